@@ -4,7 +4,7 @@
  * @module
  */
 import type { CudaDevice } from "../device/mod.ts";
-import { StridedMemoryView } from "../view/mod.ts";
+import { type StridedMemoryView, viewOf } from "../view/mod.ts";
 import {
   type ArrowDeviceArray,
   type ArrowField,
@@ -120,28 +120,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if it cannot be imported; it then stays its producer's
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowArray {
-    return importArrow(source, options, ArrowArray.fromNode);
-  }
-
-  /**
-   * An array of a node.
-   *
-   * @param onClose called by `close`
-   * @throws {ExchangeError} if the parts are not those of the type
-   * @internal
-   */
-  static fromNode(this: void, node: ArrowNode, onClose?: () => void): ArrowArray {
-    const { field, length, offset, knownNullCount, dictionary } = node;
-    const parts = {
-      field,
-      length,
-      offset,
-      nullCount: knownNullCount,
-      buffers: node.buffers.map(viewOf),
-      children: node.children.map((child) => ArrowArray.fromNode(child)),
-      dictionary: dictionary === null ? null : ArrowArray.fromNode(dictionary),
-    };
-    return new ArrowArray(onClose === undefined ? parts : { ...parts, onClose });
+    return importArrow(source, options, arrayOf);
   }
 
   /** The type of the elements. */
@@ -178,7 +157,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    *   inside a byte
    */
   get values(): StridedMemoryView {
-    return asView(valuesOf(this));
+    return viewOf(valuesOf(this));
   }
 
   /**
@@ -187,7 +166,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if the array's offset lies inside a byte of the bitmap, where no view can begin
    */
   get validity(): StridedMemoryView | null {
-    return viewOf(validityOf(this));
+    return viewOrNull(validityOf(this));
   }
 
   // law arrow/ArrowArray.isNull: view/arrow, arrow/release, arrow/array
@@ -324,13 +303,28 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 }
 
-/** Parts as a view of the same memory. */
-function asView({ buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
-  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, null);
+/**
+ * An array of a node.
+ *
+ * @param onClose called by `close`
+ * @throws {ExchangeError} if the parts are not those of the type
+ */
+export function arrayOf(node: ArrowNode, onClose?: () => void): ArrowArray {
+  const { field, length, offset, knownNullCount, dictionary } = node;
+  const parts = {
+    field,
+    length,
+    offset,
+    nullCount: knownNullCount,
+    buffers: node.buffers.map(viewOrNull),
+    children: node.children.map((child) => arrayOf(child)),
+    dictionary: dictionary === null ? null : arrayOf(dictionary),
+  };
+  return new ArrowArray(onClose === undefined ? parts : { ...parts, onClose });
 }
 
-function viewOf(parts: ArrayParts | null): StridedMemoryView | null {
-  return parts === null ? null : asView(parts);
+function viewOrNull(parts: ArrayParts | null): StridedMemoryView | null {
+  return parts === null ? null : viewOf(parts);
 }
 
 /** A value as a program would write it. JSON has no word for what is no number. */

@@ -1,9 +1,11 @@
 /**
  * Arrow arrays and streams in JavaScript, and their conversion to and from apache-arrow.
  *
- * `ArrowArray` is a node of `cdata/` whose buffers are views: its elements are read one by one (`element_reader.ts`),
- * and its numbers are a view. `ArrowStream` imports arrays from a producer one after the other,
- * `exportArrowStream` exports them. How structs are written, checked and released is for `cdata/`.
+ * The room knows views and all that they are made of, `order/` and `cdata/`, but no Python and not apache-arrow either,
+ * whose objects it takes by their shape (`apache_types.ts`). `ArrowArray` is a node of `cdata/` whose buffers are
+ * views: its elements are read one by one (`element_reader.ts`), and its numbers are a view. `ArrowStream` imports
+ * arrays from a producer one after the other, `exportArrowStream` exports them. How structs are written, checked and
+ * released is for `cdata/`.
  *
  * @module
  */

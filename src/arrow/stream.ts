@@ -11,7 +11,7 @@ import {
 } from "../../bindings/arrow.ts";
 import { checkPlace } from "../device/mod.ts";
 import { allocate, ffiPort, layoutOf, libc, NativeArena, readCString, struct } from "../ffi/mod.ts";
-import { ArrowArray } from "./array.ts";
+import { arrayOf, type ArrowArray } from "./array.ts";
 import {
   type ArrowField,
   type ArrowStreamPointer,
@@ -117,7 +117,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
         this.field,
         isDevice(this.#stream),
         this.#options,
-        ArrowArray.fromNode,
+        arrayOf,
         wasReleased,
       );
     } catch (error) {
@@ -218,10 +218,8 @@ function call(source: ForeignStream, name: "get_schema" | "get_next", out: bigin
 const functions = new Map<bigint, (stream: bigint, out: bigint) => number>();
 
 function functionAt(address: bigint): (stream: bigint, out: bigint) => number {
-  let known = functions.get(address);
-  if (known === undefined) {
-    known = ffiPort().functionAt(address, { args: ["ptr", "ptr"], returns: "i32" });
-    functions.set(address, known);
-  }
-  return known;
+  return functions.getOrInsertComputed(
+    address,
+    () => ffiPort().functionAt(address, { args: ["ptr", "ptr"], returns: "i32" }),
+  );
 }

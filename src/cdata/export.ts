@@ -51,34 +51,31 @@ export function exportArrow(
   const root = planRoot(array, block, head, where);
   const schema = exportSchema(field);
   const memory = new Set([...buffers.keys()].map(({ buffer }) => buffer));
-  const undo: (() => void)[] = [() => releaseSchema(schema.address)];
-  try {
-    const pins = [...memory].map((buffer) => buffer.pinned());
-    undo.push(...pins.map((pin) => () => pin[Symbol.dispose]()));
-    const event = where === "host" ? null : recordReady(memory);
-    if (event !== null) undo.push(() => event.close());
-    if (event !== null) observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer destroys it
-    const retained = event?.device.retained();
-    if (retained !== undefined) undo.push(() => retained[Symbol.dispose]());
-    block.allocate();
-    root.write();
-    const out = block.at(ArrowDeviceStruct, head);
-    out.device_type = place.type;
-    out.device_id = BigInt(place.id);
-    out.sync_event = event === null ? 0n : block.address(eventSlot);
-    block.pointers(eventSlot, [event?.handle ?? 0n]);
-    const finish = () => {
-      event?.close();
-      for (const pin of pins) pin[Symbol.dispose]();
-      retained?.[Symbol.dispose]();
-    };
-    const order = (order: ReleaseOrder) => [...memory].every((buffer) => order.add(buffer));
-    const tree = new ExportedTree(block.address(head), block.tree, root.node, { finish, order });
-    return new ArrowDeviceArray({ field, array: tree, schema });
-  } catch (error) {
-    for (const one of undo) one();
-    throw error;
+  using undo = new DisposableStack(); // unless all goes well
+  undo.defer(() => releaseSchema(schema.address));
+  const held = undo.use(new DisposableStack()); // until the consumer releases the array
+  for (const buffer of memory) held.use(buffer.pinned());
+  const event = where === "host" ? null : recordReady(memory);
+  if (event !== null) {
+    using own = new DisposableStack();
+    own.use(event);
+    held.use(event.device.retained());
+    held.use(own.move()); // is disposed of first
+    observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer destroys it
   }
+  block.allocate();
+  root.write();
+  const out = block.at(ArrowDeviceStruct, head);
+  out.device_type = place.type;
+  out.device_id = BigInt(place.id);
+  out.sync_event = event === null ? 0n : block.address(eventSlot);
+  block.pointers(eventSlot, [event?.handle ?? 0n]);
+  const finish = () => held.dispose();
+  const order = (order: ReleaseOrder) => [...memory].every((buffer) => order.add(buffer));
+  const tree = new ExportedTree(block.address(head), block.tree, root.node, { finish, order });
+  const exported = new ArrowDeviceArray({ field, array: tree, schema });
+  undo.move();
+  return exported;
 }
 
 /** The same array with other buffers. */

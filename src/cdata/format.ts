@@ -55,7 +55,10 @@ function keyOf(type: ArrowType): string {
   return JSON.stringify(type, ["kind", "bits", "offsets", "unit"]);
 }
 
-/** Formats by type: types are values that never change, and mostly the same few. */
+/**
+ * Formats by type: types are values that never change, and mostly the same few. Looked up by `get`, as in
+ * ffi/struct.ts.
+ */
 const known = new WeakMap<ArrowType, string>();
 
 /**

@@ -6,7 +6,7 @@
 import { ARROW_DEVICE, type ArrowDeviceArray } from "../../bindings/arrow.ts";
 import { type CudaDevice, CudaEvent, type CudaStream, enqueueCopy } from "../device/mod.ts";
 import { ffiPort, littleEndian, NativeArena, type StructView } from "../ffi/mod.ts";
-import type { MemoryKind } from "../order/mod.ts";
+import { consumerWaitsForEvent, hostWaitsFor, hostWaitsForCopy, type MemoryKind } from "../order/mod.ts";
 import type { ReadInteger } from "./array_import.ts";
 import type { FromArrowOptions } from "./device_array.ts";
 import type { Walk } from "./walk.ts";
@@ -79,8 +79,7 @@ function readEvent(address: bigint, walk: Walk): bigint {
 export function waitFor({ device, event }: Location, { stream }: FromArrowOptions): void {
   if (device === null || event === 0n || stream === null) return;
   const ready = new CudaEvent(device, event); // the producer's: not ours to close
-  if (stream === undefined) ready.synchronize();
-  else stream.wait(ready);
+  consumerWaitsForEvent(ready, stream ?? null);
 }
 
 // law cdata/integerReader: arrow/several_homes
@@ -94,10 +93,10 @@ export function integerReader({ kind, device, stream }: Location): ReadInteger {
     const order = stream ?? device.defaultStream;
     if (kind === "device") {
       enqueueCopy(order, target.address, address, bytes, "DtoH");
-      order.synchronize();
+      hostWaitsForCopy(order);
       return integer(target.bytes.buffer, bits, target.bytes.byteOffset);
     }
-    order.synchronize(); // it waits for the producer, and the host can read what is there then
+    hostWaitsFor(order); // it waits for the producer, and the host can read what is there then
     return integer(ffiPort().memory(address, bytes), bits);
   };
 }

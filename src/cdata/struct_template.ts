@@ -195,7 +195,7 @@ function nest(
   return { struct, counter, kind, inner: others.length === 0 ? [] : [nest(others, kind)] };
 }
 
-/** By format, then by the number of axes. */
+/** By format, then by the number of axes. Looked up by `get`, as in ffi/struct.ts. */
 const pools = new Map<string, (SlabPool<StructCopy> | undefined)[]>();
 
 /** The pool of structs for arrays of a format with so many axes. */

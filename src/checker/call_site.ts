@@ -43,6 +43,8 @@ interface Seen {
   earlier: CallSite;
 }
 
+const noStarts = () => new Map<number, Seen>();
+
 /**
  * The places of calls that repeat. Deno captures a stack so slowly that a hot loop would spend most of its time on it:
  * there, a call that was seen often, on the same stream with the same bytes, mostly reuses the place of an earlier
@@ -56,8 +58,7 @@ export class CallSites {
   /** The current place, or that of an earlier call of the same function with the same bytes. */
   of(call: string, start: number, bytes: number): CallSite {
     if (!this.#isSlow) return currentSite();
-    let starts = this.#seen.get(call);
-    if (starts === undefined) this.#seen.set(call, starts = new Map());
+    const starts = this.#seen.getOrInsertComputed(call, noStarts);
     const seen = starts.get(start);
     if (seen === undefined || seen.bytes !== bytes) {
       const site = currentSite();

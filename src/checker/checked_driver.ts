@@ -83,8 +83,8 @@ function makeGroup<Group extends keyof DriverGroups>(checker: CheckerState, grou
   const own: Readonly<Record<string, unknown>> = inner;
   const table: SymbolTable[string] = cuda[group];
   // A function that this driver does not have stays null.
-  const look = (call: unknown) => typeof call === "function" ? withReports(checker, call) : call;
-  const all = Object.keys(table).map((name) => [name, own[name] === null ? null : look(calls[name]) ?? own[name]]);
+  const reporting = (call: unknown) => typeof call === "function" ? withReports(checker, call) : call;
+  const all = Object.keys(table).map((name) => [name, own[name] === null ? null : reporting(calls[name]) ?? own[name]]);
   return Object.fromEntries(all) as DriverGroups[Group]; // one property per function of the group
 }
 

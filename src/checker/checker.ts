@@ -111,7 +111,7 @@ export class CausalityChecker {
     state.touchByHost(call, start, start + bytes, writes);
   }
 
-  /** Notes that something was closed by its user, though somebody still retains it: it is no leak. */
+  /** Notes that something was closed by its user, although it is still retained: it is no leak. */
   closedByUser(handle: bigint): void {
     this.#state.lifetimes.closedByUser(handle);
   }

@@ -3,10 +3,8 @@
  *
  * @module
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { basename } from "node:path";
-import process from "node:process";
-import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Cuda } from "../cuda/mod.ts";
@@ -16,6 +14,7 @@ import { slice } from "../layout/mod.ts";
 import { DeviceMemoryResource, HostMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
 import { Ucx } from "../ucx/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
+import { firstLine, ownCommand, startPartner } from "./child_process.ts";
 import { canSum, controlSummary } from "./control.ts";
 import { type Header, headerBytes, TAG } from "./demo_peer.ts";
 import { type NpyArray, NpyError, readNpy } from "./npy.ts";
@@ -40,7 +39,6 @@ export interface DemoOptions {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const digits = fileURLToPath(new URL("../../examples/digits.npy", import.meta.url));
-const program = fileURLToPath(new URL("./main.ts", import.meta.url));
 
 /** Prints one step of the job when it is done: what it moved, how long it took, and by which path. */
 type Report = (step: string, bytes: number, since: number, copies: number | "", path: string) => void;
@@ -76,7 +74,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<void> {
     exchange(part, placed.stream, report);
     const packed = await pack(part, report);
     try {
-      const answer = await send(packed, options.peer ?? ownPeer(), report);
+      const answer = await send(packed, options.peer ?? ownCommand("demo-peer"), report);
       verify(answer, file, array, report);
     } finally {
       packed.buffer.close();
@@ -172,44 +170,22 @@ async function pack(part: StridedMemoryView, report: Report): Promise<Packed> {
   return { buffer, header: { shape, dtype: dtype.name, bytes: nbytes } };
 }
 
-/** The command line of the second process: this program again, in the same runtime. */
-function ownPeer(): readonly string[] {
-  const run = ffiPort().runtime.name === "deno" ? ["run", "-A"] : [];
-  return [process.execPath, ...run, program, "demo-peer"];
-}
-
 /** Starts the second process, sends it the array over UCX and returns its answer. */
 async function send(packed: Packed, command: readonly string[], report: Report): Promise<Summary> {
   const start = performance.now();
-  const [executable = "", ...parameters] = command;
-  const child = spawn(executable, parameters, { stdio: ["pipe", "pipe", "inherit"] });
-  const gone = departure(child);
+  const { child, failed } = startPartner(command, (what) => new DemoError(`The second process ${what}`), false);
   try {
-    return await Promise.race([converse(child, packed, start, report), gone.promise]);
+    return await Promise.race([talkToPeer(child, packed, start, report), failed]);
   } catch (error) {
     // An operation may fail before the exit that made it fail is reported, which is the better error.
-    await Promise.race([gone.promise, delay(200)]);
+    await Promise.race([failed, delay(200)]);
     throw error;
   } finally {
-    gone.expected = true;
     child.kill("SIGKILL"); // it has answered, or never will
   }
 }
 
-/** Rejects when the second process ends before it should. */
-function departure(child: ChildProcess): { readonly promise: Promise<never>; expected: boolean } {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const state = { promise, expected: false };
-  child.once("error", (error) => reject(new DemoError(`The second process could not be started: ${error.message}`)));
-  child.once("exit", (code, signal) => {
-    const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
-    if (!state.expected) reject(new DemoError(`The second process ended before it had answered (${how})`));
-  });
-  promise.catch(() => {}); // the race has a verdict already when the process ends later
-  return state;
-}
-
-async function converse(
+async function talkToPeer(
   child: ChildProcess,
   { buffer, header }: Packed,
   start: number,
@@ -219,9 +195,8 @@ async function converse(
   const worker = ucx.createWorker();
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new DemoError("The second process has no standard input and output");
-  stdin.on("error", () => {}); // that it is gone is reported once, by its exit
   stdin.write(`${worker.address.toHex()}\n`);
-  const { address } = JSON.parse(await firstLine(stdout));
+  const { address } = JSON.parse(await firstLine(stdout) ?? await new Promise<never>(() => {})); // its exit is reported
   const endpoint = await worker.connect(Uint8Array.fromHex(address));
   const failed = endpoint.closed.then((reason) => {
     if (reason !== null) throw new DemoError(`The connection to the second process broke: ${reason.message}`);
@@ -253,11 +228,6 @@ async function converse(
   report("receive its digest and sums", answer.length, asked, "", `${path} -> host`);
   worker.abort(); // the other side has closed
   return JSON.parse(decoder.decode(answer));
-}
-
-async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
-  for await (const line of createInterface({ input: stream })) return line;
-  return new Promise<never>(() => {}); // the process is gone, which its exit reports
 }
 
 function control(file: string, { view, dataOffset }: NpyArray): Summary {

@@ -7,10 +7,10 @@
  * @module
  */
 import process from "node:process";
-import { createInterface } from "node:readline";
 import { DType } from "../layout/mod.ts";
 import { HostMemoryResource } from "../memory/mod.ts";
 import { Ucx } from "../ucx/mod.ts";
+import { firstLine } from "./child_process.ts";
 import { summarize, type Summary } from "./summary.ts";
 
 /** What the messages between the two processes are: their tags. */
@@ -41,7 +41,9 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
   using ucx = Ucx.open();
   await using worker = ucx.createWorker();
   console.log(JSON.stringify({ address: worker.address.toHex() }));
-  const endpoint = await worker.connect(Uint8Array.fromHex(await firstLine()));
+  const address = await firstLine(process.stdin);
+  if (address === null) throw new Error("Standard input ended before the first process had said its address");
+  const endpoint = await worker.connect(Uint8Array.fromHex(address));
   process.stdin.resume(); // reading a line has paused it, and its end would not be noticed
 
   const headerBuffer = new Uint8Array(new ArrayBuffer(headerBytes));
@@ -58,9 +60,4 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
   await endpoint.send(encoder.encode(`${answer.length}`), { tag: TAG.arrived });
   await endpoint.send(answer, { tag: TAG.answer });
   await new Promise<never>(() => {}); // the first process reads the answer, and then ends our standard input
-}
-
-async function firstLine(): Promise<string> {
-  for await (const line of createInterface({ input: process.stdin })) return line;
-  throw new Error("Standard input ended before the first process had said its address");
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** A table under way: prints each row as soon as it is known. */
+/** A table that grows: prints each row as soon as it is known. */
 export class Table {
   readonly #widths: readonly number[];
   readonly #right: readonly boolean[];

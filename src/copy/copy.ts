@@ -6,7 +6,7 @@
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
 import { stagingOf } from "../memory/mod.ts";
-import { noteElementAccess } from "../order/mod.ts";
+import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
 import type { ArrayParts } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
@@ -85,7 +85,7 @@ function copyOnHost(
   { stream }: ViewCopyOptions,
   conversion: Conversion | null,
 ): void {
-  for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) order?.waitUntilReady();
+  for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) hostWaitsFor(order);
   const elements = onHost(from, "copy from", false);
   const apart = mayOverlap(from, to) ? denseCopy(elements) : elements;
   if (conversion === null) copyHost(apart, onHost(to, "copy to", true));

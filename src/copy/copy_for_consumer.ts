@@ -1,12 +1,13 @@
 /**
- * Copies made anew for a consumer: in C order, where it wants them, and in memory that outlives whoever made them.
+ * Copies made anew for a consumer: in C order, where it wants them, and in memory that outlives the Worker that made
+ * them.
  *
  * @module
  */
 import type { CudaStream } from "../device/mod.ts";
 import { StridedLayout } from "../layout/mod.ts";
 import { HostMemoryResource, type MemoryResource, PinnedMemoryResource } from "../memory/mod.ts";
-import { canReach } from "../order/mod.ts";
+import { canReach, hostWaitsForCopy } from "../order/mod.ts";
 import { type ArrayParts, byteCount } from "./array_parts.ts";
 import { copyElements } from "./copy.ts";
 
@@ -40,7 +41,7 @@ export function copyToHost(array: ArrayParts): ArrayParts {
   const { device, stream } = array.buffer;
   const order = device === null ? null : stream ?? device.defaultStream;
   const copied = copyInto(array, new HostMemoryResource(), order);
-  order?.synchronize(); // a consumer on the host has no stream that could wait
+  hostWaitsForCopy(order); // a consumer on the host has no stream that could wait
   return copied;
 }
 
@@ -60,7 +61,7 @@ export function copyToDevice(array: ArrayParts, home: CudaStream): ArrayParts {
     return copyInto(staged, home.device.memory, home);
   }
   const copied = copyInto(array, home.device.memory, home);
-  if (device === null) home.synchronize(); // what is on the host may change as soon as this returns
+  if (device === null) hostWaitsForCopy(home); // what is on the host may change as soon as this returns
   return copied;
 }
 

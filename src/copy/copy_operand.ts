@@ -7,6 +7,7 @@ import { type CudaDevice, type CudaStream, isSameDevice, PerDevice } from "../de
 import { observerOf } from "../driver/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { type Access, accessesBetween, DeviceMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
+import { hasAccess, orderStreams } from "../order/mod.ts";
 
 /** One side of a copy. */
 export interface CopyOperand {
@@ -64,17 +65,8 @@ function hasGapsAtEnd(source: CopyOperand, destination: CopyOperand): boolean {
   return source.layout.isDense && !destination.layout.isDense;
 }
 
-/** Whether a device can use a side. */
-export type Reach = (device: CudaDevice, side: CopyOperand) => boolean;
-
-// law copy/canReach: copy/peer_copy
-/** Whether kernels of a device can use the memory of a side. Of another device's pool the driver knows. */
-export function canReach(device: CudaDevice, side: CopyOperand): boolean {
-  const { buffer } = side;
-  const home = homeOf(side);
-  if (home === null) return buffer.isDeviceAccessible;
-  return isSameDevice(home, device) || (buffer.pool?.isReachedBy(device) ?? false); // also if the pool is closed
-}
+/** Whether kernels of a device can use memory. */
+export type Reach = (device: CudaDevice, memory: MemoryBuffer) => boolean;
 
 // law copy/outOfReach: copy/far_stream
 /**
@@ -88,12 +80,12 @@ export function outOfReach(source: CopyOperand, destination: CopyOperand, { devi
 
 /** Whether work on a device can use a side as far as that is a device's memory: the driver's copies reach all other. */
 function canReachDevices(device: CudaDevice, side: CopyOperand): boolean {
-  return homeOf(side) === null || canReach(device, side);
+  return homeOf(side) === null || hasAccess(device, side.buffer);
 }
 
 /** Whether work on a device can use both sides. */
 export function canReachBoth(device: CudaDevice, source: CopyOperand, destination: CopyOperand): boolean {
-  return canReach(device, source) && canReach(device, destination);
+  return hasAccess(device, source.buffer) && hasAccess(device, destination.buffer);
 }
 
 /**
@@ -109,7 +101,7 @@ export function kernelDevice(
   const [from, to, own] = [homeOf(source), homeOf(destination), stream.device];
   if ((from === null || from === own) && (to === null || to === own)) return own;
   const devices = hasGapsAtEnd(source, destination) ? [to, from, own] : [from, to, own];
-  return devices.find((one) => one !== null && reaches(one, source) && reaches(one, destination)) ?? null;
+  return devices.find((one) => one !== null && reaches(one, source.buffer) && reaches(one, destination.buffer)) ?? null;
 }
 
 /** Streams for work that another device's stream waits for. */
@@ -127,12 +119,12 @@ const helpers = new PerDevice<CudaStream>(
 export function enqueueOn(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
   if (isSameDevice(stream.device, device)) return work(stream);
   const helper = helperStream(device);
-  helper.wait(stream);
+  orderStreams(stream, helper);
   work(helper);
-  stream.wait(helper);
+  orderStreams(helper, stream);
 }
 
-/** A stream of a device on which nothing is left when its user has waited for what he has enqueued. */
+/** A stream of a device on which nothing is left once the code that used it has waited for its work. */
 export function helperStream(device: CudaDevice): CudaStream {
   return helpers.of(device);
 }

@@ -11,7 +11,6 @@ import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { explainPlan, needsKernel } from "./copy_plan.ts";
 import {
   accessOptions,
-  canReach,
   type CopyOperand,
   devicesBetween,
   enqueueOn,
@@ -21,7 +20,7 @@ import {
   sizeOf,
   temporary,
 } from "./copy_operand.ts";
-import { noteElementAccess } from "../order/mod.ts";
+import { hasAccess, hostWaitsForCopy, noteElementAccess, orderStreams } from "../order/mod.ts";
 import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
 import { asRun, isKernelReady, peersOf, planFor, type Planned } from "./plan_cache.ts";
@@ -34,9 +33,9 @@ export function explainDeviceCopy(
   conversion: Conversion | null,
 ): string {
   const access = planAccess(accessOptions(source, destination));
-  const reaches: Reach = (device, side) =>
-    canReach(device, side) ||
-    (access !== null && access.buffer.pool !== null && access.buffer === side.buffer && access.peer === device);
+  const reaches: Reach = (device, memory) =>
+    hasAccess(device, memory) ||
+    (access !== null && access.buffer.pool !== null && access.buffer === memory && access.peer === device);
   const planned = planFor(source, destination, stream, conversion, reaches);
   if (planned !== null) return explainPlanned(planned, source, destination, stream);
   if (devicesBetween(source, destination) !== null) return explainBetween(source, destination, conversion);
@@ -76,11 +75,11 @@ export function copyOnDevice(
   if (source.layout.volume === 0) return;
   const home = source.buffer.stream;
   const other = destination.buffer.stream === home ? null : destination.buffer.stream;
-  if (home !== null) stream.wait(home);
-  if (other !== null) stream.wait(other);
+  orderStreams(home, stream);
+  orderStreams(other, stream);
   copy(source, destination, stream, conversion);
-  home?.wait(stream);
-  other?.wait(stream);
+  orderStreams(stream, home);
+  orderStreams(stream, other);
   source.buffer.pinUntilPassed(stream);
   destination.buffer.pinUntilPassed(stream);
 }
@@ -178,9 +177,9 @@ function copyBetween(
     }
     enqueueOn(to, sending, (receiving) => {
       using landed = temporary(source.layout.toDense("K"), receiving);
-      sending.wait(receiving); // the memory is there
+      orderStreams(receiving, sending); // the memory is there
       copyAlike(source, landed, sending);
-      receiving.wait(sending);
+      orderStreams(sending, receiving);
       copy(landed, destination, receiving, conversion);
     });
   });
@@ -277,7 +276,7 @@ function toHost(source: CopyOperand, destination: CopyOperand, stream: CudaStrea
     copy(source, dense, stream);
     copyAlike(dense, staging, stream);
   }
-  stream.synchronize();
+  hostWaitsForCopy(stream);
   noteElementAccess(destination, true, "view.copyFrom()");
   copyHost(hostSide(staging), hostSide(destination));
 }

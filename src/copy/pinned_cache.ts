@@ -33,13 +33,11 @@ class Spares {
     return kept;
   }
 
-  // law copy/Spares.give: copy/pinned_cache
-  give(buffer: MemoryBuffer): void {
+  // law copy/Spares.release: copy/pinned_cache
+  release(buffer: MemoryBuffer): void {
     const { size } = buffer;
     if (this.#isClosed || this.#bytes + size > mostKept) return buffer.close();
-    const kept = this.#kept.get(size) ?? [];
-    this.#kept.set(size, kept);
-    kept.push(buffer);
+    this.#kept.getOrInsertComputed(size, () => []).push(buffer);
     this.#bytes += size;
     observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // it goes with the device
   }
@@ -75,7 +73,7 @@ export async function withPinned(
     closeAfter(buffer, stream);
     throw error;
   }
-  own.give(buffer);
+  own.release(buffer);
 }
 
 // law copy/closeAfter: copy/pinned_cache

@@ -9,16 +9,9 @@ import type { Run } from "../memory/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { type CopyPlan, needsKernel, planCopy } from "./copy_plan.ts";
 import { coalesce, type CopyAlignment, packedProblem } from "./coalesced_copy.ts";
-import {
-  canReach,
-  canReachBoth,
-  type CopyOperand,
-  devicesBetween,
-  isHost,
-  kernelDevice,
-  type Reach,
-} from "./copy_operand.ts";
+import { canReachBoth, type CopyOperand, devicesBetween, isHost, kernelDevice, type Reach } from "./copy_operand.ts";
 import { planPacked } from "./packed_plan.ts";
+import { hasAccess } from "../order/mod.ts";
 
 /** A plan, and where the first word is read and written. */
 export interface Planned {
@@ -56,7 +49,7 @@ export function planFor(
   destination: CopyOperand,
   stream: CudaStream,
   conversion: Conversion | null,
-  reaches: Reach = canReach,
+  reaches: Reach = hasAccess,
 ): Planned | null {
   const isReady = conversion === null ||
     (isKernelReady(source, bytesOf(conversion.from)) && isKernelReady(destination, bytesOf(conversion.to)));
@@ -103,7 +96,7 @@ export function isKernelReady({ buffer, offset, layout }: CopyOperand, itemsize:
     (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
 }
 
-/** The devices that the driver has to be told of: none, if the stream's device can use the memory of both sides. */
+/** The devices that the driver needs to know of: none, if the stream's device can use the memory of both sides. */
 export function peersOf(source: CopyOperand, destination: CopyOperand, stream: CudaStream): Run["peers"] {
   const peers = devicesBetween(source, destination);
   return peers === null || canReachBoth(stream.device, source, destination) ? null : peers;

@@ -109,7 +109,7 @@ function wrapped(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Regi
 }
 
 // law copy/saturated: copy/conversion
-/** A float without its fraction, or the nearest integer that there is; of NaN PTX makes several things. */
+/** A float without its fraction, or the nearest integer that there is; what PTX makes of NaN depends on the type. */
 function saturated(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Register {
   const sign = to.kind === "int" ? "s" : "u";
   const isNumber = ptx.make("p", `setp.num.${type} $, ${register}, ${register}`);

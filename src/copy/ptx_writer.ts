@@ -43,7 +43,7 @@ export class PtxWriter {
     return `L${this.#labels++}`;
   }
 
-  /** Says that the code goes on here when somebody jumps to the label. */
+  /** Says that the code goes on here when a jump leads to the label. */
   place(label: string): void {
     this.#lines.push(`${label}:`);
   }

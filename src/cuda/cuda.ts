@@ -119,7 +119,7 @@ export class Cuda {
    * console.log(cuda.path); // given
    * ```
    *
-   * @param driver with the functions of libcuda. Whoever made it closes it
+   * @param driver with the functions of libcuda. The code that made it closes it
    * @param options whether the order of all calls is checked. Default: not, whatever the environment says
    * @throws {CudaError} if the driver does not start, or has no devices
    */

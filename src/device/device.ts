@@ -19,7 +19,7 @@ import { type DeviceAttribute, DeviceProperties } from "./properties.ts";
 import { ReferenceCount } from "./reference_count.ts";
 import { CudaStream } from "./stream.ts";
 
-/** Makes what `device.memory` is: memory is a room above, and whoever makes the device gives it. */
+/** Makes what `device.memory` is: memory is a room above, and the code that makes the device passes this in. */
 type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;
 
 /** How many unused events a device keeps: twice the number of live exports at which they are polled. */
@@ -135,6 +135,18 @@ export class CudaDevice {
     }
   }
 
+  // law device/CudaDevice.ensureCurrent: device/device
+  /**
+   * Makes the primary context current in this thread if none is, and leaves it so: for libraries that use the one that
+   * they find, such as UCX.
+   */
+  ensureCurrent(): void {
+    const { cuCtxGetCurrent, cuCtxSetCurrent } = this.driver.context;
+    const handle = this.context;
+    this.#check("cuCtxGetCurrent", cuCtxGetCurrent(this.#out.$address));
+    if (this.#out.value === 0n) this.#check("cuCtxSetCurrent", cuCtxSetCurrent(handle));
+  }
+
   /** The legacy default stream, which waits for every blocking stream of the context and makes it wait. */
   get defaultStream(): CudaStream {
     this.#defaultStream ??= CudaStream.ofDevice(this, CU_STREAM_LEGACY);
@@ -221,7 +233,7 @@ export class CudaDevice {
 
   /**
    * An event to order streams by, until `releaseEvent` is called: one that was used before, if there is one. What has
-   * been told to wait for it waits for what was recorded then, whatever is recorded later.
+   * been made to wait for it waits for what was recorded then, whatever is recorded later.
    */
   acquireEvent(): CudaEvent {
     const spare = this.#spareEvents.pop();
@@ -308,7 +320,7 @@ export class CudaDevice {
    * Retains the primary context until the result is disposed of, even if the `Cuda` is closed meanwhile. What a buffer
    * does, and a stream: the memory may be in use by a consumer that knows nothing of either.
    *
-   * @param options `evenClosed`: also after `close`, for whoever still has work to finish while somebody else retains
+   * @param options `evenClosed`: also after `close`, for code that still has work to finish while other code retains
    *   the device. Default: a closed `Cuda` is an error
    * @throws {TypeError} if the `Cuda` is closed
    */
@@ -356,7 +368,7 @@ export class CudaDevice {
     return this.#answer;
   }
 
-  /** Whether its `Cuda` is closed and nobody retains it any more: its context is gone, with all that was in it. */
+  /** Whether its `Cuda` is closed and it is not retained any more: its context is gone, with all that was in it. */
   get isGone(): boolean {
     return this.#references.isDestroyed;
   }

@@ -1,11 +1,11 @@
 /**
- * Devices, streams and events; captured graphs (`graph/`) and kernels (`kernel/`) are shelves of the room.
+ * Devices, streams and events; captured graphs (`graph/`) and kernels (`kernel/`) are in folders of their own.
  *
  * The room knows a driver and the ground below it. Of memory it knows addresses and sizes, and one type:
- * `CudaDevice.memory`, which whoever makes a device gives it. A `CudaDevice` retains its primary context at first need
- * and makes it current for the length of a call; streams and events are of a device, and native objects are counted by
- * who still needs them. Every call that another library's capture would refuse, or be invalidated by, is made
- * `besideCaptures` or waits until it is over.
+ * `CudaDevice.memory`, which the code that makes a device passes in. A `CudaDevice` retains its primary context at
+ * first need and makes it current for the length of a call; streams and events are of a device, and native objects are
+ * counted by who still needs them. Every call that another library's capture would refuse, or be invalidated by, is
+ * made `besideCaptures` or waits until it is over.
  *
  * Everything that enqueues work goes through `CudaStream`; what has to wait for what is for `order/` to decide.
  *

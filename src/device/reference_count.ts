@@ -1,10 +1,10 @@
 /**
- * A native object that others still need when its user closes it: it is destroyed once nobody does.
+ * A native object that is still needed when its user closes it: it is destroyed once it is not.
  *
  * @module
  */
 
-/** Counts who retains an object, and destroys it when it has been closed and nobody retains it any more. */
+/** Counts who retains an object, and destroys it when it has been closed and is not retained any more. */
 export class ReferenceCount {
   readonly #destroy: () => void;
   #count = 0;
@@ -16,7 +16,7 @@ export class ReferenceCount {
     this.#destroy = destroy;
   }
 
-  /** Whether `close` has been called: nobody new may use the object. */
+  /** Whether `close` has been called: the object may not be used any more. */
   get isClosed(): boolean {
     return this.#closed;
   }
@@ -47,7 +47,7 @@ export class ReferenceCount {
   }
 
   // law device/ReferenceCount.close: device/reference_count
-  /** Destroys the object as soon as nobody retains it. Closing twice is harmless. */
+  /** Destroys the object as soon as it is not retained. Closing twice is harmless. */
   close(): void {
     this.#closed = true;
     this.#destroyIfUnused();

@@ -39,14 +39,14 @@ export class CudaStream {
   readonly #isOwned: boolean;
   /**
    * Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing
-   * that it was not told to wait for.
+   * that it was not made to wait for.
    */
   readonly isKnownNonBlocking: boolean;
   readonly #references: ReferenceCount;
   readonly #state: StreamState;
   /** Whether it is closed or destroyed: one field, because every call checks it. */
   #isShut: boolean;
-  /** Whether `close` leaves it open: a successor, or a default stream of a device, is nobody's to close. */
+  /** Whether `close` leaves it open: a successor, or a default stream of a device, cannot be closed. */
   readonly #ignoresClose: boolean;
 
   private constructor(state: StreamState, ignoresClose = false) {
@@ -82,7 +82,9 @@ export class CudaStream {
     return new CudaStream(new StreamState(device, handle, false, owner, null, CudaStream.#successors));
   }
 
-  /** A default stream of a device, which nobody can destroy or close. Used by {@linkcode CudaDevice.defaultStream}. */
+  /**
+   * A default stream of a device, which cannot be destroyed or closed. Used by {@linkcode CudaDevice.defaultStream}.
+   */
   static ofDevice(device: CudaDevice, handle: bigint): CudaStream {
     const state = new StreamState(device, handle, false, undefined, null, CudaStream.#successors);
     return state.successor; // which `close` leaves open
@@ -138,8 +140,8 @@ export class CudaStream {
 
   // law device/CudaStream.orSuccessor: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * An open object of this stream for whoever retains it, also when its user has closed it: this one, or its successor.
-   * It is what buffers go on with whose home the stream is. This one, closed, if nobody retains the stream.
+   * An open object of this stream for its retainers, also when its user has closed it: this one, or its successor.
+   * It is what buffers go on with whose home the stream is. This one, closed, if the stream is not retained.
    */
   get orSuccessor(): CudaStream {
     return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;
@@ -311,7 +313,7 @@ export class CudaStream {
   }
 
   /**
-   * Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not
+   * Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for callers that need not
    * block.
    */
   async ready(): Promise<void> {
@@ -377,8 +379,8 @@ export class CudaStream {
   }
 
   /**
-   * Retains the stream until the result is disposed of, as `retain` does, also after the `Cuda` was closed: for whoever
-   * still has work to finish.
+   * Retains the stream until the result is disposed of, as `retain` does, also after the `Cuda` was closed: for code
+   * that still has work to finish.
    *
    * @throws {TypeError} if the stream is closed
    */

@@ -9,7 +9,7 @@ import type { CudaStream } from "./stream.ts";
 /** The member of a stream that has its {@linkcode StreamInternals}. */
 export const internals: unique symbol = Symbol("internals");
 
-/** Is told of the end of a stream's work, without an event that marks it. */
+/** Notified when a stream's work ends, without an event that marks it. */
 export interface StreamWatcher {
   /** Everything that was enqueued is done: the stream was waited for, or queried. */
   onPassed(): void;
@@ -19,7 +19,7 @@ export interface StreamWatcher {
 
 /** Shared by all objects that stand for one stream: the one that its user has, and its successor. */
 export interface StreamInternals {
-  /** Who is notified of the end of the stream's work; null if nobody has to be. */
+  /** Notified when the stream's work ends; null if nothing has to be. */
   watcher: StreamWatcher | null;
   /**
    * Called once, before anything else, when its user closes the stream. It must not lead to the user's object, which
@@ -33,8 +33,8 @@ export interface StreamInternals {
    */
   readonly isHandleStable: boolean;
   /**
-   * An object of the same stream that is not its user's: for whoever must not keep that one from being collected. It
-   * can be used until the last who retains the stream releases it.
+   * An object of the same stream that is not its user's: for code that must not keep that one from being collected. It
+   * can be used until the last that retains the stream releases it.
    */
   readonly successor: CudaStream;
 }

@@ -11,7 +11,7 @@ import { ReferenceCount } from "./reference_count.ts";
 import type { CudaStream } from "./stream.ts";
 import type { StreamInternals, StreamWatcher } from "./stream_internals.ts";
 
-/** Makes and shuts the object that whoever retains a stream goes on with when its user has closed it. */
+/** Makes and shuts the successor: the object that retainers of a stream go on with when its user has closed it. */
 export interface Successors {
   /** An object of the stream that `close` leaves open. */
   make(state: StreamState): CudaStream;
@@ -38,7 +38,7 @@ export class StreamState implements StreamInternals, DroppedState {
   // law device/StreamState.constructor: device/stream, memory/memory_programs, sim/behaviours
   /**
    * @param retainedDevice what a stream of our own, which `close` destroys, retains; null for a foreign one
-   * @param successors makes the one that whoever retains the stream goes on with
+   * @param successors makes the one that retainers of the stream go on with
    */
   constructor(
     device: CudaDevice,

@@ -7,11 +7,11 @@
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isAddress } from "../ffi/mod.ts";
-import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
+import { DType, MAX_NDIM, show, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { type ArrayParts, firstAddress, type MakeArray } from "../copy/mod.ts";
 import type { ImportOptions } from "./tensor.ts";
-import { consumerStream, ExchangeError, hostWaitsToRead, producerWaits } from "../order/mod.ts";
+import { consumerStream, ExchangeError, hostWaitsToRead, orderStreams, producerWaits } from "../order/mod.ts";
 import { foreignRange } from "./foreign_range.ts";
 import { cachedLayout, cacheLayout } from "./layout_cache.ts";
 
@@ -132,7 +132,7 @@ export function fromCudaArrayInterface<T>(
   const { ptr, size, offset } = foreignRange(layout, data, "a CUDA array");
   // A consumer that names no stream works on the producer's, and nothing has to wait.
   const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
-  if (home !== null && producer !== null) home.wait(producer);
+  orderStreams(producer, home);
   const buffer = home === null && release === undefined
     // nothing has to be done when it ends
     ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null })
@@ -276,12 +276,4 @@ function toAddress(value: unknown): bigint | null {
 
 function unusable(why: string, cause?: unknown): ExchangeError {
   return new ExchangeError(`Cannot import by the array interface: ${why}`, { cause });
-}
-
-function show(value: unknown): string {
-  return typeof value === "object" && value !== null
-    ? "an object"
-    : typeof value === "bigint"
-    ? `${value}`
-    : `${value as string}`;
 }

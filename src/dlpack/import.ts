@@ -96,7 +96,7 @@ function wrap(made: unknown): DlpackTensor {
 // law dlpack/streamFor: dlpack/import, dlpack/fuzz
 /**
  * The stream to name to a producer: none for memory of the host, which it would have to refuse. What streams mean
- * elsewhere, on ROCm above all, is another thing: such a producer is not asked.
+ * elsewhere, on ROCm above all, is not the same: such a producer is not asked.
  */
 function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOptions {
   const [type] = source.__dlpack_device__?.() ?? [];

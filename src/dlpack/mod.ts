@@ -3,10 +3,10 @@
  *
  * The room works on the parts of an array (`ArrayParts`) and knows no view: an import is given what to make of the
  * parts it has found. An export is planned by a pure function (`plan_export.ts`), then copied if need be, ordered and
- * written (`export.ts`). What a consumer gets, DLPack's capsule in C, is a `DLManagedTensor`: `ExportedStruct` in
- * `struct.ts` makes it, with a deleter in machine code. `DlpackTensor` (`tensor.ts`) hands its address over: exactly
+ * written (`export.ts`). What a consumer gets is the address of a `DLManagedTensorVersioned`: `ExportedStruct` in
+ * `struct.ts` makes the struct, with a deleter in machine code, and `DlpackTensor` (`tensor.ts`) hands it over. Exactly
  * one consumer takes it. Imports (`import.ts`, `array_interface.ts`) believe nothing that a struct or a description
- * says before it is checked.
+ * says before it is checked. Python's capsule around a struct is made by `Array.__dlpack__`, python/guest/array.py.
  *
  * @module
  */

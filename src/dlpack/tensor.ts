@@ -47,8 +47,8 @@ export const toDlpackOptionNames: OptionNames<ToDlpackOptions> = {
 export interface ImportOptions {
   /**
    * The stream on which the array will be used; the producer's work comes before it. Default: the default stream of
-   * `device`, or the one that the producer names. `null`: no order is wanted, neither now nor when the array is handed
-   * on or given back.
+   * `device`, or the one that the producer names. `null`: no order is wanted, neither now nor when the array is
+   * handed on or returned.
    */
   readonly stream?: CudaStream | null;
   /** The device of the array, where no stream says it. */

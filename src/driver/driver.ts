@@ -89,7 +89,7 @@ export function resultName(code: number): string {
   return names.get(code) ?? `CUresult(${code})`;
 }
 
-// law driver/checkCuda: device/device
+// law driver/checkCuda: driver/errors
 /**
  * Throws unless a call has succeeded.
  *
@@ -112,17 +112,16 @@ export function cudaError(driver: CudaDriver, call: string, code: number): CudaE
     : new CudaError(call, code, resultName(code), words.join(". "));
 }
 
-// law driver/stickyError: device/advice
+// law driver/stickyError: driver/advice, driver/errors
 function stickyError(driver: CudaDriver, call: string, code: number, words: readonly string[]): CudaError {
-  const seen = firstSeen.get(driver) ?? new Map<number, CudaError>();
-  firstSeen.set(driver, seen);
+  const seen = firstSeen.getOrInsertComputed(driver, () => new Map());
   const first = seen.get(code);
-  const told = first === undefined
+  const history = first === undefined
     ? "This call is the first to report it, the work that failed was enqueued before"
     : `It was first reported by ${first.call}: see the cause`;
   const known = driver[causeOf]?.(code); // the simulator knows what the kernel did
   const reason = known instanceof Error ? [known.message] : [];
-  const explanation = [...words, ...reason, told, known === undefined ? `${advice}; ${search}` : advice].join(". ");
+  const explanation = [...words, ...reason, history, known === undefined ? `${advice}; ${search}` : advice].join(". ");
   const cause = first ?? known;
   const error = new CudaError(call, code, resultName(code), explanation, cause === undefined ? undefined : { cause });
   if (first === undefined) seen.set(code, error);
@@ -134,6 +133,7 @@ const advice = "The context is lost: every later call of the device fails like t
 
 const search = "to find the cause, run it under compute-sanitizer or on Cuda.simulate()";
 
+// law driver/checkRelease: driver/errors
 /**
  * Throws unless a call that frees or releases something has succeeded. In a lost context there is nothing left to free,
  * and the error that reported the loss has been thrown: a close after it must not hide it.

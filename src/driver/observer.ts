@@ -22,11 +22,15 @@ export interface DriverObserver {
   orderedElsewhere(context: bigint, first: bigint, then: bigint): void;
   /** Notes that the host reads or writes memory by itself. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void;
-  /** Notes that a stream, a pool or memory was closed by its user, though somebody still retains it: it is no leak. */
+  /** Notes that a stream, a pool or memory was closed by its user, although it is still retained: it is no leak. */
   closedByUser(handle: bigint): void;
 }
 
-/** Observers of the host's accesses. */
+/**
+ * Observers of the host's accesses. A list of the process: ordinary memory is of no driver and no Cuda by which its
+ * observer could be found, and code that reads or writes it may have no Cuda at all. Each is on the list as long as it
+ * lives.
+ */
 const observers = new Set<WeakRef<DriverObserver>>();
 
 /** The observer of a driver, or null if it has none. */
@@ -39,11 +43,13 @@ export function innermost(driver: CudaDriver): CudaDriver {
   return driver[observer]?.inner ?? driver;
 }
 
-/** Notifies an observer of the host's accesses as long as it lives: ordinary memory belongs to no driver. */
+// law driver/observeHost: driver/errors
+/** Notifies an observer of the host's accesses as long as it lives. */
 export function observeHost(one: DriverObserver): void {
   observers.add(new WeakRef(one));
 }
 
+// law driver/noteHostAccess: driver/errors
 /**
  * Notifies all observers that the host reads or writes memory by itself.
  *

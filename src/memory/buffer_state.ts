@@ -6,6 +6,7 @@
 import { afterCaptures, type CudaDevice, type CudaStream, isCapturing } from "../device/mod.ts";
 import type { CudaDriver } from "../driver/mod.ts";
 import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReports } from "../ffi/mod.ts";
+import { orderStreams } from "../order/mod.ts";
 
 /** Frees memory. `argument` is what the buffer was made with. */
 export type Free = (ptr: bigint, stream: CudaStream | null, argument: unknown) => void;
@@ -86,12 +87,12 @@ function freeNow(state: BufferState): void {
 // law memory/moveHome: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
-/** Gives memory another home stream: work on the one before comes before work on it. */
+/** Changes the home stream of memory: work on the one before comes before work on it. */
 export function moveHome(state: BufferState, before: CudaStream | null, stream: CudaStream): void {
   const { stream: kept } = state;
   stream.retain();
   try {
-    if (before !== null) stream.wait(before);
+    orderStreams(before, stream);
   } catch (error) {
     stream.release();
     throw error;

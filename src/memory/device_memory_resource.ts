@@ -90,7 +90,7 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 
   /**
-   * Makes a descriptor by which another process imports the pool. Whoever has it can use all memory of the pool.
+   * Makes a descriptor by which another process imports the pool. A process that has it can use all memory of the pool.
    *
    * @throws {TypeError} if the pool was not created with `shareable: true`
    */

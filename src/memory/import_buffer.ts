@@ -14,9 +14,9 @@ import {
   readHandle,
 } from "../device/mod.ts";
 import { NativeArena, reportUncaught, runAll } from "../ffi/mod.ts";
-import { checkCuda, checkRelease, isSticky } from "../driver/mod.ts";
+import { checkCuda, checkRelease } from "../driver/mod.ts";
 import type { OptionNames } from "../layout/mod.ts";
-import { freeAfter, isOver, markEnd, reclaim, whenUnblocked } from "../order/mod.ts";
+import { comeAfter, freeAfter, isOver, markEnd, reclaim, whenUnblocked } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import type { Allocation } from "./allocation.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
@@ -38,7 +38,8 @@ export interface ImportBufferOptions {
 /** The names of {@linkcode ImportBufferOptions}. */
 export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { stream: true, onRelease: true };
 
-// law memory/checked: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
+// law memory/checked: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
 /** Throws unless a descriptor is one that another process can have made. @returns the driver's bytes */
 function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device: CudaDevice): Uint8Array<ArrayBuffer> {
   const bytes = readHandle(from, [kind], device);
@@ -66,7 +67,8 @@ interface Imported {
  */
 const allPieces = new ProcessWide<Imported>();
 
-// law memory/importPoolMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
+// law memory/importPoolMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
 /** A buffer over memory of another process' pool. Closing it frees nothing there. */
 export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
   const { device } = pool;
@@ -78,8 +80,7 @@ export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, optio
   if (size === 0) return emptyBuffer(device, stream, onRelease);
   const ptr = importPointer(device, handle, bytes);
   const pieces = allPieces.of(device.driver);
-  const piece = pieces.get(ptr) ?? { ptr, pools: new Set(), buffers: 0, closed: [] };
-  pieces.set(ptr, piece);
+  const piece = pieces.getOrInsertComputed(ptr, () => ({ ptr, pools: new Set(), buffers: 0, closed: [] }));
   piece.buffers++;
   if (!piece.pools.has(pool)) {
     pool.retain();
@@ -104,7 +105,8 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
   return out.value;
 }
 
-// law memory/closePiece: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
+// law memory/closePiece: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
 /** Ends one buffer. The last one frees the piece, after all uses on the streams of the others. */
 function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaStream): void {
   const { ptr, pools, closed } = piece;
@@ -122,33 +124,12 @@ function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaSt
     const take = () => home.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle));
     checkRelease(driver, "cuMemFreeAsync", besideCaptures(driver, take));
   };
-  const waits = closed.splice(0).map((event) => () => comeAfter(home, event));
+  const waits = closed.splice(0).flatMap((event) => [() => comeAfter(home, event), () => event.close()]);
   whenUnblocked(home, () => runAll([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
 }
 
-// law memory/comeAfter: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
-/** Makes a stream come after an event, or the host where the driver refuses. */
-function comeAfter(stream: CudaStream, event: CudaEvent): void {
-  try {
-    stream.wait(event);
-  } catch {
-    unlessLost(() => event.synchronize());
-  } finally {
-    event.close();
-  }
-}
-
-// law memory/unlessLost: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
-/** Does something unless the context is lost: then nothing is left to order. */
-function unlessLost(order: () => void): void {
-  try {
-    order();
-  } catch (error) {
-    if (!isSticky(error)) throw error;
-  }
-}
-
-// law memory/importMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
+// law memory/importMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
 /** A buffer over memory that another process has allocated without a pool. */
 export function importMemory(
   device: CudaDevice,
@@ -179,18 +160,18 @@ export function importMemory(
   });
 }
 
-// law memory/reclaimWhenDone: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
+// law memory/reclaimWhenDone: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
 /** Frees what waits for a stream as soon as its work is done, not at the next allocation: the owner waits for that. */
 function reclaimWhenDone(stream: CudaStream): void {
-  unlessLost(() => {
-    if (stream.isDone) return reclaim();
-    const retained = stream.retained();
-    const end = stream.completed().then(reclaim, reclaim).finally(() => retained[Symbol.dispose]());
-    end.catch((error) => reportUncaught("giving back imported memory", error));
-  });
+  if (isOver(stream)) return reclaim();
+  const retained = stream.retained();
+  const end = stream.completed().then(reclaim, reclaim).finally(() => retained[Symbol.dispose]());
+  end.catch((error) => reportUncaught("returning imported memory", error));
 }
 
-// law memory/closeMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
+// law memory/closeMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
 function closeMemory(device: CudaDevice, base: bigint, retained: Disposable): void {
   const { driver } = device;
   try {
@@ -219,7 +200,8 @@ function refuseToShare(): never {
   throw new TypeError("Cannot export memory of another process: ask the process that it belongs to");
 }
 
-// law memory/checkHome: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
+// law memory/checkHome: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
 /**
  * Throws for a closed Cuda, a closed stream or one of another Cuda, before anything is imported that would have to be
  * undone.

@@ -223,7 +223,7 @@ export class MemoryBuffer {
   }
 
   /**
-   * Whether the memory ends with this Worker, whoever uses it then: the runtime has allocated it for an ArrayBuffer,
+   * Whether the memory ends with this Worker, even while it is in use: the runtime has allocated it for an ArrayBuffer,
    * and no runtime lets that outlive its thread. Exports therefore copy such memory.
    * False for memory of a resource, also where it is seen through `bytes()`, and on the main thread, which ends with
    * the program.
@@ -355,7 +355,7 @@ export class MemoryBuffer {
 
   // law memory/MemoryBuffer.pinUntilPassed: order/pageable_in_use, sim/behaviours
   /**
-   * For whoever has enqueued work on the memory, right after it: pins the memory until the work is done, even if the
+   * To be called right after work on the memory was enqueued: pins the memory until the work is done, even if the
    * buffer is closed meanwhile, or collected. While the stream is captured that is as long as the graph lives.
    * Device and page-locked memory needs nothing else: it is freed in the order of its home stream.
    */

@@ -89,16 +89,14 @@ interface Imports {
  */
 const allImports = new ProcessWide<Imports>();
 
-// law memory/countImport: memory/sharing/sharing
+// law memory/countImport: memory/sharing/sharing, memory/sharing/pieces
 function countImport(driver: CudaDriver, handle: bigint): Imports {
-  const all = allImports.of(driver);
-  const imports = all.get(handle) ?? { open: 0, over: 0 };
-  all.set(handle, imports);
+  const imports = allImports.of(driver).getOrInsertComputed(handle, () => ({ open: 0, over: 0 }));
   imports.open++;
   return imports;
 }
 
-// law memory/destroy: memory/sharing/sharing
+// law memory/destroy: memory/sharing/sharing, memory/sharing/pieces
 /** Destroys a pool, or all imports of one if none is in use. */
 function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): void {
   if (imports === null) return destroyOnce(driver, handle, []);
@@ -195,7 +193,7 @@ export class MemoryPool {
     const { driver } = device;
     checkCuda(driver, "cuDeviceGetMemPool", driver.pool.cuDeviceGetMemPool(out.$address, device.ordinal));
     const pool = new MemoryPool(device, out.value, "current");
-    // The driver's default returns all memory at every synchronisation. A value that somebody has set is left alone.
+    // The driver's default returns all memory at every synchronisation. A value that a program has set is left alone.
     besideAllCaptures(driver, () => {
       if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
     });

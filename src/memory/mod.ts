@@ -4,7 +4,7 @@
  *
  * The room knows devices and the order of their work, and no layout: what is in a buffer is known above. A
  * `MemoryResource` allocates; the `MemoryBuffer` it returns has one owner, who closes it, and a home stream on which it
- * is freed. Whoever else uses the memory pins it. Foreign memory is a buffer, too (`fromForeign`, `fromPointer`): its
+ * is freed. Other users of the memory pin it. Foreign memory is a buffer, too (`fromForeign`, `fromPointer`): its
  * importer says what frees it. Bytes are copied in runs (`copyRun`), between host and device by way of staging where
  * that is faster; `copy/` is built on that.
  *

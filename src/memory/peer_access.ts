@@ -145,7 +145,7 @@ export interface PoolOfPeers {
  * ```ts ignore
  * pool.peerAccessibleBy.addAll(cuda.devices); // one call to the driver
  * pool.peerAccessibleBy.has(1); // asks the driver
- * pool.peerAccessibleBy = []; // nobody but the owner
+ * pool.peerAccessibleBy = []; // the owner alone
  * ```
  */
 export class PeerAccessSet implements Set<CudaDevice> {

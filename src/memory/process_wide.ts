@@ -1,5 +1,5 @@
 /**
- * What the driver counts for the whole process, whoever in it has opened the driver.
+ * What the driver counts for the whole process, whichever library in it has opened the driver.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { type CudaDriver, innermost } from "../driver/mod.ts";
 export class ProcessWide<T> {
   readonly #processes = new WeakMap<CudaDriver, Map<bigint, T>>();
 
-  // law memory/ProcessWide.of: memory/sharing/sharing
+  // law memory/ProcessWide.of: memory/sharing/sharing, memory/sharing/pieces
   /** Those of a driver's process: a checked driver's are those of the driver that it checks. */
   of(driver: CudaDriver): Map<bigint, T> {
     const process = innermost(driver);

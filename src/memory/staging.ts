@@ -79,7 +79,7 @@ export function stagingOf(run: Run, { device }: CudaStream, cpus?: number): Stag
   return isUnknown(device, run.direction === "HtoD" ? run.from : run.to) ? plan : null;
 }
 
-/** Whether the driver does not know host memory: memory that somebody has pinned it copies best by itself. */
+/** Whether the driver does not know host memory: memory that a program has pinned it copies best by itself. */
 function isUnknown(device: CudaDevice, address: bigint): boolean {
   const query = new PointerQuery(device.driver, []);
   try {

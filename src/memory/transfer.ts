@@ -17,6 +17,7 @@ import type { OptionNames } from "../layout/mod.ts";
 import { accessesBetween, takeAccess } from "./copy_access.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 import { copyRun } from "./staging.ts";
+import { hostWaitsFor } from "../order/mod.ts";
 
 /** Where copies are enqueued. */
 export interface CopyOptions {
@@ -64,7 +65,7 @@ export function copyBytes(to: TransferSide, from: TransferSide, stream: CudaStre
   const bytes = destination.size;
   const device = to.device ?? from.device;
   if (device === null || (stream === undefined && destination.isHostAccessible && source.isHostAccessible)) {
-    stream?.waitUntilReady(); // the host copies, and no stream can wait for it
+    hostWaitsFor(stream); // the host copies, and no stream can wait for it
     noteHostAccess(from.ptr, bytes, false, "copyFrom()");
     noteHostAccess(to.ptr, bytes, true, "copyFrom()");
     libc().memory.memmove(to.ptr, from.ptr, BigInt(bytes));
@@ -141,7 +142,7 @@ export function fillBytes(
     return buffer.pinUntilPassed(stream);
   }
   if (!buffer.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
-  stream?.waitUntilReady();
+  hostWaitsFor(stream);
   noteHostAccess(ptr, size, true, "fill()");
   const bytes = buffer.bytes();
   for (let at = 0; at < size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;

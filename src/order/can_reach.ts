@@ -3,11 +3,14 @@
  *
  * @module
  */
-import type { CudaDevice } from "../device/mod.ts";
+import { type CudaDevice, isSameDevice } from "../device/mod.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
 // law order/canReach: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
-/** Whether a device can read and write the memory of another one directly. */
+/**
+ * Whether a device can be given access to the memory of another one, by whatever library: then work on it may have used
+ * that memory.
+ */
 export function canReach(
   peer: CudaDevice,
   { pool, kind }: Pick<OrderedMemory, "pool" | "kind">,
@@ -15,4 +18,17 @@ export function canReach(
 ): boolean {
   if (kind !== "device") return true;
   return pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer);
+}
+
+// law order/hasAccess: copy/peer_copy
+/**
+ * Whether kernels of a device can use memory now: its own, the host's if it is page-locked, and of another device what
+ * that one's pool gives it access to, also if the pool is closed.
+ */
+export function hasAccess(
+  device: CudaDevice,
+  { pool, kind, device: owner }: Pick<OrderedMemory, "pool" | "kind" | "device">,
+): boolean {
+  if (kind !== "device" || owner === null) return kind !== "host";
+  return isSameDevice(owner, device) || (pool?.isReachedBy(device) ?? false);
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { nodeBuiltin, reportUncaught, runAll } from "../ffi/mod.ts";
+import { failuresOf, nodeBuiltin, reportUncaught, runAll, throwFirst } from "../ffi/mod.ts";
 import {
   type CudaDevice,
   type CudaEvent,
@@ -12,6 +12,7 @@ import {
   isBlockedByCapture,
   isCapturing,
   isRefusedByCapture,
+  PerDevice,
 } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
 
@@ -77,22 +78,21 @@ function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
   if (pending.length === 0) return; // nearly always, and every allocation asks
   const waiting = pending;
   pending = [];
-  const errors: unknown[] = [];
   /** Streams that are still before an event, and so before all later ones. */
   const busy = new Set<CudaStream>();
-  for (const one of waiting) {
-    let passed = false;
+  throwFirst(failuresOf(waiting, (one) => {
+    const { stream } = one;
+    let isDue = false;
     try {
-      passed = (one.stream === null || !busy.has(one.stream)) && mayFree(one.passed);
-      if (passed) finish(one);
-    } catch (error) {
-      errors.push(error);
+      isDue = (stream === null || !busy.has(stream)) && mayFree(one.passed);
+    } finally {
+      if (!isDue) {
+        pending.push(one);
+        if (stream !== null) busy.add(stream);
+      }
     }
-    if (passed) continue;
-    pending.push(one);
-    if (one.stream !== null) busy.add(one.stream);
-  }
-  if (errors.length > 0) throw errors[0];
+    if (isDue) finish(one);
+  }));
 }
 
 // law order/isOver: order/deferred_free, memory/memory_programs
@@ -130,13 +130,14 @@ function defer(device: CudaDevice, one: Pending): void {
 }
 
 // law order/pollAfterClose: order/deferred_free, memory/memory_programs
-/** Makes sure that frees are polled for when nobody allocates on a device any more. */
+/** Makes sure that frees are polled for when nothing is allocated on a device any more. */
 function pollAfterClose(device: CudaDevice): void {
-  if (device.isClosed) return pollPending();
-  if (polled.has(device)) return;
-  polled.add(device);
-  device.onClose(pollPending);
+  if (device.isClosed) pollPending();
+  else polledAtClose.of(device);
 }
+
+/** Devices at whose close polling begins. */
+const polledAtClose = new PerDevice(() => true, pollPending);
 
 /** How many pending frees one call may poll that needs only one of them. */
 const few = 64;
@@ -167,9 +168,6 @@ function pollQuietly(): void {
   bytes = 0;
 }
 
-/** Devices at whose close polling begins. */
-const polled = new WeakSet<CudaDevice>();
-
 /** How long polling goes on without any progress, and how often it polls, in milliseconds. */
 const patience = { all: 60_000, each: 20 };
 
@@ -181,8 +179,8 @@ function waiting(): number {
 }
 
 /**
- * Polls by a timer until nothing waits any more: once a `Cuda` is closed, perhaps nobody allocates. The program may end
- * meanwhile.
+ * Polls by a timer until nothing waits any more: once a `Cuda` is closed, perhaps nothing is allocated. The program may
+ * end meanwhile.
  */
 export function pollPending(): void {
   if (isPolling || waiting() === 0) return;

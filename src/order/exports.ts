@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nodeBuiltin, wantsLeakReports } from "../ffi/mod.ts";
+import { failuresOf, nodeBuiltin, throwFirst, wantsLeakReports } from "../ffi/mod.ts";
 import { ReleaseOrder } from "./order.ts";
 
 /** An export that a consumer has, or will have. */
@@ -61,10 +61,16 @@ function end(one: ExportEntry, order: ReleaseOrder): void {
   one.finish();
 }
 
-/** Libraries whose releases are found by a poll of their own: Python's, once it is open. */
+/**
+ * Libraries whose releases are found by a poll of their own: Python's, once it is open. A list of the process, as that
+ * of the exports is: a consumer is a library of this process, whichever Cuda or view an export is of, and
+ * `liveExports()` counts them all. There is one Python, and nothing closes it.
+ */
 const others: (() => void)[] = [];
 
-/** Has a library polled before the exports are counted. For whoever opens one in which consumers release. */
+/**
+ * Has a library polled before the exports are counted. Called by the code that opens one in which consumers release.
+ */
 export function alsoPoll(poll: () => void): void {
   others.push(poll);
 }
@@ -99,22 +105,15 @@ export function pollAll(): void {
   let errors: unknown[];
   let before: number;
   do {
-    errors = [];
     before = live.length;
     // First all that have been released, then the waits, which these share: another thread may release meanwhile, after
     // work for which such a wait is too early.
     const gone: ExportEntry[] = [];
     for (const one of live) if (one.isReleasedByConsumer()) gone.push(one);
     const order = new ReleaseOrder();
-    for (const one of gone) {
-      try {
-        end(one, order);
-      } catch (error) {
-        errors.push(error);
-      }
-    }
+    errors = failuresOf(gone, (one) => end(one, order));
   } while (live.length < before);
-  if (errors.length > 0) throw errors[0];
+  throwFirst(errors);
 }
 
 /**

@@ -25,7 +25,27 @@ import type { OrderedElements, OrderedMemory } from "./ordered_memory.ts";
  * @param stream the consumer's stream; null if it asked for no order
  */
 export function consumerWaits(buffer: OrderedMemory, stream: CudaStream | null): void {
-  if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);
+  orderStreams(buffer.stream, stream);
+}
+
+// law order/orderStreams: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
+/**
+ * Makes what is enqueued on one stream from now on come after everything that is enqueued on another one by now. For
+ * work of one call on several streams, and where the producer's stream is known. Null is a stream that nothing is
+ * enqueued on.
+ */
+export function orderStreams(first: CudaStream | null, then: CudaStream | null): void {
+  if (first !== null && then !== null) then.wait(first);
+}
+
+// law order/consumerWaitsForEvent: arrow/array, order/programs, arrow/several_homes
+/**
+ * Before a consumer begins whose producer says by an event when the data is there: the consumer's stream waits for the
+ * event, or the host if there is none.
+ */
+export function consumerWaitsForEvent(ready: CudaEvent, stream: CudaStream | null): void {
+  if (stream === null) ready.synchronize();
+  else stream.wait(ready);
 }
 
 // law order/hostWaits: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
@@ -35,7 +55,21 @@ export function consumerWaits(buffer: OrderedMemory, stream: CudaStream | null):
  * time.
  */
 export function hostWaits({ stream }: OrderedMemory): void {
+  hostWaitsFor(stream);
+}
+
+// law order/hostWaitsFor: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
+/** As {@linkcode hostWaits}, for memory that is ordered on another stream than its home, or none. */
+export function hostWaitsFor(stream: CudaStream | null | undefined): void {
   stream?.waitUntilReady();
+}
+
+/**
+ * After a copy to the host, or from it, was enqueued: the host waits until it is done, and all that was enqueued before
+ * it on the stream. What another stream does that this one would wait for next is not waited for.
+ */
+export function hostWaitsForCopy(stream: CudaStream | null): void {
+  stream?.synchronize();
 }
 
 // law order/hostWaitsToRead: checker/copies
@@ -93,21 +127,16 @@ export class ReleaseOrder {
     if (stream === null) return true;
     if (isCapturing(stream.device.driver)) return false;
     const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
-    const waits = this.#waitsOf(stream);
+    const waits = (this.#waits ??= new Map()).getOrInsertComputed(stream, noDevices);
     if (!waits.has(owner) && !wait(stream, owner, waits)) return false;
     for (const peer of owner.siblings) {
       if (!waits.has(peer) && mayHaveUsed(peer, buffer, owner) && !wait(stream, peer, waits)) return false;
     }
     return true;
   }
-
-  #waitsOf(stream: CudaStream): Set<CudaDevice> {
-    this.#waits ??= new Map();
-    let waits = this.#waits.get(stream);
-    if (waits === undefined) this.#waits.set(stream, waits = new Set());
-    return waits;
-  }
 }
+
+const noDevices = () => new Set<CudaDevice>();
 
 // law order/wait: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): boolean {
@@ -153,12 +182,22 @@ function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
   return true;
 }
 
+// law order/comeAfter: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
+//   memory/sharing/memory_channel
+/**
+ * Makes what is enqueued on a stream from now on come after an event, because memory is freed next: where the driver
+ * refuses, the host waits. In a context that is lost or gone there is nothing left to wait for.
+ */
+export function comeAfter(stream: CudaStream, event: CudaEvent): void {
+  orderOrElse(() => stream.wait(event), () => event.device.isGone || event.synchronize());
+}
+
 // law order/orderOrElse: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Orders what must be ordered, because memory is freed next. Where the driver refuses, perhaps for want of an event,
  * the host waits, and its error says what else is wrong. In a lost context there is nothing left to wait for.
  */
-function orderOrElse(order: () => void, wait: () => void): void {
+function orderOrElse(order: () => void, wait: () => unknown): void {
   try {
     order();
   } catch {

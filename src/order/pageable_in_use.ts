@@ -1,6 +1,6 @@
 /**
  * Ordinary host memory that work on a stream uses. To query the driver about each copy would take longer than a small
- * copy does, so all that one stream uses is pinned together: it is unpinned when somebody has waited for the stream;
+ * copy does, so all that one stream uses is pinned together: it is unpinned when the host has waited for the stream;
  * otherwise one event marks the stream's end for all of it, once it is much or the stream is closed.
  *
  * @module
@@ -11,6 +11,7 @@ import {
   type CudaDevice,
   type CudaStream,
   internals,
+  PerDevice,
   type StreamWatcher,
 } from "../device/mod.ts";
 import { reportUncaught } from "../ffi/mod.ts";
@@ -35,8 +36,12 @@ export function markClosed(): void {
   for (const one of open) one.onClosing();
 }
 
+// law order/markedAtClose: order/pageable_in_use, device/dropped
 /** Devices at whose close the ends are marked. */
-const watched = new WeakSet<CudaDevice>();
+const markedAtClose = new PerDevice(() => true, (_, device) => {
+  for (const one of open) one.onDeviceClosing(device);
+  pollPending();
+});
 
 class InFlight implements StreamWatcher {
   readonly #stream: CudaStream;
@@ -49,12 +54,13 @@ class InFlight implements StreamWatcher {
     this.#stream = stream[internals].successor;
     stream[internals].watcher = this;
     open.add(this);
-    if (device.isClosed || watched.has(device)) return;
-    watched.add(device);
-    device.onClose(() => {
-      for (const one of open) if (one.#stream.device === device) one.onClosing();
-      pollPending();
-    });
+    if (!device.isClosed) markedAtClose.of(device);
+  }
+
+  // law order/InFlight.onDeviceClosing: order/pageable_in_use, device/dropped
+  /** A device is about to close. */
+  onDeviceClosing(device: CudaDevice): void {
+    if (this.#stream.device === device) this.onClosing();
   }
 
   // law order/InFlight.add: order/pageable_in_use

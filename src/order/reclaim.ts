@@ -1,5 +1,5 @@
 /**
- * Reclaims what has been released meanwhile: consumers on other threads can only count when they release, so somebody
+ * Reclaims what has been released meanwhile: consumers on other threads can only count when they release, so this side
  * has to poll. Every allocation does, first.
  *
  * @module

@@ -38,7 +38,7 @@ export interface PtxModule {
   readonly entries: readonly string[];
   /** A kernel, or null if there is none of this name. */
   entry(name: string): PtxKernel | null;
-  /** Variables in .global and .const: whoever owns the memory gives each an address. */
+  /** Variables in .global and .const: the owner of the memory assigns each an address. */
   readonly globals: ReadonlyMap<string, PtxGlobal>;
 }
 

@@ -21,7 +21,7 @@ interface Words {
 
 let words: Words | undefined;
 
-/** The work streams by their device's number: consumers may work on them although nobody else keeps them alive. */
+/** The work streams by their device's number: consumers may work on them although nothing else keeps them alive. */
 const current = new Map<number, CudaStream>();
 
 /** The handles are never freed: consumers may keep the exchange API for as long as the process lives. */

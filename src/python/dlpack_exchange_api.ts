@@ -17,7 +17,7 @@ import { callReturnsZero, mapExecutable } from "../native/mod.ts";
 import { DType } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { callDeleter, type ImportOptions } from "../dlpack/mod.ts";
-import { consumerStream, ExchangeError } from "../order/mod.ts";
+import { consumerStream, ExchangeError, orderStreams } from "../order/mod.ts";
 import { currentStreamCode } from "./current_stream_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { aarch64Call, x8664Call } from "./python_call_thunk.ts";
@@ -174,8 +174,7 @@ export function importByExchangeApi(
   object: bigint,
   options: ImportOptions,
 ): StridedMemoryView | null {
-  let known = exchangeApis.get(python);
-  if (known === undefined) exchangeApis.set(python, known = new ExchangeApis());
+  const known = exchangeApis.getOrInsertComputed(python, () => new ExchangeApis());
   const exchangeApi = known.of(python, object);
   if (exchangeApi === null || (exchangeApi.mustAsk && !isPlain(python, object))) return null;
   const { out } = known;
@@ -219,5 +218,5 @@ function orderAfterProducer(
 ): void {
   if (device === null || stream === null) return;
   python.checkInt(exchangeApi.currentStream(DLDeviceType.kDLCUDA, device.ordinal, out.$address));
-  (stream ?? device.defaultStream).wait(consumerStream(device, out.value || 1n));
+  orderStreams(consumerStream(device, out.value || 1n), stream ?? device.defaultStream);
 }

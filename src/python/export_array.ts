@@ -7,10 +7,10 @@ import { type DriverObserver, libcuda, observerOf } from "../driver/mod.ts";
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { cString, libc, openLibrary } from "../ffi/mod.ts";
-import { StridedMemoryView } from "../view/mod.ts";
+import { type StridedMemoryView, viewOf } from "../view/mod.ts";
 import { withLastingCopies } from "../copy/mod.ts";
 import { callDeleter, dlpackDevice } from "../dlpack/mod.ts";
-import { ExchangeError, hostWaitsToRead } from "../order/mod.ts";
+import { ExchangeError, hostWaitsToRead, orderStreams } from "../order/mod.ts";
 import { offerExchangeApi } from "./dlpack_exchange_api.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut } from "./copy_out.ts";
@@ -29,7 +29,7 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
   if (view.buffer.endsWithWorker) {
     return withLastingCopies(
       [view],
-      (lasting) => exportArray(python, StridedMemoryView.fromParts(lasting(view)), arrow),
+      (lasting) => exportArray(python, viewOf(lasting(view)), arrow),
     );
   }
   const { device, dtype, layout, stream } = view;
@@ -144,6 +144,6 @@ export function reportOrders(
 function homeHandle(stream: CudaStream | null, device: CudaDevice): bigint | undefined {
   if (stream === null) return undefined;
   if (stream.device === device) return stream.handle || CU_STREAM_LEGACY;
-  device.defaultStream.wait(stream); // in Python an array has one context
+  orderStreams(stream, device.defaultStream); // in Python an array has one context
   return CU_STREAM_LEGACY;
 }

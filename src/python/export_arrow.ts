@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { StridedMemoryView } from "../view/mod.ts";
+import { type StridedMemoryView, viewOf } from "../view/mod.ts";
 import type { ArrowArray, ArrowStreamExport } from "../arrow/mod.ts";
 import { numbersOf as arrowNumbers } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
@@ -35,7 +35,7 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
 function numbersOf(array: ArrowArray): StridedMemoryView | null {
   if (array.type.kind === "dictionary") return null;
   try {
-    return StridedMemoryView.fromParts(arrowNumbers(array));
+    return viewOf(arrowNumbers(array));
   } catch (error) {
     if (error instanceof ExchangeError) return null;
     throw error;

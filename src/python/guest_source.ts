@@ -313,7 +313,7 @@ import sys
 from ctypes import c_void_p
 
 
-unclaimed = []  # capsules whose struct nobody had taken at the last poll
+unclaimed = []  # capsules whose struct was not taken yet at the last poll
 capsule_structs = {}  # Arrow structs in capsules, by address
 
 
@@ -364,7 +364,7 @@ def end_export(counter):
 
 
 def put_in_capsule(one, name):
-    """Return a capsule with an Arrow struct. Nobody need take it: it is released when the capsule is gone."""
+    """Return a capsule with an Arrow struct. No consumer need take it: it is released when the capsule is gone."""
     address = ctypes.addressof(one)
     capsule_structs[address] = one
     capsule = new_capsule(address, name, None)
@@ -376,7 +376,7 @@ def put_in_capsule(one, name):
 
 # law python/release_unclaimed: python/arrow_capsules
 def release_unclaimed(name, address):
-    """Release the struct of a capsule that nobody took it from, if nobody has moved it out meanwhile."""
+    """Release the struct of a capsule that no consumer took it from, unless one has moved it out meanwhile."""
     if name.startswith(b"dltensor"):
         deleter = address + (16 if name == b"dltensor_versioned" else 56)
         return Release(c_void_p.from_address(deleter).value)(address)
@@ -453,7 +453,7 @@ def family_of(format):
 
 # law python/check_convertible: python/arrow_capsules
 def check_convertible(ours, wanted):
-    """Raise an exception if nobody could convert values of our schema to the wanted one."""
+    """Raise an exception if no consumer could convert values of our schema to the wanted one."""
     if ours.dictionary:
         return check_convertible(ArrowSchema.from_address(ours.dictionary), wanted)
     if wanted.dictionary:
@@ -626,7 +626,7 @@ class StreamSchema:
 
 
 class ArrowStream:
-    """An Arrow stream of ours, which is read once: it owns a copy of the stream's struct, which nobody else uses.
+    """An Arrow stream of ours, which is read once: it owns a copy of the stream's struct, which no other code uses.
 
     It is empty until JavaScript gives the stream away by \`\`fill()\`\`.
     """
@@ -1082,7 +1082,7 @@ import math
 import sys
 
 
-NOWHERE = 256  # the address of an array without elements on the host, which nobody reads
+NOWHERE = 256  # the address of an array without elements on the host, which is never read
 LEGACY_STREAM = 1  # how DLPack calls CUDA's legacy default stream
 contexts = {}  # of the devices on which arrays of ours have been, by the device's number
 
@@ -1188,7 +1188,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
 
     # law python/Array.check_request: python/guest, python/export_array
     def check_request(self, device, copy, stream):
-        """Raise an exception if a consumer asks for what cannot be had."""
+        """Raise an exception if a consumer asks for what is not supported."""
         if device != self.device and device != (HOST, 0):
             raise BufferError(
                 f"cannot export memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "
@@ -1350,7 +1350,7 @@ def plain_array(array):
     return made_by_numpy(array) if exported is None else exported
 
 
-# law python/unchanged: python/numpy, python/arrow_capsules
+# law python/unchanged: python/guest, python/numpy, python/arrow_capsules
 def unchanged(array):
     """Return the Array behind one of NumPy's, if it still describes the same elements; else None."""
     exported, interface = getattr(array, "exported", (None, None))
@@ -1360,7 +1360,7 @@ def unchanged(array):
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's code for each kind of NumPy's types
 
 
-# law python/made_by_numpy: python/numpy, python/arrow_capsules
+# law python/made_by_numpy: python/guest, python/numpy, python/arrow_capsules
 def made_by_numpy(array):
     """Return an Array over what NumPy has made."""
     type, width = array.dtype, array.dtype.itemsize
@@ -1407,7 +1407,7 @@ def host_array_class(numpy):
     if host_array is not None:
         return host_array
 
-    # law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
+    # law python/host_array_class.of_exported: python/guest, python/numpy, python/arrow_capsules
     def of_exported(name):
         """Return an attribute that the Array behind an array answers."""
 
@@ -1420,14 +1420,14 @@ def host_array_class(numpy):
 
         return property(find)
 
-    # law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
+    # law python/host_array_class.HostArray: python/guest, python/numpy, python/arrow_capsules
     class HostArray(CausewayArray, numpy.ndarray):
         """An array of another owner, on the host."""
 
         __slots__ = ("exported",)
 
         def __array_wrap__(self, array, context=None, return_scalar=None):
-            """Return what NumPy has computed, which belongs to nobody else."""
+            """Return what NumPy has computed, which has no other owner."""
             if array is self:
                 return array
             is_scalar = return_scalar or (return_scalar is None and array.ndim == 0)  # NumPy tells which since 2.0

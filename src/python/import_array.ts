@@ -7,7 +7,7 @@ import { cString, NativeArena, readCString } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { DlpackTensor, fromArrayInterface, fromCudaArrayInterface, type ImportOptions } from "../dlpack/mod.ts";
-import { StridedMemoryView } from "../view/mod.ts";
+import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
 import { PythonError } from "./error.ts";
@@ -61,9 +61,7 @@ function streamForProducer(python: Interpreter, { stream, device }: ImportOption
 const usedNames = new Map<string, bigint>();
 
 function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
-  let address = usedNames.get(name);
-  if (address === undefined) usedNames.set(name, address = new NativeArena().cString(`used_${name}`));
-  return address;
+  return usedNames.getOrInsertComputed(name, () => new NativeArena().cString(`used_${name}`));
 }
 
 // law python/takeFromCapsule: python/malformed
@@ -107,7 +105,7 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
     if (!isReadable(description["typestr"]) && hasDtype(python, object)) {
       description["typestr"] = typeName(python, object);
     }
-    const [source, make, release] = [{ owner, [name]: description }, StridedMemoryView.fromImport, () => owner.close()];
+    const [source, make, release] = [{ owner, [name]: description }, StridedMemoryView[makeView], () => owner.close()];
     return isCuda ? fromCudaArrayInterface(source, options, make, release) : fromArrayInterface(source, make, release);
   } catch (error) {
     owner.close();

@@ -1,6 +1,6 @@
 /**
- * Arrays of Python that speak nothing but its buffer protocol: `bytes`, `bytearray`, `memoryview`, `array.array`, `mmap`.
- * All functions here need the interpreter's lock.
+ * Arrays of Python that speak nothing but its buffer protocol: `bytes`, `bytearray`, `memoryview`, `array.array`,
+ * `mmap`. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { Py_buffer, PyBUF } from "../../bindings/cpython.ts";
 import { ffiPort, littleEndian, NativeArena, readCString } from "../ffi/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { fromArrayInterface } from "../dlpack/mod.ts";
-import { StridedMemoryView } from "../view/mod.ts";
+import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 
@@ -30,7 +30,7 @@ export function importBuffer(python: Interpreter, object: bigint): StridedMemory
   const owner = new Handle(python, python.callHelper("memoryview", [python.retain(object)]));
   try {
     const source = { owner, __array_interface__: describe(python, owner.object) };
-    return fromArrayInterface(source, StridedMemoryView.fromImport, () => owner.close());
+    return fromArrayInterface(source, StridedMemoryView[makeView], () => owner.close());
   } catch (error) {
     owner.close();
     throw error;

@@ -60,7 +60,7 @@ const utf16 = cString("utf-16-le");
 const surrogatePass = cString("surrogatepass");
 
 /**
- * The interpreter of this process, and what every call of it needs. An object is its address. Whoever gets one owns a
+ * The interpreter of this process, and what every call of it needs. An object is its address. Code that gets one owns a
  * reference, unless it is said to be borrowed.
  */
 export class Interpreter {
@@ -141,7 +141,7 @@ export class Interpreter {
   }
 
   // law python/Interpreter.releaseAndPoll: python/values, python/export_array
-  /** Releases references, then polls exports: what was released may have held capsules that nobody used. */
+  /** Releases references, then polls exports: what was released may have held capsules that were not used. */
   releaseAndPoll(...objects: readonly bigint[]): void {
     for (const object of objects) this.release(object);
     if (this.hasExports) this.release(this.callHelper("poll_exports", []));
@@ -200,12 +200,7 @@ export class Interpreter {
 
   /** A helper; borrowed. */
   helper(name: Helper): bigint {
-    let found = this.#helpers.get(name);
-    if (found === undefined) {
-      found = this.evaluate(name, this.#namespace); // kept for ever
-      this.#helpers.set(name, found);
-    }
-    return found;
+    return this.#helpers.getOrInsertComputed(name, () => this.evaluate(name, this.#namespace)); // kept for ever
   }
 
   // law python/Interpreter.call: python/object, python/frame, python/leaks

@@ -16,8 +16,8 @@ import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 
 /**
- * References to several values, for one call. If one of them cannot be passed there are none, and no stream is given
- * away.
+ * References to several values, for one call. If one of them cannot be passed there are none, and no stream is
+ * taken.
  */
 export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
   const conversion = new Conversion(python);
@@ -27,7 +27,7 @@ export function toPython(python: Interpreter, values: readonly unknown[]): bigin
 }
 
 /**
- * Converts values for one call. Streams, which can be given away only once, are exported when all else is converted.
+ * Converts values for one call. Streams, which can be taken only once, are exported when all else is converted.
  */
 class Conversion {
   readonly #python: Interpreter;
@@ -53,7 +53,7 @@ class Conversion {
     }
   }
 
-  /** Gives the streams away. */
+  /** Exports the streams, which moves them to Python. */
   exportStreams(): void {
     if (this.#streams === null) return;
     for (const [stream, object] of this.#streams) exportStream(this.#python, object, stream);

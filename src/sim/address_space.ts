@@ -220,13 +220,12 @@ export class AddressSpace {
   }
 
   #hostView(allocation: Allocation): DataView<ArrayBuffer> {
-    let view = this.#hostViews.get(allocation);
-    if (view === undefined) {
-      view = new DataView(ffiPort().memory(allocation.address, allocation.bytes));
-      this.#hostViews.set(allocation, view);
-    }
-    return view;
+    return this.#hostViews.getOrInsertComputed(allocation, viewOf);
   }
+}
+
+function viewOf({ address, bytes }: Allocation): DataView<ArrayBuffer> {
+  return new DataView(ffiPort().memory(address, bytes));
 }
 
 /** The address of an offset in a device's memory. */

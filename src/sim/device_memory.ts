@@ -46,7 +46,7 @@ export class DeviceMemory {
   }
 
   // law sim/DeviceMemory.poison: sim/driver
-  /** Fills a range with poison. Whole pages are given back to the host. */
+  /** Fills a range with poison. Whole pages are returned to the host. */
   poison(offset: number, bytes: number): void {
     for (const { page, from, to } of pieces(offset, bytes)) {
       if (to - from === pageBytes) this.#pages.delete(page);
@@ -110,10 +110,12 @@ export class DeviceMemory {
   #page(page: number): Uint8Array<ArrayBuffer> {
     const alias = this.#aliases.get(page);
     if (alias !== undefined) return alias.memory.#page(alias.page);
-    let bytes = this.#pages.get(page);
-    if (bytes === undefined) this.#pages.set(page, bytes = new Uint8Array(pageBytes).fill(poison));
-    return bytes;
+    return this.#pages.getOrInsertComputed(page, poisoned);
   }
+}
+
+function poisoned(): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(pageBytes).fill(poison);
 }
 
 /** The part of one page that a range covers. */

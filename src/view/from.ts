@@ -14,9 +14,8 @@ import {
   type ImportOptions,
   isDlpackSource,
 } from "../dlpack/mod.ts";
-import { none, type TypedArray } from "../layout/mod.ts";
+import type { TypedArray } from "../layout/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
-import { fromTypedArray } from "./typed_array.ts";
 
 /** The method by which a foreign object, such as one of Python, makes a view of itself. */
 export const arraySource: unique symbol = Symbol("arraySource");
@@ -65,6 +64,11 @@ export function isArraySource(source: unknown): boolean {
   return isObject(source) && (isOwnSource(source) || protocols.some(({ speaks }) => speaks(source)));
 }
 
+/** Whether a value is a typed array: a view that is no DataView is one. */
+export function isTypedArray(source: unknown): source is TypedArray {
+  return ArrayBuffer.isView(source) && !(source instanceof DataView);
+}
+
 /**
  * Views an array that is no view. See `StridedMemoryView.from`.
  *
@@ -75,9 +79,6 @@ export function fromArray(
   options: ImportOptions,
   make: MakeArray<StridedMemoryView>,
 ): StridedMemoryView {
-  if (ArrayBuffer.isView(source) && !(source instanceof DataView)) {
-    return fromTypedArray(source as TypedArray, none, make); // a view that is no DataView is a typed array
-  }
   if (isObject(source)) {
     if (isOwnSource(source)) return source[arraySource](options);
     const protocol = protocols.find(({ speaks }) => speaks(source));

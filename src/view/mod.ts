@@ -11,4 +11,5 @@
 export { arraySource, isArraySource } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";
 export { Lease } from "./lease.ts";
-export { StridedMemoryView } from "./strided_memory_view.ts";
+export { makeView, StridedMemoryView } from "./strided_memory_view.ts";
+export { viewOf } from "./view_of.ts";

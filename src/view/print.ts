@@ -10,6 +10,7 @@ import { HostMemoryResource } from "../memory/mod.ts";
 import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
+import { hostWaits, hostWaitsForCopy } from "../order/mod.ts";
 
 /** More elements than this are not printed one and all. */
 const THRESHOLD = 1000;
@@ -58,7 +59,7 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
     return Array.isArray(value) ? value : [value as Scalar]; // lanes come as an array, and nothing else does
   };
   if (device === null) {
-    view.stream?.waitUntilReady(); // page-locked memory has a home
+    hostWaits(buffer); // page-locked memory has a home
     const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
     const { itemsize } = dtype;
     for (const at of offsets) {
@@ -80,7 +81,7 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
       for (const at of members) places.set(at, used + at - start);
       used += end - start;
     }
-    stream.synchronize();
+    hostWaitsForCopy(stream);
   } catch (error) {
     staging.pinUntilPassed(stream); // what was enqueued before the failure still writes there
     throw error;

@@ -5,7 +5,7 @@
  */
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/mod.ts";
 import { importNumbers, numbersToArrow } from "../cdata/mod.ts";
-import type { ArrayParts, Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
+import type { Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
 import { byteCount, checkBounds, copyElements, explainCopy, firstAddress, noItemsize } from "../copy/mod.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import type {
@@ -27,19 +27,22 @@ import {
 import type { Shape, SliceItem, StridedLayout, TypedArray } from "../layout/mod.ts";
 import { checkOptions, DType, none } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
-import { fromArray, isUsableAt } from "./from.ts";
+import { fromArray, isTypedArray, isUsableAt } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
 import { print } from "./print.ts";
-import { fromTypedArray, toTypedArray } from "./typed_array.ts";
+import { layoutOfArray, memoryOfArray, toTypedArray } from "./typed_array.ts";
+
+/** The member by which this room and those above make a view of parts. Programs cannot: nothing is checked. */
+export const makeView: unique symbol = Symbol("makeView");
 
 const viewOptionNames = { layout: true, dtype: true } as const;
 
 /**
  * Memory seen as an n-dimensional array. Making a view moves no data, and views of a view share its memory.
  *
- * A view does not own its buffer: whoever allocated the buffer closes it. A view that was imported from another library
- * owns the import: closing it returns the memory.
+ * A view does not own its buffer: the code that allocated the buffer closes it. A view that was imported from another
+ * library owns the import: closing it returns the memory.
  *
  * @example
  * ```ts
@@ -94,15 +97,15 @@ export class StridedMemoryView {
    */
   static from(source: unknown, options: ImportOptions = none): StridedMemoryView {
     checkPlace(options, "Cannot view an array");
-    if (!(source instanceof StridedMemoryView)) return fromArray(source, options, StridedMemoryView.fromImport);
-    return isUsableAt(source, options) ? source : fromDlpack(source, options, StridedMemoryView.fromImport);
+    if (isTypedArray(source)) return StridedMemoryView.fromTypedArray(source, none);
+    if (!(source instanceof StridedMemoryView)) return fromArray(source, options, make);
+    return isUsableAt(source, options) ? source : fromDlpack(source, options, make);
   }
 
   /**
    * Views a typed array without copying it; the view's buffer keeps the array's memory alive. Transferring its
    * ArrayBuffer (`postMessage`, `structuredClone`, a WebAssembly memory that grows) makes the view unusable: what it
-   * has exported must be released before. In a Worker exports are copies, because the memory ends with the Worker: use
-   * `HostMemoryResource` for memory that is exported in place.
+   * has exported must be released before. In a Worker, with which the memory ends, exports are copies.
    *
    * @param array any typed array, BigInt64Array and Float16Array included
    * @param options `shape`: extents whose product is the array's length. Default: one axis
@@ -110,7 +113,9 @@ export class StridedMemoryView {
    * @throws {RangeError} if the shape does not have as many elements as the array
    */
   static fromTypedArray(array: TypedArray, options: { readonly shape?: Shape } = {}): StridedMemoryView {
-    return fromTypedArray(array, options, StridedMemoryView.fromImport);
+    const dtype = DType.fromTypedArray(array);
+    const layout = layoutOfArray(array, dtype, options);
+    return new StridedMemoryView(memoryOfArray(array), 0, layout, dtype, false, null);
   }
 
   /**
@@ -119,7 +124,7 @@ export class StridedMemoryView {
    * @throws {RangeError} if the layout reaches outside the buffer; the message has both sizes
    */
   static fromBuffer(buffer: MemoryBuffer, options: FromBufferOptions): StridedMemoryView {
-    return fromBuffer(buffer, options, StridedMemoryView.fromImport);
+    return fromBuffer(buffer, options, make);
   }
 
   /**
@@ -129,7 +134,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} if it cannot be imported; it then stays its producer's
    */
   static fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
-    return fromDlpack(source, options, StridedMemoryView.fromImport);
+    return fromDlpack(source, options, make);
   }
 
   /**
@@ -153,7 +158,7 @@ export class StridedMemoryView {
    * ```
    */
   static fromCudaArrayInterface(source: unknown, options: ImportOptions = none): StridedMemoryView {
-    return fromCudaArrayInterface(source, options, StridedMemoryView.fromImport);
+    return fromCudaArrayInterface(source, options, make);
   }
 
   /**
@@ -162,7 +167,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} for masked and structured arrays, and where no address says where the memory is
    */
   static fromArrayInterface(source: unknown): StridedMemoryView {
-    return fromArrayInterface(source, StridedMemoryView.fromImport);
+    return fromArrayInterface(source, make);
   }
 
   /**
@@ -173,17 +178,12 @@ export class StridedMemoryView {
    * @throws {ExchangeError} if it has nulls or is not of numbers (see `ArrowArray.from`); it then stays its producer's
    */
   static fromArrowDevice(source: unknown, options: FromArrowOptions = {}): StridedMemoryView {
-    return importNumbers(source, options, StridedMemoryView.fromImport);
+    return importNumbers(source, options, make);
   }
 
-  /** Makes a view of parts that fit each other. @internal */
-  static readonly fromImport: MakeArray<StridedMemoryView> = (buffer, offset, layout, dtype, readonly, imported) =>
+  /** Makes a view of parts that fit each other. */
+  static readonly [makeView]: MakeArray<StridedMemoryView> = (buffer, offset, layout, dtype, readonly, imported) =>
     new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
-
-  /** Makes a view of parts that fit each other. @internal */
-  static fromParts(this: void, { buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
-    return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
-  }
 
   /** Address of the first element; 0n if there are none. */
   get ptr(): bigint {
@@ -329,7 +329,7 @@ export class StridedMemoryView {
   }
 
   /**
-   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: whoever uses it keeps
+   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: a consumer keeps
    * the view's buffer open, and orders its work on the `stream` that the description names.
    *
    * @throws {ExchangeError} for host memory, and for an element type without a type string
@@ -378,7 +378,7 @@ export class StridedMemoryView {
     return print(this);
   }
 
-  /** Returns an import to its producer. For any other view it does nothing: whoever made the buffer closes it. */
+  /** Returns an import to its producer. For any other view it does nothing: the code that made the buffer closes it. */
   close(): void {
     this.#imported?.close();
   }
@@ -394,3 +394,6 @@ export class StridedMemoryView {
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }
 }
+
+// Looked up once: a static member is no constant to the engines, and costs an import up to a tenth of its time.
+const make = StridedMemoryView[makeView];

@@ -3,28 +3,32 @@
  *
  * @module
  */
-import { type ArrayParts, byteCount, type MakeArray, readElements } from "../copy/mod.ts";
-import { checkOptions, DType, type Shape, StridedLayout, type TypedArray } from "../layout/mod.ts";
+import { type ArrayParts, byteCount, readElements } from "../copy/mod.ts";
+import { checkOptions, type DType, type Shape, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { newArrayBuffer } from "../native/mod.ts";
 
+/** Options of `StridedMemoryView.fromTypedArray`. */
+interface TypedArrayOptions {
+  readonly shape?: Shape;
+}
+
 const fromTypedArrayOptionNames = { shape: true } as const;
 
-/** Views a typed array. See `StridedMemoryView.fromTypedArray`. */
-export function fromTypedArray<T>(array: TypedArray, options: { readonly shape?: Shape }, make: MakeArray<T>): T {
+/** The layout of a typed array's elements. See `StridedMemoryView.fromTypedArray`. */
+export function layoutOfArray(array: TypedArray, { itemsize }: DType, options: TypedArrayOptions): StridedLayout {
   checkOptions(options, fromTypedArrayOptionNames);
-  const dtype = DType.fromTypedArray(array);
-  const layout = StridedLayout.dense(options.shape ?? [array.length], dtype.itemsize);
-  if (layout.volume !== array.length) {
-    throw new RangeError(
-      `Cannot view ${array.length} elements as shape (${layout.shape.join(", ")}): expected ${layout.volume}`,
-    );
-  }
-  const { buffer: owner, byteOffset, byteLength } = array;
-  if (!(owner instanceof ArrayBuffer)) {
-    throw new TypeError("Cannot view an array in shared memory, which has no address. Copy the array first.");
-  }
-  return make(MemoryBuffer.fromArrayBuffer(owner, byteOffset, byteLength), 0, layout, dtype, false, null);
+  const layout = StridedLayout.dense(options.shape ?? [array.length], itemsize);
+  if (layout.volume === array.length) return layout;
+  throw new RangeError(
+    `Cannot view ${array.length} elements as shape (${layout.shape.join(", ")}): expected ${layout.volume}`,
+  );
+}
+
+/** The memory of a typed array, which its buffer keeps alive. */
+export function memoryOfArray({ buffer, byteOffset, byteLength }: TypedArray): MemoryBuffer {
+  if (buffer instanceof ArrayBuffer) return MemoryBuffer.fromArrayBuffer(buffer, byteOffset, byteLength);
+  throw new TypeError("Cannot view an array in shared memory, which has no address. Copy the array first.");
 }
 
 /** Copies an array's elements to a typed array. See `StridedMemoryView.toTypedArray`. */

@@ -111,7 +111,7 @@ export class GraphResources {
 
   // law device/GraphResources.retained: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Retains everything until the result is disposed of. All is released when nobody retains it any more. */
+  /** Retains everything until the result is disposed of. All is released when it is not retained any more. */
   retained(): Disposable {
     const retained = this.#references.retained();
     this.#references.close(); // so that the last release ends it

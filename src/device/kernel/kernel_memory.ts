@@ -58,7 +58,7 @@ export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
 // law device/hasAccess: device/kernel/kernel_arguments
 /**
  * Whether a device has access to memory of another one: every device has to managed memory, and to that of a pool
- * whoever was given it. All other memory is the owner's alone.
+ * the code that was given it. All other memory is the owner's alone.
  */
 function hasAccess(ptr: bigint, device: CudaDevice): boolean {
   if (ptr === 0n) return true; // an empty view

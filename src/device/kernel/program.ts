@@ -78,7 +78,7 @@ export class Program {
     return new Program(device, cString(ptx));
   }
 
-  // law device/Program.kernel: sim/kernels, device/kernel/kernel, sim/behaviours, device/advice
+  // law device/Program.kernel: sim/kernels, device/kernel/kernel, sim/behaviours, driver/advice
   /**
    * A kernel of the program.
    *

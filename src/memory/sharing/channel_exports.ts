@@ -42,7 +42,7 @@ export class ChannelExports {
   /** Memory that was not returned, by number: each function unpins a buffer, after the work of the other end. */
   readonly #shares = new Map<number, (mark: number | null) => void>();
   /** Pools that the other end knows, and their numbers. */
-  readonly #told = new Map<MemoryPool, number>();
+  readonly #sentPools = new Map<MemoryPool, number>();
   #nextShare = 0;
   #nextPool = 0;
 
@@ -98,14 +98,14 @@ export class ChannelExports {
 
   /** The number of a pool, which is sent along if the other end does not know it. */
   #tell(pool: MemoryPool, outgoing: Outgoing): number {
-    const known = this.#told.get(pool);
+    const known = this.#sentPools.get(pool);
     if (known !== undefined) return known;
     const file = pool.export();
     outgoing.own.use(file);
     const id = this.#nextPool++;
     outgoing.pools.push({ id, device: pool.device.uuid, file: outgoing.files.push(file) - 1 });
-    this.#told.set(pool, id);
-    outgoing.undo.defer(() => this.#told.delete(pool));
+    this.#sentPools.set(pool, id);
+    outgoing.undo.defer(() => this.#sentPools.delete(pool));
     return id;
   }
 

@@ -1,15 +1,14 @@
 /**
  * Points in the streams of one process that streams of another wait for: interprocess events, each of which is recorded
  * anew for a later point of its stream, or, once everything before its point is done, for any stream. So there are as
- * many as streams that are at work at a time. Whoever waits for a later point than was meant waits longer than needed,
- * never shorter.
+ * many as streams that are at work at a time. A stream that waits for a later point than was meant waits longer than
+ * needed, never shorter.
  *
  * @module
  */
 import { checkDevice, type CudaDevice, type CudaEvent, type CudaStream } from "../../device/mod.ts";
-import { isSticky } from "../../driver/mod.ts";
 import type { Mark } from "./channel_message.ts";
-import { isOver } from "../../order/mod.ts";
+import { comeAfter, isOver } from "../../order/mod.ts";
 
 /** An event of ours that the other side knows. */
 interface Ours {
@@ -31,7 +30,7 @@ export class StreamMarks {
     this.#devices = devices;
   }
 
-  // law memory/StreamMarks.mark: memory/sharing/memory_channel
+  // law memory/StreamMarks.mark: memory/sharing/interprocess_events, memory/sharing/memory_channel
   /**
    * Marks the present end of a stream.
    *
@@ -68,7 +67,7 @@ export class StreamMarks {
     }
   }
 
-  // law memory/StreamMarks.learn: memory/sharing/memory_channel
+  // law memory/StreamMarks.learn: memory/sharing/interprocess_events, memory/sharing/memory_channel
   /** Opens marks of the other side. */
   learn(marks: readonly Mark[]): void {
     for (const { id, event } of marks) {
@@ -78,20 +77,15 @@ export class StreamMarks {
     }
   }
 
-  // law memory/StreamMarks.wait: memory/sharing/memory_channel
+  // law memory/StreamMarks.wait: memory/sharing/interprocess_events, memory/sharing/memory_channel
   /** Makes a stream wait for a mark of the other side, or the host where the driver refuses. */
   wait(stream: CudaStream, id: number): void {
     const event = this.#theirs.get(id);
     if (event === undefined) throw new TypeError(`Cannot read a message: it names mark ${id}, which was never sent`);
-    if (event === null) return;
-    try {
-      stream.wait(event);
-    } catch {
-      waitOnHost(event);
-    }
+    if (event !== null) comeAfter(stream, event);
   }
 
-  // law memory/StreamMarks.close: memory/sharing/memory_channel
+  // law memory/StreamMarks.close: memory/sharing/interprocess_events, memory/sharing/memory_channel
   /** Destroys the events; waits that are enqueued are kept. */
   close(): void {
     for (const ours of this.#ours.values()) for (const { event } of ours.values()) event.close();
@@ -104,7 +98,7 @@ export class StreamMarks {
 /** How many marks are queried before another event is made. */
 const patience = 8;
 
-// law memory/passed: memory/sharing/memory_channel
+// law memory/passed: memory/sharing/interprocess_events, memory/sharing/memory_channel
 /**
  * A stream whose mark has passed, so that its event can be recorded anew. Those that have not are queried last next
  * time.
@@ -119,16 +113,6 @@ function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
     ours.set(stream, mark);
   }
   return null;
-}
-
-/** In a lost context, or one that is gone, there is nothing left to wait for. */
-function waitOnHost(event: CudaEvent): void {
-  if (event.device.isGone) return;
-  try {
-    event.synchronize();
-  } catch (error) {
-    if (!isSticky(error)) throw error;
-  }
 }
 
 /**

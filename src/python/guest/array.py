@@ -19,7 +19,7 @@ from .exports import poll_exports, unclaimed
 from .interpreter_api import new_capsule, release_code, release_tensor
 from .release_counters import counters, lock
 
-NOWHERE = 256  # the address of an array without elements on the host, which nobody reads
+NOWHERE = 256  # the address of an array without elements on the host, which is never read
 LEGACY_STREAM = 1  # how DLPack calls CUDA's legacy default stream
 contexts = {}  # of the devices on which arrays of ours have been, by the device's number
 
@@ -125,7 +125,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
 
     # law python/Array.check_request: python/guest, python/export_array
     def check_request(self, device, copy, stream):
-        """Raise an exception if a consumer asks for what cannot be had."""
+        """Raise an exception if a consumer asks for what is not supported."""
         if device != self.device and device != (HOST, 0):
             raise BufferError(
                 f"cannot export memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "

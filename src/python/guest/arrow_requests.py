@@ -1,6 +1,6 @@
 """What a consumer of Arrow may request: a type, and options.
 
-What the consumer can convert is left to it: the data is exported as it is. What nobody could convert is refused.
+What the consumer can convert is left to it: the data is exported as it is. What no consumer could convert is refused.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ def family_of(format):
 
 # law python/check_convertible: python/arrow_capsules
 def check_convertible(ours, wanted):
-    """Raise an exception if nobody could convert values of our schema to the wanted one."""
+    """Raise an exception if no consumer could convert values of our schema to the wanted one."""
     if ours.dictionary:
         return check_convertible(ArrowSchema.from_address(ours.dictionary), wanted)
     if wanted.dictionary:

@@ -26,7 +26,7 @@ class StreamSchema:
 
 
 class ArrowStream:
-    """An Arrow stream of ours, which is read once: it owns a copy of the stream's struct, which nobody else uses.
+    """An Arrow stream of ours, which is read once: it owns a copy of the stream's struct, which no other code uses.
 
     It is empty until JavaScript gives the stream away by ``fill()``.
     """

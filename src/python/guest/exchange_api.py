@@ -1,6 +1,6 @@
 """DLPack's table of C functions: arrays of ours are exported, and those of others imported, without ``__dlpack__``.
 
-Borrowed tensors are not in the table: nobody would say when the consumer's work on them is done.
+Borrowed tensors are not in the table: nothing would say when the consumer's work on them is done.
 """
 
 import ctypes

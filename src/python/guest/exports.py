@@ -2,7 +2,7 @@
 
 A consumer gets a struct in a capsule. Each keeps our object alive, until the consumer calls the struct's release
 callback, on whatever thread. That only counts (see ``release_counters``), and JavaScript polls what was released.
-The struct of a capsule that nobody has taken it from is released by the poll, too, when nothing else refers to the
+The struct of a capsule that no consumer has taken it from is released by the poll, too, when nothing else refers to the
 capsule: capsules have no destructor, for the same reason.
 """
 
@@ -14,7 +14,7 @@ from .arrow_structs import ArrowDeviceArray
 from .interpreter_api import Release, capsule_name, capsule_pointer, new_capsule, release_code
 from .release_counters import counters, lock
 
-unclaimed = []  # capsules whose struct nobody had taken at the last poll
+unclaimed = []  # capsules whose struct was not taken yet at the last poll
 capsule_structs = {}  # Arrow structs in capsules, by address
 
 
@@ -65,7 +65,7 @@ def end_export(counter):
 
 
 def put_in_capsule(one, name):
-    """Return a capsule with an Arrow struct. Nobody need take it: it is released when the capsule is gone."""
+    """Return a capsule with an Arrow struct. No consumer need take it: it is released when the capsule is gone."""
     address = ctypes.addressof(one)
     capsule_structs[address] = one
     capsule = new_capsule(address, name, None)
@@ -77,7 +77,7 @@ def put_in_capsule(one, name):
 
 # law python/release_unclaimed: python/arrow_capsules
 def release_unclaimed(name, address):
-    """Release the struct of a capsule that nobody took it from, if nobody has moved it out meanwhile."""
+    """Release the struct of a capsule that no consumer took it from, unless one has moved it out meanwhile."""
     if name.startswith(b"dltensor"):
         deleter = address + (16 if name == b"dltensor_versioned" else 56)
         return Release(c_void_p.from_address(deleter).value)(address)

@@ -33,7 +33,7 @@ def plain_array(array):
     return made_by_numpy(array) if exported is None else exported
 
 
-# law python/unchanged: python/numpy, python/arrow_capsules
+# law python/unchanged: python/guest, python/numpy, python/arrow_capsules
 def unchanged(array):
     """Return the Array behind one of NumPy's, if it still describes the same elements; else None."""
     exported, interface = getattr(array, "exported", (None, None))
@@ -43,7 +43,7 @@ def unchanged(array):
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's code for each kind of NumPy's types
 
 
-# law python/made_by_numpy: python/numpy, python/arrow_capsules
+# law python/made_by_numpy: python/guest, python/numpy, python/arrow_capsules
 def made_by_numpy(array):
     """Return an Array over what NumPy has made."""
     type, width = array.dtype, array.dtype.itemsize
@@ -90,7 +90,7 @@ def host_array_class(numpy):
     if host_array is not None:
         return host_array
 
-    # law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
+    # law python/host_array_class.of_exported: python/guest, python/numpy, python/arrow_capsules
     def of_exported(name):
         """Return an attribute that the Array behind an array answers."""
 
@@ -103,14 +103,14 @@ def host_array_class(numpy):
 
         return property(find)
 
-    # law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
+    # law python/host_array_class.HostArray: python/guest, python/numpy, python/arrow_capsules
     class HostArray(CausewayArray, numpy.ndarray):
         """An array of another owner, on the host."""
 
         __slots__ = ("exported",)
 
         def __array_wrap__(self, array, context=None, return_scalar=None):
-            """Return what NumPy has computed, which belongs to nobody else."""
+            """Return what NumPy has computed, which has no other owner."""
             if array is self:
                 return array
             is_scalar = return_scalar or (return_scalar is None and array.ndim == 0)  # NumPy tells which since 2.0

@@ -21,8 +21,8 @@ export function openingCalls(simulator: Simulator): CallTable<"opening"> {
     cuDriverGetVersion: (out) => writeInt(out, simulator.options.driverVersion),
     cuDeviceGetCount: (out) => writeInt(out, simulator.devices.length),
     cuDeviceGet: (out, ordinal) => writeInt(out, simulator.device(ordinal).ordinal),
-    cuGetErrorName: (code, out) => answer(out, names.has(code) ? resultName(code) : undefined),
-    cuGetErrorString: (code, out) => answer(out, explanations.get(code)),
+    cuGetErrorName: (code, out) => writeText(out, names.has(code) ? resultName(code) : undefined),
+    cuGetErrorString: (code, out) => writeText(out, explanations.get(code)),
   };
 }
 
@@ -78,7 +78,7 @@ const explanations: ReadonlyMap<number, string> = new Map([
 /** The driver's strings live as long as the process does; so do these. */
 const texts = new Map<string, bigint>();
 
-function answer(out: bigint, text: string | undefined): void {
+function writeText(out: bigint, text: string | undefined): void {
   if (text === undefined) {
     writeWord(out, 0n);
     throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

@@ -71,7 +71,9 @@ export function moduleCalls(simulator: Simulator): CallTable<"module"> {
   };
 }
 
-/** Reads an image. Only PTX can be read: machine code is told from it by its first bytes, with which no text begins. */
+/**
+ * Reads an image. Only PTX can be read: machine code is distinguished by its first bytes, with which no text begins.
+ */
 function readProgram(simulator: Simulator, image: bigint, options?: JitOptions): PtxModule {
   const { loadPtx } = simulator.options;
   const first = nativeView(image, 4).getUint32(0, true);

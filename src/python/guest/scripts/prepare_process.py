@@ -1,7 +1,7 @@
 """What an interpreter that is a guest in its process does first.
 
 Nothing finalises it, so nothing would write out what a pipe's buffer holds at the end. And whatever imports ``signal``
-first takes Ctrl-C away from the runtime, which this import gives back.
+first takes Ctrl-C away from the runtime, which this import undoes.
 """
 
 # law python/prepare_process: python/guest, python/open

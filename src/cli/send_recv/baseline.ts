@@ -1,0 +1,124 @@
+/**
+ * Other programs that measure the same: UCX's own benchmark in C, and UCXX's in Python.
+ *
+ * @module
+ */
+import { spawn } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
+import { findInterpreters } from "../../python/mod.ts";
+import { run } from "../child_process.ts";
+import type { Baseline, SendRecvOptions } from "./options.ts";
+
+/** How often each of the two is run. */
+export const rounds = 5;
+
+/** A program that measures half round trips. */
+export interface Measuring {
+  /** For the report. */
+  readonly name: string;
+  /** @returns the median of one run, in nanoseconds */
+  measure(): Promise<number>;
+}
+
+/** Another program is not there, or has not done what it should. */
+export class BaselineError extends Error {
+  override readonly name: string = "BaselineError";
+}
+
+/** @throws {BaselineError} if the program is not installed: how to get it */
+export async function findBaseline(baseline: Baseline, options: SendRecvOptions): Promise<Measuring> {
+  if (baseline === "ucxx") {
+    const python = await findUcxx();
+    return { name: "ucxx", measure: () => runUcxx(python, options) };
+  }
+  // It has no option that only prints something but this one.
+  const { code, stderr } = await run("ucx_perftest", ["-h"]);
+  if (code === null) {
+    throw new BaselineError(`Cannot run ucx_perftest: ${stderr}. Get it: apt-get install ucx-utils`);
+  }
+  return { name: "ucx_perftest", measure: () => runPerftest(options) };
+}
+
+const perftests = { tag: "tag_lat", am: "ucp_am_lat", stream: "stream_lat", rma: null } as const;
+
+/** The arguments that both sides of ucx_perftest get. */
+export function perftestArguments(options: SendRecvOptions, port: number): string[] {
+  const { bytes, iterations, warmup, api, memory } = options;
+  return [
+    ...["-p", `${port}`, "-t", perftests[api] ?? "", "-s", `${bytes}`, "-n", `${iterations}`, "-w", `${warmup}`],
+    ...(memory === "device" ? ["-m", "cuda"] : []),
+    "-f",
+    "-v",
+  ];
+}
+
+/** The second number of its last line is the median, in microseconds. @returns nanoseconds, or NaN */
+export function readPerftest(printed: string): number {
+  const [, median = "NaN"] = printed.trim().split("\n").at(-1)?.split(",") ?? [];
+  return Number(median) * 1000;
+}
+
+async function runPerftest(options: SendRecvOptions): Promise<number> {
+  const port = 20_000 + Math.floor(Math.random() * 12_000); // below those that the system gives away by itself
+  const args = perftestArguments(options, port);
+  const on = (cpu: number | null) => cpu === null ? [] : ["-c", `${cpu}`];
+  const server = spawn("ucx_perftest", [...args, ...on(options.serverCpu)], { stdio: "ignore" });
+  try {
+    for (let attempt = 0;; attempt++) {
+      await delay(50); // until the server listens
+      const client = await run("ucx_perftest", ["127.0.0.1", ...args, ...on(options.clientCpu)]);
+      const median = readPerftest(client.stdout);
+      if (client.code === 0 && median > 0) return median;
+      if (attempt === 100 || server.exitCode !== null) {
+        throw new BaselineError(`ucx_perftest has failed with exit code ${client.code}: ${client.stderr.trim()}`);
+      }
+    }
+  } finally {
+    server.kill("SIGKILL");
+  }
+}
+
+/** The first interpreter that has UCXX. */
+async function findUcxx(): Promise<string> {
+  const searched: string[] = [];
+  for (const { executable } of findInterpreters()) {
+    const { code } = await run(executable, ["-c", "import ucxx.benchmarks.send_recv"]);
+    if (code === 0) return executable;
+    searched.push(executable);
+  }
+  throw new BaselineError(
+    `Cannot run UCXX: it is in no Python (${searched.join(", ") || "there is none"}). ` +
+      "Get it: pip install ucxx-cu13, and name its interpreter in CAUSEWAY_PYTHON",
+  );
+}
+
+const ucxxModes = { adaptive: "thread", busy: "polling", event: "blocking" } as const;
+
+/** The arguments of UCXX's benchmark for the same round trips. */
+export function ucxxArguments(options: SendRecvOptions): string[] {
+  const { bytes, buffers, iterations, warmup, serverCpu, clientCpu, memory, serverDevice, clientDevice } = options;
+  return [
+    ...["-n", `${bytes}`, "-x", `${buffers}`, "-s", "127.0.0.1"],
+    ...["--n-iter", `${iterations}`, "--n-warmup-iter", `${warmup}`],
+    ...[`--server-cpu-affinity=${serverCpu ?? -1}`, `--client-cpu-affinity=${clientCpu ?? -1}`],
+    ...(memory === "device" ? ["-o", "cupy", "-d", `${serverDevice}`, "-e", `${clientDevice}`] : ["-o", "numpy"]),
+    ...["--progress-mode", ucxxModes[options.progress]],
+    ...(options.reuse ? ["--reuse-alloc"] : []),
+    ...(options.errors === "none" ? ["--no-error-handling"] : []),
+    "--no-detailed-report",
+  ];
+}
+
+/** @returns the median that UCXX's benchmark has printed, in nanoseconds, or NaN */
+export function readUcxx(printed: string): number {
+  return Number(/^Latency \(median\) +\| (\d+) ns$/m.exec(printed)?.[1] ?? NaN);
+}
+
+async function runUcxx(python: string, options: SendRecvOptions): Promise<number> {
+  const { code, stdout, stderr } = await run(python, ["-m", "ucxx.benchmarks.send_recv", ...ucxxArguments(options)]);
+  const median = readUcxx(stdout);
+  if (code !== 0 || !(median > 0)) {
+    throw new BaselineError(`UCXX's benchmark has failed with exit code ${code}: ${stderr.trim().split("\n").at(-1)}`);
+  }
+  return median;
+}

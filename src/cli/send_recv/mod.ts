@@ -1,0 +1,105 @@
+/**
+ * `causeway send-recv`: UCXX's benchmark of round trips, with its options and its report.
+ *
+ * `options.ts` reads what is asked for. `server.ts` and `client.ts` are the two processes, which agree on what is to be
+ * done; `transfer.ts` does it, with memory that `objects.ts` makes, and `report.ts` formats the result.
+ * `baseline.ts` runs another program in turns with this one.
+ *
+ * @module
+ */
+import process from "node:process";
+import { ffiPort } from "../../ffi/mod.ts";
+import { ProgressLine } from "../progress_line.ts";
+import { warnOnStandardError } from "../ucx_log.ts";
+import { findBaseline, rounds } from "./baseline.ts";
+import { startServer } from "./server_process.ts";
+import { runClient } from "./client.ts";
+import { parseOptions, type SendRecvOptions, sendRecvUsage } from "./options.ts";
+import {
+  bytesOf,
+  type Comparison,
+  formatReport,
+  formatRoundTrip,
+  jsonReport,
+  medianOf,
+  statisticsOf,
+} from "./report.ts";
+import { runServer } from "./server.ts";
+
+/** Runs the command. @throws {UsageError} for bad options */
+export async function sendRecv(args: readonly string[]): Promise<void> {
+  using _ = staying();
+  const options = parseOptions(args);
+  if (options === null) return console.log(sendRecvUsage);
+  warnOnStandardError();
+  const say = (text: string) => options.json || console.log(text);
+  if (options.role === "server") {
+    return await runServer(options, (port) => {
+      if (options.json) console.log(JSON.stringify({ server_address: options.address, server_port: port }));
+      else console.log(`Server Running at ${options.address}:${port}`);
+    });
+  }
+  const connecting = (port: number) => say(`Client connecting to server at ${options.address}:${port}`);
+  if (options.role === "client") {
+    connecting(options.port);
+    return report(options, await measured(options, options.port), null);
+  }
+  const once = async () => {
+    await using server = await startServer(args);
+    say(`Server Running at ${options.address}:${server.port}`);
+    connecting(server.port);
+    return await Promise.race([measured(options, server.port), server.failed]);
+  };
+  if (options.against === null) return report(options, await once(), null);
+  const baseline = await findBaseline(options.against, options);
+  const runs: { readonly times: readonly number[]; readonly latency: number }[] = [];
+  const theirs: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const times = await once();
+    runs.push({ times, latency: statisticsOf(times, bytesOf(options)).latencyMedian });
+    theirs.push(await baseline.measure());
+  }
+  runs.sort((a, b) => a.latency - b.latency);
+  const middle = runs[rounds >> 1] ?? { times: [], latency: NaN };
+  const latencyMedian = medianOf(theirs);
+  report(options, middle.times, {
+    baseline: baseline.name,
+    rounds,
+    latencyMedian,
+    ratio: middle.latency / latencyMedian,
+    spread: (Math.max(...theirs) - Math.min(...theirs)) / latencyMedian,
+  });
+}
+
+/** Runs the server that {@linkcode sendRecv} starts: it prints its port alone, and ends with its standard input. */
+export async function sendRecvServer(args: readonly string[]): Promise<void> {
+  using _ = staying();
+  process.stdin.once("end", () => process.exit(1)).resume();
+  const options = parseOptions(args);
+  warnOnStandardError();
+  if (options !== null) await runServer(options, (port) => console.log(port));
+}
+
+/** Keeps the process alive: a process that waits for a client, or for an active message, has nothing in flight that
+ * would. */
+function staying(): Disposable {
+  const timer = setInterval(() => {}, 2 ** 30);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** The client's round trips, with what is to be seen of them while they are made. */
+async function measured(options: SendRecvOptions, port: number): Promise<number[]> {
+  const { warmup, iterations, verbose } = options;
+  const bytes = bytesOf(options);
+  using progress = new ProgressLine(warmup + iterations, ...(verbose ? [null] : []));
+  return await runClient(options, port, (index, time) => {
+    if (verbose) console.error(formatRoundTrip(index < warmup ? `warm-up ${index}` : index - warmup, time, bytes));
+    else progress.update(index + 1);
+  });
+}
+
+function report(options: SendRecvOptions, times: readonly number[], comparison: Comparison | null): void {
+  const setting = (name: string) => ffiPort().env(name) ?? "all"; // which is what UCX does then
+  const all = { options, tls: setting("UCX_TLS"), netDevices: setting("UCX_NET_DEVICES"), times, comparison };
+  console.log(options.json ? JSON.stringify(jsonReport(all), null, 2) : formatReport(all).join("\n"));
+}
