@@ -13,7 +13,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { addPtx } from "./graph_behaviours.ts";
-import type { Behaviour } from "./root.ts";
+import type { Behaviour } from "../support/cuda_root.ts";
 
 /** The behaviours. */
 export const argumentBehaviours: readonly Behaviour[] = [

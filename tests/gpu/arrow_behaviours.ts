@@ -21,7 +21,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import type { Behaviour, Root } from "./root.ts";
+import type { Behaviour, Root } from "../support/cuda_root.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 
 /** Device memory with these bytes, as they will be once the stream has come so far. */
@@ -182,7 +182,7 @@ export const arrowBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "an Arrow import is given back when the stream that it was used on has done its work",
+    name: "an Arrow import is returned when the stream that it was used on has done its work",
     devices: 1,
     run(root) {
       using cuda = root.open();

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { arrowBehaviours, consumeArrowWhileFreeing } from "./arrow_behaviours.ts";
-import { realRoot } from "./root.ts";
+import { realRoot } from "../support/cuda_root.ts";
 
 for (const { name, devices, run } of arrowBehaviours) test(...needs(missingGpus(devices), name), () => run(realRoot));
 

@@ -1,5 +1,5 @@
 /** Libraries of Python in this process, with arrays in device memory. */
-import { testConsumers } from "../peers/consumers_matrix.ts";
+import { testConsumers } from "../support/consumers/matrix.ts";
 import { missingGpus } from "../support/gpu.ts";
 
 testConsumers("gpu", missingGpus());

@@ -7,7 +7,7 @@ import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { CudaError, DeviceMemoryResource, HostMemoryResource } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
-import type { Behaviour } from "./root.ts";
+import type { Behaviour } from "../support/cuda_root.ts";
 
 /** The behaviours. */
 export const cudaBehaviours: readonly Behaviour[] = [

@@ -5,7 +5,7 @@ import { cudaCoreMemoryResources } from "../support/cuda_core_memory_resource.ts
 import { cudaCorePeerAccess } from "../support/cuda_core_peer_access.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
-import { realRoot } from "./root.ts";
+import { realRoot } from "../support/cuda_root.ts";
 
 for (const { name, devices, run } of [...cudaCoreBuffer, ...cudaCoreMemoryResources, ...cudaCorePeerAccess]) {
   test(...needs(missingGpus(devices), name), () => run(realRoot));

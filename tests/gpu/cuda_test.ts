@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { cudaBehaviours } from "./cuda_behaviours.ts";
-import { realRoot } from "./root.ts";
+import { realRoot } from "../support/cuda_root.ts";
 
 for (const { name, devices, run } of cudaBehaviours) {
   test(...needs(missingGpus(devices), name), () => run(realRoot));

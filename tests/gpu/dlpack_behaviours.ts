@@ -10,7 +10,7 @@ import { DeviceMemoryResource, ExchangeError, HostMemoryResource, slice, Strided
 import { DLManagedTensorVersioned, DLPACK_FLAG_BITMASK } from "../../bindings/dlpack.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { struct } from "../../src/ffi/struct.ts";
-import type { Behaviour, Root } from "./root.ts";
+import type { Behaviour, Root } from "../support/cuda_root.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 
 /** The behaviours. */

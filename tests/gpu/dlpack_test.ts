@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "./dlpack_behaviours.ts";
-import { realRoot } from "./root.ts";
+import { realRoot } from "../support/cuda_root.ts";
 
 /** The controls do what the checker exists to refuse. */
 const checked = process.env["CAUSEWAY_CHECK"] ? "it is a race, which the checker would report" : null;

@@ -15,7 +15,7 @@ import {
   slice,
   StridedMemoryView,
 } from "../../mod.ts";
-import type { Behaviour, Root } from "./root.ts";
+import type { Behaviour, Root } from "../support/cuda_root.ts";
 
 /** `add(p, n, v)`: adds v to n words, one per thread. */
 export const addPtx = `

@@ -191,7 +191,7 @@ test(...needs(missing, "an importer that is killed has given everything back"), 
   assertEmpty(pool, cuda);
 });
 
-test(...needs(missing, "when the owner is killed its memory can be let go, and the GPU be used"), async () => {
+test(...needs(missing, "when the owner is killed its memory can be released, and the GPU used"), async () => {
   assert(own !== undefined);
   using cuda = Cuda.open();
   const { socket, other } = await meet("owner", own);

@@ -1,13 +1,18 @@
 /** Active messages: each comes once, whole, in order, where it belongs, and what nobody wants is given back. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
-import type { UcxActiveMessage } from "../../src/ucx/active_messages.ts";
+import type { UcxActiveMessage } from "../../src/ucx/message/active_messages.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
+import type { UcxListener } from "../../src/ucx/listen/listener.ts";
+import type { UcxWorker } from "../../src/ucx/worker.ts";
+import { patiently } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
-import { assertContent, contentOf } from "./messages.ts";
+import { until } from "../support/until.ts";
+import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
 const plans = fc.array(
   fc.record({
@@ -117,4 +122,176 @@ test("what does not fit is refused and can be received still; a loop ends with i
   assertEquals(await loop, 2);
   await unclaimed;
   await listener.close();
+});
+
+/** A client and the endpoint of a listener that leads to it. */
+async function inPair(
+  tls: string,
+  act: (ends: { there: UcxEndpoint; here: UcxEndpoint; client: UcxWorker; listener: UcxListener }) => Promise<void>,
+): Promise<void> {
+  using ucx = Ucx.open({ config: { TLS: tls } });
+  await using server = ucx.createWorker();
+  await using client = ucx.createWorker();
+  await using listener = server.listen();
+  const [there, here] = await Promise.all([client.connect(listener), listener.accept()]);
+  assert(here !== null);
+  await act({ there, here, client, listener });
+}
+
+for (const tls of ["tcp", "sm,tcp"]) {
+  test(
+    `what has come before the other side closed its endpoint is taken in time, and ends without an error: ${tls}`,
+    patiently,
+    async () => {
+      // After 1 to 2 s what nobody had taken was dropped: https://github.com/rapidsai/ucxx/pull/731
+      await inPair(tls, async ({ there, here }) => {
+        for (let i = 0; i < 5; i++) {
+          await there.sendMessage(contentOf(i, 100 * i), { header: `${i}` });
+          await there.sendArray(Int16Array.of(i));
+        }
+        await there.flush();
+        await there.close();
+        const taken: string[] = [];
+        for await (const message of here.messages()) {
+          await delay(700);
+          assertContent(await message.data, taken.length);
+          taken.push(message.text);
+        }
+        assertEquals(taken, ["0", "1", "2", "3", "4"]);
+        assertInstanceOf(await here.closed, UcxError);
+        for (let i = 0; i < 5; i++) {
+          using array = await here.recvArray();
+          assertEquals(`${array}`, `[${i}]`);
+        }
+        await assertRejects(() => here.recvArray(), UcxError);
+        await here.close();
+      });
+    },
+  );
+
+  test(`a loss of the other side is an error of the iteration, after what has come: ${tls}`, patiently, async () => {
+    await inPair(tls, async ({ there, here, client, listener }) => {
+      for (let i = 0; i < 3; i++) await there.sendMessage(contentOf(i, 1000));
+      const large = there.sendMessage(new Uint8Array(1 << 20)).catch((error: unknown) => error); // stays there
+      await there.flush();
+      await delay(20);
+      await there.close({ force: true });
+      await here.closed;
+      assertInstanceOf(await large, UcxError);
+      await delay(2500); // until the endpoint is given back to UCX
+      // What UCX has back by now it uses for others, in turn.
+      const [other, another] = await Promise.all([client.connect(listener), listener.accept()]);
+      assert(another !== null);
+      for (let i = 0; i < 600; i++) await other.sendMessage(contentOf(90, 1000));
+      await other.flush();
+      const held = another.messages()[Symbol.asyncIterator]();
+      for (let i = 0; i < 600; i++) assertEquals((await held.next()).value?.length, 1000);
+      const sizes: number[] = [];
+      const contents: Uint8Array[] = [];
+      await assertRejects(async () => {
+        for await (const message of here.messages()) {
+          sizes.push(message.length);
+          contents.push(await message.data);
+        }
+      }, UcxError);
+      assertEquals(sizes, [1000, 1000, 1000]);
+      contents.forEach((content, i) => assertContent(content, i));
+    });
+  });
+}
+
+test("what is dropped by a close here is given back, also after the other side has gone", patiently, async () => {
+  await inPair("sm,tcp", async ({ there, here }) => {
+    await there.sendMessage(new Uint8Array(5000));
+    await there.flush();
+    await there.close();
+    await here.closed;
+    await delay(2500); // until the endpoint is given back to UCX
+    await here.close();
+    for await (const message of here.messages()) throw new Error(`${message.length} bytes have come`);
+  });
+});
+
+test("data are received when they are first asked for, once, into memory of their own", async () => {
+  await inPair("sm,tcp", async ({ there, here }) => {
+    for (const size of [0, 10, 9000, 1 << 20]) {
+      const send = there.sendMessage(contentOf(1, size), { header: Uint8Array.of(7) });
+      const { header, data } = await next(here.messages());
+      const [one, other] = await Promise.all([data, data]);
+      assertContent(one, 1);
+      assertEquals([one === other, one.length, [...header]], [true, size, [7]]);
+      await send;
+    }
+    await there.sendMessage(new Uint8Array(1));
+    const message = await next(here.messages());
+    const { data } = message;
+    await data;
+    await assertRejects(() => message.bytes(), TypeError, "twice");
+    assert(message.data === data);
+  });
+});
+
+test("a wait for messages has limits, and the message that comes later is for the next one", async () => {
+  await inPair("sm,tcp", async ({ there, here, client }) => {
+    const late = await assertRejects(() => next(here.messages({ timeout: 20 })), UcxError);
+    assertEquals(late.statusName, "UCS_ERR_TIMED_OUT");
+    const stop = new AbortController();
+    const waiting = assertRejects(() => next(here.messages({ signal: stop.signal })), Error, "enough");
+    stop.abort(new Error("enough"));
+    await waiting;
+    const iterator = here.messages()[Symbol.asyncIterator]();
+    const pending = iterator.next();
+    await iterator.return?.();
+    assertEquals((await pending).done, true);
+    await there.sendMessage(Uint8Array.of(3));
+    assertEquals([...await (await next(here.messages())).data], [3]);
+    assertThrows(() => here.messages({ timeout: -1 }), RangeError, "-1 ms");
+    assertThrows(() => client.messages({ timout: 1 } as object), TypeError, "timout");
+    await assertRejects(() => next(client.messages({ timeout: 20 })), UcxError, "TIMED_OUT");
+  });
+});
+
+test("of those to whom no endpoint leads a worker keeps as many messages as allowed, and counts who is dropped", async () => {
+  using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
+  await using receiver = ucx.createWorker({ limits: { messages: 3, messageBytes: 9000 } });
+  await using sender = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address);
+  const large = [new Uint8Array(9001), new Uint8Array(1 << 20)].map((data) => endpoint.sendMessage(data));
+  await endpoint.sendArray(Uint8Array.of(1));
+  for (let i = 0; i < 4; i++) await endpoint.sendMessage(Uint8Array.of(i));
+  await Promise.all(large); // the sender need not wait for what is dropped
+  await until(() => receiver.dropped === 4);
+  assertEquals(receiver.dropped, 4);
+  const taken = [await next(receiver.messages()), await next(receiver.messages())];
+  assertEquals(await Promise.all(taken.map(async ({ data }) => (await data)[0])), [0, 1]);
+  await endpoint.sendMessage(Uint8Array.of(5)); // there is room again
+  assertEquals([...await (await next(receiver.messages())).data], [5]);
+  using array = await receiver.recvArray();
+  assertEquals(`${array}`, "[1]");
+  for (const limits of [{ messages: 0 }, { messageBytes: NaN }]) {
+    assertThrows(() => ucx.createWorker({ limits }), RangeError, "expected a number of at least 1");
+  }
+  assertThrows(() => ucx.createWorker({ limits: { connections: 1 } as object }), TypeError, "connections");
+});
+
+test("a worker's limits are those of its endpoints, unless its listener says otherwise", async () => {
+  using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
+  const limits = { messages: 2 };
+  await using server = ucx.createWorker({ limits });
+  await using client = ucx.createWorker({ limits });
+  for (const [own, isExceeded] of [[{}, true], [{ limits: { messages: 5 } }, false]] as const) {
+    await using listener = server.listen(own);
+    const [there, here] = await Promise.all([client.connect(listener), listener.accept()]);
+    assert(here !== null);
+    await Promise.allSettled([1, 2, 3].map(() => there.sendMessage(new Uint8Array(1))));
+    if (isExceeded) {
+      const reason = await here.closed;
+      assert(reason instanceof UcxError && reason.statusName === "UCS_ERR_EXCEEDS_LIMIT");
+      continue;
+    }
+    for (let i = 0; i < 3; i++) await next(here.messages({ timeout: 5000 }));
+    await Promise.allSettled([1, 2, 3].map(() => here.sendMessage(new Uint8Array(1))));
+    const reason = await there.closed;
+    assert(reason instanceof UcxError && reason.statusName === "UCS_ERR_EXCEEDS_LIMIT");
+  }
 });

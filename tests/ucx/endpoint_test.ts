@@ -2,18 +2,22 @@
  * The order of things when an endpoint closes, fails or is forced, and when a worker is: against a libucp whose every
  * answer is scripted.
  */
-import { assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { afterEach, test } from "node:test";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
+import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
 import { Operations } from "../../src/ucx/operation.ts";
 import { Receiver } from "../../src/ucx/receiver.ts";
 import { Progress } from "../../src/ucx/progress.ts";
+import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
+import { causewayProtocol } from "../../src/ucx/protocol.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
 import { ScriptedUcp } from "./scripted_ucp.ts";
+import { unwritten } from "./unwritten.ts";
 
 const reset = -25; // UCS_ERR_CONNECTION_RESET
 const cancelled = -16; // UCS_ERR_CANCELED
@@ -25,7 +29,7 @@ const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).forEach((stop) => stop()));
 
 /** An endpoint with the handle 7. */
-function open(): {
+function open(handlesErrors = false): {
   ucp: ScriptedUcp;
   endpoint: UcxEndpoint;
   forgotten: bigint[];
@@ -44,9 +48,17 @@ function open(): {
     progress,
     operations,
     receiver,
+    address: () => new Uint8Array(8),
     longestHeader: () => 8,
     hasCuda: false,
     cutShort: () => {},
+    limits: takeMessageLimits({}),
+    isByHost: false,
+    hasRemoteMemory: true,
+    handlesErrors,
+    isConnecting: false,
+    keys: new RemoteKeys(ucp.functions),
+    protocol: causewayProtocol,
     forget,
   };
   return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress, operations };
@@ -55,6 +67,8 @@ function open(): {
 /** Lets everything happen that can. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 5; i++) await setImmediate();
+  await setTimeout(2); // turns that serve sockets, too, take longer
+  await setImmediate();
 }
 
 test("a close waits for the sends, then flushes, then closes, then forgets the endpoint", async () => {
@@ -77,6 +91,18 @@ test("a close waits for the sends, then flushes, then closes, then forgets the e
   assertEquals([ucp.log, forgotten, await endpoint.closed], [["ucp_request_free"], [7n], null]);
 });
 
+test("an end in order is said to the other side, if it can have an endpoint that handles errors; one by force is not", async () => {
+  const end = async (handlesErrors: boolean, isUsed: boolean, force: boolean) => {
+    const { ucp, endpoint } = open(handlesErrors);
+    ucp.answers.push(...Array.from({ length: 3 }, () => 0n)); // all is done at once
+    if (isUsed) await endpoint.sendMessage(new Uint8Array(1));
+    await endpoint.close({ force });
+    return ucp.log.filter((call) => call === "ucp_am_send_nbx").length - Number(isUsed);
+  };
+  assertEquals(await end(true, true, false), 1);
+  assertEquals([await end(true, true, true), await end(true, false, false), await end(false, true, false)], [0, 0, 0]);
+});
+
 test("a request of UCX's own is freed once, and ours never", async () => {
   const { ucp, endpoint } = open();
   const flush = endpoint.flush(); // request 1
@@ -96,24 +122,22 @@ test("a receive in place that ends with its endpoint is given back once, and nob
     ucp.onProgress = () => ucp.finish(1, cancelled); // as UCX does once it was asked to give the receive up
     endpoint.fail(new UcxError("ucp_worker_progress", reset));
   };
-  assertThrows(() => endpoint.recvSync(new Uint8Array(1)), UcxError, "UCS_ERR_CANCELED");
+  assertThrows(() => endpoint.recvSync(new Uint8Array(1)), UcxError, "UCS_ERR_CONNECTION_RESET");
   assertEquals(ucp.log, ["ucp_tag_recv_nbx", "ucp_request_cancel"]);
   assertEquals(operations.inUse, 0);
 });
 
-test("force does not wait for a send that UCX never ends", async () => {
-  const { ucp, endpoint, progress } = open();
-  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), TypeError, "stopped");
+test("force does not wait for a send that UCX never ends, and who waits for it does not, either", async () => {
+  const { ucp, endpoint } = open();
+  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "UCS_ERR_CANCELED");
   const closing = endpoint.close();
   await settle();
   ucp.answers.push(0n); // the close is done at once
   await endpoint.close({ force: true });
   await closing;
-  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced]);
   assertEquals(await endpoint.closed, null);
-  progress.stop(new TypeError("stopped"), 5);
   await send;
-  assertEquals(ucp.log.at(-1), "ucp_request_cancel", "UCX was asked to, and has not given the request back");
+  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced, "ucp_request_cancel"], "UCX has not given the request back");
 });
 
 test("force does not wait for a flush, and the flush that it cancels is no failure", async () => {
@@ -130,8 +154,8 @@ test("force does not wait for a flush, and the flush that it cancels is no failu
 });
 
 test("an endpoint whose other side is gone closes by force: a flush would never end", async () => {
-  const { ucp, endpoint, progress } = open();
-  const stuck = assertRejects(() => endpoint.send(new Uint8Array(1)), TypeError, "stopped");
+  const { ucp, endpoint } = open();
+  const stuck = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
   const failure = new UcxError("ucp_worker_progress", reset);
   endpoint.fail(failure);
   endpoint.fail(new UcxError("ucp_worker_progress", cancelled)); // the first reason counts
@@ -140,12 +164,11 @@ test("an endpoint whose other side is gone closes by force: a flush would never 
   assertEquals([error.call, error.status], ["ucp_worker_progress", reset]);
   ucp.answers.push(0n);
   await endpoint.close();
-  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced], "nor does it wait for a send that UCX has not ended");
-  progress.stop(new TypeError("stopped"), 5);
   await stuck;
+  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced, "ucp_request_cancel"], "nor for a send that UCX has not ended");
 });
 
-test("a lost endpoint ends its sends and its close, and says why; one that UCX has ended or that is closed is left alone", async () => {
+test("a lost endpoint ends its sends and its close, and says why; one that is closed is left alone", async () => {
   const { ucp, endpoint, forgotten } = open();
   const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended"); // request 1
   const aborted = new AbortController();
@@ -172,15 +195,27 @@ test("a lost endpoint ends its sends and its close, and says why; one that UCX h
   assertInstanceOf(reason, UcxError);
   assertEquals([reason.call, reason.statusName], ["ucp_worker_progress", "UCS_ERR_CONNECTION_RESET"]);
 
-  const failed = open();
-  failed.endpoint.fail(new UcxError("ucp_worker_progress", reset));
-  await failed.endpoint.lose();
-  assertEquals(failed.ucp.log, []);
   const closed = open();
   closed.ucp.answers.push(0n, 0n);
   await closed.endpoint.close();
   await closed.endpoint.lose();
   await assertRejects(() => closed.endpoint.send(new Uint8Array(1)), TypeError, "the endpoint is closed");
+});
+
+// openucx 1.13 has ended neither, in a fifth of all runs of death_test beside others.
+test("what UCX forgets when it has failed an endpoint ends all the same, for the reason that UCX gave", async () => {
+  const { ucp, endpoint } = open();
+  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
+  const flush = assertRejects(() => endpoint.flush(), UcxError, "The other process has ended");
+  const failure = new UcxError("ucp_worker_progress", reset);
+  endpoint.fail(failure);
+  await settle();
+  assertEquals(ucp.log, ["ucp_tag_send_nbx", "ucp_ep_flush_nbx"]);
+  ucp.answers.push(0n); // the close is done at once
+  await endpoint.lose();
+  await Promise.all([send, flush]);
+  assertEquals(ucp.log.slice(2), ["ucp_request_cancel", "ucp_request_cancel", forced]);
+  assertEquals(await endpoint.closed, failure);
 });
 
 test("a flush that fails is why the endpoint is closed, and it closes by force", async () => {
@@ -216,7 +251,16 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
   const ucp = new ScriptedUcp();
   let count = 0;
   const forget = () => void count++;
-  const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, requestBytes: 8, family: 4, forget });
+  const worker = new UcxWorker({
+    ucp: ucp.functions,
+    version: "1.22.0",
+    context: 1n,
+    hasCuda: false,
+    hasRemoteMemory: true,
+    requestBytes: 8,
+    family: 4,
+    forget,
+  });
   opened.push(() => worker.abort());
   return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
 }
@@ -225,7 +269,9 @@ test("a failure is reported by the endpoint that has the handle now", async () =
   const { ucp, worker, address } = openWorker();
   ucp.handles.push(0x70n, 0x70n);
   const first = await worker.connect(address);
+  ucp.answers.push(0n); // the connection is made
   const closing = first.close({ force: true }); // request 1: UCX has let go of the handle already
+  await settle();
   const second = await worker.connect(address);
   ucp.finish(1);
   await closing;
@@ -269,4 +315,48 @@ test("a receive that UCX does not give back is rejected all the same when its wo
   // A message that is arriving: to destroy the worker would end the process, with UCX 1.13.
   assertEquals(ucp.log, ["ucp_tag_recv_nbx", "ucp_request_cancel"]);
   assertEquals(forgotten(), 1);
+});
+
+test("what has come before a failure is received, although the failure is reported first", async () => {
+  const { ucp, worker, address } = openWorker();
+  ucp.handles.push(0x70n);
+  const endpoint = await worker.connect(address);
+  const receive = endpoint.recv(new Uint8Array(1)); // request 1
+  ucp.onProgress = () => {
+    ucp.onProgress = () => ucp.finish(1); // it was here, by another transport
+    ucp.fail(0x70n, reset);
+  };
+  assertEquals((await receive).length, 0);
+  await assertRejects(() => endpoint.recv(new Uint8Array(1)), UcxError, "the endpoint has failed before");
+  worker.abort();
+});
+
+test("a key that was closed stays until what uses it has ended", async () => {
+  const { ucp, worker, address } = openWorker();
+  const endpoint = await worker.connect(address);
+  const head = new Uint8Array(24);
+  new DataView(head.buffer).setBigUint64(8, 8n, true); // bytes of the region
+  const key = endpoint.remote(withTrailer(head, ownIdentity()));
+  const { buffer, goOn } = unwritten(8);
+  const put = endpoint.put(buffer, key);
+  key.close();
+  assert(!ucp.log.includes("ucp_rkey_destroy"));
+  goOn();
+  await put;
+  assertEquals(ucp.log.slice(-2), ["ucp_put_nbx", "ucp_rkey_destroy"]);
+  worker.abort();
+});
+
+test("keys are destroyed once, and never after their worker", () => {
+  const ucp = new ScriptedUcp();
+  const keys = new RemoteKeys(ucp.functions);
+  const key = {} as UcxRemoteKey; // it is only an owner here
+  keys.add(key, 5n);
+  keys.add(key, 6n);
+  keys.free(5n, key);
+  keys.free(5n, key);
+  keys.close();
+  assertEquals(ucp.log.length, 2);
+  keys.free(6n, key);
+  assertEquals(ucp.log, ["ucp_rkey_destroy", "ucp_rkey_destroy"]);
 });

@@ -11,7 +11,8 @@ import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { assertContent, contentOf, turns } from "./messages.ts";
+import { patiently } from "../support/child.ts";
+import { assertContent, contentOf, turns } from "../support/ucx_messages.ts";
 
 /** More than UCX takes in on its own: a message of this size waits for its receiver. */
 const big = 1 << 20;
@@ -300,3 +301,48 @@ for (const tls of settings) {
     assertContent(into, 3);
   });
 }
+
+test("a block that throws ends although a send of 50 MB is taken by nobody", patiently, async () => {
+  using ucx = Ucx.open();
+  await using other = ucx.createWorker();
+  const start = performance.now();
+  let send: Promise<unknown> = Promise.resolve();
+  await assertRejects(
+    async () => {
+      await using worker = ucx.createWorker();
+      const endpoint = await worker.connect(other.address);
+      send = endpoint.send(new Uint8Array(50 << 20)).then(() => "sent", (error: unknown) => error);
+      throw new Error("mine");
+    },
+    Error,
+    "mine",
+  );
+  assertInstanceOf(await send, Error);
+  assert(performance.now() - start < 8000, `${performance.now() - start} ms`);
+});
+
+test("a close with a timeout goes on by force, and one of a number that is none is refused", async () => {
+  using ucx = Ucx.open();
+  await using other = ucx.createWorker();
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(other.address);
+  await assertRejects(() => endpoint.close({ timeout: -1 }), RangeError, "Cannot wait for -1 ms");
+  await assertRejects(() => worker.close({ timeout: NaN }), RangeError, "Cannot wait for NaN ms");
+  const send = endpoint.send(new Uint8Array(50 << 20)).then(() => "sent", (error: unknown) => error);
+  await endpoint.close({ timeout: 20 });
+  assertInstanceOf(await send, Error);
+});
+
+test("a worker that is closed at once while it answers who connects for a large message takes nothing else with it", async () => {
+  // UCX 1.13 ended the process with a failed assertion (ucp_request.c: UCP_WIREUP_MSG_EP_REMOVED): such a worker stays.
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  for (let i = 0; i < 12; i++) {
+    const [worker, other] = [ucx.createWorker(), ucx.createWorker()];
+    const endpoint = await worker.connect(other.address);
+    for (let tag = 0n; tag < 5n; tag++) endpoint.send(new Uint8Array(3_000_000), { tag }).catch(() => {});
+    await pause(i % 4);
+    other.abort();
+    await pause(50);
+    worker.abort();
+  }
+});

@@ -1,14 +1,14 @@
 /** Connecting by host and port: who is let in, in what order, and how it ends. */
-import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
-import type { ListenOptions, UcxListener } from "../../src/ucx/listener.ts";
+import type { ListenOptions, UcxListener } from "../../src/ucx/listen/listener.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
-import { assertContent, contentOf } from "./messages.ts";
+import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
 interface Scene {
   readonly server: UcxWorker;
@@ -16,7 +16,7 @@ interface Scene {
   readonly listener: UcxListener;
 }
 
-async function inScene(options: ListenOptions, act: (scene: Scene) => Promise<void>): Promise<void> {
+async function inScene(options: ListenOptions, act: (scene: Scene) => Promise<void> | void): Promise<void> {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   await using server = ucx.createWorker();
   await using client = ucx.createWorker();
@@ -80,6 +80,50 @@ test("connections are taken in the order in which they come, by a loop that ends
   });
 });
 
+test("a listener has its port at once, with a secret and without, and may be awaited", async () => {
+  using ucx = Ucx.open();
+  await using worker = ucx.createWorker();
+  for (const secret of [{}, { secret: "s3cret" }]) {
+    const listener = worker.listen({ host: "localhost", ...secret });
+    assertEquals([listener.host, Number.isInteger(listener.port), listener.port > 0], ["127.0.0.1", true, true]);
+    assertEquals(await listener, listener);
+    assertThrows(() => worker.listen({ port: listener.port, ...secret }), Error, "taken");
+    await listener.close();
+    const again = worker.listen({ port: listener.port, ...secret }); // the port is free again
+    await again.close();
+    for (const host of ["localhost.", "example.org", ""]) {
+      assertThrows(() => worker.listen({ host, ...secret }), TypeError, "expected an address of this machine");
+    }
+  }
+});
+
+test("a wait for a connection has limits, and the connection that comes later is for the next one", async () => {
+  await inScene({}, async ({ client, listener }) => {
+    const late = await assertRejects(() => listener.accept({ timeout: 20 }), UcxError);
+    assertEquals(late.statusName, "UCS_ERR_TIMED_OUT");
+    const stop = new AbortController();
+    const waiting = assertRejects(() => listener.accept({ signal: stop.signal }), Error, "enough");
+    stop.abort(new Error("enough"));
+    await waiting;
+    await assertRejects(() => listener.accept({ signal: stop.signal }), Error, "enough");
+    await assertRejects(() => listener.accept({ timeout: -1 }), RangeError, "-1 ms");
+    await assertRejects(() => listener.accept({ timout: 1 } as object), TypeError, "timout");
+    const iterator = listener[Symbol.asyncIterator]();
+    const pending = iterator.next();
+    await iterator.return?.();
+    assertEquals((await pending).done, true);
+    await client.connect(listener);
+    await next(listener);
+  });
+});
+
+test("what is about a worker's address is refused for a host", async () => {
+  await inScene({}, async ({ client, listener }) => {
+    const options = { unchecked: true };
+    await assertRejects(() => client.connect(listener, options), TypeError, "{ unchecked } is about the bytes");
+  });
+});
+
 test("whoever waits for a connection when the listener is closed gets none", async () => {
   await inScene({}, async ({ listener }) => {
     const waiting = [listener.accept(), listener.accept()];
@@ -112,7 +156,16 @@ test("where nobody listens, and where nobody speaks UCX, connecting fails; a lim
   await inScene({}, async ({ client, listener }) => {
     const { port } = listener;
     await listener.close();
-    await assertRejects(() => client.connect({ host: "127.0.0.1", port }), UcxError);
+    for (const secret of [{}, { secret: "s3cret" }]) {
+      const nobody = await assertRejects(() => client.connect({ host: "127.0.0.1", port, ...secret }), UcxError);
+      // Newer versions of UCX say that the connection was reset.
+      if (nobody.statusName === "UCS_ERR_CONNECTION_RESET") {
+        assertStringIncludes(nobody.message, `at 127.0.0.1:${port} has hung up, or nobody does`);
+      } else {
+        assertEquals(nobody.statusName, "UCS_ERR_NOT_CONNECTED");
+        assertStringIncludes(nobody.message, `Nobody listens at 127.0.0.1:${port}`);
+      }
+    }
     const silent = createServer(() => {}); // takes connections and says nothing
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const address = silent.address();
@@ -150,31 +203,30 @@ test("a receive that is bound to an endpoint ends with it, and one of the worker
 });
 
 test("what cannot be listened at is an error, and a port is taken once", async () => {
-  await inScene({}, async ({ server, listener }) => {
-    await assertRejects(() => server.listen({ port: listener.port }), UcxError, "Is the port taken");
-    await assertRejects(() => server.listen({ host: "192.0.2.1" }), UcxError, "not this machine's address");
-    await assertRejects(() => server.listen({ port: 70_000 }), RangeError, "port 70000");
-    await assertRejects(() => server.listen({ backlog: 0 }), RangeError, "at least 1");
+  await inScene({}, ({ server, listener }) => {
+    assertThrows(() => server.listen({ port: listener.port }), UcxError, "Is the port taken");
+    assertThrows(() => server.listen({ host: "192.0.2.1" }), UcxError, "not this machine's address");
+    assertThrows(() => server.listen({ port: 70_000 }), RangeError, "port 70000");
+    assertThrows(() => server.listen({ backlog: 0 }), RangeError, "at least 1");
     const wrong = { errors: "all" } as unknown as ListenOptions;
-    await assertRejects(() => server.listen(wrong), RangeError, "expected peer or none");
+    assertThrows(() => server.listen(wrong), RangeError, "expected peer or none");
   });
 });
 
-test("a worker that is closed while it begins to listen, or to connect, does neither", async () => {
+test("a worker that is closed while it listens, or begins to connect, does neither any more", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   const worker = ucx.createWorker();
-  const begun = [worker.listen(), worker.connect({ host: "127.0.0.1", port: 1 })].map((promise) =>
-    promise.then(() => null, (error: unknown) => error)
-  );
+  worker.listen();
+  worker.listen({ secret: "s3cret" });
+  const connecting = worker.connect({ host: "127.0.0.1", port: 1 });
   worker.abort();
-  for (const error of await Promise.all(begun)) {
-    assert(error instanceof TypeError && error.message.includes("is closed"));
-  }
+  await assertRejects(() => connecting, TypeError, "is closed");
+  assertThrows(() => worker.listen(), TypeError, "is closed");
 });
 
 test("an IPv6 address is refused where UCX uses IPv4: it would write past the end of its memory", async () => {
   await inScene({}, async ({ server, client }) => {
-    await assertRejects(() => server.listen({ host: "::1" }), TypeError, "TCP_AF_PRIO");
+    assertThrows(() => server.listen({ host: "::1" }), TypeError, "TCP_AF_PRIO");
     await assertRejects(() => client.connect({ host: "::1", port: 1 }), TypeError, "TCP_AF_PRIO");
   });
 });
@@ -188,4 +240,59 @@ test("without error handling large messages are copied once, where the system al
   await Promise.all([endpoint.send(contentOf(3, 1 << 20)), receiver.recv(into)]);
   assertContent(into, 3);
   assert(endpoint.transports().length > 0);
+});
+
+test("no more connections are open than allowed, and the next one comes in when one has gone", async () => {
+  await inScene({ limits: { connections: 2 } }, async ({ client, listener }) => {
+    const there = [await client.connect(listener), await client.connect(listener)];
+    const here = [await next(listener), await next(listener)];
+    await assertRejects(() => client.connect(listener, { timeout: 2000 }), UcxError);
+    assertEquals(listener.rejected, 1);
+    await here[0]?.close({ force: true });
+    await there[0]?.close({ force: true });
+    there.push(await client.connect(listener, { timeout: 2000 }));
+    await next(listener);
+  });
+});
+
+for (const kind of ["messages", "messages and arrays", "large message", "large array", "large parts"] as const) {
+  test(`whoever sends more than is allowed is closed, and nobody else: ${kind}`, async () => {
+    await inScene({ limits: { messages: 3, messageBytes: 1000 } }, async ({ client, listener }) => {
+      const [bad, good] = [await client.connect(listener), await client.connect(listener)];
+      const [fromBad, fromGood] = [await next(listener), await next(listener)];
+      const many = kind === "large parts" ? assertRejects(() => fromBad.recvMany(), UcxError, "EXCEEDS_LIMIT") : null;
+      const sends = kind === "messages"
+        ? Array.from({ length: 4 }, () => bad.sendMessage(new Uint8Array(1)))
+        : kind === "messages and arrays"
+        ? [0, 1].flatMap(() => [bad.sendMessage(new Uint8Array(1)), bad.sendArray(new Uint8Array(1))])
+        : kind === "large message"
+        ? [bad.sendMessage(new Uint8Array(1001))]
+        : kind === "large array"
+        ? [bad.sendArray(new Float64Array(126))]
+        : [bad.sendMany([new Uint8Array(500), new Uint8Array(501)])];
+      await Promise.allSettled(sends);
+      await many;
+      const reason = await fromBad.closed;
+      assertInstanceOf(reason, UcxError);
+      assertEquals(reason.statusName, "UCS_ERR_EXCEEDS_LIMIT");
+      await assertRejects(() => fromBad.recvArray(), UcxError, "UCS_ERR_EXCEEDS_LIMIT");
+      await bad.closed; // it is told
+      for (let i = 0; i < 3; i++) await good.sendMessage(new Uint8Array(1000));
+      const messages = fromGood.messages()[Symbol.asyncIterator]();
+      for (let i = 0; i < 3; i++) assertEquals((await messages.next()).value?.length, 1000);
+      await good.sendArray(new Float64Array(125));
+      assertEquals((await fromGood.recvArray()).layout.volume, 125);
+    });
+  });
+}
+
+test("limits that are none are refused before anybody listens", async () => {
+  await inScene({}, ({ server }) => {
+    for (const name of ["connections", "messages", "messageBytes"]) {
+      const limits = { [name]: NaN };
+      assertThrows(() => server.listen({ limits }), RangeError, `Cannot limit ${name} to NaN`);
+    }
+    const unknown = { limits: { conections: 1 } } as object;
+    assertThrows(() => server.listen(unknown), TypeError, "connections");
+  });
 });

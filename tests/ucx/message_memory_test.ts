@@ -1,10 +1,18 @@
 /** What can be sent and received into: memory of every kind, as it is, and nothing else. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
+import { Cuda } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { DType } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
+import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { takeMemory } from "../../src/ucx/message_memory.ts";
+import type { Memory } from "../../src/ucx/operation.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
+import { apart, meeting, pattern, positionsOf } from "../support/arrays.ts";
+import { laidOut } from "../support/laid_out.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Kinds of JavaScript's memory, over a part of an ArrayBuffer of 64 bytes. */
@@ -50,6 +58,51 @@ test("JavaScript's memory of any kind is sent from its first byte to its last, a
   }));
 });
 
+const arrays = fc.tuple(fc.array(fc.nat(4), { maxLength: 4 }), fc.constantFrom("uint8", "int16", "float64"))
+  .chain(([shape, dtype]) => {
+    const itemsize = DType.from(dtype).itemsize;
+    const placed = fc.oneof(apart(shape, itemsize), meeting(shape, itemsize));
+    return fc.record({ dtype: fc.constant(dtype), placed, seed: fc.nat() });
+  });
+
+test("a view of any layout is sent as its elements in C order, and nothing of it is kept", async () => {
+  using ucx = Ucx.open({ config: { TLS: "sm" } });
+  await using sender = ucx.createWorker();
+  await using receiver = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address);
+  await check(fc.asyncProperty(arrays, fc.boolean(), async ({ dtype, placed, seed }, isSync) => {
+    using buffer = new HostMemoryResource().allocate(placed.size);
+    const bytes = pattern(placed.size, seed);
+    buffer.bytes().set(bytes);
+    const view = laidOut(buffer, { layout: placed.layout, offset: placed.offset, dtype });
+    const { itemsize } = placed.layout;
+    const expected = positionsOf(placed).flatMap((at) => [...bytes.subarray(at, at + itemsize)]);
+    const into = new Uint8Array(expected.length);
+    const received = receiver.recv(into);
+    if (isSync) endpoint.sendSync(view);
+    else await endpoint.send(view);
+    assertEquals((await received).length, expected.length);
+    assertEquals([...into], expected);
+    if (view.layout.isContiguousC) await endpoint.send(view, { copy: false }).then(() => receiver.recv(into));
+    else await assertRejects(() => endpoint.send(view, { copy: false }), TypeError, "Allow a copy");
+  }));
+});
+
+test("a buffer whose elements were copied is not kept when its message has gone", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address);
+  const memory = new HostMemoryResource().allocate(8);
+  let freed = 0;
+  const free = () => freed++;
+  const buffer = MemoryBuffer.fromAllocation({ ptr: memory.ptr, size: 8, device: null, stream: null, free });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], strides: [2], dtype: "uint8" });
+  await Promise.all([endpoint.send(view), worker.recv(new Uint8Array(4))]);
+  buffer.close();
+  assertEquals(freed, 1);
+  memory.close();
+});
+
 /** An array of another library, which counts how often it was given out and given back. */
 class Foreign {
   readonly buffer = new HostMemoryResource().allocate(4);
@@ -80,4 +133,26 @@ test("another library's array is sent, and received into, as it is, and given ba
   }
   await assertRejects(() => endpoint.send(new SharedArrayBuffer(8)), TypeError, "Cannot send shared memory");
   assert(receiver.probe() === null);
+});
+
+test("a GPU's memory is UCX's with a context current, in which UCX can make progress", () => {
+  const cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using arena = new NativeArena();
+  const current = arena.out("ptr");
+  const isCurrent = () => {
+    assertEquals(cuda.driver.context.cuCtxGetCurrent(current.$address), 0);
+    return current.value === device.context;
+  };
+  using buffer = device.memory.allocate(16, { stream: device.defaultStream });
+  using host = new HostMemoryResource().allocate(16);
+  const take = (what: MemoryBuffer) => {
+    const memory: Memory = { address: 0n, bytes: 0, memoryType: 0, held: null, pack: null };
+    takeMemory(memory, what, "send", true);
+    if (memory.held !== null && Symbol.dispose in memory.held) memory.held[Symbol.dispose]();
+  };
+  take(host);
+  assertEquals(isCurrent(), false);
+  take(buffer);
+  assertEquals(isCurrent(), true);
 });

@@ -11,6 +11,8 @@ import {
   HostMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
+  slice,
+  StridedMemoryView,
   Ucx,
   type UcxEndpoint,
   UcxError,
@@ -91,7 +93,7 @@ test("page-locked memory is sent after all that its home stream would wait for, 
   await using ends = await loop();
   const { worker, endpoint } = ends;
   await check(
-    fc.asyncProperty(steps, lane, schedule, fc.nat(), async (program, home, schedule, seed) => {
+    fc.asyncProperty(steps, lane, schedule, fc.nat(), fc.boolean(), async (program, home, schedule, seed, isTurned) => {
       const { cuda, device, streams, pinned, waits } = setUp({ schedule, seed });
       const stream = streams[home];
       assert(stream !== undefined);
@@ -100,7 +102,10 @@ test("page-locked memory is sent after all that its home stream would wait for, 
       const due = enqueue(cuda, streams, program, buffer, home);
       const seen = new Uint8Array(program.length);
       const before = waits();
-      await Promise.all([endpoint.send(buffer), worker.recv(seen)]);
+      // What is not contiguous is sent from a copy, which must not be made earlier either.
+      const bytes = StridedMemoryView.fromBuffer(buffer, { shape: [program.length], dtype: "uint8" });
+      await Promise.all([endpoint.send(isTurned ? bytes.sliced(slice(null, null, -1)) : buffer), worker.recv(seen)]);
+      if (isTurned) seen.reverse();
       const held = waits() - before;
       assertEquals(due.filter((byte) => seen[byte] !== 1), []);
       assertEquals(held, 0, "the event loop was held up");
@@ -214,4 +219,38 @@ test("what waits for its memory ends with its endpoint or its worker, and a clos
   const into = assertRejects(() => worker.recv(late.buffer), TypeError, "The worker was closed");
   worker.abort();
   await into;
+});
+
+test("a copy that waits for its elements has their length, whatever its operation had before", async () => {
+  await using ends = await loop();
+  const { worker, endpoint } = ends;
+  const { device, pinned } = setUp({ schedule: "latest" });
+  const stream = device.createStream();
+  using buffer = pinned.allocate(8, { stream });
+  const turned = () => {
+    buffer.fill(5, { stream }); // to be waited for
+    return StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" }).sliced(slice(null, null, -1));
+  };
+  /** Has the operation that is used next send so many bytes. */
+  const before = async (bytes: number) => {
+    await Promise.all([
+      endpoint.send(new Uint8Array(bytes), { tag: 1n }),
+      worker.recv(new Uint8Array(bytes), { tag: 1n }),
+    ]);
+  };
+  const fives = Array(8).fill(5);
+  for (const length of [1000, 2, 0]) {
+    await before(length);
+    const [parts] = await Promise.all([worker.recvMany({ tag: 2n }), endpoint.sendMany([turned()], { tag: 2n })]);
+    assertEquals(parts.map((part) => [...part.buffer.bytes()]), [fives]);
+    const [memory, into] = [new Uint8Array(new ArrayBuffer(64)), new Uint8Array(8)];
+    using region = worker.register(memory.subarray(0, 4));
+    using key = endpoint.remote(region.key);
+    await before(length);
+    await assertRejects(() => endpoint.put(turned(), key), RangeError, "it has 4 bytes");
+    assertEquals(memory, new Uint8Array(64));
+    await before(length);
+    await Promise.all([endpoint.rawStream.send(turned()), endpoint.rawStream.recvAll(into)]);
+    assertEquals([...into], fives);
+  }
 });

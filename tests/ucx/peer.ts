@@ -12,7 +12,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { setInterval } from "node:timers";
 import { Ucx } from "../../src/ucx/ucx.ts";
-import { planOf, receivePlan, sendPlan } from "./messages.ts";
+import { planOf, receivePlan, sendPlan } from "../support/ucx_messages.ts";
 
 const [mode, seedText] = process.argv.slice(2);
 const seed = Number(seedText);

@@ -1,12 +1,15 @@
-/** Looking after peers: who is looked after, who is reported, when, and that it keeps nothing alive. */
+/** Watching peers: who is watched, who is reported, when, and that it keeps nothing alive and makes no timer. */
 import { assert, assertEquals } from "@std/assert";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import { watchReadable } from "../../src/native/readable_watch.ts";
 import { PeerLiveness } from "../../src/ucx/peer_liveness.ts";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process_identity.ts";
 import { patiently, runScript } from "../support/child.ts";
+import { until } from "../support/until.ts";
 import { identityOf } from "./identity.ts";
 
 /** An endpoint that counts how often it is lost. */
@@ -15,35 +18,99 @@ function endpoint(): { lose(): Promise<void>; readonly lost: number } {
   return one;
 }
 
-test("who ends is reported, and nobody else", patiently, async () => {
-  const [one, other] = ["100", "101"].map((seconds) => spawn("sleep", [seconds], { stdio: "ignore" }));
-  assert(one?.pid !== undefined && other?.pid !== undefined);
-  const watch = new PeerLiveness();
-  const [first, second, lastOne, own] = [endpoint(), endpoint(), endpoint(), endpoint()];
-  watch.watch(first, PeerProcess.find(identityOf(one.pid)));
-  watch.watch(second, PeerProcess.find(identityOf(other.pid)));
-  watch.watch(lastOne, PeerProcess.find(identityOf(one.pid)));
-  watch.watch(own, PeerProcess.find(ownIdentity()));
-  watch.forget(lastOne);
-  await setTimeout(2500); // two looks and more
-  assertEquals([first, second, own].map(({ lost }) => lost), [0, 0, 0], "while they live");
-  const ended = once(one, "exit");
-  one.kill("SIGKILL");
+/** Sleeps on a descriptor, as a worker does, and counts how often it wakes up. */
+function sleeper() {
+  const watches: { close(): void }[] = [];
+  const counted = {
+    wakes: 0,
+    watchAlso: (fd: number, act: () => void) => {
+      const watch = watchReadable([fd], () => {
+        counted.wakes++;
+        act();
+        watch.start();
+      });
+      watch.keepAlive(false);
+      watch.start();
+      watches.push(watch);
+    },
+    close: () => watches.forEach((watch) => watch.close()),
+  };
+  return counted;
+}
+
+function start(): { child: ChildProcess; process: PeerProcess | null } {
+  const child = spawn("sleep", ["100"], { stdio: "ignore" });
+  assert(child.pid !== undefined);
+  return { child, process: PeerProcess.find(identityOf(child.pid)) };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
   await ended;
-  while (first.lost === 0) await setTimeout(10);
-  assertEquals([second, lastOne, own].map(({ lost }) => lost), [0, 0, 0]);
+}
+
+for (const how of ["by a descriptor", "without one"]) {
+  test(`who ends is reported after the time that UCX has for it, and nobody else: ${how}`, patiently, async () => {
+    const [one, other] = [start(), start()];
+    const sleeping = sleeper();
+    const watch = new PeerLiveness(sleeping);
+    const seen = (process: PeerProcess | null) =>
+      process === null || how === "by a descriptor"
+        ? process
+        : { key: process.key, isGone: () => process.isGone(), open: () => null };
+    const [first, again, second, forgotten, own] = [endpoint(), endpoint(), endpoint(), endpoint(), endpoint()];
+    for (const each of [first, again, forgotten]) watch.watch(each, seen(one.process));
+    watch.watch(second, seen(other.process));
+    watch.watch(own, PeerProcess.find(ownIdentity()));
+    watch.forget(forgotten);
+    await pause(1100);
+    assertEquals([first, again, second, own].map(({ lost }) => lost), [0, 0, 0, 0], "while they live");
+    const killed = performance.now();
+    await kill(one.child);
+    await until(() => first.lost > 0);
+    const took = performance.now() - killed;
+    assert(took > 900, "UCX has a second to say so itself");
+    assert(again.lost > 0 && took < 20_000, `it took ${took} ms`);
+    assertEquals([second, forgotten, own].map(({ lost }) => lost), [0, 0, 0]);
+    assertEquals(sleeping.wakes, how === "by a descriptor" ? 1 : 0);
+    watch.close();
+    sleeping.close();
+    await kill(other.child);
+  });
+}
+
+test("an endpoint that UCX has failed is lost after the time that UCX has to end what is in flight", async () => {
+  const watch = new PeerLiveness({ watchAlso: () => {} });
+  const [failed, closed] = [endpoint(), endpoint()];
+  const start = performance.now();
+  watch.failed(failed);
+  watch.failed(closed);
+  watch.forget(closed);
+  await until(() => failed.lost > 0);
+  const took = performance.now() - start;
+  assert(took > 900 && took < 20_000, `it took ${took} ms`);
+  assertEquals(closed.lost, 0);
   watch.close();
-  other.kill("SIGKILL");
 });
 
-test("UCX has the time between two looks to say itself that a peer is gone", patiently, async () => {
-  const { code, stdout } = await runScript(new URL("./peer_liveness_child.ts", import.meta.url), { args: ["looks"] });
-  assertEquals([code, stdout.trim()], [0, "0 1"]);
+test("however many endpoints lead to a process it takes one descriptor, which goes with the last", async () => {
+  const files = () => readdirSync("/proc/self/fd").length;
+  const { child, process } = start();
+  const watch = new PeerLiveness({ watchAlso: () => {} });
+  const endpoints = Array.from({ length: 100 }, endpoint);
+  watch.watch(endpoint(), process); // the set's own descriptor is there from now on
+  const before = files();
+  for (const each of endpoints) watch.watch(each, process);
+  assertEquals(files(), before);
+  for (const each of endpoints) watch.forget(each);
+  assertEquals(files(), before);
+  watch.close();
+  assertEquals(files(), before - 2);
+  await kill(child);
 });
 
-test("a watch ends with its last endpoint, and does not keep the process alive before", patiently, async () => {
-  for (const mode of ["watched", "forgotten"]) {
-    const { code, stdout } = await runScript(new URL("./peer_liveness_child.ts", import.meta.url), { args: [mode] });
-    assertEquals([code, stdout.trim()], [0, mode === "watched" ? "1 of 1" : "0 of 1"]);
-  }
+test("watching makes no timer, and does not keep the process alive", patiently, async () => {
+  const { code, stdout } = await runScript(new URL("./peer_liveness_child.ts", import.meta.url));
+  assertEquals([code, stdout.trim()], [0, "0 timers"]);
 });

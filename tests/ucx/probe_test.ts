@@ -7,7 +7,7 @@ import type { UcxMessage } from "../../src/ucx/receiver.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { until } from "../support/until.ts";
 import { check, fc } from "../support/property.ts";
-import { assertContent, contentOf } from "./messages.ts";
+import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
 interface Message {
   readonly index: number;

@@ -37,9 +37,24 @@ test("another process is seen until it ends, and not found after that", patientl
   const identity = identityOf(child.pid);
   const found = PeerProcess.find(identity);
   assert(found !== null && !found.isGone());
+  using descriptor = found.open();
+  assert(descriptor !== null);
   await end(child);
   assert(found.isGone());
+  assertEquals(found.open(), null); // although another process may have the number
   assertEquals(PeerProcess.find(identity), null);
+});
+
+test("a process that has ended and is not asked for its exit code is not watched: its descriptor could be read for ever", async () => {
+  // The shell does not wait for the child that it has begun before it becomes another program.
+  const parent = await started("sh", "-c", "sleep 0.1 & echo $!; exec sleep 100");
+  assert(parent.stdout !== null);
+  const [line] = await once(createInterface({ input: parent.stdout }), "line");
+  const found = PeerProcess.find(identityOf(Number(line)));
+  assert(found !== null);
+  while (!found.isGone()) await delay(10);
+  assertEquals(found.open(), null);
+  await end(parent);
 });
 
 /** Whether an identity of this machine is that of a process that there is. */
@@ -65,6 +80,7 @@ test("a process of another machine, another start or another number is not this 
 test("a process that has ended is gone although nobody has asked for its exit code", patiently, async () => {
   // The inner shell's parent becomes a program that never asks.
   const parent = await started("sh", "-c", "sh -c 'echo $$; exec sleep 0.3' & exec sleep 100");
+  assert(parent.stdout !== null);
   assert(parent.stdout !== null);
   const [line] = await once(createInterface({ input: parent.stdout }), "line");
   const zombie = PeerProcess.find(identityOf(Number(line)));

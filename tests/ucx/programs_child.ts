@@ -10,7 +10,7 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import type { Received } from "../../src/ucx/receiver.ts";
 import { check, fc } from "../support/property.ts";
-import { assertContent, Bordered, contentOf, memoryKinds, turns } from "./messages.ts";
+import { assertContent, Bordered, contentOf, memoryKinds, turns } from "../support/ucx_messages.ts";
 
 type Operation =
   | { readonly kind: "send"; readonly tag: bigint; readonly size: number; readonly memory: number }

@@ -1,12 +1,16 @@
 /** Memory that others read and write by themselves: every byte is where a model says, and nothing beside it. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { ffiPort, littleEndian } from "../../src/ffi/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
-import type { AtomicOperation } from "../../src/ucx/endpoint.ts";
+import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
+import { ownIdentity } from "../../src/ucx/process_identity.ts";
+import type { AtomicOperation } from "../../src/ucx/remote_access.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { check, fc } from "../support/property.ts";
-import { contentOf } from "./messages.ts";
+import { contentOf } from "../support/ucx_messages.ts";
+import { unwritten } from "./unwritten.ts";
 
 const size = 70_000;
 const border = 64;
@@ -147,4 +151,75 @@ test("registered memory stays although its buffer is closed, until the region is
   await Promise.all([user.close(), owner.close()]); // and with it the second
   second.close();
   assertThrows(() => owner.register(new Uint8Array(1)), TypeError, "the worker is closed");
+});
+
+test("a key that is closed after its worker is harmless, and so is one that is never closed", async () => {
+  using ucx = Ucx.open(); // a key's destruction read what was freed with its worker
+  await using owner = ucx.createWorker();
+  const user = ucx.createWorker();
+  const endpoint = await user.connect(owner.address);
+  using region = owner.register(new Uint8Array(64));
+  const [closed, forgotten] = [endpoint.remote(region.key), endpoint.remote(region.key)];
+  assertEquals(forgotten.size, 64);
+  await user.close();
+  closed.close();
+});
+
+test("without remote memory nobody reads or writes it, whatever key they have made up, and none is used", async () => {
+  // With it whoever reaches a worker over TCP can: a key holds an address, and no more than that.
+  const config = { TLS: "tcp" };
+  using careful = Ucx.open({ config, remoteMemory: false });
+  using ucx = Ucx.open({ config });
+  await using owner = careful.createWorker();
+  const user = ucx.createWorker();
+  const theirs = new Uint8Array(new ArrayBuffer(5000)).fill(7);
+  using region = user.register(new Uint8Array(new ArrayBuffer(5000)));
+  const key = region.key.slice(0, -trailerBytes);
+  new DataView(key.buffer).setBigUint64(0, ffiPort().addressOf(theirs.buffer), littleEndian);
+  const endpoint = await user.connect(owner.address, { errors: "none" });
+  await Promise.all([endpoint.send(new Uint8Array(1), { tag: 1n }), owner.recv(new Uint8Array(1), { tag: 1n })]);
+  using remote = endpoint.remote(withTrailer(key, ownIdentity()));
+  const into = new Uint8Array(5000);
+  const limits = { timeout: 300 };
+  await Promise.allSettled([endpoint.get(into, remote, 0, limits), endpoint.put(into.fill(9), remote, 0, limits)]);
+  await Promise.allSettled([endpoint.flush(limits)]);
+  assertEquals([theirs.every((byte) => byte === 7), into.every((byte) => byte === 9)], [true, true]);
+  await endpoint.send(new Uint8Array(1), { tag: 1n }); // all else goes on
+  await owner.recv(new Uint8Array(1), { tag: 1n });
+  const back = await owner.connect(user.address, { errors: "none" });
+  assertThrows(() => owner.register(theirs), TypeError, "remoteMemory: false");
+  assertThrows(() => back.remote(region.key), TypeError, "remoteMemory: false");
+  user.abort(); // UCX waits for an answer to the get
+});
+
+test("a fence is refused while something waits for a stream, and orders what comes after it behind what has begun", async () => {
+  for (const tls of ["tcp", "sm"]) {
+    using ucx = Ucx.open({ config: { TLS: tls } });
+    await using owner = ucx.createWorker();
+    await using user = ucx.createWorker();
+    const endpoint = await user.connect(owner.address, { errors: "none" });
+    const memory = new Uint8Array(new ArrayBuffer(100_008));
+    using region = owner.register(memory);
+    using remote = endpoint.remote(region.key);
+    // A large put may be cut in pieces and go another way than the number that says that it is there.
+    const large = new Uint8Array(100_000);
+    const flag = new DataView(memory.buffer, 100_000);
+    for (let round = 1n; round <= 50n; round++) {
+      large.fill(Number(round));
+      const put = endpoint.put(large, remote);
+      user.fence();
+      const added = endpoint.atomic("add", remote, 100_000, 1n);
+      while (flag.getBigUint64(0, true) !== round) await new Promise((again) => setImmediate(again));
+      assert(memory.subarray(0, 100_000).every((byte) => byte === Number(round)), `round ${round}`);
+      await Promise.all([put, added]);
+    }
+    const { buffer, goOn } = unwritten(8);
+    const waiting = endpoint.put(buffer, remote);
+    assertThrows(() => user.fence(), TypeError, "Await them first");
+    goOn();
+    await waiting;
+    user.fence();
+    await endpoint.flush();
+    assertEquals([...memory.subarray(0, 8)], [...buffer.bytes()]);
+  }
 });

@@ -10,7 +10,7 @@ import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { startScript } from "../support/child.ts";
-import { planOf, receivePlan, sendPlan, turns } from "./messages.ts";
+import { planOf, receivePlan, sendPlan, turns } from "../support/ucx_messages.ts";
 
 const count = 60;
 /** How soon a dead peer must have been noticed, in milliseconds. */

@@ -11,3 +11,8 @@ test(
     assertEquals(result, { during: 0, after: 3 });
   },
 );
+
+test("who listens, or waits for messages, stays alive, and ends afterwards", patiently, async () => {
+  const script = new URL("./listening_child.ts", import.meta.url);
+  assertEquals(await runScriptForJson(script, { timeout: 30_000 }), "late");
+});

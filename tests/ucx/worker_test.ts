@@ -13,7 +13,7 @@ import { slice } from "../../src/layout/mod.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { recordingDevice } from "../support/recording_driver.ts";
 import { check, fc } from "../support/property.ts";
-import { assertContent, contentOf } from "./messages.ts";
+import { assertContent, contentOf } from "../support/ucx_messages.ts";
 import { transports } from "./transports.ts";
 
 test("UCX says its version, where it is, and what it can use", () => {
@@ -150,9 +150,10 @@ test("memory that UCX cannot use is refused, and nothing is sent or received", a
   closed.close();
 
   const gaps = "shape (4, 2) with strides (4, 1): expected contiguous memory in C order";
-  await assertRejects(() => endpoint.send(columns), TypeError, `Cannot send a view of ${gaps}`);
+  await assertRejects(() => endpoint.send(columns, { copy: false }), TypeError, `Cannot send a view of ${gaps}`);
   await assertRejects(() => other.recv(columns), TypeError, `Cannot receive into a view of ${gaps}`);
-  await assertRejects(() => endpoint.send(view.permuted([1, 0])), TypeError, "expected contiguous memory in C order");
+  const turned = view.permuted([1, 0]);
+  await assertRejects(() => endpoint.send(turned, { copy: false }), TypeError, "expected contiguous memory in C order");
   await assertRejects(() => other.recv(readonly), TypeError, "Cannot receive into a read-only view");
   await assertRejects(() => endpoint.send(shared), TypeError, "Cannot send shared memory");
   await assertRejects(() => other.recv(shared), TypeError, "Cannot receive into shared memory");
@@ -204,4 +205,16 @@ test("a message that is too long is an error with a reason, and is gone", async 
     await send;
   }
   await Promise.all([endpoint.send(new Uint8Array([5])), worker.recv(new Uint8Array(8), { mask: 0n })]);
+});
+
+test("a timeout that no timer can wait for is none", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address);
+  for (const timeout of [Infinity, 2 ** 31]) { // they ended after a millisecond
+    const received = worker.recv(new Uint8Array(1), { timeout });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await endpoint.send(new Uint8Array(1), { timeout });
+    assertEquals((await received).length, 1);
+  }
 });

@@ -1,0 +1,227 @@
+/**
+ * Messages from and to memory of every place: on a real GPU, with a UCX that knows CUDA, and on a simulated one, whose
+ * memory for the host is real.
+ *
+ * @module
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Buffer } from "node:buffer";
+import type { CudaDevice, CudaStream, MemoryBuffer, MemoryResource, UcxEndpoint, UcxWorker } from "../../mod.ts";
+import {
+  DeviceMemoryResource,
+  HostMemoryResource,
+  ManagedMemoryResource,
+  PinnedMemoryResource,
+  StridedMemoryView,
+  SynchronousMemoryResource,
+  Ucx,
+} from "../../mod.ts";
+import { contentOf } from "../support/ucx_messages.ts";
+import type { Behaviour, Root } from "../support/cuda_root.ts";
+
+/** Where memory is. */
+export interface Place {
+  readonly name: "host" | "pinned" | "managed" | "device" | "pool";
+  readonly resource: MemoryResource;
+}
+
+/** All places whose memory can travel. The host's own has no home stream. */
+export function placesOf(device: CudaDevice, hasCuda: boolean): Place[] {
+  return [
+    { name: "host", resource: new HostMemoryResource() },
+    { name: "pinned", resource: new PinnedMemoryResource(device) },
+    { name: "managed", resource: new ManagedMemoryResource(device) },
+    ...(hasCuda
+      ? [
+        { name: "device", resource: new SynchronousMemoryResource(device) } as const,
+        { name: "pool", resource: new DeviceMemoryResource(device) } as const,
+      ]
+      : []),
+  ];
+}
+
+/** Has a stream write to memory with that home; nobody waits for it here. To the host's own it is written at once. */
+export function write(buffer: MemoryBuffer, content: Uint8Array, stream: CudaStream): void {
+  if (buffer.stream === null) buffer.bytes().set(content);
+  else buffer.copyFrom(content, { stream });
+}
+
+/** What is in a buffer when all is done that is enqueued on a stream. */
+export function bytesOf(buffer: MemoryBuffer, stream: CudaStream): Uint8Array {
+  using sink = new HostMemoryResource().allocate(buffer.size);
+  sink.copyFrom(buffer, { stream });
+  stream.synchronize();
+  return sink.bytes().slice();
+}
+
+/** Fails unless the bytes are those. */
+export function assertBytes(bytes: Uint8Array, expected: Uint8Array, what: string): void {
+  assertEquals(Buffer.compare(bytes, expected), 0, `other bytes than those ${expected.length} have come: ${what}`);
+}
+
+/** Two workers, and a device with a stream for each of them. */
+async function inScene(
+  root: Root,
+  act: (scene: {
+    readonly ucx: Ucx;
+    readonly from: CudaStream;
+    readonly to: CudaStream;
+    readonly device: CudaDevice;
+    readonly endpoint: UcxEndpoint;
+    readonly receiver: UcxWorker;
+  }) => Promise<void>,
+): Promise<void> {
+  using cuda = root.open();
+  const device = cuda.device(0);
+  using from = device.createStream({ nonBlocking: true });
+  using to = device.createStream({ nonBlocking: true });
+  using ucx = Ucx.open();
+  await using sender = ucx.createWorker();
+  await using receiver = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address);
+  await act({ ucx, from, to, device, endpoint, receiver });
+}
+
+function isOnDevice({ name }: Place): boolean {
+  return name === "device" || name === "pool";
+}
+
+const sizes = [0, 1, 8, 4096, 100_000, 1 << 20];
+
+/** The behaviours. */
+export const ucxBehaviours: readonly Behaviour[] = [
+  {
+    name: "memory of every place is sent to every place",
+    devices: 1,
+    run: (root) =>
+      inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
+        const places = placesOf(device, ucx.hasCuda);
+        for (const size of sizes) {
+          for (const [i, source] of places.entries()) {
+            for (const target of places) {
+              using sent = source.resource.allocate(size, { stream: from });
+              using got = target.resource.allocate(size, { stream: to });
+              const content = contentOf(size + i, size);
+              write(sent, content, from); // nobody waits for it but the send
+              write(got, new Uint8Array(size).fill(0xee), to); // nor for this but the receive
+              const receive = receiver.recv(got, { tag: 5n });
+              await endpoint.send(sent, { tag: 5n });
+              assertEquals(await receive, { length: size, tag: 5n });
+              assertBytes(bytesOf(got, to), content, `${source.name} to ${target.name}`);
+            }
+          }
+        }
+      }),
+  },
+
+  {
+    name: "work that is enqueued before a send is in it, and work after a receive finds it, without a wait of the host",
+    devices: 1,
+    run: (root) =>
+      inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
+        const size = Math.min(root.bytes, 16 << 20);
+        for (const place of placesOf(device, ucx.hasCuda).filter(({ name }) => name !== "host")) {
+          using sent = place.resource.allocate(size, { stream: from });
+          using got = place.resource.allocate(size, { stream: to });
+          using after = place.resource.allocate(size, { stream: to });
+          for (let round = 1; round <= 3; round++) {
+            for (let i = 0; i < 20; i++) sent.fill(i, { stream: from });
+            sent.fill(round, { stream: from });
+            for (let i = 0; i < 20; i++) got.fill(100 + i, { stream: to });
+            if (round === 1 && root.isSlow && place.name !== "managed") assert(!from.isDone);
+            await Promise.all([receiver.recv(got), endpoint.send(sent)]);
+            sent.fill(0xdd, { stream: from }); // what was sent is its owner's again
+            after.copyFrom(got, { stream: to });
+            assertBytes(bytesOf(after, to), new Uint8Array(size).fill(round), `${place.name}, round ${round}`);
+          }
+        }
+      }),
+  },
+
+  {
+    name: "what is not contiguous is sent as its elements in C order, as they are when the send's turn comes",
+    devices: 1,
+    run: (root) =>
+      inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
+        const [rows, columns] = [50, 70];
+        const content = contentOf(3, rows * columns);
+        const turned = Uint8Array.from({ length: rows * columns }, (_, i) => {
+          const [column, row] = [Math.floor(i / rows), i % rows];
+          return content[row * columns + column] ?? 0;
+        });
+        for (const place of placesOf(device, ucx.hasCuda)) {
+          using sent = place.resource.allocate(rows * columns, { stream: from });
+          using got = place.resource.allocate(rows * columns, { stream: to });
+          write(sent, content, from);
+          const matrix = StridedMemoryView.fromBuffer(sent, { shape: [rows, columns], dtype: "uint8" });
+          await Promise.all([receiver.recv(got), endpoint.send(matrix.permuted([1, 0]))]);
+          assertBytes(bytesOf(got, to), turned, place.name);
+        }
+      }),
+  },
+
+  {
+    name: "arrays come to memory of the wanted place, in order with its stream",
+    devices: 1,
+    run: (root) =>
+      inScene(root, async ({ device, to, endpoint, receiver }) => {
+        const places = [new PinnedMemoryResource(device), new SynchronousMemoryResource(device), device.memory];
+        for (const length of [3, 50_000]) {
+          const values = Float64Array.from({ length }, (_, i) => i / 3);
+          for (const place of places) {
+            const sent = endpoint.sendArray(values);
+            using array = await receiver.recvArray({ place, stream: to });
+            await sent;
+            assertEquals([array.dtype.name, [...array.shape]], ["float64", [length]]);
+            assertBytes(bytesOf(array.buffer, to), new Uint8Array(values.buffer), place.constructor.name);
+          }
+        }
+      }),
+  },
+
+  {
+    name: "messages of several parts, active messages and remote memory, of every place",
+    devices: 1,
+    run: (root) =>
+      inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
+        for (const place of placesOf(device, ucx.hasCuda)) {
+          for (const size of [100, 1 << 20]) {
+            using sent = place.resource.allocate(size, { stream: from });
+            const content = contentOf(size, size);
+            write(sent, content, from);
+            const parts = receiver.recvMany({ place: place.resource, stream: to });
+            await endpoint.sendMany([sent, content], {});
+            for (const view of await parts) {
+              assertBytes(bytesOf(view.buffer, to), content, `parts, ${place.name}`);
+              view.close();
+            }
+
+            const sending = endpoint.sendMessage(sent, { header: place.name });
+            const { value: message } = await receiver.messages()[Symbol.asyncIterator]().next();
+            assert(message !== undefined);
+            assertEquals([message.text, message.length], [place.name, size]);
+            using got = place.resource.allocate(size, { stream: to });
+            if (isOnDevice(place) && !message.canComeToGpu) {
+              await assertRejects(() => message.recv(got), TypeError, "has come to the host already");
+              assertBytes(await message.bytes(), content, `message, ${place.name}`);
+            } else {
+              await message.recv(got);
+              assertBytes(bytesOf(got, to), content, `message, ${place.name}`);
+            }
+            await sending;
+
+            using region = receiver.register(got);
+            using remote = endpoint.remote(region.key);
+            const other = contentOf(size + 1, size);
+            write(sent, other, from);
+            await endpoint.put(sent, remote);
+            await endpoint.flush();
+            assertBytes(bytesOf(got, to), other, `put, ${place.name}`);
+            write(sent, new Uint8Array(size), from);
+            await endpoint.get(sent, remote);
+            assertBytes(bytesOf(sent, from), other, `get, ${place.name}`);
+          }
+        }
+      }),
+  },
+];

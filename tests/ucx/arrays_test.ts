@@ -1,0 +1,141 @@
+/** Arrays arrive as what they were: element type, shape and elements, in memory of the wanted place. */
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, HostMemoryResource, PinnedMemoryResource, StridedMemoryView, Ucx } from "../../mod.ts";
+import { DType } from "../../src/layout/mod.ts";
+import { readArrayHeader, writeArrayHeader } from "../../src/ucx/array_header.ts";
+import { apart, meeting, pattern, positionsOf } from "../support/arrays.ts";
+import { laidOut } from "../support/laid_out.ts";
+import { check, fc } from "../support/property.ts";
+
+const dtypes = ["bool", "int8", "uint16", "float16", "bfloat16", "float32", "int64", "float64", "complex128"];
+const shapes = fc.oneof(
+  { weight: 6, arbitrary: fc.array(fc.nat(4), { maxLength: 4 }) },
+  { weight: 1, arbitrary: fc.constantFrom([3000], [100, 130]) }, // beyond what UCX sends at once
+);
+const arrays = fc.tuple(shapes, fc.constantFrom(...dtypes)).chain(([shape, name]) => {
+  const { itemsize } = DType.from(name);
+  const isLarge = shape.some((extent) => extent > 4);
+  const placed = isLarge ? apart(shape, itemsize) : fc.oneof(apart(shape, itemsize), meeting(shape, itemsize));
+  return fc.record({ name: fc.constant(name), placed, seed: fc.nat() });
+});
+
+/** Two workers with an endpoint from one to the other, and back if wanted. */
+async function pair(config: Record<string, string> = {}) {
+  const ucx = Ucx.open({ config });
+  const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
+  const endpoint = await sender.connect(receiver.address);
+  const close = async () => {
+    await Promise.all([sender.close(), receiver.close()]);
+    ucx.close();
+  };
+  return { endpoint, sender, receiver, [Symbol.asyncDispose]: close };
+}
+
+test("an array of any type and layout arrives with its type, its shape, and its elements in C order", async () => {
+  await using ends = await pair();
+  await check(
+    fc.asyncProperty(fc.array(arrays, { minLength: 1, maxLength: 3 }), async (several) => {
+      const sent = several.map(({ name, placed, seed }) => {
+        const buffer = new HostMemoryResource().allocate(placed.size);
+        buffer.bytes().set(pattern(placed.size, seed));
+        return laidOut(buffer, { layout: placed.layout, offset: placed.offset, dtype: name });
+      });
+      const sends = sent.map((view) => ends.endpoint.sendArray(view));
+      for (const [i, { name, placed, seed }] of several.entries()) {
+        using array = await ends.receiver.recvArray();
+        const bytes = pattern(placed.size, seed);
+        const { itemsize, shape } = placed.layout;
+        const expected = positionsOf(placed).flatMap((at) => [...bytes.subarray(at, at + itemsize)]);
+        assertEquals([array.dtype.name, [...array.shape], array.layout.isContiguousC], [name, [...shape], true]);
+        assertEquals([...array.buffer.bytes()], expected, `array ${i}`);
+      }
+      await Promise.all(sends);
+      for (const view of sent) view.buffer.close();
+    }),
+    60,
+  );
+});
+
+test("an array comes to the endpoint that leads back to its sender, or to the worker, and typed arrays are arrays", async () => {
+  await using ends = await pair({ TLS: "tcp" });
+  await using listener = await ends.receiver.listen();
+  const client = await ends.sender.connect(listener);
+  const server = await listener.accept();
+  assert(server !== null);
+  await client.sendArray(Float32Array.of(1.5, -2));
+  using there = await server.recvArray();
+  assertEquals(`${there}`, "[ 1.5 -2. ]");
+  await server.sendArray(BigInt64Array.of(7n));
+  using back = await client.recvArray();
+  assertEquals([back.dtype.name, `${back}`], ["int64", "[7]"]);
+  await assertRejects(() => server.sendArray({}), TypeError, "Cannot view");
+});
+
+test("arrays come to page-locked memory and to a GPU's, small and large, in order with its stream", async () => {
+  await using ends = await pair();
+  const cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const stream = device.createStream();
+  for (const length of [4, 100_000]) {
+    const values = Float32Array.from({ length }, (_, i) => i);
+    for (const place of [new PinnedMemoryResource(device), device.memory]) {
+      const sent = ends.endpoint.sendArray(values);
+      using array = await ends.receiver.recvArray({ place, stream });
+      await sent;
+      assertEquals(array.buffer.device, place === device.memory ? device : null);
+      const read = new Float32Array(length);
+      array.copyTo(read);
+      stream.synchronize();
+      assertEquals(read, values);
+    }
+  }
+  stream.close();
+  cuda.close();
+});
+
+test("whoever gives up takes no array, a closed endpoint says so, and an open wait ends", async () => {
+  await using ends = await pair();
+  const { endpoint, receiver } = ends;
+  const enough = new Error("enough");
+  assertStrictEquals(await receiver.recvArray({ signal: AbortSignal.abort(enough) }).catch((error) => error), enough);
+  await assertRejects(() => receiver.recvArray({ timeout: 10 }), Error, "UCS_ERR_TIMED_OUT");
+  await endpoint.sendArray(Uint8Array.of(9));
+  using array = await receiver.recvArray();
+  assertEquals(`${array}`, "[9]");
+  const waits = assertRejects(() => endpoint.recvArray(), TypeError, "the endpoint is closed");
+  await endpoint.close();
+  await waits;
+});
+
+test("headers that describe no array, or another, are refused", async () => {
+  const header = (text: string) => new TextEncoder().encode(text);
+  const good = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
+  const read = readArrayHeader(writeArrayHeader(good), 24);
+  assertEquals([read.dtype.name, read.shape], ["float32", [2, 3]]);
+  assertThrows(() => readArrayHeader(writeArrayHeader(good), 23), TypeError, "23 bytes for shape (2, 3) of float32");
+  const bad = [
+    "",
+    "null",
+    "[]",
+    '{"dtype":"float32"}',
+    '{"dtype":"float33","shape":[1]}',
+    '{"dtype":"int8","shape":[-1]}',
+  ];
+  bad.push(
+    '{"dtype":"int8","shape":[0.5]}',
+    '{"dtype":1,"shape":[1]}',
+    `{"dtype":"int8","shape":[${Array(65).fill(1)}]}`,
+  );
+  for (const text of bad) {
+    assertThrows(() => readArrayHeader(header(text), 1), TypeError, "expected its element type and shape");
+  }
+  assertThrows(() => readArrayHeader(Uint8Array.of(0xff), 1), TypeError, "a header of 1 other bytes");
+  await check(fc.property(fc.string(), fc.nat(100), (text, bytes) => {
+    try {
+      readArrayHeader(header(text), bytes);
+    } catch (error) {
+      assert(error instanceof TypeError && error.message.startsWith("Cannot receive an array"), String(error));
+    }
+  }));
+});

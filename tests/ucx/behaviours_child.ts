@@ -1,0 +1,217 @@
+/**
+ * Processes of the tests of `behaviours_test.ts`. The first argument says which; each prints one JSON value at the end.
+ */
+import { assert, assertEquals } from "@std/assert";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { Cuda } from "../../src/cuda/mod.ts";
+import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
+import { startScript } from "../support/child.ts";
+import { echoAll, serveEcho } from "./echo.ts";
+import { assertContent, contentOf } from "../support/ucx_messages.ts";
+
+const [what = "", ...args] = process.argv.slice(2);
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+
+/** What the process that has started this one says next. */
+async function told(): Promise<unknown> {
+  const { value, done } = await lines.next();
+  if (done) throw new TypeError("it has ended");
+  return JSON.parse(value);
+}
+
+function say(value: unknown): void {
+  console.log(JSON.stringify(value));
+}
+
+/** Another process of this script, which hears and says a JSON value a line. */
+function start(...args: readonly string[]) {
+  const child = startScript(new URL(import.meta.url), { args }, ["pipe", "pipe", "inherit"]);
+  const { stdin, stdout, pid } = child;
+  assert(stdin !== null && stdout !== null && pid !== undefined);
+  const said = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  return {
+    pid,
+    ended,
+    tell: (value: unknown) => void stdin.write(`${JSON.stringify(value)}\n`),
+    async hear(): Promise<unknown> {
+      const { value, done } = await said.next();
+      if (done) throw new TypeError(`process ${pid} has ended`);
+      return JSON.parse(value);
+    },
+  };
+}
+
+const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
+  /** What the environment and each of some configurations have UCX use. */
+  settings() {
+    const configs: Record<string, string>[] = JSON.parse(args[0] ?? "");
+    say(configs.map((config) => {
+      using ucx = Ucx.open({ config });
+      return [...new Set(ucx.transports().map((name) => name.split("/")[0] ?? ""))].toSorted();
+    }));
+  },
+
+  /** Whether a connection to a listener of this process is over shared memory. */
+  async sharing() {
+    const configs: Record<string, string>[] = JSON.parse(args[0] ?? "");
+    const results: boolean[] = [];
+    for (const config of configs) {
+      using ucx = Ucx.open({ config });
+      await using server = ucx.createWorker();
+      await using client = ucx.createWorker();
+      const listener = await server.listen();
+      const [there, here] = await Promise.all([client.connect(listener), listener.accept()]);
+      await Promise.all([there.send(new Uint8Array(8)), here?.recv(new Uint8Array(8))]);
+      results.push(there.transports().some((name) => name.endsWith("/memory")));
+    }
+    say(results);
+  },
+
+  /** Why a GPU's memory cannot be sent. */
+  async "GPU memory"() {
+    using ucx = Ucx.open();
+    await using worker = ucx.createWorker();
+    const endpoint = await worker.connect(worker.address);
+    const memory = Cuda.simulate().device(0).memory.allocate(8);
+    const said = await endpoint.send(memory).then(() => "sent", (error: unknown) => String(error));
+    say({ said, hasCuda: ucx.hasCuda });
+    process.exit(0);
+  },
+
+  async "echo server"() {
+    const [progress = "adaptive"] = args;
+    using ucx = Ucx.open();
+    await using worker = ucx.createWorker({ progress: progress as ProgressMode });
+    const listener = await worker.listen();
+    say(listener.port);
+    told().catch(() => {}).then(() => listener.close());
+    await serveEcho(listener, worker);
+  },
+
+  /** Every kind of message at every size goes to another process and comes back, in each of some modes. */
+  async echo() {
+    let count = 0;
+    for (const progress of progressModes.filter((mode) => args.includes(mode))) {
+      const server = start("echo server", progress);
+      using ucx = Ucx.open();
+      await using worker = ucx.createWorker({ progress });
+      const to = { host: "127.0.0.1", port: Number(await server.hear()) };
+      count += await echoAll(worker, to, [0, 1, 10, 1024, 2048, 1 << 20], [1, 2, 3, 4, 8]);
+      if (progress === "event") count += await echoAll(worker, to, [1 << 24], [1, 8]);
+      server.tell("stop");
+      assertEquals(await server.ended, 0);
+    }
+    say(count);
+  },
+
+  /** Connects so many workers of this process with all others of all processes, and exchanges messages with each. */
+  async member() {
+    const [count = "1", first = "0", size = "0"] = args;
+    using ucx = Ucx.open();
+    const workers = Array.from({ length: Number(count) }, () => ucx.createWorker());
+    say(workers.map(({ address }) => address.toHex()));
+    const addresses = (await told() as string[]).map((hex) => Uint8Array.fromHex(hex));
+    const rounds = 3;
+    const bytes = Number(size);
+    const contents = (from: number, to: number, round: number) => contentOf(from * 1000 + to * 10 + round, bytes);
+    let received = 0;
+    await Promise.all(workers.map(async (worker, i) => {
+      const me = Number(first) + i;
+      const others = addresses.map((address, number) => ({ address, number })).filter(({ number }) => number !== me);
+      const endpoints: UcxEndpoint[] = await Promise.all(others.map(({ address }) => worker.connect(address)));
+      for (let round = 0; round < rounds; round++) {
+        await Promise.all(others.flatMap(({ number }, at) => [
+          endpoints[at]?.send(contents(me, number, round), { tag: BigInt(me) }),
+          (async () => {
+            const into = new Uint8Array(bytes);
+            assertEquals(await worker.recv(into, { tag: BigInt(number) }), { length: bytes, tag: BigInt(number) });
+            assertContent(into, number * 1000 + me * 10 + round);
+            received++;
+          })(),
+        ]));
+      }
+    }));
+    say(received);
+    await told(); // all are done
+    await Promise.all(workers.map((worker) => worker.close()));
+  },
+
+  /** So many processes with so many workers each. */
+  async cluster() {
+    const [processes = "2", workers = "1", size = "0"] = args;
+    const members = Array.from(
+      { length: Number(processes) },
+      (_, i) => start("member", workers, `${i * Number(workers)}`, size),
+    );
+    const addresses = (await Promise.all(members.map((member) => member.hear()))).flat();
+    for (const member of members) member.tell(addresses);
+    const received = await Promise.all(members.map((member) => member.hear()));
+    for (const member of members) member.tell("done");
+    assertEquals(await Promise.all(members.map(({ ended }) => ended)), members.map(() => 0));
+    say(received.reduce<number>((sum, count) => sum + Number(count), 0));
+  },
+
+  async victim() {
+    using ucx = Ucx.open();
+    const worker = ucx.createWorker();
+    const listener = await worker.listen({ errors: "none" });
+    say({ port: listener.port, address: worker.address.toHex() });
+    for await (const endpoint of listener) {
+      endpoint.send(Uint8Array.of(1)).catch(() => {});
+      endpoint.send(new Uint8Array(4 << 20), { tag: 5n }).catch(() => {});
+    }
+  },
+
+  /** Endpoints that notice nothing, whose other side is killed: limits end what is pending, and this process goes on. */
+  async "unnoticed death"() {
+    const victim = start("victim");
+    const { port, address } = await victim.hear() as { port: number; address: string };
+    using ucx = Ucx.open();
+    const worker = ucx.createWorker();
+    const options = { errors: "none" } as const;
+    const byPort = await worker.connect({ host: "127.0.0.1", port }, { ...options, timeout: 10_000 });
+    await byPort.recv(new Uint8Array(1), { timeout: 10_000 });
+    const byAddress = await worker.connect(Uint8Array.fromHex(address), options);
+    await byAddress.send(new Uint8Array(8));
+    process.kill(victim.pid, "SIGKILL");
+    await victim.ended;
+    const limits = { timeout: 300 };
+    const begun = performance.now();
+    const pending = [byPort, byAddress].flatMap((endpoint) => [
+      endpoint.send(new Uint8Array(4 << 20), { tag: 1n, ...limits }),
+      endpoint.recv(new Uint8Array(8), { tag: 2n, ...limits }),
+      endpoint.recvMany({ tag: 3n, ...limits }),
+      endpoint.sendMessage(new Uint8Array(4 << 20), limits),
+      endpoint.recvArray(limits),
+      endpoint.rawStream.recvAll(new Uint8Array(8), limits),
+    ]);
+    pending.push(worker.recv(new Uint8Array(4 << 20), { tag: 5n, ...limits })); // its sender was alive when it said so
+    const ends = new Set<string>();
+    for (const end of await Promise.allSettled(pending)) {
+      if (end.status === "fulfilled") ends.add("done");
+      else if (end.reason instanceof UcxError) ends.add(end.reason.statusName);
+      else throw end.reason;
+    }
+    const took = performance.now() - begun;
+    assert(took < 3000, `${took} ms`);
+    const another = await worker.connect(worker.address); // the worker is as good as ever
+    await Promise.all([another.send(Uint8Array.of(7), { tag: 9n }), worker.recv(new Uint8Array(1), { tag: 9n })]);
+    const closing = performance.now();
+    await worker.close({ timeout: 500 });
+    const closed = performance.now() - closing;
+    assert(closed < 2000, `${closed} ms`);
+    await pause(0);
+    ucx.close();
+    say([...ends].toSorted());
+  },
+};
+
+await scenarios[what]?.();
+lines.return?.();
+process.exit(0);

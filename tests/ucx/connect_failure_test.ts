@@ -1,0 +1,97 @@
+/** Why a connection has not come about is said, with both versions where they can be known. */
+import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { versionOf, withTrailer, withVersion } from "../../src/ucx/address.ts";
+import { checkVersions, explainFailure } from "../../src/ucx/listen/connect_failure.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import { ownIdentity } from "../../src/ucx/process_identity.ts";
+import { patiently, runScriptForJson, startScript } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+
+const version = fc.tuple(fc.integer({ min: 13, max: 24 }), fc.nat(5)).map(([minor, patch]) => `1.${minor}.${patch}`);
+
+test("an address says the version of its UCX", async () => {
+  await check(fc.property(fc.uint8Array({ minLength: 1 }), version, (bytes, version) => {
+    assertEquals(versionOf(withTrailer(withVersion(bytes, version), ownIdentity())), version);
+  }));
+});
+
+test("versions of which one would end its process are refused, in either role, with both in the error", async () => {
+  await check(fc.property(version, version, (here, there) => {
+    const [older = 0, newer = 0] = [here, there].map((one) => Number(one.split(".")[1])).toSorted((a, b) => a - b);
+    if (older > 13 || newer < 21) return checkVersions(here, there);
+    const error = assertThrows(() => checkVersions(here, there), UcxError);
+    assertEquals(error.statusName, "UCS_ERR_UNSUPPORTED");
+    assertStringIncludes(error.message, `This side has UCX ${here}, the other side ${there}`);
+  }));
+});
+
+test("each failure of UCX's says what is known of the versions, and others are as they were", () => {
+  const attempt = { to: { host: "10.0.0.1", port: 5 }, version: "1.13.1", greets: false, secret: "proved" as const };
+  for (const status of [-25, -80, -6, -20]) { // reset, timeout of the endpoint, unreachable, timed out
+    const explained = explainFailure(new UcxError("ucp_ep_create", status), { ...attempt, listenersVersion: "1.14.1" });
+    assertInstanceOf(explained, UcxError);
+    assertEquals(explained.status, status);
+    assertStringIncludes(explained.message, "This side has UCX 1.13.1, the other side 1.14.1");
+  }
+  const rejected = explainFailure(new UcxError("ucp_ep_create", -23), {
+    ...attempt,
+    secret: "none",
+    listenersVersion: null,
+  });
+  assertInstanceOf(rejected, UcxError);
+  assertStringIncludes(rejected.message, "UCX 1.13.1, which version the other side has is not known here");
+  const other = new TypeError("something else");
+  assert(explainFailure(other, { ...attempt, listenersVersion: null }) === other);
+});
+
+/** The library that the environment names, and the system's. */
+const named = process.env["CAUSEWAY_LIBUCP"];
+const system = "/usr/lib/x86_64-linux-gnu/libucp.so.0";
+const reason = named === undefined || !existsSync(system) || realpathSync(named) === realpathSync(system)
+  ? "one UCX alone: name another than the system's by CAUSEWAY_LIBUCP, as of pip install libucx-cu13"
+  : null;
+
+for (const secret of ["-", "s3cret"]) {
+  const how = secret === "-" ? "by a listener" : "with a secret";
+  const name = `two versions connect, or end in an error that says which, in both roles: ${how}`;
+  test(...withPatience(...needs(reason, name)), async () => {
+    for (const [here, there] of [[named, system], [system, named]]) {
+      const script = new URL("versions_child.ts", import.meta.url);
+      const env = (library: string | undefined) => ({ CAUSEWAY_LIBUCP: library, UCX_LOG_FILE: "stderr" });
+      const listening = startScript(script, { args: ["listen", secret], env: env(there) });
+      try {
+        const [port = "", theirs = ""] = await firstLine(listening);
+        const args = ["connect", port, secret];
+        const { outcome, version } = await runScriptForJson(script, { args, env: env(here), timeout: 20_000 }) as {
+          outcome: string;
+          version: string;
+        };
+        if (outcome === "connected") continue;
+        assertStringIncludes(outcome, `This side has UCX ${version}`);
+        if (secret !== "-") assertStringIncludes(outcome, `the other side ${theirs}`);
+      } finally {
+        listening.kill("SIGKILL");
+      }
+    }
+  });
+}
+
+function withPatience(name: string, options: object): [string, object] {
+  return [name, { ...options, ...patiently }];
+}
+
+/** The port and the version that a listener prints. */
+async function firstLine(child: ChildProcess): Promise<string[]> {
+  let text = "";
+  for await (const chunk of child.stdout ?? []) {
+    text += chunk;
+    const found = /^PORT (.*)$/m.exec(text);
+    if (found !== null && text.includes("\n")) return found[1]?.split(" ") ?? [];
+  }
+  throw new Error(`no port: ${text}`);
+}

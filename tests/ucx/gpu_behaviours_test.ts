@@ -1,0 +1,16 @@
+/** What is tried on a GPU is tried here with simulated ones, whose memory for the host is real. */
+import { test } from "node:test";
+import { patiently } from "../support/child.ts";
+import { simulatedRoot } from "../support/simulated_roots.ts";
+import { ucxBehaviours } from "../gpu/ucx_behaviours.ts";
+import { sendToAnotherProcess } from "../support/ucx_pair.ts";
+
+for (const { name, run } of ucxBehaviours) {
+  test(`simulated: ${name}`, patiently, async () => {
+    for (const root of [simulatedRoot("latest", 0), simulatedRoot("random", 1)]) await run(root);
+  });
+}
+
+test("simulated: memory of every place goes to another process and comes back", patiently, async () => {
+  for (const size of [8, 1 << 20]) await sendToAnotherProcess("simulated", 0, size);
+});

@@ -1,0 +1,20 @@
+import { assert } from "@std/assert";
+import { test } from "node:test";
+import { patiently, runScriptForJson } from "../support/child.ts";
+import { transports } from "./transports.ts";
+
+const script = new URL("./interleavings_child.ts", import.meta.url);
+
+for (const { tls, name } of transports) {
+  test(
+    `messages are matched as the rules say, whatever is given up, taken, timed out and closed meanwhile: ${name}`,
+    patiently,
+    async () => {
+      const env = { UCX_TLS: tls, UCX_LOG_LEVEL: "error" }; // it warns of messages that nobody has received
+      const counts = await runScriptForJson(script, { env, timeout: 120_000 }) as Record<string, number>;
+      for (const what of ["messages received", "abort receive", "abort send", "close it by force"]) {
+        assert((counts[what] ?? 0) > 10, JSON.stringify(counts));
+      }
+    },
+  );
+}

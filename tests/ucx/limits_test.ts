@@ -1,0 +1,257 @@
+/** Limits end whatever they are given to, whenever they come, and take nothing from what comes after. */
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { Ucx, type UcxEndpoint, UcxError, type UcxWorker } from "../../mod.ts";
+import { unwritten } from "./unwritten.ts";
+import { partHeaders } from "../../src/ucx/message_parts.ts";
+
+interface Scene {
+  readonly endpoint: UcxEndpoint;
+  readonly back: UcxEndpoint;
+  readonly worker: UcxWorker;
+  readonly other: UcxWorker;
+}
+
+/** Whatever waits for something that never comes. */
+const waits: Readonly<Record<string, (scene: Scene, limits: { signal?: AbortSignal; timeout?: number }) => unknown>> = {
+  "worker.recv": ({ worker }, limits) => worker.recv(new Uint8Array(1), { tag: 5n, ...limits }),
+  "endpoint.recv": ({ back }, limits) => back.recv(new Uint8Array(1), { tag: 5n, ...limits }),
+  "worker.recvMany": ({ worker }, limits) => worker.recvMany({ tag: 5n, ...limits }),
+  "worker.recvMany behind another": ({ worker }, limits) => {
+    worker.recvMany({ tag: 6n }).catch(() => {});
+    return worker.recvMany({ tag: 6n, ...limits });
+  },
+  "endpoint.recvMany": ({ back }, limits) => back.recvMany({ tag: 5n, ...limits }),
+  "worker.recvArray": ({ worker }, limits) => worker.recvArray(limits),
+  "endpoint.recvArray": ({ back }, limits) => back.recvArray(limits),
+  "rawStream.recvAll": ({ back }, limits) => back.rawStream.recvAll(new Uint8Array(1), limits),
+  "a flush behind a send that waits for a stream": ({ endpoint }, limits) => {
+    endpoint.send(unwritten(8).buffer, { tag: 9n }).catch(() => {});
+    return endpoint.flush(limits);
+  },
+  "a send that waits for a stream": ({ endpoint }, limits) =>
+    endpoint.send(unwritten(8).buffer, { tag: 9n, ...limits }),
+};
+
+for (const [name, wait] of Object.entries(waits)) {
+  test(`limits end ${name}: a timeout, and a signal before, right after and later`, async () => {
+    using ucx = Ucx.open({ config: { TLS: "tcp" } });
+    const [worker, other] = [ucx.createWorker(), ucx.createWorker()];
+    const [back, endpoint] = [await worker.connect(other.address), await other.connect(worker.address)];
+    const scene = { endpoint, back, worker, other };
+    const begin = async (limits: { signal?: AbortSignal; timeout?: number }) => await wait(scene, limits);
+    await assertRejects(() => begin({ timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
+    const reason = new RangeError("enough");
+    await assertRejects(() => begin({ signal: AbortSignal.abort(reason) }), RangeError, "enough");
+    for (const after of [null, 20]) {
+      const end = new AbortController();
+      const ended = begin({ signal: end.signal });
+      if (after !== null) await pause(after);
+      end.abort(reason);
+      await assertRejects(() => ended, RangeError, "enough");
+    }
+    worker.abort();
+    other.abort();
+  });
+}
+
+test("receives of several parts end with their endpoint, those that wait for others of their tag, too", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  await using other = ucx.createWorker();
+  const endpoint = await worker.connect(other.address);
+  const first = worker.recvMany({ tag: 1n });
+  const later = [endpoint.recvMany({ tag: 1n }), endpoint.recvMany({ tag: 1n }), endpoint.recvMany({ tag: 2n })];
+  const ends = later.map((one) => assertRejects(() => one, TypeError, "closed"));
+  await endpoint.close({ force: true });
+  await Promise.all(ends);
+  // The worker's own goes on, and gets what comes.
+  const sender = await other.connect(worker.address);
+  await sender.sendMany([Uint8Array.of(3)], { tag: 1n });
+  assertEquals((await first).map((view) => [...view.buffer.bytes()]), [[3]]);
+});
+
+test("a receive into memory that waits for its stream ends with its endpoint", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  await using other = ucx.createWorker();
+  const endpoint = await worker.connect(other.address);
+  const { buffer, goOn } = unwritten(8);
+  const received = assertRejects(() => endpoint.recv(buffer), TypeError, "closed");
+  await endpoint.close({ force: true });
+  await received;
+  goOn();
+});
+
+for (const count of [1, 150]) {
+  test(`a message of parts that is given up in the middle leaves nothing for the next of its tag: ${count}`, async () => {
+    using ucx = Ucx.open({ config: { TLS: "tcp" } });
+    await using worker = ucx.createWorker();
+    await using other = ucx.createWorker();
+    const endpoint = await other.connect(worker.address);
+    const end = new AbortController();
+    const given = worker.recvMany({ tag: 1n, signal: end.signal });
+    const next = worker.recvMany({ tag: 1n });
+    const parts = Array.from({ length: count }, () => ({ bytes: 8, isCuda: false }));
+    const [first = new Uint8Array(0), ...headers] = partHeaders(parts);
+    await endpoint.send(first, { tag: 1n });
+    await pause(20); // for it to be taken
+    end.abort(new RangeError("enough"));
+    await assertRejects(() => given, RangeError, "enough");
+    await pause(1);
+    for (const header of headers) await endpoint.send(header, { tag: 1n });
+    for (const _ of parts) await endpoint.send(new Uint8Array(8), { tag: 1n });
+    await endpoint.sendMany([Uint8Array.of(4), Uint8Array.of(5)], { tag: 1n });
+    assertEquals((await next).map((view) => [...view.buffer.bytes()]), [[4], [5]]);
+  });
+}
+
+test("receives of several parts take whole messages in turn, although one between them gives up", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  await using other = ucx.createWorker();
+  const endpoint = await other.connect(worker.address);
+  const first = worker.recvMany({ tag: 1n });
+  const given = worker.recvMany({ tag: 1n, timeout: 10 });
+  const last = worker.recvMany({ tag: 1n });
+  await assertRejects(() => given, Error, "UCS_ERR_TIMED_OUT");
+  for (const part of [1, 2]) await endpoint.sendMany([Uint8Array.of(part)], { tag: 1n });
+  const received = await Promise.all([first, last]);
+  assertEquals(received.map((views) => views.map((view) => [...view.buffer.bytes()])), [[[1]], [[2]]]);
+});
+
+test("parts are bounded by the bytes that they may have together, however short they are", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address);
+  const nothing = Array.from({ length: 101 }, () => new Uint8Array(0));
+  const [parts] = await Promise.all([worker.recvMany({ messageBytes: 64 * 101 }), endpoint.sendMany(nothing)]);
+  assertEquals(parts.length, 101);
+  const sent = endpoint.sendMany(nothing, { tag: 1n });
+  await assertRejects(() => worker.recvMany({ tag: 1n, messageBytes: 1000 }), UcxError, "101 parts");
+  await sent;
+  const large = endpoint.sendMany([new Uint8Array(1001)], { tag: 2n });
+  await assertRejects(() => worker.recvMany({ tag: 2n, messageBytes: 1000 }), UcxError, "1001 bytes");
+  await worker.recv(new Uint8Array(1001), { tag: 2n });
+  await large;
+});
+
+test("a taken message whose receive was ended while it waited for a stream can be received still", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address);
+  await endpoint.send(Uint8Array.of(1, 2, 3));
+  let message = worker.take();
+  for (; message === null; message = worker.take()) await pause(1);
+  const taken = message;
+  const { buffer, goOn } = unwritten(8);
+  await assertRejects(() => taken.recv(buffer, { timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
+  const into = new Uint8Array(3);
+  assertEquals((await taken.recv(into)).length, 3);
+  assertEquals([...into], [1, 2, 3]);
+  await assertRejects(() => taken.recv(into), TypeError, "twice");
+  goOn();
+});
+
+test("an endpoint that is closed by force while it connects over TCP takes nothing else with it", async () => {
+  // UCX 1.13 ended the process with a failed assertion in every other of such closes.
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  for (let i = 0; i < 10; i++) {
+    await using worker = ucx.createWorker();
+    await using other = ucx.createWorker();
+    const endpoint = await worker.connect(other.address);
+    await endpoint.close({ force: true });
+    const sender = await other.connect(worker.address);
+    const into = new Uint8Array(1);
+    await Promise.all([sender.send(Uint8Array.of(i)), worker.recv(into)]);
+    assertEquals(into[0], i);
+    // Nor does a worker that goes at once.
+    const gone = ucx.createWorker();
+    void (await gone.connect(other.address)).close({ force: true });
+    gone.abort();
+  }
+});
+
+test("what connects to a port that never answers ends by its signal, right after the call and later", async () => {
+  const silent = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  for (const host of ["127.0.0.1", "localhost"]) {
+    for (const after of [null, 0, 20]) {
+      const end = new AbortController();
+      const connected = worker.connect({ host, port }, { signal: end.signal });
+      if (after !== null) await pause(after);
+      end.abort(new RangeError("enough"));
+      await assertRejects(() => connected, RangeError, "enough");
+    }
+    await assertRejects(() => worker.connect({ host, port }, { timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
+  }
+  silent.close();
+});
+
+test("a worker's flush is about its open endpoints: one that closes is no error", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  await using other = ucx.createWorker();
+  const [closing, open] = [await worker.connect(other.address), await worker.connect(other.address)];
+  const sent = closing.send(new Uint8Array(1_000_000), { tag: 1n }); // waits for its receiver
+  const closed = closing.close();
+  await open.send(Uint8Array.of(1), { tag: 2n });
+  await worker.flush();
+  await other.recv(new Uint8Array(1), { tag: 2n });
+  await Promise.all([other.recv(new Uint8Array(1_000_000), { tag: 1n }), sent, closed]);
+  await worker.flush();
+});
+
+test("what is no tag and no operand is refused before anything begins, and nothing is left to close", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address, { errors: "none" });
+  const bytes = new Uint8Array(new ArrayBuffer(8));
+  using region = worker.register(bytes);
+  const key = endpoint.remote(region.key);
+  for (const wrong of ["7", 7, 1.5, null]) {
+    const tag = wrong as unknown as bigint;
+    await assertRejects(() => endpoint.send(bytes, { tag }), TypeError, "expected a bigint");
+    await assertRejects(() => endpoint.sendMany([bytes], { tag }), TypeError, "expected a bigint");
+    await assertRejects(() => worker.recv(bytes, { tag }), TypeError, "expected a bigint");
+    await assertRejects(() => worker.recv(bytes, { mask: tag }), TypeError, "expected a bigint");
+    assertThrows(() => worker.probe(tag), TypeError, "expected a bigint");
+    await assertRejects(() => endpoint.atomic("add", key, 0, tag), TypeError, "expected a bigint");
+  }
+  for (const [operand, size] of [[-1n, 8], [1n << 64n, 8], [1n << 32n, 4]] as const) {
+    await assertRejects(() => endpoint.atomic("add", key, 0, operand, { bytes: size }), RangeError, `${size} bytes`);
+  }
+  const compare = 1n << 32n;
+  const swap = () => endpoint.atomic("compare-and-swap", key, 0, 1n, { bytes: 4, compare });
+  await assertRejects(swap, RangeError, "4 bytes");
+  // A key is of one endpoint, and stays as long as something in flight uses it.
+  const other = await worker.connect(worker.address, { errors: "none" });
+  await assertRejects(() => other.put(bytes, key), TypeError, "made by another");
+  const { buffer, goOn } = unwritten(8);
+  buffer.bytes().fill(3);
+  const put = endpoint.put(buffer, key);
+  key.close();
+  await assertRejects(() => endpoint.put(bytes, key), TypeError, "its key is closed");
+  goOn();
+  await put;
+  await endpoint.flush();
+  assertEquals([...bytes], Array(8).fill(3));
+});
+
+test("memory that was transferred is nobody's to send or to receive into", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address);
+  const bytes = new Uint8Array(new ArrayBuffer(8));
+  bytes.buffer.transfer();
+  for (const what of [bytes, bytes.buffer]) {
+    await assertRejects(() => endpoint.send(what), TypeError, "transferred");
+    await assertRejects(() => worker.recv(what), TypeError, "transferred");
+  }
+});

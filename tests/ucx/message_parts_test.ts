@@ -1,0 +1,102 @@
+/** Messages of several parts: each arrives whole, in its place, whatever else of the same tag is under way. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
+import { partHeaderBytes, partHeaders, readPartHeader } from "../../src/ucx/message_parts.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { check, fc } from "../support/property.ts";
+import { Bordered, contentOf, memoryKinds } from "../support/ucx_messages.ts";
+
+const part = fc.record({ bytes: fc.maxSafeNat(), isCuda: fc.boolean() }, { noNullPrototype: true });
+
+test("headers say how many parts there are, how long and whether on a GPU, a hundred to a header", async () => {
+  await check(fc.property(fc.array(part, { maxLength: 320 }), (parts) => {
+    const headers = partHeaders(parts);
+    assertEquals(headers.length, Math.max(1, Math.ceil(parts.length / 100)));
+    const read = headers.map((header) => readPartHeader(header, header.length));
+    assertEquals(read.flatMap(({ parts }) => parts), parts);
+    assertEquals(read.map(({ hasNext }) => hasNext), headers.map((_, i) => i < headers.length - 1));
+  }));
+  // Where UCXX has its fields: a bool, the count, 100 ints and 100 sizes, without gaps.
+  const [header = new Uint8Array()] = partHeaders([{ bytes: 0x0102, isCuda: true }, { bytes: 3, isCuda: false }]);
+  assertEquals(header.length, 1 + 8 + 400 + 800);
+  assertEquals([...header.subarray(0, 17)], [0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+  assertEquals([...header.subarray(409, 425)], [2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+});
+
+test("what is no header is refused", () => {
+  const [good = new Uint8Array(new ArrayBuffer(0))] = partHeaders([]);
+  assertThrows(() => readPartHeader(good, partHeaderBytes - 1), TypeError, "Was it sent by sendMany?");
+  for (const [at, value] of [[0, 2], [1, 101], [8, 128]] as const) {
+    const bad = good.slice();
+    bad[at] = value;
+    assertThrows(() => readPartHeader(bad, bad.length), TypeError, "expected a header");
+  }
+});
+
+const message = fc.record({
+  tag: fc.constantFrom(0n, 7n, 0xffff_ffff_ffff_ffffn),
+  sizes: fc.array(fc.constantFrom(0, 1, 100, 9000), { maxLength: 5 }),
+  kind: fc.constantFrom(...memoryKinds),
+});
+
+test("messages of several parts arrive whole and in order per tag, however many are received at once", async () => {
+  using ucx = Ucx.open();
+  await using sender = ucx.createWorker();
+  await using receiver = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address);
+  await check(
+    fc.asyncProperty(fc.array(message, { maxLength: 6 }), fc.boolean(), async (messages, isReceivedFirst) => {
+      let number = 0;
+      const receive = () => messages.map(({ tag }) => receiver.recvMany({ tag }));
+      const early = isReceivedFirst ? receive() : null;
+      const expected = messages.map(({ sizes }) => sizes.map((size) => [...contentOf(number++, size)]));
+      const sent = messages.map(({ tag, kind }, i) => {
+        const parts = (expected[i] ?? []).map((bytes) => {
+          const memory = new Bordered(kind, bytes.length);
+          memory.bytes.set(bytes);
+          return memory.memory;
+        });
+        return endpoint.sendMany(parts, { tag });
+      });
+      const received = await Promise.all(early ?? receive());
+      await Promise.all(sent);
+      assertEquals(received.map((views) => views.map(({ buffer }) => [...buffer.bytes()])), expected);
+      for (const view of received.flat()) view.close();
+    }),
+    60,
+  );
+  assertEquals(receiver.probe(0n, 0n), null);
+});
+
+test("three hundred parts are one message, from any sender by a mask", async () => {
+  using ucx = Ucx.open();
+  await using sender = ucx.createWorker();
+  await using receiver = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address);
+  const parts = Array.from({ length: 301 }, (_, i) => contentOf(i, i));
+  const [received] = await Promise.all([receiver.recvMany({ mask: 0n }), endpoint.sendMany(parts, { tag: 5n })]);
+  assertEquals(received.length, 301);
+  assert(received.every(({ buffer }, i) => Buffer.compare(buffer.bytes(), parts[i] ?? new Uint8Array()) === 0));
+});
+
+test("a part that cannot be sent, a message that is none, and a limit end it, and nothing stays behind", async () => {
+  using ucx = Ucx.open();
+  await using sender = ucx.createWorker();
+  await using receiver = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address);
+  using buffer = new HostMemoryResource().allocate(8);
+  const closed = new HostMemoryResource().allocate(8);
+  closed.close();
+  await assertRejects(() => endpoint.sendMany([buffer, closed]), TypeError, "closed MemoryBuffer");
+  await assertRejects(() => receiver.recvMany({ timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
+  await endpoint.send(new Uint8Array(3), { tag: 9n });
+  await assertRejects(() => receiver.recvMany({ tag: 9n }), TypeError, "got a message of 3 bytes");
+  // The receives that were given up took nothing.
+  const [views] = await Promise.all([receiver.recvMany(), endpoint.sendMany([Uint8Array.of(1), Uint8Array.of(2)])]);
+  assertEquals(views.map((view) => [...view.buffer.bytes()]), [[1], [2]]);
+  const options = { tag: 1n, timeout: -1 };
+  await assertRejects(() => endpoint.sendMany([], options), RangeError, "Cannot wait for -1 ms");
+  await assertRejects(() => endpoint.sendMany([], { tag: 1n << 64n }), RangeError, "tag");
+});

@@ -1,0 +1,106 @@
+/** A queue hands each item to one taker, in order, whoever gives up waiting. */
+import { assertEquals, assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { MessageQueue } from "../../src/ucx/message/message_queue.ts";
+import { check, fc } from "../support/property.ts";
+
+const steps = fc.array(fc.constantFrom("push", "next", "return", "abort", "take"), { maxLength: 30 });
+
+test("each item comes to one taker, in order, whatever iterators return and waits are aborted meanwhile", async () => {
+  await check(
+    fc.asyncProperty(steps, async (plan) => {
+      let held = 0;
+      const queue = new MessageQueue<number>(() => {
+        held++;
+        return () => held--;
+      });
+      const taken: number[] = [];
+      let pushed = 0;
+      // The model: how many wait, as those who came first.
+      type Wait = { wants: boolean };
+      const waits: Wait[] = [];
+      let iterator = queue.iterate();
+      let own: Wait[] = []; // of the iterator
+      let abort = new AbortController();
+      let abortable: Wait[] = [];
+      const settled: Promise<unknown>[] = [];
+      let expected = 0;
+      const note = (value: number | null | undefined) => {
+        if (typeof value === "number") taken.push(value);
+      };
+      const wait = (): Wait => {
+        const one = { wants: true };
+        if (pushed > expected) expected++; // it is there already
+        else waits.push(one);
+        return one;
+      };
+      for (const step of plan) {
+        if (step === "push") {
+          queue.push(pushed++);
+          const first = waits.findIndex(({ wants }) => wants);
+          if (first >= 0) {
+            waits.splice(0, first + 1);
+            expected++;
+          }
+        } else if (step === "next") {
+          own.push(wait());
+          settled.push(iterator.next().then(({ value }) => note(value)));
+        } else if (step === "take") {
+          abortable.push(wait());
+          settled.push(queue.next(abort.signal).then(note, () => {}));
+        } else if (step === "return") {
+          await iterator.return?.();
+          for (const one of own) one.wants = false;
+          [iterator, own] = [queue.iterate(), []];
+        } else {
+          abort.abort();
+          for (const one of abortable) one.wants = false;
+          [abort, abortable] = [new AbortController(), []];
+        }
+        await Promise.resolve();
+        assertEquals(held, waits.some(({ wants }) => wants) ? 1 : 0, "the process is kept alive by who waits alone");
+      }
+      queue.end();
+      await Promise.all(settled);
+      assertEquals([taken.length, held], [expected, 0]);
+      const rest = queue.takeAll();
+      assertEquals([...taken, ...rest], Array.from({ length: pushed }, (_, i) => i));
+    }),
+    300,
+  );
+});
+
+test("an iteration ends when all is taken: with the failure that the queue has ended with, once", async () => {
+  const queue = new MessageQueue<string>();
+  queue.push("a");
+  queue.push("b");
+  queue.end(new Error("lost"));
+  queue.end();
+  assertEquals(queue.push("late"), false);
+  const iterator = queue.iterate();
+  const taken: string[] = [];
+  await assertRejects(
+    async () => {
+      for (let next = await iterator.next(); !next.done; next = await iterator.next()) taken.push(next.value);
+    },
+    Error,
+    "lost",
+  );
+  assertEquals([taken, (await iterator.next()).done, await queue.next()], [["a", "b"], true, null]);
+  const waited = new MessageQueue<string>();
+  const waiting = assertRejects(() => waited.iterate().next(), Error, "lost");
+  waited.end(new Error("lost"));
+  await waiting;
+  const quiet = new MessageQueue<string>();
+  quiet.end();
+  assertEquals((await quiet.iterate().next()).done, true);
+});
+
+test("a limit ends a wait and not the iteration", async () => {
+  const queue = new MessageQueue<number>();
+  let cleared = 0;
+  const iterator = queue.iterate(() => ({ signal: AbortSignal.timeout(5), clear: () => cleared++ }));
+  await assertRejects(() => iterator.next(), Error);
+  queue.push(1);
+  assertEquals([await iterator.next(), cleared], [{ done: false, value: 1 }, 2]);
+});

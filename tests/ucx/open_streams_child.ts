@@ -1,0 +1,24 @@
+/** Closes endpoints that do not handle errors while bytes go both ways, and prints that it has come to its end. */
+import { Ucx } from "../../src/ucx/ucx.ts";
+
+for (let round = 0; round < 5; round++) {
+  const ucx = Ucx.open();
+  const [server, client] = [ucx.createWorker(), ucx.createWorker()];
+  const listener = await server.listen({ errors: "none" });
+  const there = await client.connect(listener, { errors: "none" });
+  const here = await listener.accept();
+  if (here === null) throw new Error("nobody came");
+  const pass = async (from: typeof there, to: typeof there) => {
+    const [writer, reader] = [from.writable.getWriter(), to.readable.getReader()];
+    for (let i = 0; i < 5; i++) {
+      await writer.write(new Uint8Array(1000));
+      await reader.read();
+    }
+    for (const end of [writer.closed, reader.closed]) end.catch(() => {}); // it is cut off
+  };
+  await Promise.all([pass(there, here), pass(here, there)]);
+  await Promise.all([there.close(), here.close()]);
+  await Promise.all([server.close(), client.close()]);
+  ucx.close();
+}
+console.log(JSON.stringify("ended"));

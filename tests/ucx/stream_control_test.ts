@@ -1,0 +1,112 @@
+/** What was said to an endpoint before the program has made it comes to that endpoint, and to no other. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { mostEarly, type StreamControl, StreamControlDelivery } from "../../src/ucx/stream/stream_control.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { check, fc } from "../support/property.ts";
+import { turns } from "../support/ucx_messages.ts";
+import { ScriptedUcp } from "./scripted_ucp.ts";
+
+/** A delivery, and what came to which endpoint. */
+function delivery() {
+  const endpoints = new Map<bigint, string[]>();
+  const { functions: ucp } = new ScriptedUcp();
+  const delivery = new StreamControlDelivery({
+    ucp,
+    worker: 1n,
+    deliver: ({ kind }: StreamControl, from) => endpoints.get(from)?.push(kind) !== undefined,
+  });
+  return { endpoints, delivery };
+}
+
+const handle = fc.bigInt(1n, 3n);
+const peer = fc.integer({ min: 1, max: 3 });
+const steps = fc.array(
+  fc.oneof(
+    fc.record({
+      step: fc.constant("said" as const),
+      handle,
+      peer,
+      kind: fc.constantFrom("cancelled", "writing", "taken", "closed"),
+    }),
+    fc.record({ step: fc.constant("made" as const), handle, peer: fc.option(peer) }),
+    fc.record({ step: fc.constant("gone" as const), handle }),
+  ),
+  { maxLength: 40 },
+);
+
+test("an endpoint is told what its own peer has said by its handle since another one had it, and lasts", async () => {
+  await check(
+    fc.property(steps, (plan) => {
+      const { endpoints, delivery: subject } = delivery();
+      const history: { handle: bigint; peer: number; kind: string }[] = []; // of handles without an endpoint
+      for (const one of plan) {
+        if (one.step === "gone") endpoints.delete(one.handle);
+        else if (one.step === "said") {
+          const { handle, peer, kind } = one;
+          const open = endpoints.get(handle);
+          const before = open?.length;
+          subject.deliver({ kind, taken: 0, sender: peer } as Parameters<typeof subject.deliver>[0], handle);
+          if (open === undefined) history.push({ handle, peer, kind });
+          else assertEquals(open.length, (before ?? 0) + 1);
+        } else if (!endpoints.has(one.handle)) {
+          const heard: string[] = [];
+          endpoints.set(one.handle, heard);
+          subject.made(one.handle, one.peer);
+          const said = history.filter(({ handle }) => handle === one.handle);
+          const last = said.findLastIndex(({ kind, peer }, i) =>
+            kind === "closed" ||
+            (kind !== "taken" &&
+              said.slice(i).some((later) => later.kind !== "taken" && later.kind !== "closed" && later.peer !== peer))
+          );
+          const expected = said.slice(last + 1).filter(({ kind, peer }) => kind !== "taken" && peer === one.peer);
+          assertEquals(heard.toSorted(), [...new Set(expected.map(({ kind }) => kind))].toSorted());
+          for (let i = history.length - 1; i >= 0; i--) if (history[i]?.handle === one.handle) history.splice(i, 1);
+        }
+      }
+      subject.close();
+    }),
+    500,
+  );
+});
+
+test("of peers that have no endpoint here a number is remembered, the latest", () => {
+  const { endpoints, delivery: subject } = delivery();
+  const count = mostEarly + 100;
+  for (let i = 0; i < count; i++) subject.deliver({ kind: "cancelled", taken: 0, sender: 5 }, BigInt(i));
+  assertEquals(subject.remembered, mostEarly);
+  for (const [at, heard] of [[99, []], [100, ["cancelled"]], [count - 1, ["cancelled"]]] as const) {
+    endpoints.set(BigInt(at), []);
+    subject.made(BigInt(at), 5);
+    assertEquals(endpoints.get(BigInt(at)), [...heard]);
+  }
+  subject.close();
+});
+
+for (const end of ["in order", "at once"] as const) {
+  test(`what a peer that has left has said does not end the stream to another one: left ${end}`, async () => {
+    // UCX gives the handle of the peer that has gone to the next endpoint: 20 times of 20 over TCP.
+    using ucx = Ucx.open({ config: { TLS: "tcp" } });
+    await using bob = ucx.createWorker();
+    await using carol = ucx.createWorker();
+    for (let i = 0; i < 5; i++) {
+      const alice = ucx.createWorker();
+      const toBob = await alice.connect(bob.address);
+      await toBob.readable.cancel();
+      await toBob.flush();
+      await turns(20);
+      if (end === "in order") await alice.close();
+      else alice.abort();
+      await turns(20);
+      const toCarol = await bob.connect(carol.address);
+      const fromBob = await carol.connect(bob.address);
+      const writer = toCarol.writable.getWriter();
+      const reader = fromBob.readable.getReader();
+      await writer.write(Uint8Array.of(i));
+      const { value } = await reader.read();
+      assert(value !== undefined);
+      assertEquals([...value], [i]);
+      await Promise.all([toCarol.close({ force: true }), fromBob.close({ force: true })]);
+    }
+  });
+}
