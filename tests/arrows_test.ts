@@ -11,36 +11,53 @@ import ts from "typescript";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-const ground = ["bindings", "layout", "ffi"];
-
-/** Each room, and the rooms that it may import from. Its own files are always allowed. */
+/**
+ * Each room, and the rooms that it may import from. Its own files are always allowed, and what is allowed is needed: an
+ * arrow that no import uses any more is taken out.
+ */
 const rooms: { readonly [room: string]: readonly string[] } = {
   bindings: [],
   layout: [],
-  ffi: ["bindings", "layout"],
+  ffi: ["bindings"],
   native: ["bindings", "ffi"],
   unix: ["bindings", "layout", "ffi"],
 
   driver: ["bindings", "ffi"],
   ptx: [],
-  sim: [...ground, "driver", "ptx"],
-  checker: [...ground, "driver", "ptx"],
+  sim: ["bindings", "layout", "ffi", "driver", "ptx"],
+  checker: ["bindings", "layout", "ffi", "driver", "ptx"],
 
-  device: [...ground, "unix", "driver"],
-  order: [...ground, "native", "driver", "device"],
-  memory: [...ground, "native", "unix", "driver", "device", "order"],
-  copy: [...ground, "native", "driver", "device", "order", "memory"],
-  dlpack: [...ground, "native", "driver", "device", "order", "memory", "copy"],
-  cdata: [...ground, "native", "driver", "device", "order", "memory", "copy"],
-  view: [...ground, "native", "driver", "device", "order", "memory", "copy", "dlpack", "cdata"],
-  arrow: [...ground, "native", "driver", "device", "order", "memory", "copy", "cdata", "view"],
-  python: [...ground, "native", "driver", "device", "order", "memory", "copy", "dlpack", "cdata", "view", "arrow"],
+  device: ["bindings", "layout", "ffi", "unix", "driver"],
+  order: ["bindings", "layout", "ffi", "driver", "device"],
+  memory: ["bindings", "layout", "ffi", "native", "unix", "driver", "device", "order"],
+  copy: ["bindings", "layout", "ffi", "driver", "device", "order", "memory"],
+  dlpack: ["bindings", "layout", "ffi", "native", "device", "order", "memory", "copy"],
+  cdata: ["bindings", "layout", "ffi", "native", "driver", "device", "order", "memory", "copy"],
+  view: ["layout", "native", "driver", "device", "order", "memory", "copy", "dlpack", "cdata"],
+  arrow: ["bindings", "layout", "ffi", "native", "device", "order", "copy", "cdata", "view"],
+  python: [
+    ...["bindings", "layout", "ffi", "native", "driver", "device"],
+    ...["order", "copy", "dlpack", "cdata", "view", "arrow"],
+  ],
 
-  cuda: [...ground, "driver", "sim", "checker", "device", "order", "memory"],
-  ucx: [...ground, "native", "unix", "device", "order", "memory", "copy", "view"],
+  cuda: ["bindings", "layout", "ffi", "driver", "sim", "checker", "device", "memory"],
+  ucx: ["bindings", "layout", "ffi", "native", "unix", "device", "order", "memory", "copy", "view"],
 };
-/** What programs import (`public/`, `mod.ts`) and the command line use every room. */
+
+/**
+ * Two rooms may use every other one: the command line, which carries data through all of them, and what programs
+ * import, `mod.ts` and `src/public/`, which only export.
+ */
 const everything = { ...rooms, public: Object.keys(rooms), cli: Object.keys(rooms) };
+
+/** Arrows that are allowed before the first import needs them. */
+const unusedYet = new Set(["ucx -> unix"]);
+
+/**
+ * Rooms without a door. Each header of `bindings/` is data about one library, and imported by its own name: a door
+ * would load all of them for one. `public` has no inside: each of its files is a door, a subpath of the package.
+ */
+const withoutDoor = new Set(["bindings", "public"]);
 
 /** Types that point up, each with its reason. */
 const typesUp: { readonly [arrow: string]: string } = {
@@ -81,6 +98,7 @@ function sources(folder: string): string[] {
 }
 
 function roomOf(file: string): string {
+  if (file === "mod.ts") return "public";
   const [top = "", second = ""] = file.split("/");
   return top === "src" ? second : top;
 }
@@ -118,7 +136,7 @@ function importsOf(file: string, text: string): Import[] {
   return found;
 }
 
-/** What other rooms may import of a room: its door. Headers of C are data, and each file of `bindings/` is one. */
+/** What other rooms may import of a room: its door, or a header of `bindings/`. */
 function isDoor(file: string): boolean {
   return file.startsWith("bindings/") || /^src\/\w+\/mod\.ts$/.test(file);
 }
@@ -155,7 +173,7 @@ function circles(imports: readonly Import[]): string[] {
   return [...found].sort();
 }
 
-const files = [...sources("bindings"), ...sources("src")];
+const files = ["mod.ts", ...sources("bindings"), ...sources("src")];
 const imports = files.flatMap((file) => importsOf(file, readFileSync(join(root, file), "utf8")));
 
 test("all imports are seen: as many as there are lines that end in a path", () => {
@@ -176,6 +194,17 @@ test("no room imports from a room above it, nor past a door, neither code nor ty
   assertEquals(wrong, []);
 });
 
+test("every arrow that is allowed is used", () => {
+  const unused = (of: readonly Import[]) => {
+    const used = new Set(of.map(({ file, target }) => `${roomOf(file)} -> ${roomOf(target)}`));
+    const allowed = Object.entries(rooms).flatMap(([from, targets]) => targets.map((to) => `${from} -> ${to}`));
+    return allowed.filter((arrow) => !used.has(arrow) && !unusedYet.has(arrow));
+  };
+  assertEquals(unused(imports), []);
+  const without = imports.filter(({ file, target }) => roomOf(file) !== "unix" || roomOf(target) !== "layout");
+  assertEquals(unused(without), ["unix -> layout"]);
+});
+
 test("types that point up are few, and they are still needed", () => {
   const used = new Set(
     imports.filter(({ isType }) => isType).map(({ file, target }) => `${file} -> ${roomOf(target)}`),
@@ -184,15 +213,14 @@ test("types that point up are few, and they are still needed", () => {
 });
 
 test("every room has a door, which says what the room is and exports exactly what others use", () => {
-  const all = [...imports, ...importsOf("mod.ts", readFileSync(join(root, "mod.ts"), "utf8"))];
-  for (const room of Object.keys(rooms)) {
-    if (room === "bindings") continue;
+  for (const room of Object.keys(everything)) {
+    if (withoutDoor.has(room)) continue;
     const door = `src/${room}/mod.ts`;
     const text = readFileSync(join(root, door), "utf8");
     assert(/^\/\*\*\n(?: \*.*\n){4,24} \* @module\n/.test(text), `${door} does not say what the room is`);
     const exported = importsOf(door, text).flatMap(({ names }) => names ?? []);
     const used = new Set(
-      all.filter(({ file, target }) => target === door && roomOf(file) !== room).flatMap(({ names }) =>
+      imports.filter(({ file, target }) => target === door && roomOf(file) !== room).flatMap(({ names }) =>
         names ?? exported
       ),
     );
@@ -215,6 +243,10 @@ test("an arrow that points up is seen, whichever way it is written", () => {
   ];
   for (const text of wrong) assert(importsOf("src/order/order.ts", text).some((one) => fault(one) !== null), text);
   assertEquals(importsOf("src/order/order.ts", 'import { CudaStream } from "../device/mod.ts";').map(fault), [null]);
+  assertEquals(importsOf("mod.ts", 'export { CudaStream } from "./src/device/mod.ts";').map(fault), [null]);
+  assertEquals(importsOf("mod.ts", 'export { CudaStream } from "./src/device/stream.ts";').map(fault), [
+    "mod.ts -> src/device/stream.ts, past the door",
+  ]);
 });
 
 test("no file needs itself, by way of others", () => {
@@ -228,6 +260,49 @@ test("a circle of files is seen, at whatever length", () => {
   assertEquals(circles(chain("a", "b", "a")), ["a b"]);
   assertEquals(circles([...chain("x", "a", "b", "c", "a"), ...chain("b", "d", "b")]), ["a b c", "b d"]);
   assertEquals(circles(chain("a", "b", "a").map((one) => ({ ...one, isType: true }))), []);
+});
+
+test("every room has a folder of tests", () => {
+  const tested = (room: string) =>
+    readdirSync(join(root, "tests", room), { recursive: true, encoding: "utf8" }).some((name) =>
+      /_test\.ts$/.test(name)
+    );
+  assertEquals(Object.keys(everything).filter((room) => !tested(room)), []);
+});
+
+test("what several rooms test with is in tests/support, and behaviours that a GPU shows as well in tests/gpu", () => {
+  const paths = readdirSync(join(root, "tests"), { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".ts") && name.includes("/")
+  ).map((name) => `tests/${name}`);
+  const folderOf = (path: string) => path.split("/")[1] ?? "";
+  const wrong = paths.flatMap((file) => importsOf(file, readFileSync(join(root, file), "utf8"))).filter((
+    { file, target },
+  ) =>
+    target.startsWith("tests/") && ![folderOf(file), "support"].includes(folderOf(target)) &&
+    !/^tests\/gpu\/\w*(behaviours|beside_captures)\.ts$/.test(target)
+  );
+  assertEquals(wrong.map(({ file, target }) => `${file} -> ${target}`), []);
+});
+
+/** Files beside `order/` that wait for a device's work all the same, each with its reason. */
+const mayWait: { readonly [file: string]: string } = {
+  "src/memory/staging_ring.ts": "a ring of slots waits for its own events: no memory changes hands",
+  "src/copy/copy_kernel_cache.ts": "code may not be unloaded while it runs",
+  "src/cli/demo.ts": "a program does as any user of the package",
+};
+
+test("only order/ decides who waits for whom: no other room makes a stream wait, or the host for one", () => {
+  const rooms = /^src\/(order|device|sim|checker|ptx)\//; // who decides, whose methods these are, who implements them
+  const streams = "(?:[sS]tream|home|producer|consumer|helper|sending|receiving)";
+  const waits = new RegExp(`(?<!this)\\.(synchronize|waitUntilReady|ready)\\(\\)|${streams}\\??\\.wait\\(`);
+  const isWaiting = (line: string) => !/^ *(\*|\/\/|")/.test(line) && waits.test(line);
+  assert(
+    isWaiting("  home.wait(stream);") && isWaiting("await view.stream?.ready();") && !isWaiting(" * stream.wait(a)"),
+  );
+  const waiting = files.filter((file) =>
+    !rooms.test(file) && readFileSync(join(root, file), "utf8").split("\n").some(isWaiting)
+  );
+  assertEquals(waiting.sort(), Object.keys(mayWait).sort());
 });
 
 test("only the adapters know a runtime by name", () => {

@@ -7,45 +7,55 @@
  * @module
  */
 import { arrowMutations } from "./mutations/arrow.ts";
-import { arrowCheckMutations } from "./mutations/arrow_checks.ts";
-import { captureMutations } from "./mutations/captures.ts";
+import { cdataMutations } from "./mutations/cdata.ts";
 import { checkerMutations } from "./mutations/checker.ts";
-import { copyMutations } from "./mutations/copies.ts";
+import { copyMutations } from "./mutations/copy.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
-import { exchangeMutations } from "./mutations/exchange.ts";
+import { deviceMutations } from "./mutations/device.ts";
+import { deviceGraphMutations } from "./mutations/device_graph.ts";
+import { deviceKernelMutations } from "./mutations/device_kernel.ts";
+import { dlpackMutations } from "./mutations/dlpack.ts";
+import { driverMutations } from "./mutations/driver.ts";
 import { ffiMutations } from "./mutations/ffi.ts";
-import { graphMutations } from "./mutations/graphs.ts";
 import { layoutMutations } from "./mutations/layout.ts";
 import { memoryMutations } from "./mutations/memory.ts";
+import { memoryResourcesMutations } from "./mutations/memory_resources.ts";
+import { memorySharingMutations } from "./mutations/memory_sharing.ts";
 import type { Mutation } from "./mutations/mutation.ts";
+import { nativeMutations } from "./mutations/native.ts";
+import { orderMutations } from "./mutations/order.ts";
+import { ptxMutations } from "./mutations/ptx.ts";
 import { pythonMutations } from "./mutations/python.ts";
 import { pythonGuestMutations } from "./mutations/python_guest.ts";
-import { resourceMutations } from "./mutations/resources.ts";
-import { sharingMutations } from "./mutations/sharing.ts";
 import { simMutations } from "./mutations/sim.ts";
-import { simGraphMutations } from "./mutations/sim_graphs.ts";
-import { simOutputMutations } from "./mutations/sim_output.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
+import { unixMutations } from "./mutations/unix.ts";
+import { viewMutations } from "./mutations/view.ts";
 
 /** All of them, room by room. */
 export const mutations: readonly Mutation[] = [
-  ...cudaMutations,
-  ...graphMutations,
-  ...captureMutations,
+  ...ffiMutations,
+  ...nativeMutations,
+  ...unixMutations,
+  ...driverMutations,
+  ...ptxMutations,
+  ...simMutations,
+  ...checkerMutations,
+  ...layoutMutations,
+  ...deviceMutations,
+  ...deviceGraphMutations,
+  ...deviceKernelMutations,
+  ...orderMutations,
   ...memoryMutations,
+  ...memoryResourcesMutations,
+  ...memorySharingMutations,
   ...copyMutations,
-  ...resourceMutations,
-  ...sharingMutations,
-  ...exchangeMutations,
+  ...dlpackMutations,
+  ...cdataMutations,
+  ...viewMutations,
   ...arrowMutations,
-  ...arrowCheckMutations,
   ...pythonMutations,
   ...pythonGuestMutations,
-  ...ffiMutations,
-  ...layoutMutations,
-  ...checkerMutations,
-  ...simMutations,
-  ...simOutputMutations,
-  ...simGraphMutations,
+  ...cudaMutations,
   ...ucxMutations,
 ];

@@ -1,6 +1,6 @@
 /** Every entry of the list of mutations still applies to the code, and every marker in the code is one's. */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { mutations } from "./mutations.ts";
 import { markers, markersOf, mutate } from "./mutations/mutation.ts";
@@ -35,6 +35,20 @@ test("every marker in the sources is there once, names a test, and has a mutatio
     found.length !== 1 || found[0]?.tests.length === 0 || !used.has(label)
   );
   assertEquals(wrong.map(([label]) => label), []);
+});
+
+test("the mutations of a room are in its file, and one that is long has another for a folder or a part of it", () => {
+  const lists = new URL("mutations/", import.meta.url);
+  for (const name of readdirSync(lists).filter((name) => name !== "mutation.ts")) {
+    const room = name.replace(/(_.*)?\.ts$/, "");
+    const labels = [...readFileSync(new URL(name, lists), "utf8").matchAll(/\.\.\.law\("(.*?)"/g)].map(([, label]) =>
+      label
+    );
+    const files = labels.map((label) => markers.get(label ?? "")?.[0]?.file ?? "");
+    // UCX's own machine code is with what it is for.
+    const rooms = room === "ucx" ? ["ucx", "native"] : [room];
+    assertEquals(files.filter((file) => !rooms.some((one) => file.startsWith(`src/${one}/`))), [], name);
+  }
 });
 
 test("a mutation replaces its text once, behind its marker and before the next one", () => {

@@ -129,8 +129,10 @@ function scene() {
   const ucp = new ScriptedUcp();
   const worker = new api.UcxWorker({
     ucp: ucp.functions,
+    version: "1.22.0",
     context: 1n,
     hasCuda: false,
+    hasRemoteMemory: true,
     requestBytes: 8,
     family: 4,
     forget: () => {},
@@ -255,14 +257,19 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "new UcxWorker": (_, wrong) =>
     new api.UcxWorker({
       ucp: new ScriptedUcp().functions,
+      version: "1.22.0",
       context: 1n,
       hasCuda: false,
+      hasRemoteMemory: true,
       requestBytes: 8,
       family: 4,
       forget: () => {},
     }, wrong),
   "UcxWorker.flush": ({ worker }, wrong) => worker.flush(wrong),
   "UcxWorker.listen": ({ worker }, wrong) => worker.listen(wrong),
+  "UcxListener.accept": ({ worker }, wrong) => worker.listen().accept(wrong),
+  "UcxWorker.messages": ({ worker }, wrong) => worker.messages(wrong),
+  "UcxEndpoint.messages": async ({ worker, address }, wrong) => (await worker.connect(address)).messages(wrong),
   "UcxEndpoint.recv": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).recv(new Uint8Array(1), wrong),
   "UcxEndpoint.put": async ({ worker, address }, wrong) =>
@@ -292,6 +299,14 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "UcxWorker.recv": ({ worker }, wrong) => worker.recv(new Uint8Array(1), wrong),
   "UcxEndpoint.send": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).send(new Uint8Array(1), wrong),
+  "UcxEndpoint.sendMany": async ({ worker, address }, wrong) => (await worker.connect(address)).sendMany([], wrong),
+  "UcxEndpoint.recvMany": async ({ worker, address }, wrong) => (await worker.connect(address)).recvMany(wrong),
+  "UcxEndpoint.sendArray": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).sendArray(new Uint8Array(1), wrong),
+  "UcxEndpoint.recvArray": async ({ worker, address }, wrong) => (await worker.connect(address)).recvArray(wrong),
+  "UcxWorker.recvArray": ({ worker }, wrong) => worker.recvArray(wrong),
+  "UcxWorker.close": ({ worker }, wrong) => worker.close(wrong),
+  "UcxWorker.recvMany": ({ worker }, wrong) => worker.recvMany(wrong),
   "UcxEndpoint.close": async ({ worker, address }, wrong) => (await worker.connect(address)).close(wrong),
   "UnixSocket.connect": (_, wrong) => api.UnixSocket.connect("@nobody", wrong),
   "UnixSocket.send": ({ socket }, wrong) => socket.send(new Uint8Array(1), [], wrong),

@@ -197,7 +197,7 @@ for (const [name, take] of Object.entries(takes)) {
   });
 }
 
-test("the destination of a copy that is under way is read when its stream has been waited for, in whatever way", async () => {
+test("the destination of a copy in flight is read when its stream has been waited for, in whatever way", async () => {
   const ways: readonly ((stream: CudaStream) => unknown)[] = [
     () => {},
     (stream) => stream.synchronize(),

@@ -404,7 +404,7 @@ test("memory that is freed at once, which makes its kernels run, has a past all 
   assertEquals(found, ["writes writes 2"]);
 });
 
-test("what a kernel that waits may be unordered with is not forgotten, however much is done and waited for meanwhile", () => {
+test("what a waiting kernel may be unordered with stays known, however much is done and waited for meanwhile", () => {
   const found = ofTwo((one, other, at, launch) => {
     launch("move", one, at, at + 8n);
     enqueueFill(other, at + 2n, 1, 1, 2); // what the kernel writes

@@ -111,7 +111,7 @@ test("freeing twice is reported, in stream order and at once", () => {
   assertEquals(reports.map(({ second }) => second?.call), ["cuMemFreeAsync", "cuMemFree_v2", "cuMemFreeHost"]);
 });
 
-test("memory of the host that was freed may be somebody else's: using it again is not reported", () => {
+test("host memory that was freed may belong to other code: using it again is not reported", () => {
   const made = nullDriver();
   const { driver } = checkDriver(made.driver);
   driver.context.cuDevicePrimaryCtxRetain(scratch, 0);
@@ -274,7 +274,7 @@ test("the place of a call that repeats is known however often it does", () => {
   }
 });
 
-test("what another process may have recorded is waited for as everything, and memory that is told to wait has waited", () => {
+test("what another process may have recorded is waited for as everything, and memory that is made to wait has waited", () => {
   const reports = reportsOf(({ cuda, device, one, other }) => {
     const buffer = new SynchronousMemoryResource(device).allocate(bytes);
     const event = device.createEvent({ interprocess: true });

@@ -8,7 +8,7 @@ import { arrowBehaviours } from "../gpu/arrow_behaviours.ts";
 import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";
 import { graphBehaviours } from "../gpu/graph_behaviours.ts";
-import type { Root } from "../gpu/root.ts";
+import type { Root } from "../support/cuda_root.ts";
 import { runBuffers } from "../support/run_buffers.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { check, fc } from "../support/property.ts";

@@ -126,7 +126,7 @@ const wild = `
   ret;
 }`;
 
-test("in a lost context nothing can be given back, so that nothing is a leak", () => {
+test("in a lost context nothing can be freed, so that nothing is a leak", () => {
   for (const isLost of [true, false]) {
     const cuda = Cuda.simulate({ schedule: "latest", check: { onReport: () => {} } });
     const device = cuda.device(0);

@@ -118,7 +118,7 @@ test("a second process that is killed before it answers ends the demo within 5 s
   assert(performance.now() - start < 5000, `${performance.now() - start} ms`);
 });
 
-test("what fails because the second process is ending is told as its end", async () => {
+test("what fails because the second process is ending is reported as its end", async () => {
   const peer = command("peer_garbles.ts");
   await assertRejects(() => runDemo({ peer, print: () => {} }), DemoError, "second process ended");
 });
@@ -146,7 +146,7 @@ test("killing the second process half-way ends the command with a clear error an
   assertEquals(code, 1);
   assertMatch(
     err,
-    /^causeway: The (second process ended before it had answered \(signal SIGKILL\)|connection .* broke)/,
+    /^causeway: The (second process ended before it was done \(signal SIGKILL\)|connection .* broke)/,
   );
   assert(killed > 0 && took < 5000, `${took} ms`);
 });

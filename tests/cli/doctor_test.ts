@@ -45,6 +45,11 @@ test("the table and --json say the same", () => {
   assertStringIncludes(text, json.ucx === null ? "none" : json.ucx.transports.join(", "));
 });
 
+test("what UCX complains of is not among the JSON", () => {
+  const json: DoctorReport = JSON.parse(doctor(["--json"], { UCX_TLS: "nonesuch" }));
+  assertEquals(json.ucx, null);
+});
+
 test("a library that is not there costs something, and the command that gets it is said; the exit code stays 0", () => {
   const text = doctor([], { CAUSEWAY_LIBUCP: "/nonexistent/libucp.so.0" });
   assertMatch(text, /missing {2}libucp +no messages to other processes/);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { slice, StridedLayout } from "../../mod.ts";
 import { explainPlan, planCopy } from "../../src/copy/copy_plan.ts";
 import { coalesce } from "../../src/copy/coalesced_copy.ts";
-import { shapes } from "../layout/oracle.ts";
+import { shapes } from "../support/strided_oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, meeting, positionsOf } from "../support/arrays.ts";
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
 import { copyHost, denseCopy, explainHostCopy } from "../../src/copy/host_copy.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { shapes } from "../layout/oracle.ts";
+import { shapes } from "../support/strided_oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed } from "../support/arrays.ts";
 

@@ -71,7 +71,7 @@ function usesOfNothing(ptx: string): string[] {
   return found;
 }
 
-test("whoever uses a register that was written under another guard, or not at all, is found", () => {
+test("use of a register that was written under another guard, or not at all, is found", () => {
   const kernel = (...lines: string[]) =>
     `.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry copy(.param .u64 to, .param .u64 from)\n{\n` +
     `.reg .pred %p<3>;\n.reg .b32 %r<3>;\n.reg .b64 %d<2>;\nld.param.u64 %d0, [to];\nsetp.eq.u64 %p0, %d0, 0;\n` +

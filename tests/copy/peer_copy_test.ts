@@ -342,7 +342,7 @@ test("where access is refused, or there is none, copies between two devices go b
   }
 });
 
-test("who has narrowed a pool's access is told once what it costs, and how to get it back", () => {
+test("a pool whose access was narrowed warns once what it costs, and how to get it back", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   withhold(cuda);
   const [one, other] = [cuda.device(0), cuda.device(1)];

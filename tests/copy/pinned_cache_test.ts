@@ -9,7 +9,7 @@ import { simulatorOf } from "../support/simulator_of.ts";
 
 const limit = 64 * 2 ** 20;
 
-test("whoever takes pinned memory for a moment has it alone, enough of it, and what is kept is bounded and goes with the device", async () => {
+test("pinned memory for a short use has one user, is large enough, and what is cached is bounded and freed with the device", async () => {
   const size = fc.oneof(
     fc.integer({ min: 1, max: 2 ** 18 }),
     fc.constantFrom(1, 2 ** 16, 2 ** 16 + 1, 2 ** 25, limit + 1),

@@ -61,7 +61,7 @@ test(...needs(missing, "where the device has no memory for a copy, pinned memory
   assertEquals(result, numbers);
 });
 
-test(...needs(missing, "memory for a copy that the device cannot make is given back"), async () => {
+test(...needs(missing, "memory for a copy that the device cannot make is freed"), async () => {
   using cuda = Cuda.simulate();
   using stream = cuda.device(0).createStream();
   using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24_000, { stream });

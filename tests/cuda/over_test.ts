@@ -6,7 +6,7 @@ import { checkDriver } from "../../src/public/checker.ts";
 import { CausalityError, Cuda, CudaError } from "../../mod.ts";
 import { nullDriver } from "../support/null_driver.ts";
 
-test("a Cuda over a simulated driver allocates there, and leaves the driver to whoever made it", () => {
+test("a Cuda over a simulated driver allocates there, and leaves the driver to the code that made it", () => {
   using simulated = simulateDriver({ devices: 2 });
   {
     using cuda = Cuda.over(simulated.driver);

@@ -34,8 +34,9 @@ SOURCES = {
     "libc": (
         "#define _GNU_SOURCE 1\n#include <dlfcn.h>\n#include <link.h>\n#include <glob.h>\n#include <stdio.h>\n"
         "#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n#include <poll.h>\n"
-        "#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n#include <semaphore.h>\n#include <netdb.h>\n#include <sys/socket.h>\n#include <sys/un.h>\n"
-        "#include <errno.h>\n#include <sys/eventfd.h>\n",
+        "#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n#include <semaphore.h>\n#include <netdb.h>\n"
+        "#include <sys/socket.h>\n#include <sys/un.h>\n#include <net/if.h>\n"
+        "#include <errno.h>\n#include <sys/eventfd.h>\n#include <sys/epoll.h>\n#include <sys/pidfd.h>\n",
         ["libc.ts"],
     ),
     "cuda": ("#define __CUDA_API_VERSION_INTERNAL 1\n#include <cuda.h>\n", ["cuda.ts", "cuda_types.ts"]),
@@ -48,10 +49,34 @@ SOURCES = {
 }
 
 TOKEN = re.compile(r'[A-Za-z_]\w*|\.\.\.|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\d[\w.]*|\S')
-KEYWORDS = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool", "const", "struct",
-            "union", "enum", "size_t"}
-DROPPED = {"extern", "__extension__", "__inline", "__inline__", "inline", "static", "_Noreturn", "restrict",
-           "__restrict"}
+KEYWORDS = {
+    "void",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "signed",
+    "unsigned",
+    "_Bool",
+    "const",
+    "struct",
+    "union",
+    "enum",
+    "size_t",
+}
+DROPPED = {
+    "extern",
+    "__extension__",
+    "__inline",
+    "__inline__",
+    "inline",
+    "static",
+    "_Noreturn",
+    "restrict",
+    "__restrict",
+}
 
 
 def compile_and_run(source, include):
@@ -107,7 +132,7 @@ def members(text):
         head = tokens[1:] if tokens[:1] == ["typedef"] else tokens
         if head[:1] != ["enum"] or "{" not in head:
             continue
-        body = head[head.index("{") + 1: head.index("}")]
+        body = head[head.index("{") + 1 : head.index("}")]
         names = [part[0] for part in split(body) if part]
         for name in (head[1], tokens[-1]):
             if name.isidentifier():
@@ -142,7 +167,7 @@ def parameter(tokens):
     if "(" in tokens:  # a pointer to function: its name stands behind the first star
         star = tokens.index("*")
         name = tokens[star + 1] if tokens[star + 1].isidentifier() else ""
-        return spell(tokens[: star + 1] + tokens[star + 1 + bool(name):]), name
+        return spell(tokens[: star + 1] + tokens[star + 1 + bool(name) :]), name
     array = "[" in tokens
     if array:
         tokens = tokens[: tokens.index("[")]
@@ -165,7 +190,7 @@ def prototypes(text):
         name = tokens[opening - 1]
         if opening < 2 or not name.isidentifier() or name in KEYWORDS:
             continue
-        inside = tokens[opening + 1: -1]
+        inside = tokens[opening + 1 : -1]
         parameters = [] if inside in ([], ["void"]) else [parameter(part) for part in split(inside)]
         found[name] = {"returns": spell(tokens[: opening - 1]), "parameters": parameters}
     return found
@@ -246,6 +271,7 @@ def constants(names, header, include):
 
 def struct_facts(name, fields, header, include):
     """{"size", "alignment", "fields": {name: [offset, size, kind]}}, or None if this version has no such struct."""
+
     def measure(spelling, fields):
         lines = "\n".join(
             f'printf("%s %zu %zu\\n", "{field}", offsetof({spelling}, {field}), sizeof((({spelling} *)0)->{field}));'

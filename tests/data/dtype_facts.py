@@ -5,13 +5,14 @@
 For every type, by name:
 
 - values: what each code stands for, as float32, which holds all of them exactly.
-- codes: what numbers round to. Between any two neighbouring finite values lie three inputs that decide how rounding goes:
-  the midpoint, and the numbers just below and just above it. They are not stored: the test computes them from the values
-  (sorted, zero once), in the precision of `inputs`. Stored are the codes of (below, midpoint, above) for each pair.
+- codes: what numbers round to. Between any two neighbouring finite values lie three inputs that decide how rounding
+  goes: the midpoint, and the numbers just below and just above it. They are not stored: the test computes them from the
+  values (sorted, zero once), in the precision of `inputs`. Stored are the codes of (below, midpoint, above) for each
+  pair.
 - extras: [input, code] for what lies beyond the last value, and for zeros, infinities and NaN (null).
 
-Arrays are little-endian words, each less the one before (modulo the word), zlib-compressed, base64. float32 inputs are used where ml_dtypes converts float64 by way of float32
-and so rounds twice.
+Arrays are little-endian words, each less the one before (modulo the word), zlib-compressed, base64. float32 inputs are
+used where ml_dtypes converts float64 by way of float32 and so rounds twice.
 """
 
 import base64
@@ -24,9 +25,19 @@ import numpy as np
 
 FLOATS = ["float16", "bfloat16"] + [
     f"float{name}"
-    for name in (
-        "8_e3m4 8_e4m3 8_e4m3b11fnuz 8_e4m3fn 8_e4m3fnuz 8_e5m2 8_e5m2fnuz 8_e8m0fnu 6_e2m3fn 6_e3m2fn 4_e2m1fn"
-    ).split()
+    for name in [
+        "8_e3m4",
+        "8_e4m3",
+        "8_e4m3b11fnuz",
+        "8_e4m3fn",
+        "8_e4m3fnuz",
+        "8_e5m2",
+        "8_e5m2fnuz",
+        "8_e8m0fnu",
+        "6_e2m3fn",
+        "6_e3m2fn",
+        "4_e2m1fn",
+    ]
 ]
 BITS = {"float16": 16, "bfloat16": 16, "float6_e2m3fn": 6, "float6_e3m2fn": 6, "float4_e2m1fn": 4}
 
@@ -81,9 +92,7 @@ def float_facts(name):
         "values": packed(values),
         "codes": packed(encode(inputs.reshape(-1), dtype)),
         # A string for -0.0, which JSON readers may lose the sign of.
-        "extras": [
-            ["-0" if x == 0 and np.signbit(x) else number(x), code] for x, code in zip(extras, codes_of_extras)
-        ],
+        "extras": [["-0" if x == 0 and np.signbit(x) else number(x), code] for x, code in zip(extras, codes_of_extras)],
     }
 
 

@@ -2,8 +2,8 @@
 
     python3 tests/data/printf_facts.py
 
-A list of [format, arguments, text]. An argument is ["i", int], ["q", long long as a string], ["d", the bits of a double as
-a string] or ["s", string].
+A list of [format, arguments, text]. An argument is ["i", int], ["q", long long as a string], ["d", the bits of a double
+as a string] or ["s", string].
 """
 
 import ctypes
@@ -18,7 +18,23 @@ FLAGS = ["", "-", "0", "+", " ", "#", "-#", "0+", "#0", "+#", "0 ", "-+"]
 WIDTHS = ["", "", "1", "7", "24"]
 PRECISIONS = ["", "", ".", ".0", ".1", ".3", ".12", ".25"]
 DOUBLES = [
-    *[0.0, -0.0, 0.5, 1.5, 2.5, -2.5, 0.125, 9.5, 99.5, 999999.5, 9.9999995, 1e22, 1e23, 5e-324, 2.2250738585072014e-308],
+    *[
+        0.0,
+        -0.0,
+        0.5,
+        1.5,
+        2.5,
+        -2.5,
+        0.125,
+        9.5,
+        99.5,
+        999999.5,
+        9.9999995,
+        1e22,
+        1e23,
+        5e-324,
+        2.2250738585072014e-308,
+    ],
     *[1.7976931348623157e308, 3.141592653589793, -1e-5, 0.0001, 123456789.0, 1e15, float("inf"), float("-inf")],
     *[float("nan"), -float("nan"), 1 / 3, 0.1, 255.9375, 1e6, 999999.0],
 ]
@@ -73,7 +89,7 @@ cases += [case("%*d|", "i", 42, [width]) for width in [0, 5, -5]]
 cases += [case("%.*f|", "d", 2.71828, [precision]) for precision in [0, 3, -1]]
 cases += [case("%-*.*s|", "s", "abcdef", [8, 3]), case("100%% of %d%%", "i", 3)]
 
-# For %#g glibc forgets zeros where rounding makes a number one digit longer: 999999.5 becomes 1.e+06, and not 1.00000e+06.
+# For %#g glibc forgets zeros where rounding makes a number one digit longer: 999999.5 becomes 1.e+06, not 1.00000e+06.
 carries = {json.dumps(case("", "d", value)[1]) for value in (999999.5, 9.9999995, 9.5, 99.5)}
 cases = [one for one in cases if not ("#" in one[0] and one[0][-2] in "gG" and json.dumps(one[1]) in carries)]
 

@@ -2,9 +2,9 @@
 
     python -m venv venv && venv/bin/pip install numpy && venv/bin/python tests/data/strided_layout_numpy.py
 
-Each line: shape and order of a dense array of uint8 whose elements are their own offsets, the operations in turn, and the
-result: shape, strides, offset of the first element and the sum of (k + 1) * element[k] in C order. An operation that NumPy
-refuses (a reshape that would copy) ends a line with "refused".
+Each line: shape and order of a dense array of uint8 whose elements are their own offsets, the operations in turn, and
+the result: shape, strides, offset of the first element and the sum of (k + 1) * element[k] in C order. An operation
+that NumPy refuses (a reshape that would copy) ends a line with "refused".
 """
 
 import json

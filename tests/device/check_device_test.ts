@@ -49,7 +49,7 @@ test("a pool of another device or another Cuda is no pool to allocate from", () 
   assertThrows(() => new DeviceMemoryResource(other.device(0), pool), TypeError, "another Cuda");
 });
 
-test("devices that there are not are all named, and nobody is given access then", () => {
+test("devices that do not exist are all named, and no device gets access then", () => {
   using cuda = Cuda.simulate({ devices: 3 });
   using other = Cuda.simulate();
   const resource = new DeviceMemoryResource(cuda.device(0));

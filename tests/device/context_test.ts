@@ -6,7 +6,7 @@ import { MemoryPool } from "../../src/public/cuda.ts";
 import { Cuda, type CudaStream, MemoryBuffer } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 
-test("memory of a resource of one's own keeps its device's context, also with its home on another device", () => {
+test("memory of a resource of one's own retains its device's context, also with its home on another device", () => {
   // On two H200s libcuda itself crashed in such a free: the context of the pool's device was gone.
   const cuda = Cuda.simulate({ devices: 2 });
   const simulated = SimulatedDriver.of(cuda.driver);

@@ -25,7 +25,7 @@ function simulate(devices: number) {
   return { cuda, simulated, current, retain };
 }
 
-test("a context is retained at the first use, once, and given back when the last user is gone: others keep theirs", () => {
+test("a context is retained at the first use, once, and released with the last user: other contexts stay", () => {
   const uses = fc.array(fc.tuple(fc.nat(2), fc.constantFrom("context", "synchronize", "stream", "retained", "retain")));
   check(
     fc.property(uses, fc.uniqueArray(fc.nat(2)), fc.boolean(), (program, foreign, isClosedTwice) => {
@@ -82,7 +82,7 @@ test("a context is active while anybody uses it, and asking does not retain it",
   assertEquals([ours.isActive, simulated.live.contexts], [false, 1]);
 });
 
-test("a device of a closed Cuda makes nothing new, and what somebody still holds works to its end", () => {
+test("a device of a closed Cuda makes nothing new, and what is still retained works to its end", () => {
   const { cuda, simulated } = simulate(2);
   const [device, other] = [cuda.device(0), cuda.device(1)];
   const stream = device.createStream();
@@ -185,4 +185,21 @@ test("a slice of a GPU has the UUID by which nvidia-smi and CUDA_VISIBLE_DEVICES
     undo();
   }
   cuda.close();
+});
+
+test("a context is made current where none is, and another's stays", () => {
+  const { cuda, current, retain } = simulate(2);
+  const [first, second] = [cuda.device(0), cuda.device(1)];
+  assertEquals(current(), 0n);
+  second.ensureCurrent();
+  assertEquals(current(), second.context);
+  first.ensureCurrent();
+  assertEquals(current(), second.context);
+  first.withContext(() => {
+    second.ensureCurrent();
+    assertEquals(current(), first.context);
+  });
+  assertEquals(cuda.driver.context.cuCtxSetCurrent(retain(0)), 0);
+  second.ensureCurrent();
+  assertEquals(current(), first.context);
 });

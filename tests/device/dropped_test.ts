@@ -60,7 +60,7 @@ test("CAUSEWAY_LEAKS=1 reports what was dropped, and nothing that was closed", p
   );
 });
 
-test("a closed Cuda whose device somebody still needs makes nothing: what it would refuse in the end is not begun", () => {
+test("a closed Cuda whose device is still retained makes nothing: what it would refuse in the end is not begun", () => {
   const here = Cuda.simulate();
   const shared = new DeviceMemoryResource(here.device(0), { shareable: true });
   using lent = shared.allocate(8);

@@ -80,7 +80,7 @@ test(
   },
 );
 
-test("streams that a graph was launched on are not kept once they are closed and done, whoever had them", () => {
+test("streams that a graph was launched on are not retained once they are closed and done", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   const simulated = SimulatedDriver.of(cuda.driver);
@@ -99,7 +99,7 @@ test("streams that a graph was launched on are not kept once they are closed and
   assert((simulated?.live.streams ?? NaN) <= 3, `${simulated?.live.streams} streams`);
 });
 
-test("a default stream of a device stays open, whoever closes it, and memory goes on with it", async () => {
+test("a default stream of a device stays open when it is closed, and memory goes on with it", async () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using buffer = device.memory.allocate(8);
@@ -116,7 +116,7 @@ test("a default stream of a device stays open, whoever closes it, and memory goe
   assertEquals([...await view.toTypedArray()], new Array(8).fill(5));
 });
 
-test("an imported array goes back though its streams were closed between its buffers, one of them by nobody", () => {
+test("an imported array is returned though its streams were closed between its buffers, one of them by the collector", () => {
   const cuda = Cuda.simulate({ check: true });
   const device = cuda.device(0);
   const home = device.createStream();

@@ -10,7 +10,7 @@ import {
   PinnedMemoryResource,
 } from "../../mod.ts";
 
-test("an address tells its kind and device, also inside an allocation, and ordinary memory tells that", () => {
+test("the driver knows the kind and device of an address, also inside an allocation, and ordinary memory as such", () => {
   using cuda = Cuda.simulate({ devices: 3 });
   const device = cuda.device(2);
   const resources: { readonly [kind: string]: MemoryResource } = {

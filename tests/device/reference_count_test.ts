@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ReferenceCount } from "../../src/device/reference_count.ts";
 import { check, fc } from "../support/property.ts";
 
-test("random programs of retains, releases and closes destroy once, exactly when nobody needs the object any more", () => {
+test("random programs of retains, releases and closes destroy once, exactly when the object is not needed any more", () => {
   const operations = fc.array(
     fc.tuple(fc.constantFrom("retained", "release", "again", "retain", "return", "close"), fc.nat(9)),
   );

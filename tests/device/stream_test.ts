@@ -88,7 +88,7 @@ test("completed() waits for as long as the driver takes", async () => {
   assert(await settled);
 });
 
-test("an event that could not be recorded is nobody's, and gone", () => {
+test("an event that could not be recorded is destroyed", () => {
   const { stream, simulated, device } = setUp();
   const mine = device.createEvent();
   for (const event of [undefined, mine]) {
@@ -286,7 +286,7 @@ test("a driver that wants a current context for every call gets one, and default
   }
 });
 
-test("streams and events are destroyed once: our own when nobody holds them, those of others never", () => {
+test("streams and events are destroyed once: our own when they are not retained, those of others never", () => {
   const { cuda, simulated, device, stream, other } = setUp();
   const { live } = simulated;
   assertEquals([live.streams, live.events], [2, 0]);
@@ -329,7 +329,7 @@ test("streams and events are destroyed once: our own when nobody holds them, tho
   assertEquals([simulated.live.streams, simulated.live.events], [0, 0]);
 });
 
-test("the stream of another library is one object while nobody names another one, and its handle may be used anew", () => {
+test("the stream of another library is one object until another one is named, and its handle may be used anew", () => {
   const cuda = Cuda.simulate({ check: { leaks: false, onReport: () => {} } });
   const device = cuda.device(0);
   const [made, other] = [device.createStream(), device.createStream()];
@@ -350,7 +350,7 @@ test("the stream of another library is one object while nobody names another one
   cuda.close();
 });
 
-test("a default stream that somebody holds keeps its context, until it is let go", () => {
+test("a default stream that is retained retains its context, until it is released", () => {
   const { cuda, simulated } = setUp();
   const { defaultStream } = cuda.device(1);
   defaultStream.retain();

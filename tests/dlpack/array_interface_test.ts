@@ -16,6 +16,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { fromCudaArrayInterface } from "../../src/dlpack/array_interface.ts";
+import { makeView } from "../../src/view/strided_memory_view.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { apart, positionsOf } from "../support/arrays.ts";
 import { recordingDevice } from "../support/recording_driver.ts";
@@ -125,7 +126,7 @@ const takes = {
   described: (source, stream) => StridedMemoryView.fromCudaArrayInterface(source, { stream }),
   seen: (source, stream) => StridedMemoryView.from(source, { stream }), // a view was itself, and the stream ignored
   // As Python's objects are seen, whose end is more than to forget them.
-  released: (source, stream) => fromCudaArrayInterface(source, { stream }, StridedMemoryView.fromImport, () => {}),
+  released: (source, stream) => fromCudaArrayInterface(source, { stream }, StridedMemoryView[makeView], () => {}),
   unordered: (source, { device }) => StridedMemoryView.fromCudaArrayInterface(source, { stream: null, device }),
 } as const satisfies Record<string, Take>;
 

@@ -15,7 +15,7 @@ import { DeviceMemoryResource } from "../../src/memory/device_memory_resource.ts
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { gridOf, layouts } from "../layout/oracle.ts";
+import { gridOf, layouts } from "../support/strided_oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { pattern } from "../support/arrays.ts";
 import { laidOut } from "../support/laid_out.ts";

@@ -10,7 +10,7 @@ import { liveExports } from "../../src/order/reclaim.ts";
 import { DType, StridedLayout } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { gridOf, layouts, shapes } from "../layout/oracle.ts";
+import { gridOf, layouts, shapes } from "../support/strided_oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { pattern } from "../support/arrays.ts";
 import { laidOut } from "../support/laid_out.ts";

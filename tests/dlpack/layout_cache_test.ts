@@ -70,7 +70,7 @@ function structOf(ndim: number, shape: bigint, strides: bigint, itemsize: number
   return address;
 }
 
-test("arrays that are nearly alike are told apart, by DLPack and by the array interface", () => {
+test("arrays that are nearly alike are distinguished, by DLPack and by the array interface", () => {
   let found = 0;
   const seen = new Set<StridedLayout>();
   check(

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc } from "../support/property.ts";
-import { isBun } from "./child.ts";
+import { isBun } from "../support/child.ts";
 import { collectGarbage } from "../support/garbage.ts";
 
 const kinds = [

@@ -5,10 +5,13 @@ import { libc as table } from "../../bindings/libc.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { lazySymbols } from "../../src/ffi/lazy_symbols.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { askChild, isBun } from "./child.ts";
+import { isBun, runScriptForJson } from "../support/child.ts";
 
-test("importing everything opens and binds nothing; a group is bound at its first use, alone and once", () => {
-  const { files, before, after, ...steps } = askChild("lazy") as Record<string, string[]> & { files: number };
+test("importing everything opens and binds nothing; a group is bound at its first use, alone and once", async () => {
+  const script = new URL("./children/lazy.ts", import.meta.url);
+  const { files, before, after, ...steps } = await runScriptForJson(script, { isBare: true }) as
+    & Record<string, string[]>
+    & { files: number };
   assertEquals(files, readdirSync(new URL("../../src/ffi/", import.meta.url)).length);
   assert(before !== undefined);
   assertGreater(before.length, 0);

@@ -46,11 +46,11 @@ function failed(outcome: OpenOutcome | undefined): Failed["error"] {
   return outcome.error;
 }
 
-test("the place that wins is the first in the documented order, and everything before it was tried", () => {
+test("the place that wins is the first in the documented order, and everything before it was tried", async () => {
   // Cases run in one child, each with sonames of its own; a library that is loaded stays loaded.
   const places = fc.array(fc.record({ place: fc.nat(11), soname: fc.nat(1) }), { maxLength: 5 });
-  check(
-    fc.property(fc.noShrink(fc.array(places, { minLength: 40, maxLength: 40 })), (cases) => {
+  await check(
+    fc.asyncProperty(fc.noShrink(fc.array(places, { minLength: 40, maxLength: 40 })), async (cases) => {
       const root = realpathSync(scratchFolder());
       const [venv, conda, system] = [join(root, "venv"), join(root, "conda"), join(root, "system")];
       const [home1, home2] = [join(root, "home1"), join(root, "home2")];
@@ -83,7 +83,7 @@ test("the place that wins is the first in the documented order, and everything b
           folders: [`${root}/last`, `${root}/very last`],
         });
       });
-      const outcomes = openInChild(steps, {
+      const outcomes = await openInChild(steps, {
         env: { VIRTUAL_ENV: venv, CONDA_PREFIX: conda, TEST_HOME: home1, TEST_PATH: home2, LD_LIBRARY_PATH: system },
       });
       for (const [i, files] of cases.entries()) {
@@ -107,24 +107,24 @@ test("the place that wins is the first in the documented order, and everything b
   );
 });
 
-test("a folder is found by its name, whatever characters are in it", () => {
+test("a folder is found by its name, whatever characters are in it", async () => {
   const root = realpathSync(scratchFolder());
   const folders = ["plain", "with [1]", "[ab]", "star*", "what?", "back\\slash"];
   const files = folders.map((name, i) =>
     put(libdl, join(root, name, "lib/python3.12/site-packages/own", `libname${i}.so`))
   );
   put(libdl, join(root, "a", "lib/python3.12/site-packages/own", "libname2.so")); // which [ab] would match
-  const found = openInChild(
+  const found = await openInChild(
     folders.map((name, i) => step([`libname${i}.so`], { wheels: ["own"] }, { VIRTUAL_ENV: join(root, name) })),
   );
   assertEquals(found.map((one) => opened(one).path), files);
 });
 
-test("nothing found: the error lists every path with what the linker said, and what to do", () => {
+test("nothing found: the error lists every path with what the linker said, and what to do", async () => {
   const root = realpathSync(scratchFolder());
   const broken = join(root, "broken.so");
   writeFileSync(broken, "This is no library.");
-  const found = openInChild([
+  const found = await openInChild([
     step(["libnowhere.so.9"], { folders: [root, "/nowhere"], homes: ["TEST_HOME"] }, { TEST_HOME: "/opt/test" }),
     step(["broken.so"], { folders: [root] }),
     step([]),
@@ -162,14 +162,14 @@ test("nothing found: the error lists every path with what the linker said, and w
   assertEquals(failed(found[2]).attempts, []);
 });
 
-test("a place that is named twice is tried once", () => {
+test("a place that is named twice is tried once", async () => {
   const env = { VIRTUAL_ENV: "/opt/env", CONDA_PREFIX: "/opt/env", TEST_HOME: "/opt/env", TEST_PATH: "/opt/env" };
   const both = step(
     ["a.so", "a.so"],
     { wheels: ["w"], homes: ["TEST_HOME", "TEST_PATH"], folders: ["/opt/env/lib"] },
     env,
   );
-  assertEquals(failed(openInChild([both])[0]).attempts.map(({ path }) => path), [
+  assertEquals(failed((await openInChild([both]))[0]).attempts.map(({ path }) => path), [
     "/opt/env/lib/python3*/site-packages/w/a.so",
     "/opt/env/lib/a.so",
     "a.so",
@@ -178,20 +178,23 @@ test("a place that is named twice is tried once", () => {
   ]);
 });
 
-test("a file that cannot be loaded does not end the search", () => {
+test("a file that cannot be loaded does not end the search", async () => {
   const root = realpathSync(scratchFolder());
   mkdirSync(join(root, "a"));
   writeFileSync(join(root, "a/libcw.so.1"), "x".repeat(5000));
   const good = put(libdl, join(root, "b/libcw.so.1"));
-  assertEquals(opened(openInChild([step(["libcw.so.1"], { folders: [`${root}/a`, `${root}/b`] })])[0]).path, good);
+  assertEquals(
+    opened((await openInChild([step(["libcw.so.1"], { folders: [`${root}/a`, `${root}/b`] })]))[0]).path,
+    good,
+  );
 });
 
-test("the override wins over every place, and nothing else is tried", () => {
+test("the override wins over every place, and nothing else is tried", async () => {
   const root = realpathSync(scratchFolder());
   put(libdl, join(root, "libcw.so.1"));
   const chosen = put(libdl, join(root, "my choice/any name at all"));
   const wrong = join(root, "missing.so");
-  const outcomes = openInChild([
+  const outcomes = await openInChild([
     step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: wrong }),
     step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: chosen }),
     step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: "" }), // says nothing
@@ -209,21 +212,23 @@ test("the override wins over every place, and nothing else is tried", () => {
   assertEquals(opened(outcomes[3]).sameAs, 2);
 });
 
-test("the override may be a soname, for the linker to find", () => {
+test("the override may be a soname, for the linker to find", async () => {
   const root = realpathSync(scratchFolder());
   const path = put(libdl, join(root, "libother.so.3"));
   const steps = [step(["libcw.so.1"], {}, { CAUSEWAY_LIBTEST: "libother.so.3" })];
-  assertEquals(opened(openInChild(steps, { env: { LD_LIBRARY_PATH: root } })[0]).path, path);
+  assertEquals(opened((await openInChild(steps, { env: { LD_LIBRARY_PATH: root } }))[0]).path, path);
 });
 
-test("a library that is found through a relative path has an absolute one, and binds after the folder changed", () => {
+test("a library that is found through a relative path has an absolute one, and binds after the folder changed", async () => {
   const root = realpathSync(scratchFolder());
   const paths = ["one/libm.so", "venv/lib/python3.9/site-packages/w/libcw.so.1", "system/libsys.so.1"]
     .map((path) => put(libm, join(root, path)));
   const [override, wheel, system] = [
-    openInChild([{ ...step([], {}, { CAUSEWAY_LIBTEST: "./one/../one/libm.so" }), chdir: "/" }], { cwd: root }),
-    openInChild([{ ...step(["libcw.so.1"], { wheels: ["w"] }, { VIRTUAL_ENV: "venv" }), chdir: "/" }], { cwd: root }),
-    openInChild([{ ...step(["libsys.so.1"]), chdir: "/" }], { cwd: root, env: { LD_LIBRARY_PATH: "system" } }),
+    await openInChild([{ ...step([], {}, { CAUSEWAY_LIBTEST: "./one/../one/libm.so" }), chdir: "/" }], { cwd: root }),
+    await openInChild([{ ...step(["libcw.so.1"], { wheels: ["w"] }, { VIRTUAL_ENV: "venv" }), chdir: "/" }], {
+      cwd: root,
+    }),
+    await openInChild([{ ...step(["libsys.so.1"]), chdir: "/" }], { cwd: root, env: { LD_LIBRARY_PATH: "system" } }),
   ].map(([outcome]) => opened(outcome));
   for (const [i, outcome] of [override, wheel, system].entries()) {
     assert(outcome !== undefined && outcome.path.startsWith("/"), outcome?.path);
@@ -232,7 +237,7 @@ test("a library that is found through a relative path has an absolute one, and b
   }
 });
 
-test("a prefix with the signs of a pattern in it is taken as it is", () => {
+test("a prefix with the signs of a pattern in it is taken as it is", async () => {
   const root = realpathSync(scratchFolder());
   const names = ["we[ir]d", "a*b", "q?", "back\\slash", "{a,b}", "~", "$HOME", "spa ce", "[!x]", "h\u00e9"];
   const decoys = ["wed", "aXb", "qq", "backslash", "a", "y"];
@@ -247,7 +252,7 @@ test("a prefix with the signs of a pattern in it is taken as it is", () => {
       step(["libdecoy.so.1"], { homes: ["TEST_HOME"] }, home),
     ];
   });
-  const outcomes = openInChild(steps);
+  const outcomes = await openInChild(steps);
   for (const [i, name] of names.entries()) {
     assertEquals(opened(outcomes[3 * i]).path, join(root, name, `lib/libcw${i}.so.1`));
     assertEquals(opened(outcomes[3 * i + 1]).sameAs, 3 * i);
@@ -255,49 +260,49 @@ test("a prefix with the signs of a pattern in it is taken as it is", () => {
   }
 });
 
-test("of several wheels the first by name wins, and all are tried", () => {
+test("of several wheels the first by name wins, and all are tried", async () => {
   const root = realpathSync(scratchFolder());
   const wheels = ["lib/python3.10/site-packages/nvidia/a/lib", "lib/python3.10/site-packages/nvidia/b/lib"];
   mkdirSync(join(root, wheels[0] ?? ""), { recursive: true });
   writeFileSync(join(root, wheels[0] ?? "", "libcw.so.1"), "");
   const second = put(libdl, join(root, wheels[1] ?? "", "libcw.so.1"));
   const env = { VIRTUAL_ENV: root };
-  assertEquals(opened(openInChild([step(["libcw.so.1"], { wheels: ["nvidia/*/lib"] }, env)])[0]).path, second);
+  assertEquals(opened((await openInChild([step(["libcw.so.1"], { wheels: ["nvidia/*/lib"] }, env)]))[0]).path, second);
   const third = put(libdl, join(root, wheels[0] ?? "", "libcx.so.1"));
   put(libdl, join(root, wheels[1] ?? "", "libcx.so.1"));
-  assertEquals(opened(openInChild([step(["libcx.so.1"], { wheels: ["nvidia/*/lib"] }, env)])[0]).path, third);
+  assertEquals(opened((await openInChild([step(["libcx.so.1"], { wheels: ["nvidia/*/lib"] }, env)]))[0]).path, third);
 });
 
-test("a library is opened and bound once, from however many places and by whatever name it is reached", () => {
+test("a library is opened and bound once, from however many places and by whatever name it is reached", async () => {
   const root = realpathSync(scratchFolder());
   const path = put(libm, join(root, "libcw.so.1"));
   symlinkSync("libcw.so.1", join(root, "libalias.so"));
   linkSync(path, join(root, "libhard.so"));
   const other = put(libm, join(root, "other/libcw.so.1"));
-  const outcomes = openInChild([
+  const outcomes = (await openInChild([
     step(["libcw.so.1"], { folders: [root] }),
     step(["libcw.so.1"], { folders: [root] }),
     step(["libalias.so"], { folders: [root] }),
     step([], {}, { CAUSEWAY_LIBTEST: join(root, "libhard.so") }),
     step([], {}, { CAUSEWAY_LIBTEST: other }),
     step([], { name: "libother" }, { CAUSEWAY_LIBTEST: path }), // another table may be meant
-  ]).map(opened);
+  ])).map(opened);
   assertEquals(outcomes.map(({ sameAs }) => sameAs), [null, 0, 0, 0, null, null]);
   assertEquals(outcomes.map(({ path }) => path), [path, path, path, path, other, path]);
   assertEquals(new Set(outcomes.map(({ handle }) => handle)).size, 2);
   assertEquals(new Set(outcomes.map(({ cosOf0 }) => cosOf0)), new Set([1]));
 });
 
-test("the system's own libraries are found by soname, at the absolute path that is loaded", () => {
-  const { path, cosOf0 } = opened(openInChild([step(["libm.so.99", "libm.so.6"])])[0]);
+test("the system's own libraries are found by soname, at the absolute path that is loaded", async () => {
+  const { path, cosOf0 } = opened((await openInChild([step(["libm.so.99", "libm.so.6"])]))[0]);
   assertEquals(path, libm);
   assert(path.startsWith("/"));
   assertEquals(cosOf0, 1);
 });
 
-test(...needs(missingCompiler, "only a library that is opened as global shows its symbols to others"), () => {
+test(...needs(missingCompiler, "only a library that is opened as global shows its symbols to others"), async () => {
   const path = compiled("int causeway_test_symbol(void) { return 7; }", "libglobal.so");
   const env = { CAUSEWAY_LIBTEST: path };
-  assertEquals(opened(openInChild([step([], {}, env)])[0]).isGlobal, false);
-  assertEquals(opened(openInChild([step([], { global: true }, env)])[0]).isGlobal, true);
+  assertEquals(opened((await openInChild([step([], {}, env)]))[0]).isGlobal, false);
+  assertEquals(opened((await openInChild([step([], { global: true }, env)]))[0]).isGlobal, true);
 });

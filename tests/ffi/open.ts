@@ -1,11 +1,11 @@
 /**
- * What `children/open.ts` is told and what it answers.
+ * What `children/open.ts` is asked to do, and its results.
  *
  * @module
  */
 import type { LoadAttempt } from "../../src/ffi/errors.ts";
 import type { LibraryDescription } from "../../src/ffi/library.ts";
-import { askChild } from "./child.ts";
+import { runScriptForJson } from "../support/child.ts";
 
 /** One library to open. */
 export interface OpenStep {
@@ -17,7 +17,7 @@ export interface OpenStep {
   readonly description: Omit<LibraryDescription<Record<never, never>>, "symbols">;
 }
 
-/** What came of it. */
+/** The result. */
 export type OpenOutcome = {
   readonly path: string;
   readonly handle: string;
@@ -39,10 +39,13 @@ export type OpenOutcome = {
   };
 };
 
+const script = new URL("./children/open.ts", import.meta.url);
+
 /** Opens libraries in one child process. */
-export function openInChild(
+export async function openInChild(
   steps: readonly OpenStep[],
   options: { readonly env?: { readonly [name: string]: string }; readonly cwd?: string } = {},
-): OpenOutcome[] {
-  return askChild("open", [], { ...options, input: JSON.stringify(steps) }) as OpenOutcome[];
+): Promise<OpenOutcome[]> {
+  const input = JSON.stringify(steps);
+  return await runScriptForJson(script, { isBare: true, ...options, input }) as OpenOutcome[];
 }

@@ -6,8 +6,13 @@ import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc } from "../support/property.ts";
-import { askChild, isBun } from "./child.ts";
+import { isBun, runScriptForJson, type ScriptOptions } from "../support/child.ts";
 import { collectGarbage } from "../support/garbage.ts";
+
+/** Runs a script of `children/`. */
+function askChild(name: string, args: readonly string[], options: ScriptOptions): Promise<unknown> {
+  return runScriptForJson(new URL(`./children/${name}.ts`, import.meta.url), { isBare: true, args, ...options });
+}
 
 /** The math library, as the loader opens one. */
 function libm(): bigint {
@@ -50,8 +55,8 @@ for (const [name, path, open] of [["libc.so.6", "libc.so.6", () => 0n], ["libm.s
 
 // Permissions are Deno's: in Bun there is nothing to test.
 for (const permissions of isBun ? [] : [["--deny-net"], ["--deny-ffi"], ["--allow-ffi=/usr/lib", "--allow-env"]]) {
-  test(`Deno with ${permissions.join(" ")}: every error says which flag to add`, () => {
-    const outcomes = askChild("permissions", [], { permissions }) as Record<string, string>;
+  test(`Deno with ${permissions.join(" ")}: every error says which flag to add`, async () => {
+    const outcomes = await askChild("permissions", [], { permissions }) as Record<string, string>;
     assertEquals(Object.keys(outcomes).length, 8);
     for (const [name, outcome] of Object.entries(outcomes)) {
       assertMatch(outcome, /^FfiError: Cannot .*: Deno did not grant FFI in full\. Run with --allow-ffi/, name);
@@ -59,23 +64,37 @@ for (const permissions of isBun ? [] : [["--deny-net"], ["--deny-ffi"], ["--allo
   });
 }
 
-test("nothing but --allow-ffi is needed", () => {
-  const outcomes = askChild("permissions", [], { permissions: ["--allow-ffi"] }) as Record<string, string>;
+test("nothing but --allow-ffi is needed", async () => {
+  const outcomes = await askChild("permissions", [], { permissions: ["--allow-ffi"] }) as Record<string, string>;
   assertEquals(Object.keys(outcomes).length, 8);
   assertEquals(new Set(Object.values(outcomes)), new Set(["ok"]), JSON.stringify(outcomes));
 });
 
-test("files may be used where both reading and writing are permitted, and asking prompts nobody", () => {
+test("files may be used where both reading and writing are permitted, and asking never prompts", async () => {
   const ask = (...permissions: string[]) => askChild("files", [], { permissions });
-  assertEquals(ask("-A"), true);
-  assertEquals(ask("--allow-read", "--allow-write"), true);
+  assertEquals(await ask("-A"), true);
+  assertEquals(await ask("--allow-read", "--allow-write"), true);
   // Bun has no permissions.
-  assertEquals(ask("--allow-ffi"), isBun);
-  assertEquals(ask("--allow-read"), isBun);
-  assertEquals(ask("--allow-write", "--allow-read=/tmp"), isBun);
+  assertEquals(await ask("--allow-ffi"), isBun);
+  assertEquals(await ask("--allow-read"), isBun);
+  assertEquals(await ask("--allow-write", "--allow-read=/tmp"), isBun);
 });
 
-test("env agrees with the environment of the process, and needs nothing but --allow-ffi", () => {
+test("the network is asked for where it is needed, and no more of it; the error says which flag to add", async () => {
+  const ask = (permission: string, ...ats: string[]) => askChild("network", ats, { permissions: [permission] });
+  const no = (at: string) =>
+    isBun ? "ok" : `FfiError: Cannot call home: Deno did not grant the network at ${at}. Run with --allow-net (or -A).`;
+  assertEquals(await ask("-A", "127.0.0.1:0", "nonesuch.invalid"), ["ok", "ok"]);
+  assertEquals(await ask("--allow-net", "[::1]:5", "[fe80::1%eth0]:5"), ["ok", "ok"]);
+  const here = ["127.0.0.1:5", "[::1]:5", "localhost"];
+  assertEquals(await ask("--allow-ffi", ...here), here.map(no));
+  assertEquals(await ask("--allow-net=127.0.0.1:5", ...here, "127.0.0.1:6"), [
+    "ok",
+    ...[...here.slice(1), "127.0.0.1:6"].map(no),
+  ]);
+});
+
+test("env agrees with the environment of the process, and needs nothing but --allow-ffi", async () => {
   const env = {
     CAUSEWAY_PLAIN: "value",
     CAUSEWAY_EMPTY: "",
@@ -88,7 +107,7 @@ test("env agrees with the environment of the process, and needs nothing but --al
   const absent = ["CAUSEWAY_ABSENT", "CAUSEWAY_PLAI", "CAUSEWAY_PLAIN=", "toString", "constructor", "__proto__", ""];
   const names = [...Object.keys(env), ...absent];
   const expected = [...Object.values(env), ...absent.map(() => null)];
-  assertEquals(askChild("env", names, { permissions: ["--allow-ffi"], env }), expected);
+  assertEquals(await askChild("env", names, { permissions: ["--allow-ffi"], env }), expected);
 });
 
 test("env agrees with the environment of this process, whatever the name", () => {
@@ -155,7 +174,7 @@ test("memory that cannot be seen is refused", () => {
   }
 });
 
-test("memory neither owns nor keeps: C's block outlives every view of it", () => {
+test("memory() neither owns nor keeps alive: C's block outlives every view of it", () => {
   const { loading } = libc();
   const block = loading.malloc(4096n);
   for (let i = 0; i < 2000; i++) new Uint8Array(ffiPort().memory(block, 4096))[i] = i % 251;

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/asser
 import { test } from "node:test";
 import { MAX_SPAN_IN_BYTES, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { gridOf } from "./oracle.ts";
+import { gridOf } from "../support/strided_oracle.ts";
 
 const layout = StridedLayout.dense([3, 4], 4);
 

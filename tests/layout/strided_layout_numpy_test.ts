@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { slice, type SliceItem, StridedLayout } from "../../src/layout/mod.ts";
-import { gridOf } from "./oracle.ts";
+import { gridOf } from "../support/strided_oracle.ts";
 
 type Item = number | null | "..." | [start: number | null, stop: number | null, step: number | null];
 type Step =

@@ -18,7 +18,7 @@ import {
   sliceItems,
   stridesFor,
   valueAt,
-} from "./oracle.ts";
+} from "../support/strided_oracle.ts";
 
 /** Fails unless the layout has the grid's elements, and its own account of itself is true. */
 function assertMeans(layout: StridedLayout, grid: Grid): void {
@@ -138,7 +138,7 @@ test("slicing a slice is slicing by the composed positions", () => {
   );
 });
 
-test("permuting looks the axes up, and the inverse undoes it", () => {
+test("permuting reorders the axes, and the inverse undoes it", () => {
   const cases = layouts().chain((layout) => fc.tuple(fc.constant(layout), permutations(layout.ndim)));
   check(
     fc.property(cases, ([layout, axes]) => {
@@ -519,7 +519,7 @@ test("what is known of a layout does not depend on what was asked before", () =>
   );
 });
 
-test("the oracle tells a wrong layout from a right one", () => {
+test("the oracle distinguishes a wrong layout from a right one", () => {
   // What the properties above compare must not be equal by construction.
   const right = makeGrid([2, 3], [3, 1]);
   assertThrows(() => assertMeans(StridedLayout.dense([2, 3], 1, "F"), right));

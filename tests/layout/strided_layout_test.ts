@@ -127,7 +127,7 @@ test("properties are worked out once", () => {
   assertStrictEquals(layout.offsetBounds, layout.offsetBounds);
 });
 
-test("a layout is equal to no other kind of thing", () => {
+test("a layout is equal to no other kind of value", () => {
   const layout = StridedLayout.dense([2, 3], 4);
   for (const other of [null, undefined, 0, "", {}, [2, 3], { ...layout }]) assertFalse(layout.equals(other));
   assertFalse(layout.equals(StridedLayout.dense([2, 3], 8)));

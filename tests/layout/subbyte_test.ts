@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { gridOf } from "./oracle.ts";
+import { gridOf } from "../support/strided_oracle.ts";
 
 const packedTypes = DType.all().filter((dtype) => dtype.isPacked);
 

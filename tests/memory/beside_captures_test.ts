@@ -43,7 +43,7 @@ test("a device's memory is there for who asks for it first while something is ca
   }
 });
 
-test("a release beside a capture that nobody can see fails for nobody, and is ordered once the capture has ended", () => {
+test("a release beside a capture that cannot be seen fails no other call, and is ordered once the capture has ended", () => {
   const cuda = Cuda.simulate({ schedule: "latest" });
   const simulated = SimulatedDriver.of(cuda.driver);
   const device = cuda.device(0);

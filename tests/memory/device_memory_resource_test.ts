@@ -155,7 +155,7 @@ const actions = [
   "peers",
 ] as const;
 
-test("whatever call of the driver fails, and when, is an error with its name, and all else is given back", () => {
+test("whatever call of the driver fails, and when, is an error with its name, and all else is freed", () => {
   const failing = fc.constantFrom(
     ...["cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuMemAllocManaged", "cuMemAlloc_v2", "cuMemcpyDtoDAsync_v2"],
     ...[

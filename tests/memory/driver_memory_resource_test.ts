@@ -15,14 +15,14 @@ import {
 } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
-import { kernelText } from "../ptx/text.ts";
+import { kernelText } from "../support/ptx/text.ts";
 import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Adds 1 to a word. */
 const incrementPtx = kernelText("ld.global.u32 %r0, [%o]; add.u32 %r0, %r0, 1; st.global.u32 [%o], %r0;");
 
-test("pinned memory is page-locked for every device, and is host memory to whoever exports it", () => {
+test("pinned memory is page-locked for every device, and is host memory for an export", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   using buffer = new PinnedMemoryResource(cuda.device(0)).allocate(64);
   using arena = new NativeArena();
@@ -82,7 +82,7 @@ test("memory is freed in its own device's context, whatever is current, and once
   cuda.close();
 });
 
-test("what cannot be had is an error, and keeps no device", () => {
+test("an allocation that fails is an error, and retains no device", () => {
   const cuda = Cuda.simulate({ memory: 2 ** 24 });
   const simulated = SimulatedDriver.of(cuda.driver);
   const device = cuda.device(0);

@@ -63,7 +63,7 @@ test("a size that no machine has is an error and no crash", () => {
   assert(Math.abs(Number(total) - totalmem()) < 2 ** 20, `${total} bytes in all, and the runtime says ${totalmem()}`);
 });
 
-test("memory that was given back is used again", () => {
+test("memory that was freed is used again", () => {
   const resource = new HostMemoryResource();
   const addresses = new Set<bigint>();
   for (let i = 0; i < 1000; i++) {

@@ -30,7 +30,7 @@ test("it stays mapped while work still uses it", () => {
   for (const one of [stream, user, owner]) one.close();
 });
 
-test("it keeps its context until it is closed", () => {
+test("it retains its context until it is closed", () => {
   const { owner, user, simulated, stream, lent, borrowed, closed } = setUp();
   stream.close();
   user.close();

@@ -15,7 +15,7 @@ function setUp() {
   return { cuda, simulated, device: cuda.device(0) };
 }
 
-test("a device's own pool keeps its memory unless somebody has said otherwise, and is never destroyed", () => {
+test("a device's own pool keeps its memory unless a program has set otherwise, and is never destroyed", () => {
   const { cuda, simulated, device } = setUp();
   using arena = new NativeArena();
   const threshold = arena.out("u64");

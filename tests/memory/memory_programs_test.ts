@@ -30,7 +30,7 @@ function assertNothingLeft({ live }: SimulatedDriver): void {
 const nothing = { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, queued: 0 };
 
 for (const schedule of schedules) {
-  test(`memory of every resource holds the right bytes, is freed where its home is, and is all given back (${schedule})`, () => {
+  test(`memory of every resource holds the right bytes, is freed where its home is, and all of it is freed (${schedule})`, () => {
     check(
       // Whether frees wait for all work or for none makes no difference: CUDA does not promise that they do.
       fc.property(

@@ -3,24 +3,55 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
-  ...law("checker/VectorClocks.implicitClockOf", [
+  ...law("checker/History.conflict", [
     [
-      "[...stream.implicitClock ?? stream.clock]",
-      "[...stream.clock]",
-      "Order by two allocations on a default stream is taken for order.",
+      "if (writes) { for (const read of this.reads) if (!isBefore(read, clock)) return read; }",
+      "",
+      "A write over a read is missed.",
+    ],
+    [
+      "    if (this.write !== null && !isBefore(this.write, clock)) return this.write;\n",
+      "",
+      "Nothing follows a write.",
     ],
   ]),
-  ...law("checker/PendingCall.accepted", [
-    ["    if (this.isNothing) return;\n", "", "A fill of no bytes is taken for order."],
+  ...law("checker/History.forgetWrite", [
+    [
+      "if (this.write !== null && order.isOver(this.write.stream.index, this.write.tick)) this.write = null;",
+      "this.write = null;",
+      "A write is forgotten before the host has waited for it.",
+    ],
   ]),
-  ...law("sim/launch", [
-    ["  if (exec.nodes.length === 0) return;", "", "An empty graph orders here what it does not on a GPU."],
+  ...law("checker/RangeHistory.write", [
+    ["      conflict ??= span.history.conflict(true, clock);\n", "", "Writes of a part are missed."],
+    [
+      "      if (span.end > end) pieces.push({ start: end, end: span.end, history: copyOf(span.history) });\n",
+      "",
+      "What is behind a written part is forgotten.",
+    ],
   ]),
-  ...law("checker/CheckerState.launchGraph", [
-    ["    if (graph.isEmpty) return;", "", "Order by an empty graph is taken for order."],
-    ["    this.order.wait(stream, graph.last);\n", "", "A launch does not wait for the last one."],
-    ["    graph.last = [...stream.clock];\n", "", "A launch does not wait for the last one."],
-    ["    if (!graph.examined) this.#examine(stream, graph);\n", "", "Branches of a graph are not compared."],
+  ...law("checker/RangeHistory.read", [
+    ["      conflict ??= span.history.conflict(false, clock);\n", "", "Reads of a part are missed."],
+    ["    gap(end);\n", "", "A read of what nobody has touched is forgotten."],
+  ]),
+  ...law("checker/contextCalls", [
+    ["        join(clock, stream.clock);\n", "", "An event of a whole context stands for nothing."],
+  ]),
+  ...law("checker/eventCalls", [
+    ["clock: [...stream.clock]", "clock: stream.clock", "An event stands for what comes after it, too."],
+    ['      if (code === 0) passed(state, "cuEventQuery");\n', "", "What an event's answer says is not seen."],
+    [
+      '      if (code === 0) passed(state, "cuEventQuery");',
+      '      passed(state, "cuEventQuery");',
+      "An event that is asked too early counts as done.",
+    ],
+  ]),
+  ...law("checker/finish", [
+    [
+      "(synchronous && isOnHost) || allocation.syncMemops",
+      "allocation.syncMemops",
+      "A fill of the host's memory is not waited for.",
+    ],
   ]),
   ...law("checker/graphCalls", [
     [
@@ -32,13 +63,6 @@ export const checkerMutations: readonly Mutation[] = [
       "isEmpty: exec.isEmpty, last: exec.last, examined",
       "isEmpty: exec.isEmpty, last: [], examined",
       "An updated graph does not wait for its last launch.",
-    ],
-  ]),
-  ...law("checker/acceptPeerCopy", [
-    [
-      "  if (stream === null || pending.isNothing) return;\n  checker.checkOverlap(stream, pending.call",
-      "  if (stream === null) return;\n  checker.checkOverlap(stream, pending.call",
-      "A peer copy of no bytes is taken for order.",
     ],
   ]),
   ...law("checker/acceptCopy", [
@@ -56,95 +80,11 @@ export const checkerMutations: readonly Mutation[] = [
       "Memory that is told to wait is reported.",
     ],
   ]),
-  ...law("sim/allocate", [
+  ...law("checker/acceptPeerCopy", [
     [
-      "  if (size > 0n) simulator.refuseImplicit(stream); // before anything is taken\n",
-      "",
-      "Memory that was refused is taken for ever.",
-    ],
-  ]),
-  ...law("sim/poolCalls", [
-    [
-      "      if (isFree) simulator.refuseImplicit(stream);\n",
-      "",
-      "Memory whose free was refused cannot be freed any more.",
-    ],
-  ]),
-  ...law("checker/VectorClocks.advance", [
-    [
-      "legacy.implicitClock ?? legacy.clock",
-      "legacy.clock",
-      "Order by an allocation on a default stream is taken for order.",
-    ],
-    ["    stream.implicitClock = null;\n", "", "After an allocation a default stream hands on nothing: false alarms."],
-    ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
-    ["      join(clock, context.barrier);\n", "", "What a whole context waits for is reported."],
-    ["        join(clock, other.clock);\n", "", "The default stream seems to wait for nobody."],
-    ["      join(clock, legacy.implicitClock ?? legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
-  ]),
-  ...law("checker/CheckerState.allocated", [
-    [
-      "      implicit[stream.index] = tick;\n",
-      "",
-      "Memory of a default stream is not there for a blocking one: false alarms.",
-    ],
-  ]),
-  ...law("checker/CausalityChecker.orderedElsewhere", [
-    ["      state.order.wait(to, [...from.clock]);\n", "", "What Python has ordered is reported."],
-    [
-      '[state.stream(first, "cuEventRecord"), state.stream(then, "cuStreamWaitEvent")]',
-      '[state.stream(then, "cuEventRecord"), state.stream(first, "cuStreamWaitEvent")]',
-      "What Python has ordered is taken the other way round.",
-    ],
-  ]),
-  ...law("checker/VectorClocks.reusable", [
-    ["clock.every((tick, stream) => this.isOver(stream, tick))", "true", "A new stream inherits what an old one did."],
-  ]),
-  ...law("checker/VectorClocks.hostWaits", [
-    ["    this.#hostVersion++;\n", "", "What the host waits for later is not seen."],
-  ]),
-  ...law("checker/VectorClocks.waitInContext", [
-    ["    context.barrierVersion++;\n", "", "What a context waits for is not seen."],
-  ]),
-  ...law("checker/VectorClocks.step", [
-    ["    const tick = stream.tick + 1;", "    const tick = stream.tick;", "Work is taken for the work before it."],
-  ]),
-  ...law("checker/VectorClocks.awaited", [
-    [
-      "stream === context.legacy ? [...context.streams].filter(({ isBlocking }) => isBlocking) : [stream]",
-      "[stream]",
-      "Waiting for the default stream is not waiting for the streams that it waits for.",
-    ],
-  ]),
-  ...law("checker/History.conflict", [
-    [
-      "if (writes) { for (const read of this.reads) if (!isBefore(read, clock)) return read; }",
-      "",
-      "A write over a read is missed.",
-    ],
-    [
-      "    if (this.write !== null && !isBefore(this.write, clock)) return this.write;\n",
-      "",
-      "Nothing follows a write.",
-    ],
-  ]),
-  ...law("checker/RangeHistory.write", [
-    ["      conflict ??= span.history.conflict(true, clock);\n", "", "Writes of a part are missed."],
-    [
-      "      if (span.end > end) pieces.push({ start: end, end: span.end, history: copyOf(span.history) });\n",
-      "",
-      "What is behind a written part is forgotten.",
-    ],
-  ]),
-  ...law("checker/RangeHistory.read", [
-    ["      conflict ??= span.history.conflict(false, clock);\n", "", "Reads of a part are missed."],
-    ["    gap(end);\n", "", "A read of what nobody has touched is forgotten."],
-  ]),
-  ...law("checker/History.forgetWrite", [
-    [
-      "if (this.write !== null && order.isOver(this.write.stream.index, this.write.tick)) this.write = null;",
-      "this.write = null;",
-      "A write is forgotten before the host has waited for it.",
+      "  if (stream === null || pending.isNothing) return;\n  checker.checkOverlap(stream, pending.call",
+      "  if (stream === null) return;\n  checker.checkOverlap(stream, pending.call",
+      "A peer copy of no bytes is taken for order.",
     ],
   ]),
   ...law("checker/streamCalls", [
@@ -155,38 +95,16 @@ export const checkerMutations: readonly Mutation[] = [
       "A stream that is asked too early counts as done.",
     ],
   ]),
-  ...law("checker/eventCalls", [
-    ["clock: [...stream.clock]", "clock: stream.clock", "An event stands for what comes after it, too."],
-    ['      if (code === 0) passed(state, "cuEventQuery");\n', "", "What an event's answer says is not seen."],
+  ...law("checker/unorderedNodes", [
+    ["[node, ...ancestors.get(node) ?? []]", "[node]", "Work of a graph seems to follow only the one before it."],
+  ]),
+  ...law("checker/overlap", [
     [
-      '      if (code === 0) passed(state, "cuEventQuery");',
-      '      passed(state, "cuEventQuery");',
-      "An event that is asked too early counts as done.",
+      "start === writes[i]?.start && end === writes[i].end",
+      "start === writes[i]?.start",
+      "Rows that slide into each other pass.",
     ],
-  ]),
-  ...law("checker/contextCalls", [
-    ["        join(clock, stream.clock);\n", "", "An event of a whole context stands for nothing."],
-  ]),
-  ...law("checker/CheckerState.freeByHost", [
-    [
-      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, allocation);',
-      "",
-      "Memory of a pool that is freed at once may be in use.",
-    ],
-  ]),
-  ...law("checker/PendingCall.rows", [
-    ["const isSolid = pitch === width || height === 1;", "const isSolid = true;", "Columns that interleave collide."],
-  ]),
-  ...law("checker/Allocation.touch", [
-    ["return conflict ?? kernel;", "return conflict;", "Kernels are unordered with nothing."],
-  ]),
-  ...law("checker/writtenParams", [
-    [
-      ' || (opcode === "ld" && !modifiers.includes("param"))',
-      "",
-      "Memory whose values are used as an index counts as written to.",
-    ],
-    ['opcode === "atom" ? inputs[0] : target', "target", "What a kernel adds to counts as read only."],
+    ["one.end <= read.start; one", "one.start <= read.start; one", "What a copy reads and writes in common is missed."],
   ]),
   ...law("checker/CausalityChecker.mark", [
     [
@@ -195,20 +113,78 @@ export const checkerMutations: readonly Mutation[] = [
       "Waiting for completed() is no wait.",
     ],
   ]),
-  ...law("checker/Reporter.report", [
+  ...law("checker/CausalityChecker.orderedElsewhere", [
+    ["      state.order.wait(to, [...from.clock]);\n", "", "What Python has ordered is reported."],
     [
-      "    if (this.#thrown === null) throw this.#thrown = new CausalityError(report);",
-      "    throw this.#thrown = new CausalityError(report);",
-      "What closing the rest finds hides the report.",
+      '[state.stream(first, "cuEventRecord"), state.stream(then, "cuStreamWaitEvent")]',
+      '[state.stream(then, "cuEventRecord"), state.stream(first, "cuStreamWaitEvent")]',
+      "What Python has ordered is taken the other way round.",
     ],
   ]),
-  ...law("checker/Reporter.printUninspected", [
+  ...law("checker/CausalityChecker.hostAccess", [
+    ["this.#closed || state.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
+  ]),
+  ...law("checker/CausalityChecker.close", [
+    ["leaks && !isLost", "leaks", "What a lost context keeps is called a leak."],
+  ]),
+  ...law("checker/CheckerState.launchGraph", [
+    ["    if (graph.isEmpty) return;", "", "Order by an empty graph is taken for order."],
+    ["    this.order.wait(stream, graph.last);\n", "", "A launch does not wait for the last one."],
+    ["    graph.last = [...stream.clock];\n", "", "A launch does not wait for the last one."],
+    ["    if (!graph.examined) this.#examine(stream, graph);\n", "", "Branches of a graph are not compared."],
+  ]),
+  ...law("checker/CheckerState.allocated", [
     [
-      "    if (this.#thrown?.isInspected !== false) return;\n",
-      "    return;\n",
-      "A report that another error hides is lost.",
+      "      implicit[stream.index] = tick;\n",
+      "",
+      "Memory of a default stream is not there for a blocking one: false alarms.",
     ],
-    ["this.#thrown?.isInspected !== false", "this.#thrown === null", "A report that was looked at is said again."],
+  ]),
+  ...law("checker/CheckerState.imported", [
+    ["      before.opened++;\n", "", "Memory that is open twice is gone when it is closed once."],
+  ]),
+  ...law("checker/CheckerState.freeByHost", [
+    [
+      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, allocation);',
+      "",
+      "Memory of a pool that is freed at once may be in use.",
+    ],
+  ]),
+  ...law("checker/CheckerState.checkNotFreed", [
+    [
+      "freed !== exporters && this.#isAnothers(freed)",
+      "this.#isAnothers(freed)",
+      "A free by the owner is taken for somebody else's memory.",
+    ],
+  ]),
+  ...law("checker/KernelRecording.accessed", [
+    ["this.#pieces = this.touches();", "this.#pieces = [];", "Of a kernel that touches much only the end is known."],
+  ]),
+  ...law("checker/KernelRecording.joined", [
+    [
+      "last !== undefined && start <= last.end",
+      "last !== undefined",
+      "A kernel touches what is between what it touches.",
+    ],
+  ]),
+  ...law("checker/Journal.add", [
+    [
+      "if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);",
+      "this.#addRace(kernel, entry);",
+      "A kernel that tells the host is reported when the host listens later.",
+    ],
+    [
+      "if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;",
+      "continue;",
+      "What comes after a kernel that has run is missed.",
+    ],
+  ]),
+  ...law("checker/Journal.entriesOf", [
+    [
+      "if (isStrong && writes && allocation.isOfHost) recording.signalsHost = true;",
+      "",
+      "A kernel that tells the host is reported when the host listens.",
+    ],
   ]),
   ...law("checker/Journal.allocationAt", [
     [
@@ -225,25 +201,6 @@ export const checkerMutations: readonly Mutation[] = [
   ...law("checker/Journal.compare", [
     ["synchronized.has(other.run)", "false", "Kernels that talk to each other are reported."],
   ]),
-  ...law("checker/Journal.entriesOf", [
-    [
-      "if (isStrong && writes && allocation.isOfHost) recording.signalsHost = true;",
-      "",
-      "A kernel that tells the host is reported when the host listens.",
-    ],
-  ]),
-  ...law("checker/Journal.add", [
-    [
-      "if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);",
-      "this.#addRace(kernel, entry);",
-      "A kernel that tells the host is reported when the host listens later.",
-    ],
-    [
-      "if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;",
-      "continue;",
-      "What comes after a kernel that has run is missed.",
-    ],
-  ]),
   ...law("checker/Journal.sweep", [
     [
       "    if (this.#running.length === 0) {\n      this.#entries",
@@ -251,72 +208,22 @@ export const checkerMutations: readonly Mutation[] = [
       "What came before a kernel is forgotten while it waits.",
     ],
   ]),
-  ...law("checker/KernelRecording.joined", [
-    [
-      "last !== undefined && start <= last.end",
-      "last !== undefined",
-      "A kernel touches what is between what it touches.",
-    ],
-  ]),
-  ...law("checker/KernelRecording.accessed", [
-    ["this.#pieces = this.touches();", "this.#pieces = [];", "Of a kernel that touches much only the end is known."],
-  ]),
-  ...law("checker/CheckerState.imported", [
-    ["      before.opened++;\n", "", "Memory that is open twice is gone when it is closed once."],
-  ]),
-  ...law("checker/CheckerState.checkNotFreed", [
-    [
-      "freed !== exporters && this.#isAnothers(freed)",
-      "this.#isAnothers(freed)",
-      "A free by the owner is taken for somebody else's memory.",
-    ],
-  ]),
-  ...law("checker/overlap", [
-    [
-      "start === writes[i]?.start && end === writes[i].end",
-      "start === writes[i]?.start",
-      "Rows that slide into each other pass.",
-    ],
-    ["one.end <= read.start; one", "one.start <= read.start; one", "What a copy reads and writes in common is missed."],
-  ]),
-  ...law("checker/CausalityChecker.hostAccess", [
-    ["this.#closed || state.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
-  ]),
-  ...law("order/hostWaitsToRead", [
-    ["  noteElementAccess(elements, false, call);\n", "", "Nobody hears that a consumer on the host came too early."],
-  ]),
-  ...law("copy/toDevice", [
-    [
-      '  noteElementAccess(source, false, "view.copyFrom()");\n',
-      "",
-      "The host arranges what is not there yet, and nobody hears.",
-    ],
-  ]),
-  ...law("copy/toHost", [
-    [
-      '  noteElementAccess(destination, true, "view.copyFrom()");\n',
-      "",
-      "The host writes what is still read, and nobody hears.",
-    ],
-  ]),
   ...law("checker/opaque", [
     ['  "call",\n', "", "What a kernel has a function write counts as read only."],
   ]),
+  ...law("checker/writtenParams", [
+    [
+      ' || (opcode === "ld" && !modifiers.includes("param"))',
+      "",
+      "Memory whose values are used as an index counts as written to.",
+    ],
+    ['opcode === "atom" ? inputs[0] : target', "target", "What a kernel adds to counts as read only."],
+  ]),
+  ...law("checker/Allocation.touch", [
+    ["return conflict ?? kernel;", "return conflict;", "Kernels are unordered with nothing."],
+  ]),
   ...law("checker/Allocation.touchByKernel", [
     [" || one.writes !== access.writes)", ")", "A kernel that reads hides one before it that writes."],
-  ]),
-  ...law("checker/unorderedNodes", [
-    ["[node, ...ancestors.get(node) ?? []]", "[node]", "Work of a graph seems to follow only the one before it."],
-  ]),
-  ...law("checker/StreamState.event", [
-    ["this.#sharedEvents.has(handle) ? null : state", "state", "What another process records is not waited for."],
-  ]),
-  ...law("checker/finish", [
-    [
-      "(synchronous && isOnHost) || allocation.syncMemops",
-      "allocation.syncMemops",
-      "A fill of the host's memory is not waited for.",
-    ],
   ]),
   ...law("checker/ObjectLifetimes.forgetMemory", [
     [
@@ -325,28 +232,69 @@ export const checkerMutations: readonly Mutation[] = [
       "Memory that is left where other memory was is no leak.",
     ],
   ]),
-  ...law("checker/CausalityChecker.close", [
-    ["leaks && !isLost", "leaks", "What a lost context keeps is called a leak."],
-  ]),
   ...law("checker/ObjectLifetimes.leaks", [
     ["!this.#closed.has(handle)", "true", "What is closed and still needed counts as left."],
   ]),
-  ...law("ptx/ld", [
-    ['isStrong(reader) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
+  ...law("checker/PendingCall.rows", [
+    ["const isSolid = pitch === width || height === 1;", "const isSolid = true;", "Columns that interleave collide."],
   ]),
-  ...law("sim/Simulator.enqueueAllocation", [
+  ...law("checker/PendingCall.accepted", [
+    ["    if (this.isNothing) return;\n", "", "A fill of no bytes is taken for order."],
+  ]),
+  ...law("checker/Reporter.report", [
     [
-      "[after, implicitTail, context.barrier]",
-      "[after, context.barrier]",
-      "After an allocation a default stream hands on nothing.",
-    ],
-    [
-      "    stream.implicitTail = there;\n",
-      "",
-      "A program that relies on an allocation for order is right here, and wrong on a GPU.",
+      "    if (this.#thrown === null) throw this.#thrown = new CausalityError(report);",
+      "    throw this.#thrown = new CausalityError(report);",
+      "What closing the rest finds hides the report.",
     ],
   ]),
-  ...law("sim/Simulator.enqueue", [
-    ["context.legacy.implicitTail", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."],
+  ...law("checker/Reporter.printUninspected", [
+    [
+      "    if (this.#thrown?.isInspected !== false) return;\n",
+      "    return;\n",
+      "A report that another error hides is lost.",
+    ],
+    ["this.#thrown?.isInspected !== false", "this.#thrown === null", "A report that was looked at is said again."],
+  ]),
+  ...law("checker/StreamState.event", [
+    ["this.#sharedEvents.has(handle) ? null : state", "state", "What another process records is not waited for."],
+  ]),
+  ...law("checker/VectorClocks.reusable", [
+    ["clock.every((tick, stream) => this.isOver(stream, tick))", "true", "A new stream inherits what an old one did."],
+  ]),
+  ...law("checker/VectorClocks.advance", [
+    [
+      "legacy.implicitClock ?? legacy.clock",
+      "legacy.clock",
+      "Order by an allocation on a default stream is taken for order.",
+    ],
+    ["    stream.implicitClock = null;\n", "", "After an allocation a default stream hands on nothing: false alarms."],
+    ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
+    ["      join(clock, context.barrier);\n", "", "What a whole context waits for is reported."],
+    ["        join(clock, other.clock);\n", "", "The default stream seems to wait for nobody."],
+    ["      join(clock, legacy.implicitClock ?? legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
+  ]),
+  ...law("checker/VectorClocks.step", [
+    ["    const tick = stream.tick + 1;", "    const tick = stream.tick;", "Work is taken for the work before it."],
+  ]),
+  ...law("checker/VectorClocks.implicitClockOf", [
+    [
+      "[...stream.implicitClock ?? stream.clock]",
+      "[...stream.clock]",
+      "Order by two allocations on a default stream is taken for order.",
+    ],
+  ]),
+  ...law("checker/VectorClocks.waitInContext", [
+    ["    context.barrierVersion++;\n", "", "What a context waits for is not seen."],
+  ]),
+  ...law("checker/VectorClocks.hostWaits", [
+    ["    this.#hostVersion++;\n", "", "What the host waits for later is not seen."],
+  ]),
+  ...law("checker/VectorClocks.awaited", [
+    [
+      "stream === context.legacy ? [...context.streams].filter(({ isBlocking }) => isBlocking) : [stream]",
+      "[stream]",
+      "Waiting for the default stream is not waiting for the streams that it waits for.",
+    ],
   ]),
 ];

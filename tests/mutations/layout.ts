@@ -1,84 +1,61 @@
-/** The protective lines of the room `layout`. */
+/** The protective lines of layouts and dtypes. */
 import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const layoutMutations: readonly Mutation[] = [
-  ...law("layout/copyStrides", [
+  ...law("layout/permuteInto", [
     [
-      "    if (distance > limit) isNear = false;\n",
+      "else seenHigh |= bit;\n    newShape",
+      "newShape",
+      "Of more than 32 axes one is taken twice, and another one lost.",
+    ],
+  ]),
+  ...law("layout/placeNewAxes", [
+    [
+      "    if (at(shape, axis) === NEW_AXIS) continue;\n    stride",
+      "    stride",
+      "New axes at the end step by what is no stride.",
+    ],
+    [
+      "stride = extent * at(strides, axis) + 0; // not -0",
+      "stride = at(strides, axis) + 0; // not -0",
+      "A new axis steps into its neighbour's elements.",
+    ],
+  ]),
+  ...law("layout/axisSet", [
+    ["    else high |= bit;\n", "", "Of more than 32 axes one is new twice."],
+  ]),
+  ...law("layout/broadcastInto", [
+    [
+      "      if (extent !== 1) throw cannotBroadcast(shape, wanted);\n",
       "",
-      "An axis of one element has a stride that later arithmetic cannot hold.",
+      "Elements beside the array are read as its own.",
     ],
+  ]),
+  ...law("layout/stretched", [
     [
-      "  if (!(isNear && total < limit)) throw spansTooFar(shape, steps, itemsize);\n",
-      "",
-      "Offsets are not exact any more.",
+      "return newShape[axis] = extent === 0 ? 0 : extent;",
+      "return newShape[axis] = extent;",
+      "A shape has an extent of -0.",
     ],
-    ["    if (!Number.isSafeInteger(given)) throw", "    if (false) throw", "A stride that is no integer is believed."],
   ]),
-  ...law("layout/checkSpan", [
-    ["  if (total * unit >= MAX_SPAN_IN_BYTES) throw", "  if (false) throw", "Offsets are not exact any more."],
+  ...law("layout/allowedMerges", [
+    ["mask >> BigInt(ndim) !== 0n", "false", "A mask for axes that are not there is taken."],
   ]),
-  ...law("layout/checkDenseSpan", [
+  ...law("layout/flattenInto", [
     [
-      "  if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {\n",
-      "  if (false) {\n",
-      "Sizes are not exact any more.",
+      "        if (extent !== 1 || outerExtent === 1) outerStride = stride;\n",
+      "        outerStride = stride;\n",
+      "A joined axis steps as one does that nobody steps along.",
     ],
   ]),
-  ...law("layout/divided", [
+  ...law("layout/mergeableAxes", [
     [
-      "  if (stride % unit === 0) return stride / unit;\n",
-      "  return stride / unit;\n",
-      "Strides in bytes point between elements.",
+      "    if (extent !== 1) outerStride = stride;\n",
+      "    outerStride = stride;\n",
+      "The mask leaves out axes that can be joined.",
     ],
-  ]),
-  ...law("layout/checkExtent", [
-    [
-      "  if (!(Number.isSafeInteger(extent) && extent >= 0)) throw",
-      "  if (false) throw",
-      "An extent that cannot be is believed.",
-    ],
-  ]),
-  ...law("layout/checkNdim", [
-    ["  if (ndim > MAX_NDIM) throw", "  if (false) throw", "More axes than any consumer takes."],
-  ]),
-  ...law("layout/checkVolume", [
-    [
-      "return product <= Number.MAX_SAFE_INTEGER ? product :",
-      "return product < Infinity ? product :",
-      "The number of elements is not exact any more.",
-    ],
-  ]),
-  ...law("layout/emptyOrTooLarge", [
-    ["  if (shape.includes(0)) return 0;\n", "", "An empty array with large extents is refused."],
-  ]),
-  ...law("layout/normalizeAxis", [
-    ["  if (fromFront < 0 || fromFront >= ndim) throw", "  if (false) throw", "An axis that is not there is believed."],
-  ]),
-  ...law("layout/checkAdjacent", [
-    [".concat(axis)", ".toSpliced(0, 0, axis)", "A copy is advised that does not help."],
-    ['shape.includes(0) ? "" : ', "", "A copy of nothing is advised, which does not help."],
-  ]),
-  ...law("layout/notEvenlySpaced", [
-    ['toDense("C") is', 'toDense("K") is', "A copy in the same order is advised, which does not help."],
-  ]),
-  ...law("layout/StridedLayout.repacked", [
-    [
-      "    if (itemsize === this.itemsize && this.ndim === 0 && options?.axis === undefined) return this;\n",
-      "",
-      "A layout without axes cannot keep its itemsize.",
-    ],
-  ]),
-  ...law("layout/StridedLayout.maxCompatibleItemsize", [
-    [
-      "    if (this.ndim === 0 && options?.axis === undefined) return this.itemsize;\n",
-      "",
-      "A layout without axes has no compatible itemsize.",
-    ],
-  ]),
-  ...law("layout/noSize", [
-    ['typeof value === "bigint" ? `: Number(${value}n) is one` : ""', '""', "What to do with a bigint is not said."],
+    ["      else high |= 1 << (axis - 32);\n", "", "Of more than 32 axes the last are never joined."],
   ]),
   ...law("layout/checkOptions", [
     [
@@ -99,40 +76,11 @@ export const layoutMutations: readonly Mutation[] = [
   ...law("layout/distance", [
     ["Number(letter !== letterThere)", "1", "The error names what was hardly meant."],
   ]),
-  ...law("layout/placeNewAxes", [
+  ...law("layout/isAligned", [
     [
-      "    if (at(shape, axis) === NEW_AXIS) continue;\n    stride",
-      "    stride",
-      "New axes at the end step by what is no stride.",
-    ],
-    [
-      "stride = extent * at(strides, axis) + 0; // not -0",
-      "stride = at(strides, axis) + 0; // not -0",
-      "A new axis steps into its neighbour's elements.",
-    ],
-  ]),
-  ...law("layout/broadcastInto", [
-    [
-      "      if (extent !== 1) throw cannotBroadcast(shape, wanted);\n",
-      "",
-      "Elements beside the array are read as its own.",
-    ],
-  ]),
-  ...law("layout/permuteInto", [
-    [
-      "else seenHigh |= bit;\n    newShape",
-      "newShape",
-      "Of more than 32 axes one is taken twice, and another one lost.",
-    ],
-  ]),
-  ...law("layout/axisSet", [
-    ["    else high |= bit;\n", "", "Of more than 32 axes one is new twice."],
-  ]),
-  ...law("layout/stretched", [
-    [
-      "return newShape[axis] = extent === 0 ? 0 : extent;",
-      "return newShape[axis] = extent;",
-      "A shape has an extent of -0.",
+      "(dataPtr * 8n) % BigInt(itemsize * 8) === 0n",
+      "dataPtr % BigInt(Math.ceil(itemsize)) === 0n && true",
+      "Elements of less than a byte are aligned as bytes are.",
     ],
   ]),
   ...law("layout/packInto", [
@@ -142,13 +90,6 @@ export const layoutMutations: readonly Mutation[] = [
       "Larger elements begin in the middle of a smaller one's place.",
     ],
     ["Math.trunc(stride / ratio) + 0", "Math.trunc(stride / ratio)", "A stride is -0."],
-  ]),
-  ...law("layout/isAligned", [
-    [
-      "(dataPtr * 8n) % BigInt(itemsize * 8) === 0n",
-      "dataPtr % BigInt(Math.ceil(itemsize)) === 0n && true",
-      "Elements of less than a byte are aligned as bytes are.",
-    ],
   ]),
   ...law("layout/largestPack", [
     [
@@ -163,17 +104,94 @@ export const layoutMutations: readonly Mutation[] = [
     ],
     ["  while (!isItemsize(itemsize * ratio)) ratio = nextDivisor(ratio);\n", "", "Elements of 12 bits are promised."],
   ]),
-  ...law("layout/stridesForShape", [
-    ["    if (taken > run) return null;\n", "", "Elements that are not evenly spaced are said to be."],
-    ["        if (outer === 1) continue;\n", "", "An axis of extent 1 makes a copy necessary."],
+  ...law("layout/checkAdjacent", [
+    [".concat(axis)", ".toSpliced(0, 0, axis)", "A copy is advised that does not help."],
+    ['shape.includes(0) ? "" : ', "", "A copy of nothing is advised, which does not help."],
   ]),
   ...law("layout/completeShape", [
     ["if (product === 0) throw cannotReshape", "if (false) throw cannotReshape", "An extent is NaN."],
   ]),
+  ...law("layout/stridesForShape", [
+    ["    if (taken > run) return null;\n", "", "Elements that are not evenly spaced are said to be."],
+    ["        if (outer === 1) continue;\n", "", "An axis of extent 1 makes a copy necessary."],
+  ]),
+  ...law("layout/notEvenlySpaced", [
+    ['toDense("C") is', 'toDense("K") is', "A copy in the same order is advised, which does not help."],
+  ]),
+  ...law("layout/noSize", [
+    ['typeof value === "bigint" ? `: Number(${value}n) is one` : ""', '""', "What to do with a bigint is not said."],
+  ]),
+  ...law("layout/checkNdim", [
+    ["  if (ndim > MAX_NDIM) throw", "  if (false) throw", "More axes than any consumer takes."],
+  ]),
+  ...law("layout/checkExtent", [
+    [
+      "  if (!(Number.isSafeInteger(extent) && extent >= 0)) throw",
+      "  if (false) throw",
+      "An extent that cannot be is believed.",
+    ],
+  ]),
+  ...law("layout/checkVolume", [
+    [
+      "return product <= Number.MAX_SAFE_INTEGER ? product :",
+      "return product < Infinity ? product :",
+      "The number of elements is not exact any more.",
+    ],
+  ]),
+  ...law("layout/emptyOrTooLarge", [
+    ["  if (shape.includes(0)) return 0;\n", "", "An empty array with large extents is refused."],
+  ]),
+  ...law("layout/normalizeAxis", [
+    ["  if (fromFront < 0 || fromFront >= ndim) throw", "  if (false) throw", "An axis that is not there is believed."],
+  ]),
+  ...law("layout/copyStrides", [
+    [
+      "    if (distance > limit) isNear = false;\n",
+      "",
+      "An axis of one element has a stride that later arithmetic cannot hold.",
+    ],
+    [
+      "  if (!(isNear && total < limit)) throw spansTooFar(shape, steps, itemsize);\n",
+      "",
+      "Offsets are not exact any more.",
+    ],
+    ["    if (!Number.isSafeInteger(given)) throw", "    if (false) throw", "A stride that is no integer is believed."],
+  ]),
+  ...law("layout/divided", [
+    [
+      "  if (stride % unit === 0) return stride / unit;\n",
+      "  return stride / unit;\n",
+      "Strides in bytes point between elements.",
+    ],
+  ]),
+  ...law("layout/checkSpan", [
+    ["  if (total * unit >= MAX_SPAN_IN_BYTES) throw", "  if (false) throw", "Offsets are not exact any more."],
+  ]),
+  ...law("layout/checkDenseSpan", [
+    [
+      "  if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {\n",
+      "  if (false) {\n",
+      "Sizes are not exact any more.",
+    ],
+  ]),
+  ...law("layout/StridedLayout.repacked", [
+    [
+      "    if (itemsize === this.itemsize && this.ndim === 0 && options?.axis === undefined) return this;\n",
+      "",
+      "A layout without axes cannot keep its itemsize.",
+    ],
+  ]),
+  ...law("layout/StridedLayout.maxCompatibleItemsize", [
+    [
+      "    if (this.ndim === 0 && options?.axis === undefined) return this.itemsize;\n",
+      "",
+      "A layout without axes has no compatible itemsize.",
+    ],
+  ]),
   ...law("layout/isNested", [
     [
-      "    if (stride <= reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/** As",
-      "    if (stride < reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/** As",
+      "    if (stride <= reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/**\n * As",
+      "    if (stride < reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/**\n * As",
       "Elements that overlap are said not to.",
     ],
   ]),
@@ -191,23 +209,5 @@ export const layoutMutations: readonly Mutation[] = [
       "      if (--this.#stepsLeft < 0) return false;\n",
       "What was not looked at to the end is said to be free of overlaps.",
     ],
-  ]),
-  ...law("layout/flattenInto", [
-    [
-      "        if (extent !== 1 || outerExtent === 1) outerStride = stride;\n",
-      "        outerStride = stride;\n",
-      "A joined axis steps as one does that nobody steps along.",
-    ],
-  ]),
-  ...law("layout/mergeableAxes", [
-    [
-      "    if (extent !== 1) outerStride = stride;\n",
-      "    outerStride = stride;\n",
-      "The mask leaves out axes that can be joined.",
-    ],
-    ["      else high |= 1 << (axis - 32);\n", "", "Of more than 32 axes the last are never joined."],
-  ]),
-  ...law("layout/allowedMerges", [
-    ["mask >> BigInt(ndim) !== 0n", "false", "A mask for axes that are not there is taken."],
   ]),
 ];

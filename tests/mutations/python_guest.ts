@@ -3,6 +3,219 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const pythonGuestMutations: readonly Mutation[] = [
+  ...law("python/tensor_of", [
+    [
+      "    if min(array.strides or (), default=0) < 0:",
+      "    if False:",
+      "The process ends in torch for strides that it lacks.",
+    ],
+  ]),
+  ...law("python/convert_arrays", [
+    ["    if type(value) is dict:\n", "    if False:\n", "An array among arguments in a dict is none."],
+    [
+      "        return type(value)(convert_arrays(",
+      "        return list(convert_arrays(",
+      "A tuple of arrays is a list.",
+    ],
+  ]),
+  ...law("python/Array.__init__", [
+    [
+      "address or NOWHERE if device[0] == HOST else address",
+      "address",
+      "NumPy has an array without elements somewhere else.",
+    ],
+  ]),
+  ...law("python/Array.__dlpack__", [
+    [
+      "        if not is_versioned and flags_of(self.tensor) & PADDED:\n",
+      "        if False:\n",
+      "A consumer takes elements of four bits that have a byte each for packed ones.",
+    ],
+  ]),
+  ...law("python/Array.check_request", [
+    ["        if stream == 0:\n", "        if False:\n", "An ambiguous stream is taken for another one."],
+    ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
+  ]),
+  ...law("python/Array.__array__", [
+    ["        if copy is False:\n", "        if False:\n", "An array that must not be copied is."],
+  ]),
+  ...law("python/Array.__array_function__", [
+    [
+      "        if self.device[0] != HOST and not all(issubclass(one, CausewayArray) for one in types):\n",
+      "        if False:\n",
+      "Functions of CuPy fail for arrays of ours among its own.",
+    ],
+  ]),
+  ...law("python/Part.__init__", [
+    [
+      "flags_of(whole.tensor) & (READ_ONLY | PADDED)",
+      "flags_of(whole.tensor) & PADDED",
+      "A read-only part is written to.",
+    ],
+    ["        self.whole = whole\n", "        self.whole = None\n", "A part has no home."],
+  ]),
+  ...law("python/Part.home", [
+    [
+      "        return self.whole.home\n",
+      "        return None\n",
+      "A part of device memory is read before it is written.",
+    ],
+  ]),
+  ...law("python/loaded", [
+    ["_initializing", "_initialized", "NumPy is used while it is being loaded."],
+  ]),
+  ...law("python/ArrayMembers.__bool__", [
+    [
+      "        if self.size != 1:\n",
+      "        if False:\n",
+      "An array of many elements is as true as the first of them.",
+    ],
+  ]),
+  ...law("python/ArrayMembers.__iter__", [
+    [
+      "element_format is None or self.device[0] != HOST:",
+      "element_format is None:",
+      "The host reads a device's memory.",
+    ],
+  ]),
+  ...law("python/ArrayMembers.__getitem__", [
+    ["        if layout.width % 8:\n", "        if False:\n", "Elements that share bytes are read at wrong places."],
+    ["        if self.device[0] != HOST:\n", "        if False:\n", "The host reads memory of a device, and crashes."],
+  ]),
+  ...law("python/select", [
+    [
+      "        start += first * step * layout.width // 8\n",
+      "        start += first * step\n",
+      "Other elements are read.",
+    ],
+  ]),
+  ...law("python/position", [
+    ["    if at is None:\n", "    if False:\n", "A truth value is an index."],
+    ["    if not -extent <= at < extent:\n", "    if False:\n", "An index beyond the end counts from the other side."],
+  ]),
+  ...law("python/ArrowProtocol.__arrow_c_array__", [
+    [
+      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        if one",
+      "        one = self.arrow_array()\n        if one",
+      "A consumer gets numbers where it wants texts.",
+    ],
+  ]),
+  ...law("python/ArrowProtocol.__arrow_c_device_array__", [
+    [
+      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        return",
+      "        one = self.arrow_array()\n        return",
+      "A consumer gets numbers where it wants texts.",
+    ],
+  ]),
+  ...law("python/Arrow.__del__", [
+    [
+      "        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):\n",
+      "        for kind, address in ((ArrowArray, self.array),):\n",
+      "Schemas are never released.",
+    ],
+  ]),
+  ...law("python/elements_of", [
+    [
+      '    address = array.interface["data"][0] if counts[-1] else None\n',
+      "    address = None\n",
+      "Numbers are handed over without their elements.",
+    ],
+  ]),
+  ...law("python/check_options", [
+    ["    if unknown:\n", "    if False:\n", "What a consumer asks for is left aside without a word."],
+  ]),
+  ...law("python/check_convertible", [
+    [" or ours.n_children != wanted.n_children", "", "Children that are not there are read."],
+  ]),
+  ...law("python/check_request", [
+    [
+      "        Release(ours.release)(ctypes.addressof(ours))\n",
+      "        pass\n",
+      "A schema that was compared is never released.",
+    ],
+  ]),
+  ...law("python/ArrowStream.__del__", [
+    [
+      "            Release(self.stream.release)(ctypes.addressof(self.stream))\n",
+      "            pass\n",
+      "A stream that nobody reads is never released.",
+    ],
+  ]),
+  ...law("python/ArrowStream.__arrow_c_schema__", [
+    [
+      '        return put_in_capsule(self.schema(), b"arrow_schema")\n',
+      "        return self.export(None)\n",
+      "A stream is given away by who asks for its schema.",
+    ],
+  ]),
+  ...law("python/ArrowStream.export", [
+    ["        check_request(requested, self.schema)\n", "", "A consumer gets numbers where it wants texts."],
+    [
+      "        stream, self.stream = self.stream, None\n",
+      "        stream = self.stream\n",
+      "A stream is handed over twice.",
+    ],
+  ]),
+  ...law("python/framed", [
+    [
+      "    optimized_or_newlocals = 3 ",
+      "    optimized_or_newlocals = 0 ",
+      "What locals() gives is not what __main__ has.",
+    ],
+  ]),
+  ...law("python/copy_of", [
+    [" and not layout.overlaps():", ":", "What is written to one element of a copy is written to others."],
+    ["made.address - layout.first, layout.steps", "made.address, layout.steps", "A copy is read beside its elements."],
+    ["lowest, span, home, True)", "lowest, span, home)", "A copy is read before it is there."],
+    [
+      "    transfer(context, made.address, staged.address, layout.size, home, True)",
+      "    transfer(context, made.address, staged.address, layout.size, home)",
+      "Bytes are freed that the driver still copies.",
+    ],
+  ]),
+  ...law("python/copy_tensor", [
+    [
+      "        order_streams(array.context, home, consumer)\n",
+      "        pass\n",
+      "A consumer reads a copy before it is made.",
+    ],
+    [
+      "COPIED | layout.padded",
+      "COPIED",
+      "A consumer takes elements of four bits that have a byte each for packed ones.",
+    ],
+  ]),
+  ...law("python/make_tensor", [
+    [
+      "counters.keep((struct, axes, memory))",
+      "counters.keep((struct, memory))",
+      "A copy's shape is freed under its consumer.",
+    ],
+  ]),
+  ...law("python/allocating", [
+    [
+      "        try:\n            yield\n        finally:\n            driver.exchange_mode(ctypes.byref(mode))\n",
+      "        yield\n",
+      "After a copy the thread may spoil captures.",
+    ],
+  ]),
+  ...law("python/OnDevice.__init__", [
+    [
+      "            if not self.address:\n                driver.release(number)\n",
+      "            pass\n",
+      "A context is retained for no memory.",
+    ],
+  ]),
+  ...law("python/OnDevice.__del__", [
+    ["            driver.release(self.number)\n", "            pass\n", "A context is retained for ever."],
+  ]),
+  ...law("python/Layout.overlaps", [
+    [
+      "            if step <= reach:\n                return True\n",
+      "",
+      "What is written to one element of a copy is written to others.",
+    ],
+  ]),
   ...law("python/describe_exception", [
     ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
     [
@@ -11,13 +224,41 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "An exception that cannot say what it is is lost.",
     ],
   ]),
-  ...law("python/Counters.forget", [
-    ["        self.free.append(number)\n", "", "Each array that is exported takes another counter."],
+  ...law("python/tensor_from_object", [
     [
-      "        ctypes.c_int32.from_address(address).value = 0\n",
-      "",
-      "What is exported next ends at once, under its consumer.",
+      "        array.order_consumer(ordered)\n",
+      "        array.order_consumer(1)\n",
+      "A consumer is ordered on a stream that it does not use.",
     ],
+  ]),
+  ...law("python/Foreign.__init__", [
+    [
+      "        if kind != HOST and (kind != CUDA or number not in contexts):\n",
+      "        if False:\n",
+      "Memory of a device that nobody here knows is taken.",
+    ],
+  ]),
+  ...law("python/Foreign.home", [
+    [
+      "        return None if kind == HOST else work_stream(number)\n",
+      "        return None if kind == HOST else 1\n",
+      "What a consumer has made is read before it is.",
+    ],
+  ]),
+  ...law("python/Foreign.__del__", [
+    [
+      "            Release(deleter)(self.tensor)\n",
+      "            pass\n",
+      "A tensor that came by the table is never released.",
+    ],
+  ]),
+  ...law("python/allocate_tensor", [
+    [
+      "    if kind != HOST and not is_on_device:\n",
+      "    if False:\n",
+      "Memory of the host is handed over for a device's.",
+    ],
+    ["    if min(extents, default=0) < 0:\n", "    if False:\n", "Arrays of negative size are allocated."],
   ]),
   ...law("python/end_export", [
     [
@@ -54,250 +295,17 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "What a library is about to take is taken back.",
     ],
   ]),
-  ...law("python/check_options", [
-    ["    if unknown:\n", "    if False:\n", "What a consumer asks for is left aside without a word."],
-  ]),
-  ...law("python/check_request", [
-    [
-      "        Release(ours.release)(ctypes.addressof(ours))\n",
-      "        pass\n",
-      "A schema that was compared is never released.",
-    ],
-  ]),
-  ...law("python/check_convertible", [
-    [" or ours.n_children != wanted.n_children", "", "Children that are not there are read."],
-  ]),
-  ...law("python/Arrow.__del__", [
-    [
-      "        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):\n",
-      "        for kind, address in ((ArrowArray, self.array),):\n",
-      "Schemas are never released.",
-    ],
-  ]),
-  ...law("python/ArrowProtocol.__arrow_c_array__", [
-    [
-      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        if one",
-      "        one = self.arrow_array()\n        if one",
-      "A consumer gets numbers where it wants texts.",
-    ],
-  ]),
-  ...law("python/ArrowProtocol.__arrow_c_device_array__", [
-    [
-      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        return",
-      "        one = self.arrow_array()\n        return",
-      "A consumer gets numbers where it wants texts.",
-    ],
-  ]),
-  ...law("python/elements_of", [
-    [
-      '    address = array.interface["data"][0] if counts[-1] else None\n',
-      "    address = None\n",
-      "Numbers are handed over without their elements.",
-    ],
-  ]),
-  ...law("python/ArrowStream.export", [
-    ["        check_request(requested, self.schema)\n", "", "A consumer gets numbers where it wants texts."],
-    [
-      "        stream, self.stream = self.stream, None\n",
-      "        stream = self.stream\n",
-      "A stream is handed over twice.",
-    ],
-  ]),
-  ...law("python/ArrowStream.__del__", [
-    [
-      "            Release(self.stream.release)(ctypes.addressof(self.stream))\n",
-      "            pass\n",
-      "A stream that nobody reads is never released.",
-    ],
-  ]),
-  ...law("python/ArrowStream.__arrow_c_schema__", [
-    [
-      '        return put_in_capsule(self.schema(), b"arrow_schema")\n',
-      "        return self.export(None)\n",
-      "A stream is given away by who asks for its schema.",
-    ],
-  ]),
-  ...law("python/allocating", [
-    [
-      "        try:\n            yield\n        finally:\n            driver.exchange_mode(ctypes.byref(mode))\n",
-      "        yield\n",
-      "After a copy the thread may spoil captures.",
-    ],
-  ]),
-  ...law("python/OnDevice.__init__", [
-    [
-      "            if not self.address:\n                driver.release(number)\n",
-      "            pass\n",
-      "A context is retained for no memory.",
-    ],
-  ]),
-  ...law("python/OnDevice.__del__", [
-    ["            driver.release(self.number)\n", "            pass\n", "A context is retained for ever."],
-  ]),
-  ...law("python/Layout.overlaps", [
-    [
-      "            if step <= reach:\n                return True\n",
-      "",
-      "What is written to one element of a copy is written to others.",
-    ],
-  ]),
-  ...law("python/copy_of", [
-    [" and not layout.overlaps():", ":", "What is written to one element of a copy is written to others."],
-    ["made.address - layout.first, layout.steps", "made.address, layout.steps", "A copy is read beside its elements."],
-    ["lowest, span, home, True)", "lowest, span, home)", "A copy is read before it is there."],
-    [
-      "    transfer(context, made.address, staged.address, layout.size, home, True)",
-      "    transfer(context, made.address, staged.address, layout.size, home)",
-      "Bytes are freed that the driver still copies.",
-    ],
-  ]),
-  ...law("python/copy_tensor", [
-    [
-      "        order_streams(array.context, home, consumer)\n",
-      "        pass\n",
-      "A consumer reads a copy before it is made.",
-    ],
-    [
-      "COPIED | layout.padded",
-      "COPIED",
-      "A consumer takes elements of four bits that have a byte each for packed ones.",
-    ],
-  ]),
-  ...law("python/make_tensor", [
-    [
-      "counters.keep((struct, axes, memory))",
-      "counters.keep((struct, memory))",
-      "A copy's shape is freed under its consumer.",
-    ],
-  ]),
-  ...law("python/framed", [
-    [
-      "    optimized_or_newlocals = 3 ",
-      "    optimized_or_newlocals = 0 ",
-      "What locals() gives is not what __main__ has.",
-    ],
-  ]),
-  ...law("python/loaded", [
-    ["_initializing", "_initialized", "NumPy is used while it is being loaded."],
-  ]),
-  ...law("python/ArrayMembers.__getitem__", [
-    ["        if layout.width % 8:\n", "        if False:\n", "Elements that share bytes are read at wrong places."],
-    ["        if self.device[0] != HOST:\n", "        if False:\n", "The host reads memory of a device, and crashes."],
-  ]),
-  ...law("python/ArrayMembers.__iter__", [
-    [
-      "element_format is None or self.device[0] != HOST:",
-      "element_format is None:",
-      "The host reads a device's memory.",
-    ],
-  ]),
-  ...law("python/select", [
-    [
-      "        start += first * step * layout.width // 8\n",
-      "        start += first * step\n",
-      "Other elements are read.",
-    ],
-  ]),
-  ...law("python/position", [
-    ["    if at is None:\n", "    if False:\n", "A truth value is an index."],
-    ["    if not -extent <= at < extent:\n", "    if False:\n", "An index beyond the end counts from the other side."],
-  ]),
-  ...law("python/ArrayMembers.__bool__", [
-    [
-      "        if self.size != 1:\n",
-      "        if False:\n",
-      "An array of many elements is as true as the first of them.",
-    ],
-  ]),
-  ...law("python/Part.__init__", [
-    [
-      "flags_of(whole.tensor) & (READ_ONLY | PADDED)",
-      "flags_of(whole.tensor) & PADDED",
-      "A read-only part is written to.",
-    ],
-    ["        self.whole = whole\n", "        self.whole = None\n", "A part has no home."],
-  ]),
-  ...law("python/Part.home", [
-    [
-      "        return self.whole.home\n",
-      "        return None\n",
-      "A part of device memory is read before it is written.",
-    ],
-  ]),
-  ...law("python/Array.__dlpack__", [
-    [
-      "        if not is_versioned and flags_of(self.tensor) & PADDED:\n",
-      "        if False:\n",
-      "A consumer takes elements of four bits that have a byte each for packed ones.",
-    ],
-  ]),
-  ...law("python/Array.check_request", [
-    ["        if stream == 0:\n", "        if False:\n", "An ambiguous stream is taken for another one."],
-    ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
-  ]),
-  ...law("python/convert_arrays", [
-    ["    if type(value) is dict:\n", "    if False:\n", "An array among arguments in a dict is none."],
-    [
-      "        return type(value)(convert_arrays(",
-      "        return list(convert_arrays(",
-      "A tuple of arrays is a list.",
-    ],
-  ]),
-  ...law("python/Array.__array__", [
-    ["        if copy is False:\n", "        if False:\n", "An array that must not be copied is."],
-  ]),
-  ...law("python/Array.__init__", [
-    [
-      "address or NOWHERE if device[0] == HOST else address",
-      "address",
-      "NumPy has an array without elements somewhere else.",
-    ],
-  ]),
-  ...law("python/Array.__array_function__", [
-    [
-      "        if self.device[0] != HOST and not all(issubclass(one, CausewayArray) for one in types):\n",
-      "        if False:\n",
-      "Functions of CuPy fail for arrays of ours among its own.",
-    ],
-  ]),
-  ...law("python/tensor_of", [
-    [
-      "    if min(array.strides or (), default=0) < 0:",
-      "    if False:",
-      "The process ends in torch for strides that it lacks.",
-    ],
-  ]),
-  ...law("python/request_capsule", [
-    ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
-  ]),
   ...law("python/check_elements", [
     ['    for bit in "conj", "neg":\n', '    for bit in ("conj",):\n', "A tensor comes with the wrong sign."],
   ]),
-  ...law("python/host_array_class.HostArray", [
-    [
-      "            if array is self:\n                return array\n",
-      "",
-      "What is written into an array of ours is another array.",
-    ],
-    ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
-    [
-      "return self.view(numpy.ndarray).__reduce__()",
-      "return super().__reduce__()",
-      "An array cannot be sent to a process.",
-    ],
+  ...law("python/request_capsule", [
+    ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
   ]),
   ...law("python/unchanged", [
     [
       "    return exported if interface == array.__array_interface__ else None\n",
       "    return exported\n",
       "An array that was given another type goes to Arrow as what it was.",
-    ],
-  ]),
-  ...law("python/host_array_class.of_exported", [
-    [
-      " or (exported.format is None and exported.arrow is None):\n",
-      ":\n",
-      "PyArrow refuses what has gaps, instead of copying it.",
     ],
   ]),
   ...law("python/made_by_numpy", [
@@ -314,40 +322,32 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "Elements between others are read at the wrong places.",
     ],
   ]),
-  ...law("python/Foreign.__del__", [
+  ...law("python/host_array_class.of_exported", [
     [
-      "            Release(deleter)(self.tensor)\n",
-      "            pass\n",
-      "A tensor that came by the table is never released.",
+      " or (exported.format is None and exported.arrow is None):\n",
+      ":\n",
+      "PyArrow refuses what has gaps, instead of copying it.",
     ],
   ]),
-  ...law("python/Foreign.__init__", [
+  ...law("python/host_array_class.HostArray", [
     [
-      "        if kind != HOST and (kind != CUDA or number not in contexts):\n",
-      "        if False:\n",
-      "Memory of a device that nobody here knows is taken.",
+      "            if array is self:\n                return array\n",
+      "",
+      "What is written into an array of ours is another array.",
+    ],
+    ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
+    [
+      "return self.view(numpy.ndarray).__reduce__()",
+      "return super().__reduce__()",
+      "An array cannot be sent to a process.",
     ],
   ]),
-  ...law("python/allocate_tensor", [
+  ...law("python/Counters.forget", [
+    ["        self.free.append(number)\n", "", "Each array that is exported takes another counter."],
     [
-      "    if kind != HOST and not is_on_device:\n",
-      "    if False:\n",
-      "Memory of the host is handed over for a device's.",
-    ],
-    ["    if min(extents, default=0) < 0:\n", "    if False:\n", "Arrays of negative size are allocated."],
-  ]),
-  ...law("python/tensor_from_object", [
-    [
-      "        array.order_consumer(ordered)\n",
-      "        array.order_consumer(1)\n",
-      "A consumer is ordered on a stream that it does not use.",
-    ],
-  ]),
-  ...law("python/Foreign.home", [
-    [
-      "        return None if kind == HOST else work_stream(number)\n",
-      "        return None if kind == HOST else 1\n",
-      "What a consumer has made is read before it is.",
+      "        ctypes.c_int32.from_address(address).value = 0\n",
+      "",
+      "What is exported next ends at once, under its consumer.",
     ],
   ]),
   ...law("python/prepare_process", [

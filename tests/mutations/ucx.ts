@@ -16,6 +16,16 @@ export const ucxMutations: readonly Mutation[] = [
       "What cannot be seen from here is taken for gone.",
     ],
   ]),
+  ...law("ucx/PeerProcess.open", [
+    ["descriptor === null || !this.isGone()", "true", "Another process, which has the number now, is watched."],
+  ]),
+  ...law("ucx/Progress.lookSometimes", [
+    [
+      "    for (const { act } of this.#also) act();\n",
+      "",
+      "Who waits in place for a peer that is gone waits for ever.",
+    ],
+  ]),
   ...law("ucx/PeerProcess.isGone", [
     [
       'if (stat === null) return readStat("self") !== null;',
@@ -35,28 +45,466 @@ export const ucxMutations: readonly Mutation[] = [
       "    if (process === null) throw 0;\n",
       "Who cannot be seen cannot be connected to.",
     ],
-    ["interval).unref();", "interval);", "A worker keeps its process alive."],
+    ["if (known !== undefined) return void", "if (false) return void", "Each endpoint takes a descriptor."],
+    [
+      "if (descriptor === null) this.#lookLater();",
+      "if (descriptor === null) void 0;",
+      "Nobody looks after who has no descriptor.",
+    ],
+  ]),
+  ...law("ucx/PeerLiveness.failed", [
+    ["    this.#lookLater();\n", "", "What UCX forgets of a connection that has failed waits for ever."],
   ]),
   ...law("ucx/PeerLiveness.forget", [
-    ["    if (this.#peers.size === 0) this.close();\n", "", "A closed endpoint keeps somebody looking for ever."],
+    ["    peer.descriptor?.close();\n", "", "A closed endpoint's descriptor stays open."],
+    ["    peer?.endpoints.delete(endpoint);\n", "", "A closed endpoint is reported."],
   ]),
   ...law("ucx/PeerLiveness.poll", [
-    ["      if (!peer.process.isGone()) continue;\n", "", "The living are reported dead."],
-    ["      if (peer.missed) ", "      ", "UCX is not given the time to say what it knows."],
-    ["      else peer.missed = true;\n", "", "The dead are never reported."],
+    ["peer.goneSince === Infinity && peer.isGone()", "peer.goneSince === Infinity", "The living are reported dead."],
+    ["      if (now - peer.goneSince < grace) continue;\n", "", "UCX is not given the time to say what it knows."],
+    ["    if (isBlind()) this.#lookLater();\n", "", "The dead are never reported."],
+    [
+      "        peer.descriptor?.close(); // it can be read from now on\n",
+      "",
+      "A worker never sleeps again after a peer's death.",
+    ],
   ]),
   ...law("ucx/UcxEndpoint.lose", [
     [
-      "    if (this.#failure !== undefined || this.#handle === 0n) return;\n    this.fail",
-      "    this.fail",
-      "An endpoint that has failed or is closed is given back twice.",
+      "    if (own.handle === 0n) return;\n",
+      "",
+      "An endpoint that is closed is given back twice.",
     ],
-    ['    this.fail(gone("ucp_worker_progress"));\n', "", "Nobody is told that the peer is gone."],
+    ['      this.fail(gone("ucp_worker_progress"));\n', "", "Nobody is told that the peer is gone."],
     [
-      "    this.#context.progress.abandonAll(this.#owner, ({ call }) => gone(call)); // UCX may never end them\n",
+      "    own.abandon(({ call }) => gone(call)); // UCX may never end them\n",
       "",
       "Sends to the dead wait for ever.",
     ],
+  ]),
+  ...law("ucx/RemoteKeys.close", [
+    ["    for (const handle of this.#handles) this.free(handle);\n", "", "A key is destroyed after its worker."],
+  ]),
+  ...law("ucx/Progress.afterNews", [
+    ["    this.#afterNews.push(act);\n", "    act();\n", "What a peer has sent before it went is lost."],
+  ]),
+  ...law("ucx/Operation.useList", [
+    [
+      "    this.#bytes = NaN; // of another count than the next that is given\n",
+      "",
+      "A message has as many bytes as pieces.",
+    ],
+  ]),
+  ...law("ucx/takeList", [
+    ["      piece.pack?.();\n", "", "A piece that is not contiguous is sent as what lies before it."],
+    [
+      "        if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();\n",
+      "",
+      "Pieces stay pinned for ever.",
+    ],
+  ]),
+  ...law("ucx/UcxActiveMessage.recv", [
+    ["    operation.pack?.();\n", "", "What was lent comes to where nothing was written down."],
+    ["      left -= count;\n", "", "Bytes behind a message are written."],
+  ]),
+  ...law("ucx/readArrayHeader", [
+    ["  if (expected !== bytes) {", "  if (false) {", "An array reaches beyond its message."],
+    [" || !isShape(shape)", "", "A shape is whatever somebody has sent."],
+  ]),
+  ...law("ucx/recvArray", [
+    [
+      "        array.copyFrom(staged",
+      "        if (0) array.copyFrom(staged",
+      "A small array for a GPU has no elements.",
+    ],
+  ]),
+  ...law("ucx/proofOf", [
+    ["`${side}\\n`", '""', "A proof that is sent back proves something."],
+    ["update(withLength(part))", "update(part)", "What was said can be cut elsewhere."],
+  ]),
+  ...law("ucx/acceptHandshake", [
+    ['if (!isSame(proof, proofOf(secret, "client", said)))', "if (false)", "Everybody comes in."],
+    ["const said = [challenge, answer, address];", "const said = [answer, address];", "A proof holds at any time."],
+    ["  else sayFull(connection);\n", "", "Who knows the secret is told nothing of a listener that is full."],
+  ]),
+  ...law("ucx/connectHandshake", [
+    [
+      'if (!isSame(proof, proofOf(secret, "listener"',
+      'if (false && !isSame(proof, proofOf(secret, "listener"',
+      "Any listener is believed.",
+    ],
+  ]),
+  ...law("ucx/takeSecret", [
+    [
+      'if (!("secret" in given)) return null;',
+      "if (given.secret === undefined) return null;",
+      "A variable that is not set lets everybody in.",
+    ],
+    ["return secret.slice();", "return secret;", "A secret that is cleared is one of zeros, which everybody knows."],
+    [
+      'if (typeof secret === "string" && secret.length > 0)',
+      'if (typeof secret === "string")',
+      "No secret is taken for one.",
+    ],
+  ]),
+  ...law("ucx/listenWithSecret", [
+    ["    if (asked.size >= handshakes) dropOldest();\n", "", "Any number of strangers is asked at a time."],
+    ["    if (!context.hasRoom()) {", "    if (false) {", "More come in than there is room for."],
+    [
+      "setTimeout(() => connection.close(), patience)",
+      "setTimeout(() => {}, patience)",
+      "Who says nothing is asked for ever.",
+    ],
+    [
+      "    sayFull(oldest);\n",
+      "",
+      "Who is dropped thinks that the secret is wrong.",
+    ],
+  ]),
+  ...law("ucx/confirm", [
+    ["  await stream.recvAll(byte, limits);\n", "", "Who has gone keeps a place."],
+  ]),
+  ...law("ucx/TcpConnection.connect", [
+    ['await untilReady(number, "writable", signal);', "", "A connection that is not there yet is taken for one."],
+    ["if (failure.value !== 0) throw", "if (false) throw", "Nobody is told that nobody listens."],
+  ]),
+  ...law("ucx/TcpConnection.receive", [
+    [
+      "if (received > 0) at += received;",
+      "if (received > 0) return into.bytes.slice();",
+      "A part of the bytes is taken for all.",
+    ],
+    [
+      "else if (received !== -errno.EAGAIN) return null;",
+      "else if (received !== -errno.EAGAIN) throw 0;",
+      "An end is an error of nobody's.",
+    ],
+    [
+      "else if (sent !== -errno.EAGAIN) return false;",
+      "else if (sent < 0) return false;",
+      "What the system does not take at once is lost.",
+    ],
+  ]),
+  ...law("ucx/TcpConnection.finish", [
+    ["    while (await this.receive(4096) !== null);", "    ", "What the other side has yet to read is lost."],
+    ["    this.#closing.abort(", "    void (", "Who waits for a connection that is closed waits for ever."],
+  ]),
+  ...law("ucx/listenTcp", [
+    ['SO.REUSEADDR, yes.$address, 4)), "");', 'SO.ERROR, yes.$address, 4)), "");', "A port stays taken for a minute."],
+    ["      watch.start();\n    });", "    });", "Only those who come first are accepted."],
+  ]),
+  ...law("ucx/partHeaders", [
+    ["start === 0 || ", "", "A message of no parts is never sent."],
+    ["start + most < parts.length ? 1 : 0", "0", "Parts beyond a hundred are taken for another message."],
+  ]),
+  ...law("ucx/readPartHeader", [
+    [" || count > BigInt(most)", "", "Other bytes are read as a header that says more than it can hold."],
+    [" || next > 1", "", "Other bytes are taken for a header."],
+  ]),
+  ...law("ucx/takePacked", [
+    ["    dispose(held);\n", "", "A buffer whose elements were copied stays pinned."],
+    [
+      "  if (buffer.device !== null && hasCuda) {",
+      "  if (buffer.device !== null) {",
+      "Managed memory that is not contiguous is copied to where a UCX without CUDA cannot read it.",
+    ],
+    [
+      "  memory.bytes = byteCount(view); // known before the elements are there\n",
+      "",
+      "More is put than the remote memory has: memory of another process is overwritten.",
+    ],
+  ]),
+  ...law("ucx/TagSender.sendMany", [
+    ["      refuse();\n", "", "Parts of a message that cannot be sent stay pinned."],
+    [
+      "      operations.push(...data);\n",
+      "      operations.unshift(...data);\n",
+      "Parts come before what describes them.",
+    ],
+  ]),
+  ...law("ucx/Receiver.recvMany", [
+    [
+      "      if (before !== undefined) await abortable(before, signal);\n",
+      "",
+      "A part is taken for a header.",
+    ],
+    ["await abortable(before, signal)", "await before", "What waits for another message knows no limit."],
+    [", options, owner?.over)", ", options)", "What waits for another message outlives its endpoint."],
+    [
+      "Promise.allSettled([before, parts])",
+      "Promise.allSettled([parts])",
+      "Who comes after one that gave up takes a part of an earlier message for a header.",
+    ],
+    [
+      "Promise.allSettled([before, parts])",
+      "Promise.allSettled([before])",
+      "Parts that come after their receive was given up are taken for headers.",
+    ],
+  ]),
+  ...law("ucx/Receiver.recvParts", [
+    ["parts.length > mostParts(most)", "false", "Millions of parts of no bytes fill the memory."],
+  ]),
+  ...law("ucx/UcxEndpoint.letConnect", [
+    ["    this.#leaving = handle;\n", "", "A worker that is closed meanwhile destroys an endpoint that flushes."],
+  ]),
+  ...law("ucx/Progress.settled", [
+    ["if (signal.aborted) abort();", "if (false) abort();", "What was aborted before it began never ends."],
+  ]),
+  ...law("ucx/EndpointOperations.flush", [
+    ["operations.give(operation), signal }", "operations.give(operation) }", "A flush in a queue knows no limit."],
+  ]),
+  ...law("ucx/EndpointOperations.takeReceive", [
+    ["    operation.owner = this.receives;\n", "", "A receive outlives its endpoint, and waits for ever."],
+  ]),
+  ...law("ucx/RawStream.send", [
+    ["    if (operation.bytes === 0) return own.refuse(operation);", "", "A chunk of nothing ends the other process."],
+  ]),
+  ...law("ucx/RawStream.recvAll", [
+    ["    checkLimits(limits);\n", "", "A misspelled limit is none."],
+  ]),
+  ...law("ucx/RawStream.receive", [
+    ["UCP_STREAM_RECV_FLAG.WAITALL", "0", "A receive ends before its memory is full."],
+  ]),
+  ...law("ucx/plainTags", [
+    ["    if (exact !== undefined) throw noHash();\n    if (tag", "    if (tag", "A tag that is to be hashed is not."],
+    [
+      "    if (exact !== undefined) throw noHash();\n    checkMatch",
+      "    checkMatch",
+      "A receive waits for a tag that nobody hashes.",
+    ],
+  ]),
+  ...law("ucx/ucxxTag", [
+    ["tag % hashModulus", "tag", "UCXX finds no message with a large tag."],
+  ]),
+  ...law("ucx/readGreeting", [
+    [
+      "view.getBigUint64(8, littleEndian) !== hash64(`(${messageTag},)`)",
+      "false",
+      "Whoever sends 16 bytes is taken for UCXX.",
+    ],
+  ]),
+  ...law("ucx/HashedTags", [
+    ["this.#known.clear()", "{}", "A program that counts its messages in the tag takes more and more memory."],
+  ]),
+  ...law("ucx/UcxxTags", [
+    ["mask !== everyBit && !exact", "false", "Bits of a hash are taken for bits of a tag."],
+    [
+      "    this.#send = new HashedTags(theirs);\n    this.#receive = new HashedTags(ours);\n",
+      "    this.#send = new HashedTags(ours);\n    this.#receive = new HashedTags(theirs);\n",
+      "Messages have the number of their sender's side, which UCXX does not look for.",
+    ],
+  ]),
+  ...law("ucx/addressTags", [
+    ["    if (!exact) throw notGreeted();\n    return", "    return", "A tag goes to an endpoint by address unhashed."],
+    [
+      "    if (!exact) throw notGreeted();\n    checkMatch",
+      "    checkMatch",
+      "A tag of an endpoint by address is awaited unhashed.",
+    ],
+  ]),
+  ...law("ucx/ucxxMessages.read", [
+    ["    if (bytes.length < start) return null;\n", "", "A header that is cut short throws inside UCX."],
+    ["length === BigInt(bytes.length - start) ?", "true ?", "Other bytes are taken for a program's header."],
+    ["? callbackBytes : 0", "? 0 : 0", "A message for a callback of the receiver's is lost."],
+  ]),
+  ...law("ucx/ucxxProtocol.greet", [
+    ['side === "listener"', "false", "A listener that is to speak first is silent."],
+    ['side === "client"', "false", "A client never says who it is."],
+  ]),
+  ...law("ucx/Connections.connect", [
+    ["timeout: timeout ?? greetingLimit", "timeout: timeout ?? 9000", "A client waits for a greeting for ever."],
+    [" || greets || secret !== null ?", " || greets ?", "Who knows a secret waits for ever to be asked for it."],
+    [
+      "    if (options.unchecked !== undefined) {",
+      "    if (false) {",
+      "What is said of an address is ignored for a host.",
+    ],
+  ]),
+  ...law("ucx/Connections.listen", [
+    [
+      '("ucp_stream_recv_nbx", { timeout })',
+      '("ucp_stream_recv_nbx", { timeout: timeout + 2000 })',
+      "Who never greets is never rejected.",
+    ],
+    [
+      "        if (hasToStand) await endpoint.established(limit.signal);\n",
+      "",
+      "A large message that is sent at once ends the process, with UCX 1.13, where errors are not handled.",
+    ],
+  ]),
+  ...law("ucx/explainFailure", [
+    ["return said(`The listener has refused", "return error; said(`", "Nobody is told that versions differ."],
+    ['&& error.code === "ECONNREFUSED"', "&& false", "With a secret another error says that nobody listens."],
+    ["return said(`Nobody listens", "return error; said(`", "A program that was never there has ended, it is said."],
+    ["return said(`Who listens", "return error; said(`", "Nobody is told which versions do not reach each other."],
+    [
+      "    case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:\n",
+      "    case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:\n      return error;\n",
+      "Nobody is told that a secret is asked for.",
+    ],
+    ["return said(`Nobody at", "return error; said(`", "Nobody is told that no secret is asked for."],
+  ]),
+  ...law("ucx/PendingConnections.greet", [
+    ["    this.#greeting.add(endpoint);\n", "", "Any number may wait that has not greeted, and a close leaves them."],
+    [
+      "if (this.#greeting.delete(endpoint)) this.#queue.push(endpoint);",
+      "this.#queue.push(endpoint);",
+      "Who has greeted takes the place of one that waits for ever.",
+    ],
+  ]),
+  ...law("ucx/PendingConnections.drop", [
+    ["    void endpoint.close({ force: true });\n", "", "Who was rejected is never told, and stays."],
+    ["    if (!this.#isOver) this.#refused++;\n", "", "Who was rejected is not counted."],
+    ["    this.#open.delete(endpoint); // now, for another one\n", "", "Who was dropped keeps its place for a while."],
+  ]),
+  ...law("ucx/PendingConnections.makeRoom", [
+    [
+      "    if (!this.hasRoom && oldest !== undefined) this.#drop(oldest);\n",
+      "",
+      "Who says nothing keeps all others out.",
+    ],
+  ]),
+  ...law("ucx/PendingConnections.hasRoom", [
+    ["this.#queue.waiting.length + this.#greeting.size < backlog && ", "", "Any number of connections waits."],
+    [" && this.#open.size < connections", "", "Any number of connections is open."],
+  ]),
+  ...law("ucx/PendingConnections.end", [
+    ["    this.#queue.end();\n", "", "Who waits for a connection waits for ever."],
+  ]),
+  ...law("ucx/checkListenOptions", [
+    ["    ...worker.limits,\n", "", "A listener forgets the limits of its worker."],
+    ["  if (host === null) {", "  if (false) {", "A name is taken for an address."],
+  ]),
+  ...law("ucx/checkLimitNumbers", [
+    ["    if (!(value >= 1)) throw", "    if (false) throw", "A limit is whatever somebody has typed."],
+  ]),
+  ...law("ucx/UcxWorker.keep", [
+    ["    this.#dropped++;\n", "", "What was dropped is not counted."],
+    ["if (excessOf(this.#limits, waiting, message.length) === null) ", "if (true) ", "Strangers fill the memory."],
+  ]),
+  ...law("ucx/UcxActiveMessage.keep", [
+    ['if (place === "sender") return false;', 'if (place === "sender") return true;', "What is not here is promised."],
+    [
+      '    this.#data = { place: "none", data: 0n, bytes: copyOf(data, this.length) };\n',
+      "",
+      "What was kept is read when UCX has it back.",
+    ],
+  ]),
+  ...law("ucx/UcxEndpoint.notifyClosed", [
+    [
+      'this.#byteStream.notify("closed") || !isByHost) return null;',
+      'this.#byteStream.notify("closed") || true) return null;',
+      "What was sent by shared memory is dropped by the end that overtakes it.",
+    ],
+    ["    if (own.failure !== undefined ||", "    if (true ||", "An end in order is taken for a loss."],
+  ]),
+  ...law("ucx/MessageQueue.iterate", [
+    [
+      "        returned.abort();\n        return Promise",
+      "        return Promise",
+      "A loop that has ended takes a message with it.",
+    ],
+    ["        if (this.#failure !== null) throw this.#failure;\n", "", "A loss is taken for an end."],
+  ]),
+  ...law("ucx/checkRemoteMemory", [
+    ["  if (!hasRemoteMemory) throw", "  if (false) throw", "UCX is asked for what it was told to leave off."],
+  ]),
+  ...law("ucx/explain", [
+    [
+      "  return explainOwn(view, way);",
+      "  return explainOwn(new Uint8Array(view.nbytes), way);",
+      "Another library's array is said to be contiguous.",
+    ],
+  ]),
+  ...law("ucx/checkTransportSettings", [
+    [
+      "if (all.some((known) => known.startsWith(`${family}_`)) && !isAmong(all, name)) throw",
+      "if (false) throw",
+      "A misspelled setting is none.",
+    ],
+  ]),
+  ...law("ucx/checkVersions", [
+    [
+      "  if (!(isOld(here) && isNew(there)) && !(isNew(here) && isOld(there))) return;\n",
+      "  if (here || there) return;\n",
+      "UCX ends the process over another version.",
+    ],
+  ]),
+  ...law("ucx/UcxEndpoint.exceed", [
+    ["    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);\n", "", "Who sends too much goes on sending."],
+  ]),
+  ...law("ucx/Connections.connectWithSecret", [
+    [
+      '() => endpoint.greet("secret", "client", signal)',
+      "() => Promise.resolve()",
+      "Nobody knows whether the other side is reached.",
+    ],
+  ]),
+  ...law("ucx/readControl", [
+    ["  if (bytes.length !== controlBytes) return null;\n", "", "What is too short is read all the same."],
+    [
+      "  if (kind === undefined) return null;\n",
+      "  if (kind === undefined) throw 0;\n",
+      "What is of no kind ends the process.",
+    ],
+  ]),
+  ...law("ucx/StreamControlDelivery.deliver", [
+    [
+      "    this.#early.set(from, { sender, kinds: kinds.add(kind) });\n",
+      "",
+      "Who connects late waits for a reader that has cancelled.",
+    ],
+    [
+      "early?.sender === sender ? early.kinds",
+      "early !== undefined ? early.kinds",
+      "What one peer has said counts for another one.",
+    ],
+    [
+      "    if (oldest !== undefined) this.#early.delete(oldest);\n",
+      "",
+      "Peers that come and go are remembered for ever.",
+    ],
+    [
+      '    if (kind === "closed") this.#early.delete(from);\n',
+      "",
+      "What a closed endpoint has said counts for the next one.",
+    ],
+  ]),
+  ...law("ucx/StreamControlDelivery.made", [
+    ["this.#context.deliver({ kind, taken: 0 }, endpoint)", "kind", "What was said early never comes."],
+    [" || early.sender !== peer", "", "What a peer that has gone has said ends the stream to another one."],
+  ]),
+  ...law("ucx/ByteReader.nextChunk", [
+    ["if (length === abortMark)", "if (length < 0n)", "An abort is read as a length."],
+    ["if (length > BigInt(streamWindow))", "if (length < 0n)", "Whoever connects has us allocate what they like."],
+  ]),
+  ...law("ucx/ByteReader.take", [
+    ["< streamWindow / 2", "< 2 * streamWindow", "A writer waits for ever for a reader who has taken everything."],
+  ]),
+  ...law("ucx/ByteWriter.moreRoom", [
+    ["if (this.#failure !== null)", "if (false)", "A write that is under way when its reader cancels waits for ever."],
+  ]),
+  ...law("ucx/ByteWriter.write", [
+    ["if (room === 0)", "if (room < 0)", "A writer that is a window ahead turns for ever."],
+    ["bytes.subarray(at, at + room)", "bytes.subarray(at)", "A long chunk fills the other side's memory."],
+  ]),
+  ...law("ucx/ByteWriter.told", [
+    ["this.#delivered.resolve();\n    else if", "void 0;\n    else if", "A close waits for ever."],
+    ["!(taken >= this.#taken && taken <= this.#sent)", "false", "Nonsense moves the window."],
+  ]),
+  ...law("ucx/ByteStream.closing", [
+    ['else if (this.#hasWriter) this.#notify({ kind: "cancelled", taken: 0 });', "", "Nobody tells a writer."],
+  ]),
+  ...law("ucx/atNextTurn", [
+    [
+      "    serving = turnWithSockets()",
+      "    void turnWithSockets()",
+      "Turns go on while sockets are to be served, and they are not.",
+    ],
+    ["performance.now() - lastServed >= serveEvery", "false", "A server in the same thread answers seldom."],
+  ]),
+  ...law("ucx/checkTag", [
+    ['typeof value !== "bigint"', "false", "An operation that FFI refuses is never given back: close waits for ever."],
   ]),
   ...law("ucx/StartQueue.add", [
     [
@@ -87,16 +535,21 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/takeMemory", [
     [
-      "  operation.isCuda = isCuda;\n  return buffer;\n",
-      "  operation.isCuda = isCuda;\n  return null as unknown as MemoryBuffer;\n",
+      "  if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();\n",
+      "",
+      "UCX makes progress without a context, and crashes before 1.19.",
+    ],
+    [
+      "  memory.memoryType = memoryType;\n  return buffer;\n",
+      "  memory.memoryType = memoryType;\n  return null as unknown as MemoryBuffer;\n",
       "UCX has memory before it is there.",
     ],
     [
-      "  operation.held = buffer.pinned();\n",
-      "",
+      "  memory.held = buffer.pinned();\n  memory.address",
+      "  memory.address",
       "Memory of a message that waits is freed when its buffer is closed.",
     ],
-    ["operation.address += BigInt(offset)", "operation.address += 0n", "A part of an array is its beginning."],
+    ["memory.address += BigInt(offset)", "memory.address += 0n", "A part of an array is its beginning."],
     ["        view.close();\n      },", "      },", "Another library's array is kept for ever."],
   ]),
   ...law("ucx/openUcp", [
@@ -104,18 +557,20 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/writeSocketAddress", [
     ["(port & 255) << 8 | port >> 8", "port", "A port is read from its other end."],
-    ["  if (isIP(literal) === 6 && family === 4) {", "  if (false) {", "UCX writes past the end of its memory."],
+    ["at.sin6_scope_id = zoneOf(host);", "", "An address of one link is looked for on another."],
+  ]),
+  ...law("ucx/checkFamily", [
+    ["isIP(address) === family) return;", "isIP(address) > 0) return;", "UCX writes past the end of its memory."],
+  ]),
+  ...law("ucx/numericHost", [
+    ['  if (host === "localhost") return localhost[family];\n', "", "This machine's own name is looked up."],
   ]),
   ...law("ucx/UcxListener.close", [
-    ["    for (const take of this.#takers.splice(0)) take(null);\n", "", "Who waits for a connection waits for ever."],
-    ["    if (this.#handle === 0n) return;\n", "", "A listener is destroyed twice."],
+    ["    if (this.#isClosed) return;\n", "", "A listener is destroyed twice."],
   ]),
-  ...law("ucx/UcxListener.add", [
-    ["queueMicrotask(() => this.#accept())", "void 0", "Nobody is let in."],
-  ]),
-  ...law("ucx/UcxListener.accept", [
-    ["        this.#rejected++;\n", "", "Nobody counts who was rejected."],
-    ["if (this.#waiting.length >= this.#backlog) {", "if (false) {", "Any number of connections waits."],
+  ...law("ucx/listenNatively", [
+    ["queueMicrotask(accept)", "void 0", "Nobody is let in."],
+    ["        context.refused();\n        reject", "        reject", "Nobody counts who was rejected."],
   ]),
   ...law("ucx/Receiver.probe", [
     ["    this.#progress.poll();\n", "", "A message that has come is not seen."],
@@ -124,22 +579,27 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxMemoryRegion.close", [
     ["    if (this.#handle === 0n) return;\n", "", "Memory is unregistered twice."],
   ]),
-  ...law("ucx/UcxRemoteKey.range", [
+  ...law("ucx/UcxRemoteKey.retainRange", [
+    ["    this.#users++;\n", "", "UCX uses a key that was freed."],
+    ["endpoint !== this.#endpoint", "false", "A key is used that was unpacked for another connection."],
     [" || offset + bytes > this.size", "", "What lies behind the memory is overwritten."],
     ["this.address + BigInt(offset)", "this.address", "Everything is written to the beginning."],
   ]),
-  ...law("ucx/ActiveMessages.message", [
+  ...law("ucx/handleMessages", [
     [
-      "? view.getBigUint64(receiveField.reply_ep, littleEndian) : 0n",
+      "? view.getBigUint64(field.reply_ep, littleEndian) : 0n",
       "? 0n : 0n",
       "Messages come to the worker, not to its endpoint.",
     ],
   ]),
+  ...law("ucx/ActiveMessages.take", [
+    ['where === "call" || (where', "(where", "Data of the call alone are read when they are gone."],
+  ]),
   ...law("ucx/timeLimit", [
-    ["clear: () => clearTimeout(timer)", "clear: nothing", "A timer keeps the process alive that nobody waits for."],
+    ["clear = () => clearTimeout(timer);", "", "A timer keeps the process alive that nobody waits for."],
   ]),
   ...law("ucx/Operation.prepare", [
-    ["    if (memoryType !== this.#memoryType) {", "    if (false) {", "A GPU's memory is taken for the host's."],
+    ["    if (memoryType !== this.#writtenType) {", "    if (false) {", "A GPU's memory is taken for the host's."],
     ["    if (kind !== this.#kind) {", "    if (this.#kind === null) {", "A receive reports as a send did."],
   ]),
   ...law("ucx/Operation.release", [
@@ -183,29 +643,36 @@ export const ucxMutations: readonly Mutation[] = [
     ["if (operation.foreign !== 0n) ", "if (false) ", "UCX's requests are never freed."],
   ]),
   ...law("ucx/Progress.turn", [
-    ["now - this.#lastNews < patience", "true", "A worker that has nothing to do takes a processor."],
+    ["now - this.#lastNews < this.#patience", "true", "A worker that has nothing to do takes a processor."],
   ]),
   ...law("ucx/Progress.sleep", [
     [
-      "!== ucs_status_t.UCS_OK) return this.#queueTurn();",
-      "!== ucs_status_t.UCS_OK) void 0;",
+      '    if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();\n    checkStatus("ucp_worker_arm", status);\n',
+      "",
       "What came last is slept through.",
     ],
     [
-      "this.#watch.keepAlive(this.#pending > 0)",
+      "this.#watch.keepAlive(this.#pending > 0 || this.#holds > 0)",
       "this.#watch.keepAlive(true)",
       "An idle worker keeps the process alive.",
     ],
   ]),
-  ...law("ucx/UcxEndpoint.closeHandle", [
+  ...law("ucx/EndpointOperations.end", [
     [
-      "    this.#starts.stop(closed);\n",
+      "    this.#starts.stop(reason);\n",
       "",
       "What waits for its memory is sent by an endpoint that is gone.",
     ],
   ]),
-  ...law("ucx/UcxEndpoint.fail", [
+  ...law("ucx/EndpointOperations.fail", [
     ["    this.#starts.stop(error);\n", "", "A failed endpoint sends what waited."],
+  ]),
+  ...law("ucx/UcxWorker.isAnswering", [
+    [
+      "return !flush.isDone;",
+      "return false;",
+      "A worker that is closed while it answers ends the process, before UCX 1.14.",
+    ],
   ]),
   ...law("ucx/UcxWorker.finish", [
     [

@@ -18,7 +18,7 @@ import {
 } from "../../src/native/arrow_stream_thunk.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
-import { missingUnicorn, python } from "./emulator.ts";
+import { missingUnicorn, python } from "../support/emulator.ts";
 
 /** Offsets in the headers: where a stream has its state, and what an item is. */
 const kinds: Readonly<Record<StreamKind, { context: number; array: number }>> = {
@@ -114,7 +114,7 @@ for (const [arch, take, load] of [["x86_64", x8664Take, x8664Load], ["aarch64", 
               },
             ];
           }).flat();
-          const script = fileURLToPath(new URL("emulate_call.py", import.meta.url));
+          const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
           const input = JSON.stringify(made.map((one) => one.case));
           const { status, stdout, stderr } = spawnSync(python, [script], {
             input,

@@ -14,7 +14,7 @@ import {
 } from "../../src/native/completion_callbacks.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
-import { missingUnicorn, python } from "./emulator.ts";
+import { missingUnicorn, python } from "../support/emulator.ts";
 
 const kinds = ["plain", "tagged", "sized"] as const;
 
@@ -75,7 +75,7 @@ const callbacks = [["this process's", completionCallbacks], [
   () => javaScriptCallbacks(ffiPort()),
 ]] as const;
 for (const [whose, get] of callbacks) {
-  test(`${whose} callbacks write what came of an operation, and its number into the ring, and nothing else`, () => {
+  test(`${whose} callbacks write the result of an operation, and its number into the ring, and nothing else`, () => {
     const made = get();
     check(fc.property(ends, (end) => {
       using arena = new NativeArena();
@@ -93,7 +93,7 @@ for (const [whose, get] of callbacks) {
 }
 
 for (const [arch, encode] of [["x86_64", x8664Completion], ["aarch64", aarch64Completion]] as const) {
-  test(...needs(missingUnicorn, `the ${arch} code does the same, and keeps what its caller needs`), () => {
+  test(...needs(missingUnicorn, `the ${arch} code does the same, and preserves its caller's registers`), () => {
     const base = 0x30_0000n;
     const sample = fc.sample(ends, { numRuns: 300, seed: 7 });
     const cases = sample.map((end) => {
@@ -105,7 +105,7 @@ for (const [arch, encode] of [["x86_64", x8664Completion], ["aarch64", aarch64Co
         encode(end.kind).toHex()
       }","memory":"${before.toHex()}","arguments":[${args}]}`;
     });
-    const script = fileURLToPath(new URL("emulate_call.py", import.meta.url));
+    const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
     const { status, stdout, stderr } = spawnSync(python, [script], { input: `[${cases}]`, encoding: "utf8" });
     assertEquals(status, 0, stderr);
     const reports: { memory: string; returned: boolean; preserved: boolean }[] = JSON.parse(stdout);

@@ -3,7 +3,7 @@ import process from "node:process";
 import { libc } from "../../src/ffi/libc.ts";
 import { watchReadable } from "../../src/native/readable_watch.ts";
 
-const watch = watchReadable(libc().files.eventfd(0, 0), () => {});
+const watch = watchReadable([libc().files.eventfd(0, 0)], () => {});
 const order = process.argv[2];
 if (order === "start first") watch.start();
 watch.keepAlive(false);

@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { libc } from "../../src/ffi/libc.ts";
 import { watchReadable } from "../../src/native/readable_watch.ts";
-import { isBun } from "../ffi/child.ts";
+import { isBun } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
 
@@ -16,15 +16,15 @@ const { eventfd, eventfd_write, close } = libc().files;
 const openFiles = () => readdirSync("/proc/self/fd").length;
 
 /** A descriptor that can be read from as soon as it is rung. */
-function bell(): { fd: number; ring: () => void } {
+function signal(): { fd: number; ring: () => void } {
   const fd = eventfd(0, 0);
   return { fd, ring: () => assertEquals(eventfd_write(fd, 1n), 0) };
 }
 
 test("a callback comes for each start, when the descriptor can be read, and never without one", async () => {
-  const { fd, ring } = bell();
+  const { fd, ring } = signal();
   let calls = 0;
-  const watch = watchReadable(fd, () => calls++);
+  const watch = watchReadable([fd], () => calls++);
   watch.start();
   watch.start(); // is under way
   await delay(30);
@@ -46,10 +46,10 @@ test("a callback comes for each start, when the descriptor can be read, and neve
   close(fd);
 });
 
-test("any number of watches, closed at any time, call nobody afterwards, and leave no descriptor open", async () => {
+test("any number of watches, closed at any time, call nothing back afterwards, and leave no descriptor open", async () => {
   // The runtime's own descriptors and threads are there after the first.
-  const first = bell();
-  const once = watchReadable(first.fd, () => {});
+  const first = signal();
+  const once = watchReadable([first.fd], () => {});
   once.start();
   once.close();
   close(first.fd);
@@ -62,10 +62,10 @@ test("any number of watches, closed at any time, call nobody afterwards, and lea
   await check(
     fc.asyncProperty(watches, async (plans) => {
       await Promise.all(plans.map(async ({ starts, rings, turns }) => {
-        const { fd, ring } = bell();
+        const { fd, ring } = signal();
         let isClosed = false;
         let late = 0;
-        const watch = watchReadable(fd, () => late += isClosed ? 1 : 0);
+        const watch = watchReadable([fd], () => late += isClosed ? 1 : 0);
         if (rings === "before") ring();
         if (starts) watch.start();
         if (rings === "after") ring();

@@ -23,9 +23,9 @@ import { layoutOf } from "../../src/ffi/struct.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
-import { askChild } from "../ffi/child.ts";
+import { runScriptForJson } from "../support/child.ts";
 import { compiled, missingCompiler } from "../support/compiled.ts";
-import { missingUnicorn, python } from "./emulator.ts";
+import { missingUnicorn, python } from "../support/emulator.ts";
 
 type Protocol = keyof ReleaseThunks["address"];
 
@@ -195,17 +195,20 @@ test(...needs(missingCompiler ?? noCode, "no release is lost when many threads r
 
 // Where the system refuses executable memory.
 
+const whereRefused = (by: string) =>
+  runScriptForJson(new URL("./refused_child.ts", import.meta.url), { args: [by], isBare: true });
+
 const fallback = { kind: "callback", released: 2, cleared: true, deleterKept: true };
 
-test("in a child process like this one, machine code releases", () => {
-  assertEquals(askChild("refused", ["nothing"]), { ...fallback, kind: "machine code" });
+test("in a child process like this one, machine code releases", async () => {
+  assertEquals(await whereRefused("nothing"), { ...fallback, kind: "machine code" });
 });
 
-test("a seccomp filter that refuses executable memory leads to callbacks", () => {
-  assertEquals(askChild("refused", ["seccomp"]), fallback);
+test("a seccomp filter that refuses executable memory leads to callbacks", async () => {
+  assertEquals(await whereRefused("seccomp"), fallback);
 });
 
-const mdwe = askChild("refused", ["mdwe"]);
+const mdwe = await whereRefused("mdwe");
 const oldKernel = mdwe === "unsupported" ? "the kernel has no PR_SET_MDWE: run it on Linux 6.3 or newer" : null;
 
 test(...needs(oldKernel, "the kernel's memory-deny-write-execute leads to callbacks"), () => {
@@ -254,7 +257,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
         });
         const { status, stdout, stderr } = spawnSync(
           python,
-          [fileURLToPath(new URL("emulate_thunk.py", import.meta.url))],
+          [fileURLToPath(new URL("../support/emulate_thunk.py", import.meta.url))],
           { input: JSON.stringify(cases), encoding: "utf8", maxBuffer: 2 ** 28 },
         );
         assertEquals(status, 0, stderr);
@@ -288,7 +291,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
   });
 }
 
-test("callbacks in JavaScript are not for what a Worker lends: they would end with it", () => {
+test("callbacks in JavaScript are not for what a Worker exports: they would end with it", () => {
   const { runtime, platform } = ffiPort();
   const port = (isWorker: boolean): FfiPort => Object.assign(Object.create(ffiPort()), { runtime, platform, isWorker });
   const main = port(false);

@@ -13,9 +13,9 @@ import { canStartThreads, ThreadTeam } from "../../src/native/thread_team.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
-import { runChild } from "../ffi/child.ts";
+import { runScript } from "../support/child.ts";
 import { until } from "../support/until.ts";
-import { missingUnicorn, python } from "./emulator.ts";
+import { missingUnicorn, python } from "../support/emulator.ts";
 
 const missing = canStartThreads() ? null : "machine code is forbidden here";
 const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
@@ -107,7 +107,7 @@ test(...needs(missing, "what is finished is done, and what has begun when a team
           }
           const one = copies(arena, step);
           if (all.length - finished === rounds) {
-            assertThrows(() => team.begin(one.calls), FfiError, `${rounds} are under way`);
+            assertThrows(() => team.begin(one.calls), FfiError, `${rounds} are in flight`);
             continue;
           }
           assert(step.length === 0 || one.isUntouched());
@@ -121,7 +121,7 @@ test(...needs(missing, "what is finished is done, and what has begun when a team
   );
 });
 
-test(...needs(missing, "a thread that is held up holds nobody else up"), async () => {
+test(...needs(missing, "a thread that is delayed delays no other thread"), async () => {
   using arena = new NativeArena();
   const { sem_init, sem_post } = libc().threads;
   const gate = arena.bytes(64, 64).address;
@@ -166,10 +166,10 @@ test(...needs(missing, "a team that cannot be completed says why, and leaves no 
   assertEquals(await newThreads(before, 0), 0);
 });
 
-test(...needs(missing, "a program ends as it would, though a team is open and waits for work"), () => {
+test(...needs(missing, "a program ends as it would, though a team is open and waits for work"), async () => {
   for (const [args, status] of [[[], 0], [["exit"], 7]] as const) {
-    const child = runChild("open_team", args);
-    assertEquals([child.status, child.signal, child.stdout], [status, null, "started\n"], child.stderr);
+    const child = await runScript(new URL("./open_team_child.ts", import.meta.url), { args });
+    assertEquals([child.code, child.signal, child.stdout], [status, null, "started\n"], child.stderr);
   }
 });
 
@@ -244,7 +244,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
         expected: { memory: bytes.toHex(), returned: true, preserved: true },
       };
     });
-    const script = fileURLToPath(new URL("emulate_call.py", import.meta.url));
+    const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
     const input = JSON.stringify(cases.map(({ given }) => given));
     const { status, stdout, stderr } = spawnSync(python, [script], { input, encoding: "utf8" });
     assertEquals(status, 0, stderr);

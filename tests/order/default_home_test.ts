@@ -61,7 +61,7 @@ function close(one: { close(): void }): () => void {
 
 for (const [way, take] of Object.entries(imports)) {
   for (const [on, hand] of Object.entries(handovers)) {
-    test(`memory taken by ${way} with a device alone is there for whoever has it next by ${on}`, () => {
+    test(`memory taken by ${way} with a device alone is ready for its next consumer by ${on}`, () => {
       const reports: CausalityReport[] = [];
       using cuda = Cuda.simulate({ schedule: "latest", check: { leaks: false, onReport: (one) => reports.push(one) } });
       const device = cuda.device(0);
@@ -111,7 +111,7 @@ test("a producer gets its memory back when the default stream is done with it, o
   }
 });
 
-test("whoever wants no order says so, and a stream of one's own is one", () => {
+test("null asks for no order, and a stream of one's own is an order", () => {
   using cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();

@@ -2,19 +2,12 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import {
-  Cuda,
-  CudaError,
-  type CudaStream,
-  DeviceMemoryResource,
-  HostMemoryResource,
-  PinnedMemoryResource,
-} from "../../mod.ts";
+import { Cuda, CudaError, type CudaStream, HostMemoryResource, PinnedMemoryResource } from "../../mod.ts";
 import { drainFrees, freeAfter, freeAfterAll } from "../../src/order/deferred_free.ts";
 import { alsoPoll } from "../../src/order/exports.ts";
 import { liveExports, reclaim } from "../../src/order/reclaim.ts";
+import { patiently, runScriptForJson } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
-import { until } from "../support/until.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
 const waiting = ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
@@ -34,7 +27,7 @@ function enqueue(stream: CudaStream, at: bigint): void {
   assertEquals(stream.device.withContext(() => driver.fill.cuMemsetD8Async(at, 1, 1n, stream.handle)), 0);
 }
 
-test("a free comes after its stream's work, once, by itself, whoever closes what meanwhile, and leaves no event", () => {
+test("a free comes after its stream's work, once, by itself, whatever is closed meanwhile, and leaves no event", () => {
   const steps = fc.array(fc.tuple(fc.constantFrom("free", "free", "look", "synchronize", "none"), fc.nat(2)), {
     minLength: 1,
     maxLength: 40,
@@ -75,7 +68,7 @@ test("a free comes after its stream's work, once, by itself, whoever closes what
   );
 });
 
-test("what is over already is freed at once, what is not stays, and looking does not free what is not over", () => {
+test("what is done is freed at once, what is not stays, and polling does not free what is not done", () => {
   const { cuda, simulated, flagsAt } = setUp();
   const stream = cuda.device(0).createStream();
   let frees = 0;
@@ -104,25 +97,18 @@ test("draining waits for what is left, and frees all of it", () => {
   assertEquals(seen, [1, 1]);
 });
 
-test("once its Cuda is closed, all of it is given back when the work is done, though nobody allocates any more", async () => {
-  for (const isClosedFirst of [false, true]) {
-    const { cuda, simulated, closeFlags } = setUp();
-    closeFlags();
-    const device = cuda.device(0);
-    const stream = device.createStream();
-    const pool = new DeviceMemoryResource(device, {});
-    const buffers = [pool, new PinnedMemoryResource(device)].map((one) => one.allocate(64, { stream }));
-    for (const one of buffers) one.fill(1, { stream });
-    if (isClosedFirst) cuda.close();
-    for (const one of [...buffers, pool, stream, cuda]) one.close();
-    assertEquals([simulated.live.pools, simulated.live.contexts], [1, 1]);
-    await until(() => simulated.live.contexts === 0);
-    const left = simulated.live;
-    assertEquals([left.pools, left.contexts, left.allocations, left.events], [0, 0, 0, 0]);
-  }
-});
+for (const order of ["first", "last"]) {
+  test(
+    `when the Cuda was closed ${order}, all is freed once its work is done, though nobody allocates`,
+    patiently,
+    async () => {
+      const script = new URL("./closed_child.ts", import.meta.url);
+      assertEquals(await runScriptForJson(script, { args: [order] }), { before: [1, 1], after: [0, 0, 0, 0] });
+    },
+  );
+}
 
-test("every allocation of every resource looks first", () => {
+test("every allocation of every resource polls first", () => {
   const { cuda, flagsAt } = setUp();
   const device = cuda.device(0);
   const stream = device.createStream();
@@ -141,7 +127,7 @@ test("every allocation of every resource looks first", () => {
   assertEquals(polls, 1);
 });
 
-test("a context that has failed does nothing more: what waits for it is freed, and stands in nobody's way", () => {
+test("a context that has failed does nothing more: what waits for it is freed, and delays no other free", () => {
   const { cuda, simulated, flagsAt, closeFlags } = setUp(2);
   const [stream, other] = [cuda.device(0).createStream(), cuda.device(1).createStream()];
   const freed: string[] = [];
@@ -245,7 +231,7 @@ test("what waits for all work of several devices comes after each one's, and wit
   );
 });
 
-test("looking spoils no capture: what waits goes on waiting until the capture has ended", () => {
+test("polling invalidates no capture: what waits goes on waiting until the capture has ended", () => {
   const { cuda, simulated, flagsAt } = setUp();
   const [stream, captured] = [cuda.device(0).createStream(), cuda.device(0).createStream()];
   let frees = 0;

@@ -155,7 +155,7 @@ test("memory without a home needs no order when it is released", () => {
 });
 
 // Random programs have shown it: waiting for a blocking stream itself leaves out what the default stream holds.
-test("foreign memory is given back after all that its home would wait for, the default stream's work included", () => {
+test("foreign memory is returned after all that its home would wait for, the default stream's work included", () => {
   const { device, pinned, simulated } = setUp();
   using home = device.createStream({ nonBlocking: false });
   using flag = pinned.allocate(1);

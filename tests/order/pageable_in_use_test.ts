@@ -105,7 +105,7 @@ class Lanes {
   }
 }
 
-test("memory that a copy uses is given back once, after it, however many copies there are, and leaves no event", () => {
+test("memory that a copy uses is unpinned once, after it, however many copies there are, and leaves no event", () => {
   check(
     fc.property(copies, fc.constantFrom("latest", "random", "round-robin"), fc.nat(), (program, schedule, seed) => {
       const cuda = Cuda.simulate({ schedule, seed, freesWait: seed % 2 === 1 });
@@ -197,7 +197,7 @@ test("a typed array that is only dropped is collected after the copy, not before
   assert(left() <= arrays.length / 2, `${left()} of ${arrays.length} are still there`); // a stack may still show a few
 });
 
-test("copies that nobody waits for keep little memory: what is over is found by those that come after it", () => {
+test("copies that are never waited for pin little memory: later copies find what is done", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -261,7 +261,7 @@ test("a small copy from ordinary memory asks the driver for little more than the
   assertEquals(asked(reclaim), 0); // nobody has closed anything
 });
 
-test("whoever waits for a stream, or finds it done, lets go of what its copies have used", async () => {
+test("waiting for a stream, or finding it done, unpins what its copies have used", async () => {
   for (const nonBlocking of [true, false]) {
     const ways: readonly ((stream: CudaStream) => unknown)[] = [
       (stream) => stream.synchronize(),
@@ -296,7 +296,7 @@ test("whoever waits for a stream, or finds it done, lets go of what its copies h
   }
 });
 
-test("what was used on a stream that nobody closes here any more goes by itself after the Cuda is closed", async () => {
+test("what was used on a stream that is never closed is freed by itself after the Cuda is closed", async () => {
   drainFrees();
   await setTimeout(50); // whoever looked for others has stopped
   for (const how of ["default stream", "closed stream", "closed Cuda"]) {
@@ -343,7 +343,7 @@ test("a stream that is closed while it is captured has no end of its own: that o
   assertEquals(frees, 1);
 });
 
-test("memory that a copy has used can be given back with its last use over: closing it looks", () => {
+test("memory that a copy has used is freed when it is closed, if its last use is done: closing polls", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -371,7 +371,7 @@ test("memory that a copy has used can be given back with its last use over: clos
   assertEquals(frees, 2);
 });
 
-test("closing what a copy uses asks each stream once at most, however much is under way", () => {
+test("closing what a copy uses queries each stream once at most, however much is in flight", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const simulated = simulatorOf(cuda);
   using stream = cuda.device(0).createStream();

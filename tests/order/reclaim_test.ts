@@ -39,7 +39,7 @@ const ways: Readonly<Record<string, (view: StridedMemoryView) => { close(): void
 };
 
 for (const [name, out] of Object.entries(ways)) {
-  test(`a thousand exports that nobody looks at again do not pile up: ${name}`, () => {
+  test(`a thousand exports that are never polled again do not pile up: ${name}`, () => {
     let freed = 0;
     for (let i = 0; i < 1000; i++) {
       // Memory from nowhere: no allocation of ours, which would look after released exports.
@@ -63,7 +63,7 @@ for (const [name, out] of Object.entries(ways)) {
 
 // Consumers release on threads of their own, also while somebody looks: the second one's work may come after the
 // first's event.
-test("a consumer that lets go while a wait is ordered for another is waited for as well", () => {
+test("a consumer that releases while a wait is ordered for another is waited for as well", () => {
   const cuda = Cuda.simulate();
   const home = cuda.device(0).createStream();
   const buffer = cuda.device(0).memory.allocate(64, { stream: home });
@@ -85,7 +85,7 @@ test("a consumer that lets go while a wait is ordered for another is waited for 
   for (const one of [buffer, home, cuda]) one.close();
 });
 
-test("whoever looks while memory is given back finds what is being given back over, and nothing is freed twice", () => {
+test("a poll while memory is being returned finds that export ended, and nothing is freed twice", () => {
   let freed = 0;
   const free = () => {
     freed++;
@@ -99,7 +99,7 @@ test("whoever looks while memory is given back finds what is being given back ov
   assertEquals([liveExports(), freed], [0, 10]);
 });
 
-test("who asks an export whether it is released changes nothing of the others, also while its memory is given back", () => {
+test("asking an export whether it is released changes no other export, also while its memory is being returned", () => {
   check(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom("export", "export", "release", "ask", "ask", "look"), fc.nat(7)), {

@@ -143,7 +143,7 @@ function spend({ device, home, other }: Setting): void {
   }
 }
 
-test("an import that is refused is still its producer's, and keeps no stream", () => {
+test("an import that is refused is still its producer's, and retains no stream", () => {
   const setting = setUp();
   const { other: stream } = setting;
   const exported = pair(setting).toArrowDevice();
@@ -179,7 +179,7 @@ test("an export that finds no memory for its structs has taken nothing", () => {
   }
 });
 
-test("a view of numbers that finds no memory for the first structs of its kind is kept by nobody", () => {
+test("a view of numbers that finds no memory for the first structs of its kind is not pinned", () => {
   const { loading } = libc();
   const put = (value: typeof loading) => Object.defineProperty(libc(), "loading", { value, configurable: true });
   const setting = setUp();
@@ -215,7 +215,7 @@ function freed({ simulated }: Setting, buffers: readonly MemoryBuffer[]): number
 }
 
 // `liveExports()` in the middle of a capture recorded an event for the context, which ended the capture.
-test("what is released while a stream is captured is given back afterwards, and the capture is whole", () => {
+test("what is released while a stream is captured is returned afterwards, and the capture stays valid", () => {
   const setting = setUp();
   const { other, buffers, view } = setting;
   let exports: readonly { readonly released: boolean }[] = [];

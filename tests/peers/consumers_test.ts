@@ -1,4 +1,4 @@
 /** Libraries of Python in this process, with arrays in host memory. */
-import { testConsumers } from "./consumers_matrix.ts";
+import { testConsumers } from "../support/consumers/matrix.ts";
 
 testConsumers("cpu", null);

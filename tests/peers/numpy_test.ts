@@ -11,7 +11,7 @@ import { DType, slice, type SliceItem, StridedLayout } from "../../src/layout/mo
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { copyHost } from "../../src/copy/host_copy.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { shapes } from "../layout/oracle.ts";
+import { shapes } from "../support/strided_oracle.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython, TestPython } from "../support/python.ts";
@@ -177,7 +177,7 @@ test(...needs(missing, "our memory lives as long as NumPy's array over it, whate
   assertEquals(liveExports(), 0);
 });
 
-test(...needs(missing, "an import of ours can be given back to NumPy: one memory all the way"), () => {
+test(...needs(missing, "an import of ours can be exported to NumPy again: the same memory all the way"), () => {
   const { python, maxVersion } = numpy();
   python.run(`array = np.arange(12, dtype="int32").reshape(3, 4)`);
   const before = python.evaluate("sys.getrefcount(array)");

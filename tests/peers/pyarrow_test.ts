@@ -155,7 +155,7 @@ test(...needs(missing, "arrays of PyArrow's come in with their values and in pla
   }
 });
 
-test(...needs(missing, "arrays of PyArrow's go through here and are equal, valid and given back once"), () => {
+test(...needs(missing, "PyArrow's arrays are imported, exported and returned once: equal and valid"), () => {
   const python = pyarrow();
   for (const [expression, values] of arrays) {
     for (const [suffix, start, end] of parts(values.length)) {

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { check, fc } from "../support/property.ts";
 import { formats, fraction, isRounded, read, toNumber } from "./exact.ts";
-import { anyBits, type Case, execute } from "./instruction.ts";
+import { anyBits, type Case, execute } from "../support/ptx/instruction.ts";
 
 type Name = keyof typeof formats;
 const names = ["f16", "bf16", "f32", "f64"] as const;

@@ -2,9 +2,9 @@
 import { assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { loadPtx, PtxError, PtxFault, type PtxFaultKind } from "../../src/ptx/mod.ts";
-import { FlatMemory, launch, place, type Shape } from "./harness.ts";
-import { committedPtx } from "./nvrtc.ts";
-import { kernelText, runText } from "./text.ts";
+import { FlatMemory, launch, place, type Shape } from "../support/ptx/harness.ts";
+import { committedPtx } from "../support/ptx/nvrtc.ts";
+import { kernelText, runText } from "../support/ptx/text.ts";
 
 /** The line of the first instruction of a body. */
 const FIRST = 8;
@@ -100,7 +100,7 @@ function control(name: string, words: readonly number[], shape: Shape, then: (ru
   }
 }
 
-test("an address where nothing lives stops the kernel and keeps the memory's own error", () => {
+test("an address outside all allocations stops the kernel and keeps the memory's own error", () => {
   const error = fault(
     "illegal address",
     () => runText("st.global.b32 [%o+4096], %t;", [0]),

@@ -5,7 +5,7 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { check, fc } from "../support/property.ts";
 import { type Compare, type Format, formats, fraction, isRounded, read, root, toNumber } from "./exact.ts";
-import { anyBits, type Case, execute } from "./instruction.ts";
+import { anyBits, type Case, execute } from "../support/ptx/instruction.ts";
 
 type Name = keyof typeof formats;
 

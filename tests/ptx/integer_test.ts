@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { check, fc } from "../support/property.ts";
-import { anyBits, anyCases, type Case, execute, type Types } from "./instruction.ts";
+import { anyBits, anyCases, type Case, execute, type Types } from "../support/ptx/instruction.ts";
 
 type Oracle = (a: bigint, b: bigint, c: bigint) => bigint;
 

@@ -8,8 +8,8 @@ import { test } from "node:test";
 import { loadPtx, type PtxModule } from "../../src/ptx/mod.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
-import { FlatMemory, launch, place } from "./harness.ts";
-import { architectures, committedPtx, compileSource, missingNvrtc, type sources } from "./nvrtc.ts";
+import { FlatMemory, launch, place } from "../support/ptx/harness.ts";
+import { architectures, committedPtx, compileSource, missingNvrtc, type sources } from "../support/ptx/nvrtc.ts";
 
 type Source = (typeof sources)[number];
 
@@ -432,7 +432,7 @@ everywhere("control", "updates without atomics get lost in some order", (module)
   assert(counts.has(128) && Math.min(...counts) < 128, `${[...counts]}`);
 });
 
-test("registers and shared memory that nobody wrote hold something else in each launch", () => {
+test("registers and shared memory that were never written hold other values in each launch", () => {
   const text = `.version 8.0
     .target sm_90
     .address_size 64

@@ -3,8 +3,8 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { loadPtx } from "../../src/ptx/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { FlatMemory, place } from "./harness.ts";
-import { runText } from "./text.ts";
+import { FlatMemory, place } from "../support/ptx/harness.ts";
+import { runText } from "../support/ptx/text.ts";
 
 const zeros = (count: number): number[] => Array.from({ length: count }, () => 0);
 const seeds = fc.integer();

@@ -264,7 +264,7 @@ def alone(part, start, end):
   assertEquals(await stillLent(python), 0);
 });
 
-test(...withPython("a child that is moved out of its parent lives on, and what fails is given back"), async () => {
+test(...withPython("a child that is moved out of its parent stays valid, and what fails is returned"), async () => {
   const python = open();
   python.run(`
 def first_child(array):
@@ -317,7 +317,7 @@ class Moved:
   assertEquals(await stillLent(python), 0);
 });
 
-test(...withPython("a stream is read once, by its own protocol, and released if nobody reads it"), async () => {
+test(...withPython("a stream is read once, by its own protocol, and released if it is never read"), async () => {
   const python = open();
   const pa = python.import("pyarrow");
   const stream = () => exportArrowStream([words(), words().sliced(1)]);
@@ -351,7 +351,7 @@ test(...withPython("a stream is read once, by its own protocol, and released if 
   assertEquals(tables.released, true);
 });
 
-test(...withPython("a stream tells its schema as often as one likes, also when it was exported"), async () => {
+test(...withPython("a stream's schema can be read any number of times, also when it was exported"), async () => {
   const python = open();
   const tell = python.evaluate("lambda stream: [str(pa.schema(stream).field(0).type) for _ in range(30)][27:]");
   for (const device of [false, true]) {
@@ -574,23 +574,30 @@ for (const example of examplesOf("docs/python.md", guide, "pyarrow")) {
   });
 }
 
-test(...withPython("who takes an array for a stream, or a stream for an array, is told which call takes it"), () => {
-  const python = open();
-  for (
-    const stream of ["pa.chunked_array([[1], [2]])", "pa.table({'a': [1]})", "na.ArrayStream(pa.table({'a': [1]}))"]
-  ) {
-    const object = python.evaluate(stream);
-    assertThrows(() => ArrowArray.from(object), ExchangeError, "import it with ArrowStream.from()", stream);
-    ArrowStream.from(object).close();
-  }
-  const array = python.evaluate("na.c_array([1], na.int64())");
-  assertThrows(() => ArrowStream.from(array), ExchangeError, "import it with ArrowArray.from()");
-  using taken = ArrowArray.from(array);
-  assertThrows(() => ArrowStream.from(taken), ExchangeError, "Import one array with ArrowArray.from()");
-  assertThrows(() => ArrowArray.from({ stream: 64n }), ExchangeError, "Import a stream with ArrowStream.from()");
-  assertThrows(() => ArrowArray.from(python.evaluate("object()")), ExchangeError, "it has no __arrow_c_device_array__");
-});
+test(
+  ...withPython("an array passed as a stream, or a stream as an array, is an error that names the right call"),
+  () => {
+    const python = open();
+    for (
+      const stream of ["pa.chunked_array([[1], [2]])", "pa.table({'a': [1]})", "na.ArrayStream(pa.table({'a': [1]}))"]
+    ) {
+      const object = python.evaluate(stream);
+      assertThrows(() => ArrowArray.from(object), ExchangeError, "import it with ArrowStream.from()", stream);
+      ArrowStream.from(object).close();
+    }
+    const array = python.evaluate("na.c_array([1], na.int64())");
+    assertThrows(() => ArrowStream.from(array), ExchangeError, "import it with ArrowArray.from()");
+    using taken = ArrowArray.from(array);
+    assertThrows(() => ArrowStream.from(taken), ExchangeError, "Import one array with ArrowArray.from()");
+    assertThrows(() => ArrowArray.from({ stream: 64n }), ExchangeError, "Import a stream with ArrowStream.from()");
+    assertThrows(
+      () => ArrowArray.from(python.evaluate("object()")),
+      ExchangeError,
+      "it has no __arrow_c_device_array__",
+    );
+  },
+);
 
-test("vectors of apache-arrow are told apart from what C hands over", () => {
+test("vectors of apache-arrow are distinguished from C's structs", () => {
   assertThrows(() => ArrowArray.from({ data: [] }), ExchangeError, "fromApacheArrow()");
 });

@@ -41,7 +41,7 @@ test("the Python that has most of the packages is chosen, and of several the fir
   assertThrows(() => findPython("somethingElse"), TypeError, "add it to what tests want");
 });
 
-test("whoever asks gets the same Python, or is told what it lacks", patiently, async () => {
+test("every caller gets the same Python, or an error that says what it lacks", patiently, async () => {
   const folder = mkdtempSync(join(tmpdir(), "causeway-choice-"));
   try {
     await check(

@@ -16,7 +16,7 @@ import {
   StridedLayout,
   StridedMemoryView,
 } from "../../mod.ts";
-import { gridOf, shapes } from "../layout/oracle.ts";
+import { gridOf, shapes } from "../support/strided_oracle.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";

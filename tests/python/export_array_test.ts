@@ -20,7 +20,7 @@ import {
   slice,
   StridedMemoryView,
 } from "../../mod.ts";
-import { shapes } from "../layout/oracle.ts";
+import { shapes } from "../support/strided_oracle.ts";
 import { examplesOf, runExample } from "../support/examples.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { needs } from "../support/needs.ts";
@@ -89,7 +89,7 @@ async function stillLent(python: Python): Promise<number> {
   return liveExports();
 }
 
-test(...needs(missing, "NumPy sees our memory, element by element, and we see what it gives back"), async () => {
+test(...needs(missing, "NumPy sees our memory, element by element, and we see its results"), async () => {
   const python = open();
   const look: PyObject = python.evaluate("look");
   // Before 2.1 what NumPy took by DLPack was always read-only, because it asked for the old struct.
@@ -308,7 +308,7 @@ test(...needs(missing, "counters are used again: what is exported one by one nee
   assert(after <= before + 1, `${after} pieces of counters, and ${before} before`);
 });
 
-test(...needs(missing, "what the protocol forbids, Python is told"), async () => {
+test(...needs(missing, "what the protocol forbids is an exception in Python"), async () => {
   const python = open();
   const ask = python.evaluate("lambda array, options: array.__dlpack__(**options)");
   const array = new Float32Array(4);

@@ -15,7 +15,7 @@ test("the embedded module is what Python's files say", () => {
   assert(isUpToDate(root), `${guestModule} is stale: run \`deno task embed\``);
 });
 
-test("a file is embedded without its docstring and its relative imports, and its text is kept", () => {
+test("a file is embedded without its docstring and its relative imports, and otherwise unchanged", () => {
   assertEquals(
     asPart(
       '"""What it is.\n\nAnd why.\n"""\n\nimport a\n\nfrom .b import (\n    c,\n    d,\n)\nfrom .e import f\n\n"""g"""\n',

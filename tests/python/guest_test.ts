@@ -13,12 +13,21 @@ const found = findPython();
 const missing = typeof found === "string" ? found : null;
 const executable = typeof found === "string" ? "" : found.executable;
 
-const title = "in plain Python, counters, DLPack, Arrow, copies, elements and calls do what they say";
-test(needs(missing, title)[0], { skip: missing !== null, ...patiently }, () => {
-  const args = ["-m", "unittest", "discover", "-s", "tests/python", "-p", "guest_*.py"];
+const hasNumpy = missing === null && spawnSync(executable, ["-c", "import numpy"]).status === 0;
+const noNumpy = missing ?? (hasNumpy ? null : `${executable} has no NumPy: install it there, or set CAUSEWAY_PYTHON`);
+
+/** Runs tests that are written in Python. */
+function runPython(files: string, least: number): void {
+  const args = ["-m", "unittest", "discover", "-s", "tests/python", "-p", files];
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
   const { status, stderr } = spawnSync(executable, args, { cwd: root, encoding: "utf8", env });
   assertEquals(status, 0, stderr);
   const [, count] = /^Ran (\d+) tests/m.exec(stderr) ?? [];
-  assert(Number(count) > 50, stderr);
-});
+  assert(Number(count) >= least, stderr);
+}
+
+const title = "in plain Python, counters, DLPack, Arrow, copies, elements and calls do what they say";
+test(needs(missing, title)[0], { skip: missing !== null, ...patiently }, () => runPython("guest_*.py", 50));
+
+const withNumpy = "in plain Python with NumPy, an array of ours is one of NumPy's, and consumers get its memory";
+test(needs(noNumpy, withNumpy)[0], { skip: noNumpy !== null, ...patiently }, () => runPython("with_numpy.py", 10));

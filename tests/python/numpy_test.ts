@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
 import { DType, HostMemoryResource, type PyObject, Python, PythonError } from "../../mod.ts";
 import { Slice, slice, StridedMemoryView } from "../../mod.ts";
-import { shapes } from "../layout/oracle.ts";
+import { shapes } from "../support/strided_oracle.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";

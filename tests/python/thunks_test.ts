@@ -76,7 +76,7 @@ interface Report {
 }
 
 function emulate(cases: readonly object[]): Report[] {
-  const script = fileURLToPath(new URL("../native/emulate_call.py", import.meta.url));
+  const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
   const python = typeof found === "string" ? "" : found.executable;
   const { status, stdout, stderr } = spawnSync(python, [script], {
     input: JSON.stringify(cases),

@@ -200,7 +200,7 @@ worker.start()
   assert(steps >= 100, `the thread got on by ${steps} steps only`);
 });
 
-test(...needs(missing, "a closed object is an error to use; one that is lost is given back"), async () => {
+test(...needs(missing, "a closed object is an error to use; one that was dropped is released"), async () => {
   const python = open();
   python.run(`
 import weakref

@@ -22,7 +22,7 @@ test("with a context ends all that refers to it: access from its peers, and its 
   raw.ok(context.cuCtxEnablePeerAccess(raw.context(1), 0));
 });
 
-test("a context that is told of several events waits for all of them, in whatever order they come", () => {
+test("a context that is made to wait for several events waits for all of them, in any order", () => {
   const schedules = fc.constantFrom("latest" as const, "random" as const, "round-robin" as const);
   check(
     fc.property(fc.integer({ min: 1, max: 5 }), fc.nat(), schedules, fc.nat(), (count, order, schedule, seed) => {

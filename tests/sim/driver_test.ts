@@ -375,7 +375,7 @@ test("contexts form a stack, and what is destroyed says so", () => {
   assertEquals(context.cuCtxSetCurrent(made), CUresult.CUDA_ERROR_INVALID_CONTEXT);
 });
 
-test("the nth call fails as it was told to, and the others do what they do", () => {
+test("the nth call fails as requested, and the others are not changed", () => {
   const { simulated, driver, raw, stream } = busy({});
   const out = raw.arena.out("ptr");
   simulated.failNth("cuMemAllocAsync", 2, CUresult.CUDA_ERROR_OUT_OF_MEMORY);

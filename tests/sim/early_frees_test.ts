@@ -184,7 +184,7 @@ function launchAndUnload(ground: Ground, name: string): number {
 }
 
 for (const [name, program] of Object.entries(programs)) {
-  test(`${name}: whoever does not wait is right only where the driver does`, () => {
+  test(`${name}: not waiting is right only where the driver waits`, () => {
     for (const schedule of ["latest", "round-robin", "random"] as const) {
       let wrong = 0;
       for (let seed = 0; seed < 6; seed++) {

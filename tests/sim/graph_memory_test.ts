@@ -209,7 +209,7 @@ test("memory that its graph does not free lives on behind the launch, until it i
   }
 });
 
-test("a relaunch is refused while memory is unfreed, unless it frees it, whoever frees and whatever the schedule", () => {
+test("a relaunch is refused while memory is unfreed, unless it frees it, whatever frees it and whatever the schedule", () => {
   const actions = ["launch", "free in order", "free", "free by another graph"] as const;
   check(
     fc.property(
@@ -334,7 +334,7 @@ test("a graph that allocates or frees has one executable at a time", () => {
   for (const one of [graph, freeing, plain]) raw.ok(driver.graph.cuGraphDestroy(one));
 });
 
-test("a device's memory for graphs counts, is kept for the next graph, and is given back when that is asked for", () => {
+test("a device's memory for graphs is counted, reused by the next graph, and returned when that is asked for", () => {
   const mebibyte = 2 ** 20;
   using bench = new Bench({ memory: 8 * mebibyte });
   const { raw, driver } = bench;
@@ -374,7 +374,7 @@ test("a device's memory for graphs counts, is kept for the next graph, and is gi
   assertEquals(set(USED_MEM_HIGH), CUDA_ERROR_INVALID_VALUE);
 });
 
-test("what a capture that came to nothing has allocated is forgotten, and its addresses are used again", () => {
+test("what a capture that failed has allocated is gone, and its addresses are used again", () => {
   using bench = new Bench();
   const { raw, driver } = bench;
   const out = raw.arena.out("ptr");

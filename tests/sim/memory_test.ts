@@ -145,7 +145,7 @@ test("of ranges that do not overlap the one is found that holds an address, and 
   );
 });
 
-test("a queue holds no more than a real one: whoever enqueues without end makes the oldest work run", () => {
+test("a queue holds no more than a real one: enqueueing without end makes the oldest work run", () => {
   const simulated = simulateDriver({ schedule: "latest" });
   const { driver } = simulated;
   using raw = new Raw(driver);

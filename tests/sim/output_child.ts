@@ -1,7 +1,7 @@
 /** Launches kernels that say something, to whoever reads what the process writes. */
 import process from "node:process";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
-import { committedPtx } from "../ptx/nvrtc.ts";
+import { committedPtx } from "../support/ptx/nvrtc.ts";
 
 const [fails] = process.argv.slice(2);
 const cuda = Cuda.simulate();

@@ -6,7 +6,7 @@ import { Cuda, type CudaDevice, CudaError, DeviceMemoryResource, type MemoryBuff
 import { ffiPort } from "../../src/ffi/port.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
-import { committedPtx } from "../ptx/nvrtc.ts";
+import { committedPtx } from "../support/ptx/nvrtc.ts";
 
 const printing = committedPtx("printing", "sm_90");
 const schedules = ["latest", "random", "round-robin"] as const;
@@ -174,7 +174,7 @@ test("who waits for a thread whose assertion has failed does so in vain, and not
   }
 });
 
-test("of more than a megabyte that nobody has read the oldest is lost", () => {
+test("of more than a megabyte of unread output the oldest is lost", () => {
   const { cuda, device, said } = listening();
   using _ = cuda;
   using program = device.loadPtx(printing);

@@ -55,7 +55,7 @@ test("a pool hands memory out again on another stream only in the ways that its 
   );
 });
 
-test("memory that one pool keeps and nobody uses is there for another pool, before there is none", () => {
+test("memory that one pool keeps unused is given to another pool before an allocation fails", () => {
   const simulated = simulateDriver({ memory: 2 * segmentBytes, schedule: "latest" });
   const { driver } = simulated;
   using raw = new Raw(driver);

@@ -104,7 +104,7 @@ test("there is no time between events of which one has not passed, or was record
   raw.close();
 });
 
-test("a stream whose capture's first stream is gone captures nothing more, and nobody joins a capture that has ended", () => {
+test("a stream whose capture's first stream is gone captures nothing more, and no stream joins a capture that has ended", () => {
   const { raw, driver, stream } = setUp();
   const { capture, event, fill, stream: streams } = driver;
   const memory = raw.allocate(64, stream);

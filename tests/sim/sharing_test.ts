@@ -78,7 +78,7 @@ test("pools are exported if they were made for it, as what they were made for, a
   refused(cuMemPoolDestroy(imported), "INVALID_VALUE");
 });
 
-test("handles of memory are counted by whoever opens them, and refused where they do not belong", () => {
+test("handles of memory are counted for each process that opens them, and refused where they do not belong", () => {
   using owner = new Raw(simulateDriver().driver);
   using user = new Raw(simulateDriver().driver);
   owner.use(0);

@@ -4,7 +4,7 @@
  * @module
  */
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
-import { gridOf, permutations } from "../layout/oracle.ts";
+import { gridOf, permutations } from "./strided_oracle.ts";
 import { fc } from "./property.ts";
 
 /** Memory and a layout in it. */

@@ -8,6 +8,9 @@ import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
+/** Whether this runtime is Bun. */
+export const isBun: boolean = process.versions["bun"] !== undefined;
+
 /**
  * Options for a test that waits for processes: Bun gives a test 5 s unless it says otherwise, which a loaded machine
  * may need for starting them.
@@ -20,8 +23,19 @@ export interface ScriptOptions {
   readonly args?: readonly string[];
   /** Environment variables to set, or with `undefined` to remove; all others are inherited. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /**
+   * Whether nothing is inherited but what the runtimes need to find their caches, and no configuration is read: for
+   * what must need neither. Default false.
+   */
+  readonly isBare?: boolean;
+  /** The folder to run in. Default: this process' own. */
+  readonly cwd?: string;
+  /** Text on its standard input. */
+  readonly input?: string;
   /** Whether `gc()` can be called. Default false. */
   readonly gc?: boolean;
+  /** Deno's permissions; Bun has none. Default all. */
+  readonly permissions?: readonly string[];
   /** Milliseconds after which the process is killed. Default 60000. */
   readonly timeout?: number;
 }
@@ -37,32 +51,45 @@ export interface ScriptResult {
 
 /** Starts a script. Standard input and output are pipes. */
 export function startScript(url: URL, options: ScriptOptions, stdio: SpawnOptions["stdio"] = "pipe"): ChildProcess {
-  const { args = [], env = {}, gc = false, timeout = 60_000 } = options;
-  const flags = process.versions["bun"] === undefined
+  const { args = [], env = {}, isBare = false, cwd, input, gc = false, permissions = ["-A"], timeout = 60_000 } =
+    options;
+  const flags = isBun
+    ? gc ? ["--expose-gc"] : []
     // What is installed is used as it is: a machine with GPUs may have no network.
-    ? [
+    : [
       "run",
-      "-A",
+      "--no-prompt",
+      ...permissions,
       "--no-check",
       "--quiet",
       "--no-lock",
-      "--node-modules-dir=manual",
+      isBare ? "--no-config" : "--node-modules-dir=manual",
       ...(gc ? ["--v8-flags=--expose-gc"] : []),
-    ]
-    : gc
-    ? ["--expose-gc"]
-    : [];
+    ];
+  const inherited = Object.entries(process.env).filter(([name]) => !isBare || caches.has(name));
   const variables: Record<string, string> = {};
-  for (const [name, value] of Object.entries({ ...process.env, ...env })) {
-    if (value !== undefined) variables[name] = value;
+  for (const [name, value] of [...inherited, ...Object.entries(env)]) {
+    if (value === undefined) delete variables[name];
+    else variables[name] = value;
   }
   const command = [...flags, fileURLToPath(url), ...args];
-  return spawn(process.execPath, command, { env: variables, stdio, timeout, killSignal: "SIGKILL" });
+  const child = spawn(process.execPath, command, {
+    env: variables,
+    stdio,
+    timeout,
+    killSignal: "SIGKILL",
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  if (input !== undefined) child.stdin?.end(input);
+  return child;
 }
+
+/** By these the runtimes find their programs and their caches. */
+const caches = new Set(["PATH", "HOME", "DENO_DIR", "XDG_CACHE_HOME", "TMPDIR"]);
 
 /** Runs a script to its end. */
 export function runScript(url: URL, options: ScriptOptions = {}): Promise<ScriptResult> {
-  const child = startScript(url, options, ["ignore", "pipe", "pipe"]);
+  const child = startScript(url, options, [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe"]);
   let stdout = "";
   let stderr = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => stdout += text);

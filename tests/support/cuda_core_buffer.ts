@@ -14,7 +14,7 @@ import {
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import type { Behaviour, Root } from "../gpu/root.ts";
+import type { Behaviour, Root } from "./cuda_root.ts";
 import { check, fc } from "./property.ts";
 
 /** One device with a stream, and memory of every resource. */

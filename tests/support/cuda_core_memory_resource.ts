@@ -16,7 +16,7 @@ import {
   PinnedMemoryResource,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import type { Behaviour } from "../gpu/root.ts";
+import type { Behaviour } from "./cuda_root.ts";
 
 /** An allocator of a user's own: pieces of one allocation of another resource, which it counts. */
 class ArenaResource extends MemoryResource {

@@ -14,7 +14,7 @@ import {
   MemoryBuffer,
   PeerAccessSet,
 } from "../../mod.ts";
-import type { Behaviour } from "../gpu/root.ts";
+import type { Behaviour } from "./cuda_root.ts";
 import { intercept } from "./intercept.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 

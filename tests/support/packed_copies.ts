@@ -14,7 +14,7 @@ import {
   slice,
   StridedLayout,
 } from "../../mod.ts";
-import { gridOf, permutations } from "../layout/oracle.ts";
+import { gridOf, permutations } from "./strided_oracle.ts";
 import { fc } from "./property.ts";
 import { pattern, type Placed } from "./arrays.ts";
 import { laidOut } from "./laid_out.ts";

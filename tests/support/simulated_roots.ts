@@ -5,7 +5,7 @@
  */
 import type { Schedule } from "../../src/public/sim.ts";
 import { Cuda } from "../../mod.ts";
-import type { Root } from "../gpu/root.ts";
+import type { Root } from "./cuda_root.ts";
 
 /** A simulated CUDA of four devices. */
 export function simulatedRoot(schedule: Schedule, seed: number): Root {

@@ -22,7 +22,7 @@ import { receiveMessage, sendMessage } from "../../src/unix/message.ts";
 import { UnixSocket } from "../../src/unix/socket.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
-import { contentOf, fileWith, openFiles } from "./files.ts";
+import { contentOf, fileWith, openFiles } from "../support/open_files.ts";
 
 let names = 0;
 const abstractName = () => `@causeway-descriptors-${process.pid}-${names++}`;
@@ -102,7 +102,7 @@ test("who may not connect is disconnected at once, not when the garbage is colle
   await assertRejects(() => accepting, Error, "nobody came");
 });
 
-test("a wait for somebody who listens, and for a message to go out, can be ended", async () => {
+test("a wait for a listener, and for a message to go out, can be ended", async () => {
   const stop = new AbortController();
   const connecting = UnixSocket.connect(abstractName(), { timeout: 1e9, signal: stop.signal });
   stop.abort(new Error("enough"));
@@ -144,7 +144,7 @@ test("of all that comes with a message only files are taken for files", () => {
   );
 });
 
-test("a call that a signal interrupts is made again, any other failure is told", () => {
+test("a call that a signal interrupts is made again, any other failure is an error", () => {
   const place = new DataView(ffiPort().memory(libc().sockets.__errno_location(), 4));
   const codes = fc.constantFrom(errno.EINTR, errno.EAGAIN, errno.EPIPE, errno.ENOENT);
   check(
@@ -193,7 +193,7 @@ test("a wait that is over listens to its signal no more", async () => {
   for (const end of [one, other]) FileDescriptor.adopt(end).close();
 });
 
-test("a wait that was ended keeps nobody awake", patiently, async () => {
+test("a wait that was ended keeps no process alive", patiently, async () => {
   const { code, signal, stderr } = await runScript(new URL("./ended_wait_child.ts", import.meta.url));
   assertEquals([code, signal], [0, null], stderr);
 });

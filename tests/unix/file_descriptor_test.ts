@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { collectGarbage } from "../support/collect.ts";
-import { fileWith, openFiles } from "./files.ts";
+import { fileWith, openFiles } from "../support/open_files.ts";
 
 /** Whether a number is open and means a file of these tests. */
 function isOurs(fd: number): boolean {

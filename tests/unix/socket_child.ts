@@ -1,7 +1,7 @@
 /** The other process: takes files, says what is in them, writes into them, and sends one of its own back. */
 import process from "node:process";
 import { UnixSocket } from "../../src/unix/socket.ts";
-import { contentOf, fileWith, overwrite } from "./files.ts";
+import { contentOf, fileWith, overwrite } from "../support/open_files.ts";
 
 const [path = "", mode = ""] = process.argv.slice(2);
 using socket = await UnixSocket.connect(path, { timeout: 20_000 });

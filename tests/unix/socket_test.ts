@@ -17,7 +17,7 @@ import { NativeArena } from "../../src/ffi/arena.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runtimes, startIn } from "../support/runtimes.ts";
-import { contentOf, fileWith, openFiles } from "./files.ts";
+import { contentOf, fileWith, openFiles } from "../support/open_files.ts";
 import { scratchFolder } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
@@ -166,7 +166,7 @@ test("more files than expected are refused and closed, and the next message arri
   other.close();
 });
 
-test("a message of somebody who sends more than fits is refused, and what came with it is closed", async () => {
+test("a message that is longer than fits is refused, and the files that came with it are closed", async () => {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(8);
   assertEquals(libc().sockets.socketpair(AF.UNIX, SOCK.SEQPACKET | SOCK.NONBLOCK, 0, address), 0);
@@ -258,7 +258,7 @@ test("who may not listen is not talked to", async () => {
   assertEquals(await accepted.receive(), null);
 });
 
-test("connecting waits as long as it is told to for someone who listens", async () => {
+test("connecting waits for a listener as long as its options say", async () => {
   const path = abstractName();
   const error = await assertRejects(() => UnixSocket.connect(path), SystemError, "listen there already?");
   assertEquals(error.code, "ECONNREFUSED");

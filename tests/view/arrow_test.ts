@@ -80,7 +80,7 @@ function bytesOf(array: { buffer: ArrayBufferLike; byteOffset: number; byteLengt
   return StridedMemoryView.fromTypedArray(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
 }
 
-test("the slots of times, truth values and dictionaries are views, and nulls are told apart from them", () => {
+test("the slots of times, truth values and dictionaries are views, and nulls are distinguished from them", () => {
   const times = (["tdD", "tdm", "tts", "ttn", "tsu:UTC", "tDs", "tiM"] as const).map((format) => {
     const type: ArrowType = parseArrowFormat(format, []);
     const array = new ArrowArray({

@@ -8,7 +8,7 @@ import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { gridOf, layouts, permutations, shapes, sliceItems } from "../layout/oracle.ts";
+import { gridOf, layouts, permutations, shapes, sliceItems } from "../support/strided_oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
 import { laidOut } from "../support/laid_out.ts";

@@ -100,7 +100,7 @@ test(
 );
 
 for (const how of ["closed", "updated to another graph"] as const) {
-  test(`of launches that are over nothing is kept: their executables are ${how}`, () => {
+  test(`launches that are done retain nothing: their executables are ${how}`, () => {
     using cuda = Cuda.simulate();
     const simulated = SimulatedDriver.of(cuda.driver);
     const device = cuda.device(0);

@@ -48,7 +48,7 @@ test("a program that a graph runs, on whatever stream of its capture, stays load
   assertEquals([simulated.live.contexts, simulated.live.graphs], [0, 0]);
 });
 
-test("an updated executable keeps what the new graph uses, and lets go of what the old one did", () => {
+test("an updated executable retains what the new graph uses, and releases what the old one did", () => {
   const { simulated, stream, memory } = setUp();
   const make = (value: number) => {
     const buffer = memory.allocate(64, { stream });
@@ -71,7 +71,7 @@ test("an updated executable keeps what the new graph uses, and lets go of what t
   stream.synchronize();
 });
 
-test("a graph that uses nothing of ours keeps its context all the same", () => {
+test("a graph that uses nothing of ours retains its context all the same", () => {
   const { cuda, simulated, stream } = setUp();
   const graph = stream.capture(() => {});
   const exec = graph.instantiate();

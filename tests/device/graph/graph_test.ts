@@ -168,7 +168,7 @@ test("whatever fails while a graph is made, nothing of it is left and the stream
   }
 });
 
-test("what captured work uses is given back when the graph, all that was made of it and its launches are gone", async () => {
+test("what captured work uses is released when the graph, all that was made of it and its launches are gone", async () => {
   interface Scene {
     readonly device: CudaDevice;
     readonly stream: CudaStream;

@@ -116,7 +116,7 @@ test("the driver is asked for the parameters of a kernel once", () => {
   assertEquals([asked, SimulatedDriver.of(cuda.driver)?.calls("cuFuncGetParamInfo")], [4, 4]);
 });
 
-test("a kernel is given memory exactly if its device can reach it, whoever's it is", () => {
+test("a kernel accepts memory exactly if its device can reach it, whichever device it is of", () => {
   const kinds = fc.constantFrom("pool", "opened pool", "synchronous", "managed", "pinned");
   check(
     fc.property(kinds, fc.nat(1), fc.nat(1), fc.boolean(), (kind, owner, at, isForeign) => {

@@ -51,7 +51,7 @@ test("arguments arrive whole, however many there are", () => {
   );
 });
 
-test("where the driver tells of no parameters, there is room for any number of arguments", () => {
+test("where the driver reports no parameters, there is room for any number of arguments", () => {
   const { cuda, seen } = setUp(20, 1, 12030);
   using stream = cuda.device(0).createStream();
   using program = cuda.device(0).loadPtx("anything");
@@ -94,7 +94,7 @@ test("what cannot be launched is refused with its place, before the driver is as
   assertEquals(simulated?.calls("cuLaunchKernel"), 0);
 });
 
-test("a program is unloaded once, keeps its context until then, and gives out no kernels after", () => {
+test("a program is unloaded once, retains its context until then, and returns no kernels after", () => {
   const { cuda, simulated } = setUp(1);
   const program = cuda.device(0).loadPtx("anything");
   program.kernel("stub");

@@ -2,7 +2,7 @@
 import process from "node:process";
 import { FileDescriptor, MemoryChannel } from "../../../src/public/sharing.ts";
 import { Cuda, CudaError } from "../../../mod.ts";
-import { contentOf } from "../../unix/files.ts";
+import { contentOf } from "../../support/open_files.ts";
 
 const [path = ""] = process.argv.slice(2);
 using cuda = Cuda.simulate();

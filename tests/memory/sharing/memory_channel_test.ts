@@ -2,6 +2,7 @@
  * Values with memory in them go from process to process, in order, and the memory is kept as long as anyone uses it.
  * The other process is another simulated driver; what lies between is a real socket.
  */
+import { needs } from "../../support/needs.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
@@ -26,59 +27,11 @@ import {
   SynchronousMemoryResource,
 } from "../../../mod.ts";
 import { extract, restore } from "../../../src/memory/sharing/channel_message.ts";
-import { drainFrees } from "../../../src/order/deferred_free.ts";
-import { StreamMarks } from "../../../src/memory/sharing/interprocess_events.ts";
-import { contentOf, fileWith, openFiles } from "../../unix/files.ts";
+import { contentOf, fileWith, openFiles } from "../../support/open_files.ts";
 import { intercept } from "../../support/intercept.ts";
-import { needs } from "../../support/needs.ts";
 import { check, fc } from "../../support/property.ts";
 import { runtimes, startIn } from "../../support/runtimes.ts";
-import { until as untilHolds } from "../../support/until.ts";
-import { simulatorOf } from "../../support/simulator_of.ts";
-
-function live(cuda: Cuda) {
-  return simulatorOf(cuda).live;
-}
-
-interface Ends {
-  readonly here: Cuda;
-  readonly there: Cuda;
-  readonly owner: MemoryChannel;
-  readonly user: MemoryChannel;
-}
-
-function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2): Ends {
-  const freesWait = seed % 2 === 1;
-  const here = Cuda.simulate({ schedule, seed, devices: 2, freesWait });
-  const there = Cuda.simulate({ schedule, seed: seed + 1, devices: devicesThere, freesWait });
-  const [one, other] = UnixSocket.pair();
-  return { here, there, owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
-}
-
-/** Waits until something has come over the socket. */
-async function until(what: string, condition: () => boolean): Promise<void> {
-  await untilHolds(condition);
-  assert(condition(), `${what} did not happen`);
-}
-
-/**
- * Closes both drivers, and fails if anything stays in them. What a channel holds goes with its connection, in a later
- * turn of the event loop, and what that frees may have to be looked after in its turn.
- */
-async function assertNothingLeft({ here, there }: Pick<Ends, "here" | "there">): Promise<void> {
-  const left = (cuda: Cuda) => {
-    const { allocations, pools, events, streams } = live(cuda);
-    return { allocations, pools, events, streams };
-  };
-  const isEmpty = (cuda: Cuda) => Object.values(left(cuda)).every((count) => count === 0);
-  await until("the end", () => {
-    drainFrees();
-    return isEmpty(here) && isEmpty(there);
-  }).catch(() => {});
-  const nothing = { allocations: 0, pools: 0, events: 0, streams: 0 };
-  assertEquals([left(here), left(there)], [nothing, nothing]);
-  for (const cuda of [here, there]) cuda.close();
-}
+import { assertNothingLeft, ends, live, until } from "./ends.ts";
 
 const json: fc.Arbitrary<Shareable> = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Shareable>;
 
@@ -241,7 +194,7 @@ test("two channels between the same processes carry the same memory, and either 
   await assertNothingLeft({ here, there });
 });
 
-test("a receiver that is gone, or closes without looking, gives everything back", async () => {
+test("a receiver that is gone, or closes without reading, returns everything", async () => {
   for (const how of ["gone", "closed", "closed later"] as const) {
     const [here, there] = [Cuda.simulate(), Cuda.simulate()];
     const [one, other] = UnixSocket.pair();
@@ -312,126 +265,6 @@ test("memory that is closed where the context is lost, or no mark can be made, g
   }
 });
 
-test("short-lived streams leave no events behind: there are as many as streams that were at work at a time", async () => {
-  for (const atWork of [1, 3]) {
-    const all = ends("latest");
-    const [mine, theirs] = [all.here.device(0), all.there.device(0)];
-    const pool = new DeviceMemoryResource(mine, { shareable: true });
-    const busy = Array.from({ length: atWork - 1 }, () => mine.createStream());
-    for (const stream of busy) {
-      const buffer = pool.allocate(8, { stream });
-      buffer.fill(1, { stream });
-      await all.owner.send(buffer);
-      buffer.close();
-    }
-    for (let i = 0; i < 40; i++) {
-      const [stream, home] = [mine.createStream(), theirs.createStream()];
-      const buffer = pool.allocate(8, { stream });
-      await all.owner.send(buffer);
-      buffer.close();
-      stream.close();
-      (await all.user.receive({ stream: home }) as MemoryBuffer).close();
-      home.synchronize();
-      home.close();
-      await until("the release", () => all.owner.shared <= atWork - 1);
-      for (const cuda of [all.here, all.there]) {
-        assert(live(cuda).events <= 2 * atWork + 4, `${live(cuda).events} events after ${i + 1} streams`);
-      }
-    }
-    for (const stream of busy) stream.close();
-    for (const one of [all.user, all.owner, pool, all.here, all.there]) one.close();
-  }
-});
-
-test("behind streams that never come to an end the marks of others are used again", () => {
-  using cuda = Cuda.simulate();
-  const device = cuda.device(0);
-  const stuck = new Set<CudaEvent>();
-  const marks = new StreamMarks(cuda.devices);
-  intercept(cuda.driver, "event", ({ cuEventQuery }) => ({
-    cuEventQuery: (event) => {
-      const isStuck = [...stuck].some(({ handle }) => handle === event);
-      return isStuck ? CUresult.CUDA_ERROR_NOT_READY : cuEventQuery(event);
-    },
-  }));
-  const make = device.createEvent.bind(device);
-  let made: CudaEvent | null = null;
-  device.createEvent = (options) => made = make(options);
-  for (let i = 0; i < 100; i++) {
-    const stream = device.createStream();
-    marks.mark(stream, []);
-    if (i % 40 === 0 && made !== null) stuck.add(made);
-    stream.synchronize();
-    stream.close();
-  }
-  assert(live(cuda).events <= 10, `${live(cuda).events} events for 100 streams of which 3 are at work`);
-  marks.close();
-  assertEquals(live(cuda).events, 0);
-});
-
-test("a mark of which nobody knows whether it has passed is nobody else's, and while a capture goes on none is asked", () => {
-  using cuda = Cuda.simulate();
-  const device = cuda.device(0);
-  const marks = new StreamMarks(cuda.devices);
-  const streams = Array.from({ length: 4 }, () => device.createStream());
-  const ids = streams.slice(0, 2).map((stream) => {
-    SimulatedDriver.of(cuda.driver)?.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_UNKNOWN);
-    return marks.mark(stream, []);
-  });
-  assertEquals(ids, [0, 1]);
-  const [first, second, third] = streams;
-  assert(first !== undefined && second !== undefined && third !== undefined);
-  using graph = first.capture(() => void ids.push(marks.mark(third, [])));
-  assertEquals([ids, graph.nodes], [[0, 1, 2], []]);
-  marks.close();
-  for (const stream of streams) stream.close();
-});
-
-test("whatever streams share a mark, a receiver comes after all that its buffer's stream held, however late it looks", async () => {
-  await check(
-    fc.asyncProperty(
-      fc.array(fc.tuple(fc.constantFrom("old", "new", "synchronize", "receive"), fc.nat(2)), { maxLength: 25 }),
-      fc.constantFrom<Schedule>("latest", "random", "round-robin"),
-      fc.nat(),
-      async (steps, schedule, seed) => {
-        const all = ends(schedule, seed);
-        const [mine, theirs] = [all.here.device(0), all.there.device(0)];
-        const pool = new DeviceMemoryResource(mine, { shareable: true });
-        const streams = [mine.createStream()];
-        const reader = theirs.createStream();
-        const sinks: MemoryBuffer[] = [];
-        let [sent, received] = [0, 0];
-        const receive = async () => {
-          const copy = await all.user.receive({ stream: reader }) as MemoryBuffer;
-          const sink = new PinnedMemoryResource(theirs).allocate(8);
-          copy.copyTo(sink, { stream: reader });
-          copy.close();
-          sinks.push(sink);
-          received++;
-        };
-        for (const [what, at] of steps) {
-          if (what === "receive" && received < sent) await receive();
-          if (what === "new") streams.push(mine.createStream());
-          const stream = streams[what === "new" ? streams.length - 1 : at % streams.length] ?? fail();
-          if (what === "synchronize") stream.synchronize();
-          if (what !== "new" && what !== "old") continue;
-          using buffer = pool.allocate(8, { stream });
-          for (const value of [0xee, sent]) buffer.fill(value, { stream });
-          await all.owner.send(buffer);
-          sent++;
-        }
-        while (received < sent) await receive();
-        reader.synchronize();
-        assertEquals(sinks.map((sink) => sink.bytes()[7]), sinks.map((_, i) => i));
-        await until("the release", () => all.owner.shared === 0);
-        for (const one of [...sinks, ...streams, reader, all.user, all.owner, pool]) one.close();
-        await assertNothingLeft(all);
-      },
-    ),
-    60,
-  );
-});
-
 test("what comes back after its Cuda was closed has nothing left to come before, and the channel goes on", async () => {
   for (const kept of ["nothing", "another device"] as const) {
     const { here, there, owner, user } = ends();
@@ -473,7 +306,7 @@ test("where a stream cannot wait for what the receiver did the host waits, befor
   await assertNothingLeft(all);
 });
 
-test("a value that cannot be imported is given back, and the channel goes on", async () => {
+test("a value that cannot be imported is returned, and the channel goes on", async () => {
   const all = ends("random", 0, 1);
   const device = all.here.device(1); // the other side has one device
   const stream = device.createStream();
@@ -577,7 +410,7 @@ for (const runtime of runtimes) {
   );
 }
 
-test("who waits for a value learns what has ended the channel, the first thing that did", async () => {
+test("a wait for a value ends with the first error that has ended the channel", async () => {
   using cuda = Cuda.simulate();
   const garbage = new TextEncoder().encode("{");
   for (const what of ["close", "garbage", "end", "close, garbage", "garbage, close"] as const) {

@@ -5,11 +5,9 @@
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
-import { checkDriver } from "../../../src/checker/mod.ts";
 import { type Schedule, SimulatedDriver } from "../../../src/public/sim.ts";
-import type { BufferDescriptor, IpcHandle } from "../../../src/public/sharing.ts";
+import type { BufferDescriptor } from "../../../src/public/sharing.ts";
 import {
-  Cuda,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
@@ -18,60 +16,13 @@ import {
   SynchronousMemoryResource,
 } from "../../../mod.ts";
 import { CUresult } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../../src/ffi/arena.ts";
-import { ffiPort } from "../../../src/ffi/port.ts";
 import { drainFrees } from "../../../src/order/deferred_free.ts";
-import { fileWith, openFiles } from "../../unix/files.ts";
+import { fileWith, openFiles } from "../../support/open_files.ts";
 import { intercept } from "../../support/intercept.ts";
 import { check, fc } from "../../support/property.ts";
 import { until } from "../../support/until.ts";
 import { readBuffer } from "../../support/buffers.ts";
-import { simulatorOf } from "../../support/simulator_of.ts";
-
-const size = 200_000; // more than one page of the simulator's, and no multiple of any
-
-/** What the wire does to a plain value. */
-function sent<T extends IpcHandle>(value: T): T {
-  return JSON.parse(JSON.stringify(structuredClone(value))) as T;
-}
-
-function live(cuda: Cuda) {
-  return simulatorOf(cuda).live;
-}
-
-interface Pair {
-  readonly here: Cuda;
-  readonly there: Cuda;
-  /** What is closed before them. */
-  readonly owned: Disposable[];
-}
-
-/** Two processes. */
-function pair(schedule: Schedule = "random", seed = 0): Pair & Disposable {
-  const freesWait = seed % 2 === 1;
-  const here = Cuda.simulate({ devices: 2, schedule, seed, freesWait });
-  const there = Cuda.simulate({ devices: 2, schedule, seed: seed + 1, freesWait });
-  const owned: Disposable[] = [];
-  return {
-    here,
-    there,
-    owned,
-    [Symbol.dispose]() {
-      for (const one of owned) one[Symbol.dispose]();
-      here.close();
-      there.close();
-    },
-  };
-}
-
-/** A pool and the same pool on the other side. */
-function sharedPool({ here, there, owned }: Pair, device = 0): [DeviceMemoryResource, DeviceMemoryResource] {
-  const pool = new DeviceMemoryResource(here.device(device), { shareable: true });
-  using file = pool.exportPool();
-  const imported = DeviceMemoryResource.importPool(there.device(device), file);
-  owned.push(imported, pool);
-  return [pool, imported];
-}
+import { live, pair, sent, sharedPool, size } from "./pair.ts";
 
 test("what one process writes into memory of a shared pool the other reads, and back", () => {
   const before = openFiles();
@@ -175,7 +126,7 @@ test("an event that both record and wait for passes a token back and forth, with
   );
 });
 
-test("memory freed by its owner after an event that the importer recorded is used by nobody else before", () => {
+test("memory freed by its owner after an event that the importer recorded is not reused before", () => {
   for (let seed = 0; seed < 40; seed++) {
     using both = pair("random", seed);
     const { here, there } = both;
@@ -201,219 +152,6 @@ test("memory freed by its owner after an event that the importer recorded is use
     assertEquals([...sink.bytes()], new Array(64).fill(7));
     imported.close();
   }
-});
-
-test("a piece may be imported as often as one likes: the last close gives it back, after everybody's work", () => {
-  type Step = readonly ["import" | "close" | "use" | "close a pool", number];
-  const what = fc.constantFrom("import", "import", "import", "close", "close", "use", "use", "use", "close a pool");
-  const step: fc.Arbitrary<Step> = fc.tuple(what, fc.nat(5));
-  check(
-    fc.property(
-      fc.array(step, { maxLength: 20 }),
-      fc.constantFrom("latest", "random"),
-      fc.nat(),
-      (steps, schedule, seed) => {
-        using both = pair(schedule, seed);
-        const { here, there } = both;
-        const [pool, imported] = sharedPool(both);
-        // The driver knows of one piece, whichever pool of the process and whichever resource it comes by.
-        using file = pool.exportPool();
-        const again = DeviceMemoryResource.importPool(there.device(0), file);
-        const closed = new Set<unknown>();
-        const ways = [imported, again, new DeviceMemoryResource(there.device(0), imported.pool)];
-        using mine = here.device(0).createStream();
-        const streams = [0, 1, 2].map(() => there.device(0).createStream());
-        using buffer = pool.allocate(64, { stream: mine });
-        buffer.fill(5, { stream: mine });
-        mine.synchronize();
-        const descriptor = buffer.exportDescriptor();
-        const open: MemoryBuffer[] = [];
-        const sinks: MemoryBuffer[] = [];
-        for (const [what, at] of steps) {
-          const stream = streams[at % 3];
-          const one = open[at % Math.max(1, open.length)];
-          if (what === "import" && stream !== undefined) {
-            const way = ways[(at + steps.length) % ways.length] ?? imported;
-            if (!closed.has(way.pool)) open.push(way.importBuffer(descriptor, { stream }));
-          } else if (what === "close a pool") {
-            const pool = (at % 2 === 0 ? imported : again).pool;
-            closed.add(pool);
-            pool.close();
-          } else if (one === undefined || one.stream === null) continue;
-          else if (what === "close") open.splice(open.indexOf(one), 1)[0]?.close();
-          else {
-            const sink = new HostMemoryResource().allocate(64);
-            one.copyTo(sink, { stream: one.stream });
-            sinks.push(sink);
-          }
-          assertEquals(live(there).allocations, open.length > 0 ? 1 : 0);
-          for (const { ptr } of open) assertEquals(ptr, open[0]?.ptr);
-        }
-        for (const one of open) one.close();
-        streams.forEach((_, i) => streams[(i + seed) % streams.length]?.synchronize());
-        for (const sink of sinks) assertEquals([...sink.bytes()], new Array(64).fill(5));
-        assertEquals(live(there).allocations, 0);
-        for (const stream of streams) stream.close();
-        for (const one of [imported, again]) one.close();
-        drainFrees();
-        assertEquals([live(there).pools, live(there).streams, live(there).events], [0, 0, 0]);
-      },
-    ),
-    150,
-  );
-});
-
-test("while a piece stays in use, others over it come and go and leave no event", () => {
-  using both = pair();
-  const { here, there } = both;
-  const [pool, imported] = sharedPool(both);
-  using lent = pool.allocate(64);
-  const descriptor = lent.exportDescriptor();
-  const open = imported.importBuffer(descriptor);
-  for (let i = 0; i < 100; i++) {
-    const stream = there.device(0).createStream();
-    const buffer = imported.importBuffer(descriptor, { stream });
-    buffer.fill(i, { stream });
-    stream.synchronize();
-    for (const one of [buffer, stream]) one.close();
-    assert(live(there).events <= 4, `${live(there).events} events`);
-  }
-  open.close();
-  here.device(0).synchronize();
-});
-
-test("the last close of a piece comes after the work on each stream that others over it were closed on", () => {
-  using both = pair("latest");
-  const { here, there } = both;
-  const [pool, imported] = sharedPool(both);
-  using lent = pool.allocate(64);
-  lent.fill(5, { stream: here.device(0).defaultStream });
-  here.device(0).synchronize();
-  for (let used = 0; used < 4; used++) {
-    const streams = Array.from({ length: 4 }, () => there.device(0).createStream());
-    const copies = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
-    const sink = new PinnedMemoryResource(there.device(0)).allocate(64);
-    const stream = streams[used];
-    assert(stream !== undefined);
-    copies[used]?.copyTo(sink, { stream });
-    for (const one of copies) one.close();
-    for (const one of streams.toReversed()) one.synchronize();
-    assertEquals(new Set(sink.bytes()), new Set([5]), `stream ${used}`);
-    for (const one of [sink, ...streams]) one.close();
-  }
-});
-
-test("a pool is destroyed as often as it was imported, and never while anything of it is in use", () => {
-  check(
-    fc.property(
-      fc.array(fc.array(fc.nat(2), { maxLength: 2 }), { minLength: 1, maxLength: 4 }),
-      fc.infiniteStream(fc.nat()),
-      (imports, dice) => {
-        using both = pair();
-        const { there } = both;
-        const [pool, imported] = sharedPool(both);
-        const codes: number[] = [];
-        intercept(there.driver, "pool", ({ cuMemPoolDestroy }) => ({
-          cuMemPoolDestroy: (handle) => {
-            const code = cuMemPoolDestroy(handle);
-            codes.push(code);
-            return code;
-          },
-        }));
-        using file = pool.exportPool();
-        const lent = [0, 1, 2].map(() => pool.allocate(8));
-        const open: { close(): void }[] = [imported];
-        for (const pieces of imports) {
-          const again = DeviceMemoryResource.importPool(there.device(0), file);
-          assertEquals(again.pool.handle, imported.pool.handle, "as on a GPU");
-          open.push(again);
-          for (const at of pieces) {
-            const descriptor = lent[at]?.exportDescriptor();
-            if (descriptor !== undefined) open.push(again.importBuffer(descriptor));
-          }
-        }
-        while (open.length > 0) {
-          assertEquals(codes, []);
-          open.splice((dice.next().value ?? 0) % open.length, 1)[0]?.close();
-          drainFrees();
-        }
-        assertEquals([codes, live(there).pools], [new Array(1 + imports.length).fill(0), 0]);
-        for (const one of lent) one.close();
-      },
-    ),
-    60,
-  );
-});
-
-test("a pool of which another library of the process has memory is closed quietly, and the driver keeps it", () => {
-  using both = pair();
-  const { here, there } = both;
-  const [pool, imported] = sharedPool(both);
-  using lent = pool.allocate(64);
-  using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(64);
-  bytes.set(Uint8Array.fromHex(lent.exportDescriptor().data));
-  const out = arena.out("ptr");
-  const { cuMemPoolImportPointer } = there.driver.poolSharing;
-  const take = () => cuMemPoolImportPointer(out.$address, imported.pool.handle, address);
-  assertEquals(there.device(0).withContext(take), 0);
-  imported.close();
-  drainFrees();
-  assertEquals(live(there).pools, 1);
-  here.device(0).synchronize();
-});
-
-test("a piece that comes to its former place again is counted anew, and keeps its pool", () => {
-  using both = pair();
-  const { there } = both;
-  const [pool, imported] = sharedPool(both);
-  let [mapped, real, frees] = [0n, 0n, 0];
-  intercept(there.driver, "poolSharing", ({ cuMemPoolImportPointer }) => ({
-    cuMemPoolImportPointer: (out, from, data) => {
-      const code = cuMemPoolImportPointer(out, from, data);
-      const place = new BigUint64Array(ffiPort().memory(out, 8));
-      real = place[0] ?? 0n;
-      mapped ||= real;
-      place[0] = mapped; // as on a GPU
-      return code;
-    },
-  }));
-  intercept(there.driver, "pool", ({ cuMemFreeAsync }) => ({
-    cuMemFreeAsync: (_, stream) => (frees++, cuMemFreeAsync(real, stream)),
-  }));
-  using lent = pool.allocate(64);
-  for (let i = 1; i <= 2; i++) {
-    const copy = imported.importBuffer(lent.exportDescriptor());
-    if (i === 2) imported.close();
-    drainFrees();
-    assertEquals([copy.ptr, live(there).pools, frees], [mapped, 1, i - 1]);
-    copy.close();
-    drainFrees();
-    assertEquals([frees, live(there).pools], [i, 2 - i]);
-  }
-});
-
-test("a checked and an unchecked Cuda of one process know of each other's imports", () => {
-  using both = pair("latest");
-  const [pool, imported] = sharedPool(both);
-  const { driver } = checkDriver(both.there.driver, { leaks: false, onReport: () => {} });
-  const device = Cuda.over(driver).device(0);
-  using file = pool.exportPool();
-  const again = DeviceMemoryResource.importPool(device, file);
-  using lent = pool.allocate(64);
-  lent.fill(7, { stream: both.here.device(0).defaultStream });
-  both.here.device(0).synchronize();
-  const [one, other] = [imported, again].map((way) => way.importBuffer(lent.exportDescriptor()));
-  assert(one !== undefined && other !== undefined);
-  assertEquals(one.ptr, other.ptr);
-  one.close();
-  assertEquals(live(both.there).allocations, 1);
-  const seen = new Uint8Array(new ArrayBuffer(64));
-  other.copyTo(seen, { stream: device.defaultStream });
-  device.synchronize();
-  assertEquals(new Set(seen), new Set([7]));
-  for (const closing of [other, again, device]) closing.close();
-  assertEquals(live(both.there).allocations, 0);
 });
 
 test("memory without a pool is shared by itself, a part of it too, and closing waits for the stream", () => {
@@ -475,7 +213,7 @@ test("memory is not imported to a stream of another Cuda, and closing it in a lo
   }
 });
 
-test("imported memory that is closed in a lost context, in whatever order, tells its owner and leaves nothing", () => {
+test("imported memory that is closed in a lost context, in whatever order, notifies its owner and leaves nothing", () => {
   using both = pair();
   const { here, there } = both;
   const [pool, imported] = sharedPool(both);
@@ -514,34 +252,7 @@ test("imported memory that is closed in a lost context, in whatever order, tells
   imported.close();
 });
 
-test("imported pieces are given back in order also where the driver has nothing left to mark their end with", () => {
-  for (const call of ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"]) {
-    const here = Cuda.simulate();
-    const reports: string[] = [];
-    const there = Cuda.simulate({ schedule: "latest", check: { onReport: (report) => reports.push(report.message) } });
-    const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
-    using file = pool.exportPool();
-    const imported = DeviceMemoryResource.importPool(there.device(0), file);
-    const device = there.device(0);
-    const streams = [device.createStream(), device.createStream()];
-    const lent = pool.allocate(64);
-    const buffers = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
-    const [used] = streams;
-    if (used !== undefined) buffers[0]?.fill(1, { stream: used });
-    SimulatedDriver.of(there.driver)?.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-    for (const buffer of buffers) buffer.close();
-    for (const stream of streams) stream.close();
-    imported.close();
-    there.close();
-    drainFrees();
-    assertEquals([call, reports, live(there).allocations, live(there).events], [call, [], 0, 0]);
-    lent.close();
-    pool.close();
-    here.close();
-  }
-});
-
-test("an error while imported memory is given back behind everybody's back is heard of, and ends nothing", async () => {
+test("an error while imported memory is returned in the background is reported, and ends nothing", async () => {
   const heard: unknown[] = [];
   const onError = (error: unknown) => void heard.push(error);
   process.on("unhandledRejection", onError);

@@ -1,0 +1,140 @@
+/**
+ * What a bad input is tried on: one of everything, of this device, of others, and closed.
+ *
+ * @module
+ */
+import type { SymbolTable } from "../../../bindings/abi.ts";
+import { cuda as symbols } from "../../../bindings/cuda.ts";
+import { SimulatedDriver } from "../../../src/public/sim.ts";
+import type { MemoryPool } from "../../../src/public/cuda.ts";
+import {
+  Cuda,
+  type CudaDevice,
+  type CudaEvent,
+  type CudaGraph,
+  type CudaGraphExec,
+  type CudaStream,
+  DeviceMemoryResource,
+  HostMemoryResource,
+  type Kernel,
+  type KernelArg,
+  ManagedMemoryResource,
+  type MemoryBuffer,
+  PinnedMemoryResource,
+  type Program,
+} from "../../../mod.ts";
+import { addPtx } from "../../gpu/graph_behaviours.ts";
+
+/** One of everything that belongs to a device. */
+interface Set {
+  readonly cuda: Cuda;
+  readonly device: CudaDevice;
+  readonly stream: CudaStream;
+  readonly event: CudaEvent;
+  readonly memory: DeviceMemoryResource;
+  /** The device's own. */
+  readonly current: MemoryPool;
+  readonly pool: MemoryPool;
+  readonly buffer: MemoryBuffer;
+  readonly managed: MemoryBuffer;
+  readonly program: Program;
+  readonly kernel: Kernel;
+  readonly graph: CudaGraph;
+  readonly exec: CudaGraphExec;
+}
+
+function setOf(cuda: Cuda, device: CudaDevice): Set {
+  const stream = device.createStream();
+  const memory = new DeviceMemoryResource(device, {});
+  const buffer = memory.allocate(64, { stream });
+  const managed = new ManagedMemoryResource(device).allocate(64, { stream });
+  const program = device.loadPtx(addPtx);
+  const kernel = program.kernel("add");
+  kernel.launch(stream, 1, 1, [buffer, ["uint32", 1], ["uint32", 1]]); // its parameters are known now
+  const graph = stream.capture(() => buffer.fill(1, { stream }));
+  const exec = graph.instantiate();
+  const event = device.createEvent({ timing: true });
+  stream.record(event);
+  stream.synchronize();
+  const { pool: current } = device.memory;
+  return {
+    cuda,
+    device,
+    stream,
+    event,
+    memory,
+    current,
+    pool: memory.pool,
+    buffer,
+    managed,
+    program,
+    kernel,
+    graph,
+    exec,
+  };
+}
+
+function close(set: Set): void {
+  for (const one of [set.exec, set.graph, set.program, set.buffer, set.managed, set.memory, set.event]) one.close();
+  set.stream.close();
+}
+
+/** Whatever may be wrong about a call is compared with the same call on what is right. */
+export interface Scene {
+  readonly own: Set;
+  /** On another device of the same Cuda. */
+  readonly next: Set;
+  /** Of another Cuda. */
+  readonly foreign: Set;
+  /** All closed. */
+  readonly closed: Set;
+  /** A stream that is closed, and there, because this buffer has it as its home. */
+  readonly left: { readonly stream: CudaStream; readonly buffer: MemoryBuffer };
+  readonly host: MemoryBuffer;
+  readonly pinned: MemoryBuffer;
+}
+
+/** A call that is wrong, the class of its error, and what the message says. */
+export type Row = readonly [
+  what: string,
+  call: (scene: Scene) => unknown,
+  error: typeof TypeError | typeof RangeError,
+  says: RegExp,
+];
+
+/** Arguments that the kernel takes. */
+export const args: KernelArg[] = [0n, ["uint32", 1], ["uint32", 1]];
+
+/** Anything that is no size. */
+export const noSizes = [-1, 0.5, Number.NaN, Infinity, -Infinity, 2 ** 53, 1e300] as const;
+
+/** What is no number, though JavaScript would take some of it for one. */
+export const noNumbers = [10n, "10", null, [1]].map((value) => value as unknown as number);
+
+/** Makes it, and says how many calls of the driver there were, and how it ends. */
+export function sceneOf(): { scene: Scene; calls: () => number; done: () => void } {
+  const cuda = Cuda.simulate({ devices: 2 });
+  const other = Cuda.simulate();
+  const gone = Cuda.simulate();
+  const own = setOf(cuda, cuda.device(0));
+  const next = setOf(cuda, cuda.device(1));
+  const foreign = setOf(other, other.device(0));
+  const closed = setOf(gone, gone.device(0));
+  close(closed);
+  gone.close();
+  const stream = cuda.device(0).createStream();
+  const left = { stream, buffer: own.memory.allocate(64, { stream }) };
+  stream.close();
+  const host = new HostMemoryResource().allocate(63);
+  const pinned = new PinnedMemoryResource(cuda.device(0)).allocate(64);
+  const names = Object.values<SymbolTable[string]>(symbols).flatMap((group) => Object.keys(group));
+  const drivers = [cuda, other, gone].map(({ driver }) => SimulatedDriver.of(driver));
+  const calls = () =>
+    drivers.reduce((sum, one) => sum + names.reduce((all, name) => all + (one?.calls(name) ?? 0), 0), 0);
+  const done = () => {
+    for (const one of [own, next, foreign]) close(one);
+    for (const one of [host, pinned, left.buffer]) one.close();
+    for (const one of [cuda, other]) one.close();
+  };
+  return { scene: { own, next, foreign, closed, left, host, pinned }, calls, done };
+}

@@ -1,0 +1,157 @@
+/** What becomes of a driver's error codes, and who observes its calls. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import {
+  checkCuda,
+  checkRelease,
+  type CudaDriver,
+  CudaError,
+  decodeVersion,
+  isSticky,
+  isStickyCode,
+} from "../../src/driver/driver.ts";
+import { type DriverObserver, innermost, noteHostAccess, observeHost, observerOf } from "../../src/driver/observer.ts";
+import { cause, observer } from "../../src/driver/traits.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { collectGarbage } from "../support/garbage.ts";
+import { nullDriver } from "../support/null_driver.ts";
+import { check, fc } from "../support/property.ts";
+
+const anyKnown = fc.constantFrom(...Object.values(CUresult));
+const anyCode = fc.oneof(anyKnown, fc.integer({ min: 0, max: 2 ** 31 - 1 }));
+
+const arena = new NativeArena();
+const words = "the words of the driver";
+const text = arena.cString(words);
+
+/** A driver that has words for these codes, and for no others. */
+function describing(codes: readonly number[]): CudaDriver {
+  const { driver } = nullDriver();
+  const cuGetErrorString = (code: number, out: bigint) => {
+    if (!codes.includes(code)) return CUresult.CUDA_ERROR_INVALID_VALUE;
+    new DataView(ffiPort().memory(out, 8)).setBigUint64(0, text, true);
+    return CUresult.CUDA_SUCCESS;
+  };
+  return { ...driver, opening: { ...driver.opening, cuGetErrorString } };
+}
+
+function thrownBy(work: () => void): CudaError | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    assert(error instanceof CudaError, `${error}`);
+    return error;
+  }
+}
+
+test("a code that is no success is an error with the call, the code, its name in the header, and the driver's words", () => {
+  const names = Object.fromEntries(Object.entries(CUresult).map(([name, code]) => [code, name]));
+  check(
+    fc.property(anyCode, fc.boolean(), (code, isKnown) => {
+      const driver = describing(isKnown ? [code] : []);
+      const error = thrownBy(() => checkCuda(driver, "cuCall", code));
+      if (code === CUresult.CUDA_SUCCESS) return assertEquals(error, null);
+      assert(error !== null);
+      const name = names[code] ?? `CUresult(${code})`;
+      assertEquals([error.call, error.code, error.codeName], ["cuCall", code, name]);
+      assert(error.message.startsWith(`cuCall failed with ${name} (${code})`), error.message);
+      assertEquals(error.message.includes(words), isKnown);
+      assertEquals([error.isSticky, isSticky(error)], [isStickyCode(code), isStickyCode(code)]);
+    }),
+  );
+  assertEquals([isSticky(new Error("sticky")), isSticky(null)], [false, false]);
+});
+
+test("of a lost context every error leads to the first that reported it, of the same code and the same driver", () => {
+  const codes = fc.array(fc.record({ code: anyKnown, driver: fc.nat(1), call: fc.nat(99) }), { maxLength: 20 });
+  check(
+    fc.property(codes, fc.boolean(), (calls, knowsWhy) => {
+      const why = new RangeError("what the kernel did");
+      const drivers = [0, 1].map(() => ({ ...nullDriver().driver, ...(knowsWhy ? { [cause]: () => why } : {}) }));
+      const firsts = new Map<string, CudaError>();
+      for (const { code, driver, call } of calls) {
+        const error = thrownBy(() => checkCuda(drivers[driver] as CudaDriver, `call${call}`, code));
+        if (error === null || !error.isSticky) {
+          assertEquals(error?.cause, undefined);
+          continue;
+        }
+        const first = firsts.get(`${driver} ${code}`);
+        assertEquals(error.cause, first ?? (knowsWhy ? why : undefined));
+        if (first === undefined) firsts.set(`${driver} ${code}`, error);
+        else assertStringIncludes(error.message, `first reported by ${first.call}`);
+      }
+    }),
+  );
+});
+
+test("what releases something reports every error but those of a context that is lost or gone", () => {
+  const gone: readonly number[] = [CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED, CUresult.CUDA_ERROR_DEINITIALIZED];
+  const { driver } = nullDriver();
+  check(
+    fc.property(anyCode, (code) => {
+      const isQuiet = code === CUresult.CUDA_SUCCESS || isStickyCode(code) || gone.includes(code);
+      assertEquals(thrownBy(() => checkRelease(driver, "cuFree", code))?.code, isQuiet ? undefined : code);
+    }),
+  );
+});
+
+test("a version is read as CUDA writes it: 13.1 as 13010", () => {
+  check(
+    fc.property(fc.nat(99), fc.nat(99), fc.nat(9), (major, minor, patch) => {
+      assertEquals(decodeVersion(1000 * major + 10 * minor + patch), [major, minor]);
+    }),
+  );
+});
+
+type Access = readonly [address: bigint, bytes: number, writes: boolean, call: string];
+
+function observing(inner: CudaDriver, seen: Access[]): DriverObserver {
+  return {
+    inner,
+    mark: () => () => {},
+    foreignStream: () => {},
+    orderedElsewhere: () => {},
+    hostAccess: (...access) => void seen.push(access),
+    closedByUser: () => {},
+  };
+}
+
+test("an observed driver says who observes it, and which driver does the work", () => {
+  const { driver } = nullDriver();
+  const one = observing(driver, []);
+  const observed: CudaDriver = { ...driver, [observer]: one };
+  assertEquals([observerOf(driver), observerOf(observed)], [null, one]);
+  assert(innermost(observed) === driver && innermost(driver) === driver);
+});
+
+test("every observer that lives is notified of each access of the host to some bytes, in order", () => {
+  const accesses = fc.array(fc.tuple(fc.bigInt(0n, 2n ** 48n), fc.nat(4), fc.boolean(), fc.string()));
+  check(
+    fc.property(accesses, fc.integer({ min: 1, max: 4 }), (all, count) => {
+      const { driver } = nullDriver();
+      const seen = Array.from({ length: count }, (): Access[] => []);
+      const observers = seen.map((one) => observing(driver, one));
+      for (const one of observers) observeHost(one);
+      for (const access of all) noteHostAccess(...access);
+      const expected = all.filter(([, bytes]) => bytes > 0);
+      assertEquals(seen, observers.map(() => expected));
+    }),
+    100,
+  );
+});
+
+test("the list keeps no observer alive", async () => {
+  const { driver } = nullDriver();
+  const references = Array.from({ length: 50 }, () => {
+    const one = observing(driver, []);
+    observeHost(one);
+    return new WeakRef(one);
+  });
+  await new Promise((resolve) => setTimeout(resolve)); // a reference that was just made is kept until then
+  collectGarbage();
+  const left = references.filter((one) => one.deref() !== undefined).length;
+  assert(left < 25, `${left} of 50 are left`);
+});

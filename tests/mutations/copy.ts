@@ -1,0 +1,294 @@
+/** The protective lines of copies: plans, conversions, the host and kernels. */
+import { law, type Mutation } from "./mutation.ts";
+
+/** What can be broken there. */
+export const copyMutations: readonly Mutation[] = [
+  ...law("copy/joinToBytes", [
+    [
+      "  if (!fits || !Number.isInteger(draft.from) || !Number.isInteger(draft.to)) return false;\n",
+      "  if (!fits) return false;\n",
+      "Elements that begin inside a byte are copied as if they did not.",
+    ],
+  ]),
+  ...law("copy/readElements", [
+    [
+      "    await readBack(array, bytes, layout, stream, null);\n",
+      '    copyHost(onHost(array, "read", false), { bytes, offset: 0, layout });\n',
+      "What comes as a typed array is not written yet.",
+    ],
+    [
+      "  } else if (stream !== null) {\n",
+      "  } else if (stream !== null && !stream.isDone) {\n",
+      "Page-locked memory is read before the default stream has written what comes before its home stream's next work.",
+    ],
+  ]),
+  ...law("copy/copyOnHost", [
+    ["hostWaitsFor(order)", "order?.synchronize()", "The host copies what a default stream has not written yet."],
+    [
+      "[stream, from.buffer.stream, to.buffer.stream]",
+      "[stream, from.buffer.stream]",
+      "The host writes what a stream has yet to read.",
+    ],
+    [
+      "[stream, from.buffer.stream, to.buffer.stream]",
+      "[stream, to.buffer.stream]",
+      "The host reads what a stream has yet to write.",
+    ],
+    [
+      "[stream, from.buffer.stream, to.buffer.stream]",
+      "[from.buffer.stream, to.buffer.stream]",
+      "The host copies before the stream is there.",
+    ],
+    [
+      "  for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) hostWaitsFor(order);\n",
+      "",
+      "The host copies page-locked memory before a stream has written it.",
+    ],
+  ]),
+  ...law("copy/withLastingCopies", [
+    [
+      "{ ...copyToHost(array), readonly: true }",
+      "copyToHost(array)",
+      "What Python writes to a copy is lost without a word.",
+    ],
+  ]),
+  ...law("copy/copyToHost", [
+    ["  hostWaitsForCopy(order); // a consumer", "  // a consumer", "The host reads a copy before it is made."],
+  ]),
+  ...law("copy/copyToDevice", [
+    [
+      "  if (device === null) hostWaitsForCopy(home); // what is on the host may change as soon as this returns\n",
+      "",
+      "A copy has what the host has written after it was asked for.",
+    ],
+    [
+      "    using _memory = staged.buffer;",
+      "    void staged.buffer;",
+      "Memory on the way between two devices stays for ever.",
+    ],
+    [
+      "  if (device === null) hostWaitsForCopy(home);",
+      "",
+      "What changes on the host after the export changes the copy.",
+    ],
+  ]),
+  ...law("copy/accessOptions", [
+    ["? ways.reverse() : ways", "? ways : ways", "A kernel reaches over for what lies far apart."],
+  ]),
+  ...law("copy/outOfReach", [
+    [
+      "  if (canReachDevices(device, source) && canReachDevices(device, destination)) return null;\n",
+      "  return null;\n",
+      "A copy on a stream of another device is refused by the driver.",
+    ],
+  ]),
+  ...law("copy/enqueueOn", [
+    ["  orderStreams(stream, helper);\n", "", "A copy begins on the other device before its turn."],
+    ["  orderStreams(helper, stream);\n", "", "What comes after a copy does not wait for the other device."],
+  ]),
+  ...law("copy/tiled", [
+    ["alignment % 4 === 0 && ", "", "A kernel reads four bytes from an address where it cannot."],
+  ]),
+  ...law("copy/lanesOf", [
+    [
+      "if (axis === inner) return extent % lanes === 0 && ",
+      "if (axis === inner) return ",
+      "A kernel reads more rows than there are.",
+    ],
+    [
+      "if (axis === along) return extent % lanes === 0 && ",
+      "if (axis === along) return ",
+      "A kernel reads beyond the ends of rows.",
+    ],
+    [
+      "return to % lanes === 0 && from % lanes === 0;",
+      "return true;",
+      "A kernel reads four bytes from an address where it cannot.",
+    ],
+  ]),
+  ...law("copy/copyOnDevice", [
+    ["  source.buffer.pinUntilPassed(stream);\n", "", "Memory is freed before a copy between views has read it."],
+    [
+      "  destination.buffer.pinUntilPassed(stream);\n",
+      "",
+      "Memory is freed before a copy between views has written it.",
+    ],
+    ["  orderStreams(home, stream);\n", "", "A copy reads what its source's home has yet to write."],
+    ["  orderStreams(other, stream);\n", "", "A copy writes what its destination's home has yet to read."],
+    ["  orderStreams(stream, home);\n", "", "The source changes before it was read."],
+    ["  orderStreams(stream, other);\n", "", "The destination is read before it was written."],
+  ]),
+  ...law("copy/copy", [
+    [
+      "  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));\n",
+      "",
+      "Views go by way of the host, at a tenth of the rate.",
+    ],
+  ]),
+  ...law("copy/arranged", [
+    [
+      "if (captureOf(stream) !== null)",
+      "if (stream.isClosed)",
+      "A graph reads what the host has arranged once, and freed.",
+    ],
+  ]),
+  ...law("copy/copyBetween", [
+    ["      copyAlike(source, landed, sending);\n", "      copy(source, landed, sending);\n", "Sending never ends."],
+    [
+      "      orderStreams(receiving, sending); // the memory is there\n",
+      "",
+      "A device sends to memory that is not allocated yet.",
+    ],
+    ["      orderStreams(sending, receiving);\n", "", "Elements are spread before they have arrived."],
+  ]),
+  ...law("copy/toDevice", [
+    [
+      '  noteElementAccess(source, false, "view.copyFrom()");\n',
+      "",
+      "The host arranges what is not there yet, and nobody hears.",
+    ],
+  ]),
+  ...law("copy/toHost", [
+    [
+      '  noteElementAccess(destination, true, "view.copyFrom()");\n',
+      "",
+      "The host writes what is still read, and nobody hears.",
+    ],
+    [
+      "  hostWaitsForCopy(stream);\n  noteElementAccess(destination",
+      "  noteElementAccess(destination",
+      "The host arranges what is not there yet.",
+    ],
+  ]),
+  ...law("copy/runMover", [
+    ["start % From.BYTES_PER_ELEMENT !== 0 || ", "", "Elements at odd addresses cannot be converted."],
+  ]),
+  ...law("copy/longReader", [
+    ["(low & 0x7ff) === 0 ? low", "true ? low", "The host rounds integers of 64 bits twice."],
+    ["isSmall || ", "high < 2 ** 20 || ", "The host rounds negative integers of 64 bits twice."],
+  ]),
+  ...law("copy/nearestBfloat16", [
+    ["bits - 1 : bits) | 1", "bits - 1 : bits)", "The host rounds to bfloat16 twice."],
+  ]),
+  ...law("copy/copyBits", [
+    ["(to[written] ?? 0) & ~mask | ", "", "Neighbours in the same byte become 0."],
+    ["skipped === 0 && before === 0 && ", "before === 0 && ", "Bits are copied from where their byte begins."],
+  ]),
+  ...law("copy/packedKernel", [
+    ["setp.ne.and.u32", "setp.eq.and.u32", "Neighbours in the same byte become 0 on the device."],
+    ["    keepIf(inside);\n", "", "A kernel writes beyond the last byte of the destination."],
+    ['    keepIf(ptx.make("p", `setp.eq.${type} $, ${rest}, 0`));\n', "", "A kernel fills gaps between elements."],
+  ]),
+  ...law("copy/readBits", [
+    ["plus(ptx, bit, bits - 1)", "bit", "Elements that lie in two bytes lose bits."],
+  ]),
+  ...law("copy/planPacked", [
+    ["axis.to > reach", "axis.to > 0", "Elements of interleaved axes are not found."],
+  ]),
+  ...law("copy/partOf", [
+    [" || step < widthOf(bits, axes.slice(1), toBit)", "", "Two threads write the same byte."],
+  ]),
+  ...law("copy/Spares.take", [
+    ["?.pop();", "?.at(-1);", "Two use the same memory at a time."],
+    ["    this.#bytes -= size;\n", "", "Less and less memory is kept."],
+  ]),
+  ...law("copy/Spares.release", [
+    [
+      "if (this.#isClosed || this.#bytes",
+      "if (this.#bytes",
+      "What is given back after its device is closed is never freed.",
+    ],
+    [" || this.#bytes + size > mostKept", "", "More and more memory is kept."],
+    [
+      "    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr);",
+      "    // observerOf;",
+      "The checker takes what is kept for a leak.",
+    ],
+  ]),
+  ...law("copy/Spares.close", [
+    ["for (const buffer of kept) buffer.close();", ";", "What is kept outlives its device."],
+  ]),
+  ...law("copy/spares", [
+    [", (own) => own.close());", ", () => {});", "What is kept outlives its device."],
+  ]),
+  ...law("copy/withPinned", [
+    ["    closeAfter(buffer, stream);\n", "", "Memory whose use has failed is never freed."],
+  ]),
+  ...law("copy/closeAfter", [
+    [
+      "  } catch {\n    buffer.close();\n",
+      "  } catch {\n",
+      "Memory is never freed if the stream was closed meanwhile.",
+    ],
+  ]),
+  ...law("copy/copyPitched", [
+    [
+      "  if (source.isHost && !destination.isHost) makeOrderExplicit(stream, box.width * box.height * box.depth);\n",
+      "",
+      "Rows take what a default stream has yet to write.",
+    ],
+  ]),
+  ...law("copy/planFor", [
+    [
+      "  if (!isReady) return null;\n",
+      "",
+      "A kernel reads memory that it cannot reach, or elements that are not aligned.",
+    ],
+    [
+      "known.conversion?.from !== conversion?.from || ",
+      "",
+      "Elements are converted as those were that had the same layout before.",
+    ],
+    ["known.alignment !== alignment || ", "", "Words are read where they do not begin."],
+    ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is sent to ordinary memory of the host."],
+  ]),
+  ...law("copy/asRun", [
+    ["peers: peersOf(source, destination, stream) };", "peers: null };", "Two devices need access for any copy."],
+  ]),
+  ...law("copy/truth", [
+    ['isFloat(number) ? "neu"', 'isFloat(number) ? "ne"', "NaN is false to a kernel."],
+  ]),
+  ...law("copy/saturated", [
+    ["selp.b64 $, ${long}, 0", "selp.b64 $, ${long}, 1", "NaN becomes another integer than on the host."],
+    ["selp.b32 $, ${whole}, 0", "selp.b32 $, ${whole}, 1", "NaN becomes another integer than on the host."],
+    ["min.${sign}32", "max.${sign}32", "A float that is too large wraps around in a kernel."],
+  ]),
+  ...law("copy/oddFloat", [
+    ["selp.u32 $, 1, 0, ${isLossy}", "selp.u32 $, 0, 0, ${isLossy}", "A kernel rounds to bfloat16 twice."],
+  ]),
+  ...law("copy/load", [
+    ['guard === "" ?', "true ?", "The assembler makes one read of several, and some of them are not done."],
+  ]),
+  ...law("copy/indexKind", [
+    ['end <= 2 ** 32 ? "r" : "d"', '"r"', "A kernel for more elements than 32 bits count copies some to other places."],
+  ]),
+  ...law("copy/quotient", [
+    ["2 ** log === divisor", "true", "A kernel divides wrongly, and copies to other places."],
+  ]),
+  ...law("copy/reciprocal", [
+    ["BigInt(end) * excess <= one", "true", "A kernel divides wrongly, and copies to other places."],
+  ]),
+  ...law("copy/readBack", [
+    ["  using copy = snapshot;\n", "  const copy = snapshot;\n", "Memory for a copy is never freed."],
+    ["  await stream.completed();\n  //", "  //", "What is read is what was there before."],
+    [
+      "helperStream(stream.device), staging",
+      "stream, staging",
+      "Reading waits for what was enqueued after it was asked for.",
+    ],
+  ]),
+  ...law("copy/snapshotOf", [
+    ["    copy?.[Symbol.dispose]();\n", "", "Memory for a copy that the device cannot make is never freed."],
+  ]),
+  ...law("copy/readPinned", [
+    ["    await stream.completed();\n    bytes", "    bytes", "What is read is what was there before."],
+  ]),
+  ...law("copy/tiledKernel", [
+    ["further(firstRow, below)", "firstRow", "A kernel reads and writes rows that there are not."],
+    ["further(firstColumn, right)", "firstColumn", "A kernel reads and writes columns that there are not."],
+  ]),
+  ...law("copy/turned", [
+    ['[[permute(a, b, "5410")], [permute(a, b, "7632")]]', "[...words]", "Elements of two bytes stay in their rows."],
+    ['[permute(c, d, "5140"), permute(c, d, "7362")]', "[c, d]", "Bytes stay in their rows."],
+  ]),
+];

@@ -1,0 +1,548 @@
+/** The protective lines of devices, streams and events. */
+import { law, type Mutation } from "./mutation.ts";
+
+/** What can be broken there. */
+export const deviceMutations: readonly Mutation[] = [
+  ...law("device/checkDevice", [
+    ["  if (device instanceof CudaDevice) return;\n", "  if (device !== null) return;\n", "A number is a device."],
+  ]),
+  ...law("device/completion", [
+    [
+      "if (state === CUresult.CUDA_SUCCESS) stream[internals].watcher?.onPassed();\n  else ",
+      "",
+      "Waiting for a stream does not give back what it has used.",
+    ],
+    [
+      "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);",
+      "const watch = setInterval(() => {}, failureCheck);",
+      "A failed context, which calls nothing any more, is waited for for ever.",
+    ],
+    [
+      '\n  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
+      "",
+      "Work that has failed looks done.",
+    ],
+    [
+      '\n  checkCuda(driver, "cuLaunchHostFunc", code);\n',
+      "",
+      "A callback that was refused looks like work that is done.",
+    ],
+    ["\n    clearInterval(watch);\n", "", "The program never ends: somebody keeps looking at the stream."],
+    ["\n    await wakeup.signalled;\n", "", "The promise of completed() settles before the work is done."],
+    ["\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
+    [
+      "hasFailed(stream, handle) && wakeup.giveUp()",
+      "hasFailed(stream, handle) && wakeup.cancel()",
+      "A file of the program is closed.",
+    ],
+  ]),
+  ...law("device/query", [
+    [
+      "besideCaptures(driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)))",
+      "stream.enqueue(() => driver.stream.cuStreamQuery(handle))",
+      "To ask a stream spoils another library's capture.",
+    ],
+  ]),
+  ...law("device/createEvent", [
+    ["timing = false", "timing = true", "Every event measures time, which makes ordering dearer."],
+    ["  if (timing && interprocess) {\n", "  if (false) {\n", "An event that cannot be is a nameless error."],
+  ]),
+  ...law("device/createStream", [
+    [
+      "adopt(device, out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained)",
+      "adopt(device, out.value, true, retained)",
+      "A copy takes what a default stream has yet to write.",
+    ],
+    [
+      "options.nonBlocking ?? true ?",
+      "options.nonBlocking ?? false ?",
+      "Every stream waits for the legacy default stream.",
+    ],
+    [
+      "  if (priority !== undefined) checkPriority(device, priority);\n",
+      "",
+      "A priority that cannot be is silently another one.",
+    ],
+  ]),
+  ...law("device/CudaDevice.ensureCurrent", [
+    ["if (this.#out.value === 0n) this", "this", "The context that another library has made current is replaced."],
+  ]),
+  ...law("device/CudaDevice.isActive", [
+    [
+      "!this.#references.isDestroyed && ",
+      "",
+      "A device of a closed Cuda is asked for a context that it cannot give.",
+    ],
+  ]),
+  ...law("device/CudaDevice.context", [
+    ["    this.#checkThere();\n", "", "A closed device takes its context up again and never gives it back."],
+  ]),
+  ...law("device/CudaDevice.withContext", [
+    [
+      'this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));',
+      "",
+      "Calls go to whatever context is current.",
+    ],
+    [
+      "      cuCtxPopCurrent_v2(this.#out.$address);\n",
+      "",
+      "The caller's context is not current any more after a call.",
+    ],
+  ]),
+  ...law("device/CudaDevice.knownStream", [
+    [" || last.handle !== handle) return null", ") return null", "Who names a stream gets another one."],
+    [
+      "last === undefined || last.isClosed || ",
+      "last === undefined || ",
+      "A stream that was closed is given to the next one.",
+    ],
+    [
+      "    observerOf(this.driver)?.foreignStream(handle); // it may be another stream by now\n",
+      "",
+      "A stream that has the handle of one that is gone is reported.",
+    ],
+  ]),
+  ...law("device/CudaDevice.createEvent", [
+    [
+      "    event[registerFinalizer]();\n    return event;\n",
+      "    return event;\n",
+      "Events that are only dropped pile up.",
+    ],
+  ]),
+  ...law("device/CudaDevice.synchronize", [
+    [
+      '    this.withContext(() => this.#check("cuCtxSynchronize"',
+      '    (() => this.#check("cuCtxSynchronize"',
+      "The wait is for the context that happens to be current.",
+    ],
+  ]),
+  ...law("device/CudaDevice.retained", [
+    [
+      "    if (options.evenClosed !== true) this.#checkOpen();\n",
+      "",
+      "A stream or a buffer of a closed Cuda can be made.",
+    ],
+  ]),
+  ...law("device/CudaDevice.retainFor", [
+    [
+      "    const retained = this.retained();\n",
+      "    const retained = this.retained({ evenClosed: true });\n",
+      "A closed Cuda makes what it then refuses.",
+    ],
+    [
+      "      retained[Symbol.dispose]();\n      throw error;\n",
+      "      throw error;\n",
+      "What cannot be made keeps its device.",
+    ],
+  ]),
+  ...law("device/CudaDevice.retain", [
+    [
+      "    this.#checkOpen();\n    this.#references.retain();",
+      "    this.#references.retain();",
+      "A buffer of a closed Cuda can be made.",
+    ],
+    ["    this.#references.retain();\n", "", "The context goes before what was allocated in it."],
+  ]),
+  ...law("device/device/CudaDevice.release", [
+    ["    this.#references.release();\n", "", "A device is never given back."],
+  ]),
+  ...law("device/CudaDevice.checkThere", [
+    ["if (this.#references.isDestroyed) throw", "if (false) throw", "The driver writes to memory that is freed."],
+  ]),
+  ...law("device/CudaDevice.close", [
+    ["    this.#references.close();\n", "", "The primary context is never given back."],
+  ]),
+  ...law("device/CudaDevice.release", [
+    [
+      "    for (const other of this.#freedOn) other.#finish();\n",
+      "",
+      "A context goes while another device's stream has yet to free its memory.",
+    ],
+    ["      this.#primary.release();\n", "", "The primary context is never given back."],
+  ]),
+  ...law("device/EventState.close", [
+    ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
+  ]),
+  ...law("device/destroy", [
+    ["  if (device.isGone) return; // the event went with its context\n", "", "Closing what is gone is an error."],
+  ]),
+  ...law("device/CudaEvent.there", [
+    ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
+  ]),
+  ...law("device/CudaEvent.synchronize", [
+    [
+      "besideCaptures(driver, () => driver.event.cuEventSynchronize(handle))",
+      "driver.event.cuEventSynchronize(handle)",
+      "To wait for an event spoils another library's capture.",
+    ],
+    [
+      '    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));\n',
+      "",
+      "The host does not wait.",
+    ],
+  ]),
+  ...law("device/CudaEvent.completed", [
+    ["    stream.wait(this);\n", "", "The promise of completed() settles before the event."],
+    ["    await stream.completed();\n", "", "The promise of completed() settles before the event."],
+  ]),
+  ...law("device/CudaEvent.isDone", [
+    [
+      "besideCaptures(driver, () => driver.event.cuEventQuery(handle))",
+      "driver.event.cuEventQuery(handle)",
+      "To ask an event spoils another library's capture.",
+    ],
+    [
+      "if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda",
+      "if (false) checkCuda",
+      "Work that has failed looks unfinished for ever.",
+    ],
+    ["return code === CUresult.CUDA_SUCCESS;", "return true;", "Work that is not done looks done."],
+  ]),
+  ...law("device/CudaEvent.close", [
+    ["    if (this.#state !== null) this.#state.closed = true;\n", "", "An event is destroyed twice."],
+    ["    if (this.#closed) return;\n", "", "Closing twice destroys an event twice."],
+    ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
+  ]),
+  ...law("device/checkReached", [
+    [
+      "code !== CUresult.CUDA_ERROR_INVALID_VALUE",
+      "code !== CUresult.CUDA_SUCCESS",
+      "Nobody says what is out of reach.",
+    ],
+    ["owner.ordinal === device.ordinal", "false", "Memory of the stream's own device is said to be out of reach."],
+  ]),
+  ...law("device/finalizer", [
+    ["      state.close();\n", "", "What is only dropped piles up."],
+    ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
+  ]),
+  ...law("device/closeIfDropped", [
+    ["  finalizer.register(object, state);\n", "", "What is only dropped piles up."],
+  ]),
+  ...law("device/closeOnce", [
+    ["  if (state.closed) return;\n", "", "Closing twice destroys twice."],
+    ["  state.closed = true;\n", "", "Closing twice destroys twice, as does the collector after a close."],
+  ]),
+  ...law("device/makeOrderExplicit", [
+    ["  atNext(stream, (event) => stream.wait(event));\n", "", "A copy takes what a default stream has yet to write."],
+    [
+      "  atNext(stream, (event) => stream.wait(event));\n",
+      "  atNext(stream, () => {});\n",
+      "A copy takes what a default stream has yet to write.",
+    ],
+    ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy takes what a default stream has yet to write."],
+    ['  stream.handleFor("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
+  ]),
+  ...law("device/atNext", [
+    [
+      "    device.releaseEvent(event);\n",
+      "",
+      "An event is lost with each wait.",
+    ],
+    ['  stream.handleFor("wait for");\n', "", "A closed stream is recorded in when it is waited for."],
+  ]),
+  ...law("device/PrimaryContext.isActive", [
+    ["return this.#int.value !== 0;", "return true;", "A context that nobody uses is taken for one in use."],
+  ]),
+  ...law("device/PrimaryContext.handle", [
+    ["if (this.#handle === 0n) this", "this", "The context is retained at every use, and released once."],
+  ]),
+  ...law("device/PrimaryContext.release", [
+    [
+      "if (this.#handle !== 0n) this",
+      "this",
+      "A context that was never retained is released: somebody else's.",
+    ],
+  ]),
+  ...law("device/DeviceProperties.uuid", [
+    ['? "MIG" : "GPU"', '? "GPU" : "GPU"', "A slice of a GPU has a UUID that no tool knows."],
+  ]),
+  ...law("device/enqueueCopy", [
+    [
+      '  if (direction === "HtoD") makeOrderExplicit(stream, bytes);\n',
+      "",
+      "A copy takes what a default stream has yet to write.",
+    ],
+    [
+      "const code = device.withContext(",
+      "const code = (device.siblings[0] ?? device).withContext(",
+      "A copy goes to the default stream of another device.",
+    ],
+  ]),
+  ...law("device/recordWithin", [
+    [
+      'checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
+      'checkCuda(driver, "cuEventRecord", device.withContext(again));',
+      "What has failed once is tried again, and its error lost.",
+    ],
+  ]),
+  ...law("device/waitWithin", [
+    [
+      'checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
+      'checkCuda(driver, "cuStreamWaitEvent", device.withContext(again));',
+      "What has failed once is tried again, and its error lost.",
+    ],
+  ]),
+  ...law("device/ReferenceCount.retained", [
+    ["    this.retain();\n", "", "Nothing is kept for whoever still needs it."],
+  ]),
+  ...law("device/ReferenceCount.retain", [
+    ["    this.#count++;\n", "", "Nothing is kept for whoever still needs it."],
+  ]),
+  ...law("device/ReferenceCount.release", [
+    ["    this.#count--;\n", "", "What has been held once is never destroyed."],
+    [
+      "    this.#count--;\n    this.#destroyIfUnused();\n",
+      "    this.#count--;\n",
+      "What is closed first is never destroyed.",
+    ],
+  ]),
+  ...law("device/ReferenceCount.close", [
+    ["    this.#closed = true;\n", "", "Nothing is ever destroyed."],
+    [
+      "    this.#closed = true;\n    this.#destroyIfUnused();",
+      "    this.#closed = true;",
+      "Closing what nobody holds leaks it.",
+    ],
+  ]),
+  ...law("device/ReferenceCount.destroyIfUnused", [
+    ["!this.#closed || ", "", "The last user destroys what is still open."],
+    ["this.#count > 0 || ", "", "Closing destroys what others still use."],
+    [" || this.#destroyed) return;", ") return;", "Closing twice destroys twice."],
+    ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
+    ["    this.#destroy();\n", "", "Nothing is given back."],
+  ]),
+  ...law("device/Retained.Symbol.dispose", [
+    ["    references?.release();\n", "", "What has been held once is never destroyed."],
+    ["    this.#references = null;\n", "", "Releasing twice ends what somebody else has retained."],
+  ]),
+  ...law("device/relaxThread", [
+    [
+      "CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : before;",
+      "CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : unchanged;",
+      "The thread stays relaxed, and other libraries spoil what they capture without a word.",
+    ],
+  ]),
+  ...law("device/relax", [
+    [
+      "return isCapturing(driver) ? unchanged : relaxThread(driver);",
+      "return unchanged;",
+      "Whatever is done meanwhile spoils another library's capture.",
+    ],
+  ]),
+  ...law("device/restore", [
+    ["  slot.word[0] = mode;\n", "", "The thread gets a mode that it never had."],
+  ]),
+  ...law("device/isBlockedByCapture", [
+    [
+      "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;\n}\n",
+      "CUDA_SUCCESS;\n}\n",
+      "What is freed on the default stream spoils another library's capture.",
+    ],
+    ["  if (device.isGone) return false;\n", "", "Of a device that is gone a context is asked for, and made."],
+  ]),
+  ...law("device/isRefusedByCapture", [
+    [
+      "return error instanceof CudaError && refusals.has(error.code);",
+      "return false;",
+      "A release fails for whoever allocates next.",
+    ],
+  ]),
+  ...law("device/CudaStream.fromHandle", [
+    [
+      "return new CudaStream(new StreamState(device, handle, false, owner, null, CudaStream.#successors));",
+      "return new CudaStream(new StreamState(device, handle, true, owner, null, CudaStream.#successors));",
+      "A stream of which nothing is known is taken for one that ignores default streams.",
+    ],
+  ]),
+  ...law("device/CudaStream.adopt", [
+    ["    closeIfDropped(stream, state);\n", "", "Streams that are only dropped pile up."],
+  ]),
+  ...law("device/CudaStream.open", [
+    [
+      "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);\n",
+      "",
+      "A destroyed handle is given to the driver.",
+    ],
+  ]),
+  ...law("device/CudaStream.orSuccessor", [
+    [
+      "return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;",
+      "return this;",
+      "A buffer loses its home when that is closed.",
+    ],
+  ]),
+  ...law("device/CudaStream.isLegacy", [
+    [
+      "return this.#handle <= CU_STREAM_LEGACY;",
+      "return false;",
+      "What is freed on the default stream spoils another library's capture.",
+    ],
+  ]),
+  ...law("device/CudaStream.enqueue", [
+    ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
+    [
+      "      if (code !== NEEDS_CONTEXT) return code;\n",
+      "      return code;\n",
+      "A driver that wants a current context refuses every call.",
+    ],
+  ]),
+  ...law("device/CudaStream.record", [
+    ["    event[registerFinalizer]();\n", "", "Events that are only dropped pile up."],
+    ['    if (this.#isShut) this.#open("record an event in");\n', "", "An event is recorded in a closed stream."],
+    [
+      'checkSameDevice(given, this.device, "Cannot record an event");',
+      'checkSameCuda(given, this.device, "Cannot record an event");',
+      "An event of another device is recorded, as far as the driver is concerned.",
+    ],
+    ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
+    [
+      '        given.argumentFor("record"); // what',
+      "        // what",
+      "Of a closed event it is said only that it is of another device.",
+    ],
+  ]),
+  ...law("device/CudaStream.recordNew", [
+    [
+      "      event.close();\n      throw error;\n",
+      "      throw error;\n",
+      "An event that could not be recorded leaks.",
+    ],
+  ]),
+  ...law("device/CudaStream.wait", [
+    ['    if (this.#isShut) this.#open("wait for anything in");\n', "", "A closed stream is made to wait."],
+    ["    if (other.device !== this.device) {\n", "    if (false) {\n", "An event of another Cuda is waited for."],
+    ['      other.argumentFor("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
+    [
+      "=== this.#handle && other.device === this.device",
+      "=== this.#handle",
+      "The default streams of two devices are taken for one.",
+    ],
+    [
+      "        other.#mark(event);\n        this.#waitFor(event);",
+      "      void other;",
+      "A stream does not wait for another.",
+    ],
+  ]),
+  ...law("device/CudaStream.mark", [
+    [
+      'this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);',
+      "0;",
+      "An event marks nothing.",
+    ],
+    [
+      "this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord",
+      "events.cuEventRecord",
+      "An event that is recorded on a default stream marks that of another device.",
+    ],
+    [
+      "    if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);\n",
+      "",
+      "A default stream cannot be marked.",
+    ],
+  ]),
+  ...law("device/CudaStream.waitFor", [
+    [
+      '      : streams.cuStreamWaitEvent(this.#argument, event.argumentFor("wait for"), 0);',
+      "      : 0;",
+      "A stream does not wait for an event.",
+    ],
+    [
+      "    const code = this.#isDefault\n      ? NEEDS_CONTEXT\n      : streams",
+      "    const code = streams",
+      "What a default stream waits for, that of another device does.",
+    ],
+    ["    if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);\n", "", "A default stream cannot wait."],
+  ]),
+  ...law("device/CudaStream.synchronize", [
+    [
+      "besideCaptures(driver, synchronize));\n    this.#state.watcher?.onPassed();",
+      "besideCaptures(driver, synchronize));",
+      "Waiting for a stream does not give back what it has used.",
+    ],
+    ["besideCaptures(driver, synchronize)", "synchronize()", "To wait for a stream spoils another library's capture."],
+    ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
+  ]),
+  ...law("device/CudaStream.waitUntilReady", [
+    [
+      "if (this.isKnownNonBlocking) return this.synchronize();",
+      "return this.synchronize();",
+      "The host does not wait for a default stream's work.",
+    ],
+    [
+      "event.synchronize());\n    this.#state.watcher?.onPassed();",
+      "event.synchronize());",
+      "Waiting for a stream does not give back what it has used.",
+    ],
+  ]),
+  ...law("device/CudaStream.isReady", [
+    [
+      "if (this.isKnownNonBlocking) return this.isDone;",
+      "return this.isDone;",
+      "A default stream's work is not waited for.",
+    ],
+  ]),
+  ...law("device/CudaStream.isDone", [
+    [
+      "    this.#state.watcher?.onPassed();\n    return true;",
+      "    return true;",
+      "Finding a stream done does not give back what it has used.",
+    ],
+    [
+      '    checkCuda(this.device.driver, "cuStreamQuery", code);\n',
+      "    if (code !== CUresult.CUDA_SUCCESS) return false;\n",
+      "A stream that has failed looks busy for ever.",
+    ],
+    [
+      "    if (code === CUresult.CUDA_ERROR_NOT_READY) return false;\n",
+      "    if (code === CUresult.CUDA_ERROR_NOT_READY) return true;\n",
+      "Work that is not done looks done.",
+    ],
+  ]),
+  ...law("device/CudaStream.retain", [
+    [
+      '    this.#open("retain");\n    if (!this.#isOwned)',
+      "    if (!this.#isOwned)",
+      "A closed stream becomes the home of a buffer.",
+    ],
+    [
+      "    if (!this.#isOwned) this.device.retain(); // a stream of our own retains its device anyway\n",
+      "",
+      "The context of a default stream goes before what is freed on it.",
+    ],
+    ["    this.#references.retain();\n", "", "A stream is destroyed before what is freed on it."],
+  ]),
+  ...law("device/CudaStream.release", [
+    ["    this.#references.release();\n", "", "A stream that was once a home is never destroyed."],
+    ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
+  ]),
+  ...law("device/CudaStream.close", [
+    ["    this.#isShut = true;\n    state.close", "    state.close", "A stream is used after its user has closed it."],
+    [
+      "    if (this.#isShut || this.#ignoresClose) return;\n",
+      "    if (this.#isShut) return;\n",
+      "Who closes the home of a buffer takes it from all others.",
+    ],
+    ["    this.#isShut = true;\n    state.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
+  ]),
+  ...law("device/StreamState.constructor", [
+    [
+      "if (retainedDevice === null) return; // a foreign",
+      "// a foreign",
+      "Closing a foreign stream destroys it under its owner.",
+    ],
+    ["        retainedDevice[Symbol.dispose]();\n", "", "A device whose streams are closed is never given back."],
+    ["device.withContext(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
+    [
+      "      if (this.#successor !== null) successors.shut(this.#successor);\n",
+      "",
+      "A destroyed handle is given to the driver by what a buffer had for its home.",
+    ],
+  ]),
+  ...law("device/StreamState.isHandleStable", [
+    ["(this.isOwned || this.isDefault)", "true", "The end of somebody's stream is marked after he destroyed it."],
+    [" && !this.isClosedByUser;", ";", "The end of a stream is marked after it was destroyed."],
+  ]),
+  ...law("device/StreamState.close", [
+    ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
+  ]),
+];

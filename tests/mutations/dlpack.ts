@@ -1,0 +1,363 @@
+/** The protective lines of DLPack and the array interfaces. */
+import { law, type Mutation } from "./mutation.ts";
+
+/** What can be broken there. */
+export const dlpackMutations: readonly Mutation[] = [
+  ...law("dlpack/toArrayInterface", [
+    [
+      '  hostWaitsToRead(array, "__array_interface__");\n',
+      "",
+      "A consumer on the host reads before a stream has written.",
+    ],
+  ]),
+  ...law("dlpack/handleFor", [
+    ["handle || CU_STREAM_LEGACY", "handle", "A consumer is told stream 0, which the protocol forbids."],
+    ["  if (device !== consumer) {\n", "  if (false) {\n", "A consumer waits for another device's stream."],
+  ]),
+  ...law("dlpack/fromArrayInterface", [
+    ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
+  ]),
+  ...law("dlpack/fromCudaArrayInterface", [
+    ['  checkPlace(options, "Cannot import by the CUDA Array Interface");\n', "", "A number for a device is none."],
+    [
+      "producer ?? device.defaultStream",
+      "producer",
+      "Whoever has the array next comes before what was enqueued on it.",
+    ],
+    [
+      "  orderStreams(producer, home);\n",
+      "",
+      "We read before the producer has written.",
+    ],
+    ["home, source, producer", "home, undefined, producer", "Foreign memory is collected while a view uses it."],
+    [
+      "{ owner: source, device, stream: null }",
+      "{ device, stream: null }",
+      "Foreign memory is collected while a view uses it.",
+    ],
+  ]),
+  ...law("dlpack/array_interface/returnToProducer", [
+    [
+      "  if (producer !== null && stream !== null) producerWaits(stream, producer);\n",
+      "",
+      "The producer overwrites what our work still reads.",
+    ],
+  ]),
+  ...law("dlpack/returnAndRelease", [
+    ["  returnToProducer(ptr, stream, producer);\n", "", "The producer goes on before its consumer is done."],
+  ]),
+  ...law("dlpack/producerStream", [
+    [
+      "  if (handle === 0n) {\n",
+      "  if (false) {\n",
+      "Stream 0, which the protocol forbids, is taken for the default stream.",
+    ],
+  ]),
+  ...law("dlpack/readInterface", [
+    ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
+  ]),
+  ...law("dlpack/Export.constructor", [
+    ["    buffer.pin();\n", "", "Memory is freed under a consumer."],
+    ["    addExport(this);\n", "", "What is out is collected under its consumer."],
+  ]),
+  ...law("dlpack/Export.order", [
+    ["return order.add(this.#buffer)", "return true", "Memory is freed while the consumer's work still uses it."],
+  ]),
+  ...law("dlpack/Export.finish", [
+    ["    this.#tensor.free();\n", "", "Each export leaks its struct."],
+    ["    this.#buffer.unpin();\n", "", "Memory that was exported is never freed."],
+  ]),
+  ...law("dlpack/toDlpack", [
+    [
+      '  if (plan.hostWaits) hostWaitsToRead(array, "toDlpack()");\n',
+      "",
+      "A consumer on the host reads before a stream has written.",
+    ],
+    ["array.readonly ? flag.readOnly : 0", "0", "A consumer writes what is read-only."],
+    [
+      "    return exportInOrder(copied, plan, flag.isCopied);\n",
+      "    return exportInOrder(copied, { ...plan, consumer: null }, flag.isCopied);\n",
+      "A consumer reads a copy before it is made.",
+    ],
+    ["    copied.buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
+    ["  pollIfMany();\n", "", "Exports that nobody looks at pile up."],
+  ]),
+  ...law("dlpack/exportInOrder", [
+    [
+      "  if (device !== null && consumer !== null) consumerWaits(buffer, consumerStream(device, consumer));\n",
+      "",
+      "A consumer reads before the producer has written.",
+    ],
+  ]),
+  ...law("dlpack/foreignRange", [
+    ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
+    ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
+    [" || (data > farEnough && ptr + BigInt(size) > addressEnd)", "", "Memory beyond the end of memory is believed."],
+    [
+      "const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);",
+      "const before = 0;",
+      "Elements before the first one lie outside of the memory that is vouched for.",
+    ],
+  ]),
+  ...law("dlpack/wholeBytes", [
+    [
+      "  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);\n",
+      "  return Math.floor(elements * itemsize);\n",
+      "The end of very many packed elements is rounded off.",
+    ],
+  ]),
+  ...law("dlpack/fromDlpack", [
+    [
+      '  checkPlace(options, "Cannot import by DLPack");\n',
+      "",
+      "A number for a device is one that nothing is known of.",
+    ],
+  ]),
+  ...law("dlpack/ask", [
+    ["    tensor.close(); // it was made for this import\n", "", "What a refused source has made leaks."],
+  ]),
+  ...law("dlpack/streamFor", [
+    [
+      "  if (type !== undefined && !usable.has(type)) throw wrongType(type);\n",
+      "",
+      "A producer on ROCm is given a stream of CUDA's.",
+    ],
+    [
+      "isOnHost || stream === undefined",
+      "stream === undefined",
+      "A producer on the host is asked for order, and refuses.",
+    ],
+  ]),
+  ...law("dlpack/take", [
+    ["(fields.flags & readOnly) !== 0", "false", "What is read-only can be written."],
+    ["  tensor?.take(); // only now", "  // only now", "Two consumers take one tensor."],
+    [
+      "= { tensor: address, deleter: fields.deleter };\n",
+      "= { tensor: tensor?.take() ?? address, deleter: fields.deleter };\n",
+      "A tensor is lost if its buffer cannot be made.",
+    ],
+    [
+      "home,\n    tensor ?? undefined,\n    imported",
+      "home, undefined, imported",
+      "An import does not say what it comes from.",
+    ],
+    [
+      "device === null ? null : stream === undefined ? device.defaultStream : stream",
+      "null",
+      "Foreign memory is freed while our work still uses it.",
+    ],
+    [
+      "stream === undefined ? device.defaultStream : stream",
+      "stream ?? null",
+      "What came without a stream has no home.",
+    ],
+  ]),
+  ...law("dlpack/checkAddress", [
+    ["  if (!isAddress(address)) {\n", "  if (false) {\n", "An address that no memory has is read."],
+    ["  if (address === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
+    [
+      '  if ((address & 7n) !== 0n) throw misaligned("address", address);\n',
+      "",
+      "A struct between two addresses is read.",
+    ],
+  ]),
+  ...law("dlpack/returnToProducer", [
+    [
+      "  if (stream !== null) hostWaitsBeforeReturn(stream);\n",
+      "",
+      "Foreign memory is freed while our work still uses it.",
+    ],
+    ["  if (deleter !== 0n) callRelease(deleter, tensor);\n", "", "Foreign memory is never freed."],
+    [
+      "  if (deleter !== 0n) callRelease(deleter, tensor);\n",
+      "  callRelease(deleter, tensor);\n",
+      "A tensor without a deleter crashes.",
+    ],
+  ]),
+  ...law("dlpack/readDevice", [
+    [
+      "      if (device.ordinal !== deviceId) {\n",
+      "      if (false) {\n",
+      "Memory is used on a device where it is not.",
+    ],
+    [
+      "      if (device === undefined) {\n",
+      "      if (false) {\n",
+      "Memory of a device that nobody named is a nameless error.",
+    ],
+  ]),
+  ...law("dlpack/cachedLayout", [
+    ["found.hasStrides !== (strides !== null)", "false", "An array without strides gets those of one that had some."],
+    ["layout.itemsize !== itemsize || ", "", "An array gets the element size of another one."],
+    [" || layout.shape.length !== ndim", "", "An array of fewer axes is taken for one of more."],
+    ["    if (layout.shape[axis] !== shape[axis]) return null;\n", "", "An array gets the shape of another one."],
+    [" * unit !== strides[axis]", " === null", "An array gets the strides of another one."],
+    ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
+  ]),
+  ...law("dlpack/planExport", [
+    ["isElsewhere || buffer.endsWithWorker || copy", "isElsewhere || copy", "Tensors are lent in place."],
+    ["  if (buffer.endsWithWorker && copy === false) {", "  if (false) {", "Who wants no copy gets one."],
+    [
+      "stream ?? DEFAULT_STREAM",
+      "stream ?? 2n",
+      "A consumer on the default stream reads before the producer has written.",
+    ],
+    [
+      "  if (isElsewhere && copy === false) {\n",
+      "  if (false) {\n",
+      "A copy is made that the consumer does not allow.",
+    ],
+    [
+      "stream === null || stream === -1n ? null",
+      "stream === null ? null",
+      "A consumer that wants no order gets an error.",
+    ],
+    ["isOnHost || stream === null", "stream === null", "A stream is to wait for a copy that is on the host."],
+    [
+      "buffer.device === null && stream === undefined,",
+      "stream === undefined,",
+      "The host waits for what a consumer's stream waits for.",
+    ],
+    [
+      "buffer.device === null && stream === undefined,",
+      "buffer.device === null,",
+      "The host waits, and no order is wanted.",
+    ],
+    [
+      "  if (array.readonly && !isVersioned && !isCopied) {\n",
+      "  if (false) {\n",
+      "A consumer writes what is read-only.",
+    ],
+    [
+      "array.readonly && !isVersioned && !isCopied",
+      "array.readonly && !isVersioned",
+      "A copy is refused because something else is read-only.",
+    ],
+    [
+      "  if (!isVersioned && dtype.dlpack.padded) {\n",
+      "  if (false) {\n",
+      "A consumer takes padded elements for packed ones.",
+    ],
+    ["?? newest)[0] >= 1", "?? newest)[1] >= 1", "A consumer gets a struct that it cannot read."],
+  ]),
+  ...law("dlpack/checkRequest", [
+    ["  checkOptions(options, toDlpackOptionNames);\n", "", "Options that mean nothing are left aside."],
+  ]),
+  ...law("dlpack/isWantedElsewhere", [
+    [
+      "wanted[0] !== type || wanted[1] !== id",
+      "wanted[0] !== type",
+      "A consumer of one device is handed the memory of another.",
+    ],
+    [
+      "  return wanted[0] !== type || wanted",
+      "  return wanted",
+      "A consumer on the host is handed memory of a device.",
+    ],
+  ]),
+  ...law("dlpack/checkStream", [
+    ["  if (buffer.device === null && !isElsewhere) {\n", "  if (false) {\n", "Host memory is silently not ordered."],
+    [
+      "  if (stream === 0n) throw",
+      "  if (false) throw",
+      "Stream 0, which DLPack forbids, is taken for the default stream.",
+    ],
+  ]),
+  ...law("dlpack/planCopy", [
+    [
+      "type === DLDeviceType.kDLCPU && id === 0",
+      "type === DLDeviceType.kDLCPU",
+      "A host that does not exist is taken for this one.",
+    ],
+  ]),
+  ...law("dlpack/findDevice", [
+    ["known.ordinal === id ? known : known.siblings[id]", "known", "A copy is made on the device where the array is."],
+  ]),
+  ...law("dlpack/homeOn", [
+    [
+      "  if (buffer.stream?.device === device) return buffer.stream;\n",
+      "",
+      "A copy on its own device is made in another order than the array's.",
+    ],
+    [
+      "return stream instanceof CudaStream && stream.device === device ? stream : device",
+      "return device",
+      "A copy is made on the default stream, where it waits for others.",
+    ],
+    [
+      "return stream instanceof CudaStream && stream.device === device ? stream",
+      "return stream instanceof CudaStream ? stream",
+      "A copy's home stream is one of another device.",
+    ],
+  ]),
+  ...law("dlpack/readTensor", [
+    [
+      "  if ((ptr & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));\n",
+      "",
+      "A struct of another version is read beyond its end.",
+    ],
+  ]),
+  ...law("dlpack/checkVersion", [
+    [
+      "  if (major === DLPACK_MAJOR_VERSION) return;\n",
+      "  if (true) return;\n",
+      "A struct of another version is read as if it were ours.",
+    ],
+  ]),
+  ...law("dlpack/stridesBehind", [
+    [" && behind + 8 * ndim <= mostForeignBytes", "", "Strides further away than can be read are read with the shape."],
+    [
+      "  if (bytes.getInt32(shapeAt + 4, littleEndian) !== bytes.getInt32(stridesAt + 4, littleEndian)) return 0;\n",
+      "",
+      "Strides far away are read behind the shape.",
+    ],
+    ["behind > 0 && behind", "behind", "Strides before the shape are read behind it."],
+  ]),
+  ...law("dlpack/checkPointers", [
+    ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
+  ]),
+  ...law("dlpack/checkPointer", [
+    ["  if (isNull(bytes, pointerAt)) throw", "  if (false) throw", "A shape at NULL is read."],
+    [
+      "  if ((bytes.getUint32(pointerAt, littleEndian) & 7) === 0) return;\n",
+      "  return;\n",
+      "A shape between two addresses is read.",
+    ],
+  ]),
+  ...law("dlpack/TensorBlock.write", [
+    ["    this.checkReleases(); // by the consumer before\n", "", "Nobody is told of a late second release."],
+    ["at.shape, shape.length === 0 ? 0n : this.#shapeAddress", "at.shape, this.#shapeAddress", "A scalar has a shape."],
+    ["    setInt64(bytes, this.#counter, 0);\n", "", "What is out counts as released, as what was there before it."],
+    [
+      "    bytes.setBigUint64(offsets.deleter, deleter, littleEndian);\n",
+      "",
+      "A consumer calls what the one before has left as deleter.",
+    ],
+  ]),
+  ...law("dlpack/ExportedStruct.constructor", [
+    ["shape.length <= fewAxes ? small : large", "small", "A tensor of many axes overwrites the next one."],
+  ]),
+  ...law("dlpack/ExportedStruct.free", [
+    ["    this.#slot.content.checkReleases();\n", "", "Nobody is told of a second release."],
+    ["    this.#pool.free(this.#slot);\n", "", "Each export leaks its struct."],
+  ]),
+  ...law("dlpack/DlpackTensor.constructor", [
+    ["    finalizer.register(this, this.#state);\n", "", "A tensor that nobody takes is never released."],
+  ]),
+  ...law("dlpack/DlpackTensor.ptr", [
+    ["    if (closed) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
+  ]),
+  ...law("dlpack/DlpackTensor.take", [
+    ["    this.#state.closed = true;\n", "", "Two consumers take one tensor, and release it twice."],
+  ]),
+  ...law("dlpack/DlpackTensor.close", [
+    ["    if (!this.#state.closed) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
+  ]),
+  ...law("dlpack/callDeleter", [
+    [
+      "  if (deleter !== 0n) callRelease(deleter, ptr);",
+      "  callRelease(deleter, ptr);",
+      "A tensor without a deleter crashes.",
+    ],
+  ]),
+];

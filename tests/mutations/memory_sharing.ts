@@ -1,0 +1,91 @@
+/** The protective lines of memory that processes share. */
+import { law, type Mutation } from "./mutation.ts";
+
+/** What can be broken there. */
+export const memorySharingMutations: readonly Mutation[] = [
+  ...law("memory/ChannelExports.undo", [
+    ["    undo.dispose();\n", "", "What could not be sent is kept for ever."],
+  ]),
+  ...law("memory/ChannelExports.takeAllBack", [
+    [
+      "    for (const end of [...this.#shares.values()]) end(null);\n",
+      "",
+      "What a process had that is gone is never freed.",
+    ],
+  ]),
+  ...law("memory/ChannelExports.share", [
+    [
+      "    const pin = buffer.pinned();\n",
+      "    const pin = { [Symbol.dispose]() {} };\n",
+      "Memory is freed under another process.",
+    ],
+    ["        pin[Symbol.dispose]();\n", "", "Memory that was sent is never freed."],
+    [
+      "        if (mark !== null && buffer.stream !== null) this.#marks.wait(buffer.stream, mark);\n",
+      "",
+      "Memory is used again while the other process still works on it.",
+    ],
+  ]),
+  ...law("memory/ChannelImports.importBuffer", [
+    [
+      "    if (part.mark !== null) this.#marks.wait(home, part.mark); //",
+      "    //",
+      "We read before the other process has written.",
+    ],
+  ]),
+  ...law("memory/StreamMarks.mark", [
+    ["      stream.record(event);\n", "", "The other process does not wait for our work."],
+    [
+      "ours.has(stream) ? stream : passed(ours)",
+      "ours.has(stream) ? stream : null",
+      "Each stream that is used leaves an event.",
+    ],
+  ]),
+  ...law("memory/StreamMarks.learn", [
+    ["device.isGone ? null : ", "", "What comes back after a Cuda was closed ends the channel."],
+  ]),
+  ...law("memory/StreamMarks.wait", [
+    [
+      "    if (event !== null) comeAfter(stream, event);\n",
+      "",
+      "We do not wait for the work of the other process.",
+    ],
+  ]),
+  ...law("memory/StreamMarks.close", [
+    [
+      "    for (const ours of this.#ours.values()) for (const { event } of ours.values()) event.close();\n",
+      "",
+      "Events pile up.",
+    ],
+    ["    for (const event of this.#theirs.values()) event?.close();\n", "", "Events of other processes pile up."],
+  ]),
+  ...law("memory/passed", [
+    [
+      "    if (isOver(mark.event)) return stream;\n",
+      "    return stream;\n",
+      "A receiver waits for another stream's work.",
+    ],
+    [
+      "    ours.delete(stream);\n    ours.set(stream, mark);\n",
+      "",
+      "Behind a stream that is at work for long each one leaves an event.",
+    ],
+  ]),
+  ...law("memory/MemoryChannel.receive", [
+    [
+      "      if (this.#failure !== undefined) throw this.#failure;\n",
+      "",
+      "What cannot be understood looks like the end of what was sent.",
+    ],
+  ]),
+  ...law("memory/MemoryChannel.markEnd", [
+    [
+      "      waitForEnd(stream);\n      return null;\n",
+      "      throw 0;\n",
+      "The owner never hears that its memory is free.",
+    ],
+  ]),
+  ...law("memory/MemoryChannel.listen", [
+    ["      this.#failure = error;\n", "", "What cannot be understood looks like the end of what was sent."],
+  ]),
+];

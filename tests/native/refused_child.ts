@@ -1,0 +1,78 @@
+/**
+ * Asks for release callbacks where the system refuses executable memory: `refused_child.ts seccomp|mdwe|nothing`.
+ * Prints what kind there is and what a release did, or `"unsupported"` where the kernel does not know the way to
+ * refuse.
+ *
+ * Both ways are those of systemd's MemoryDenyWriteExecute=. They are set here, by the process for itself, after the
+ * runtime has started: its own compilers would not survive an earlier start.
+ */
+import process from "node:process";
+import { ArrowArray } from "../../bindings/arrow.ts";
+import { DLManagedTensor } from "../../bindings/dlpack.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { releaseThunks } from "../../src/native/release_thunk.ts";
+
+const port = ffiPort();
+using arena = new NativeArena();
+const { prctl } = port.bind("libc.so.6", 0n, {
+  // int prctl(int op, ...): every operation takes unsigned long
+  prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
+});
+
+const PR_SET_SECCOMP = 22;
+const SECCOMP_MODE_FILTER = 2n;
+const PR_SET_NO_NEW_PRIVS = 38;
+const PR_SET_MDWE = 65; // since Linux 6.3
+const PR_MDWE_REFUSE_EXEC_GAIN = 1n;
+
+/** A filter for this thread: mprotect to an executable page is EACCES, all else goes on as it was. */
+function seccomp(): boolean {
+  const mprotect = port.platform.arch === "x86_64" ? 10 : 226;
+  const program: [code: number, whenTrue: number, whenFalse: number, k: number][] = [
+    [0x20, 0, 0, 0], // load the number of the system call
+    [0x15, 0, 3, mprotect], // if it is another one: allow
+    [0x20, 0, 0, 32], // load its third argument
+    [0x45, 0, 1, 4], // if PROT_EXEC is not in it: allow
+    [0x06, 0, 0, 0x0005_000d], // SECCOMP_RET_ERRNO, EACCES
+    [0x06, 0, 0, 0x7fff_0000], // SECCOMP_RET_ALLOW
+  ];
+  const { address, bytes } = arena.bytes(program.length * 8);
+  const filter = new DataView(bytes.buffer, bytes.byteOffset);
+  const littleEndian = true;
+  for (const [i, [code, whenTrue, whenFalse, k]] of program.entries()) {
+    filter.setUint16(8 * i, code, littleEndian);
+    filter.setUint8(8 * i + 2, whenTrue);
+    filter.setUint8(8 * i + 3, whenFalse);
+    filter.setUint32(8 * i + 4, k, littleEndian);
+  }
+  const sock_fprog = arena.struct({ len: "u16", filter: "ptr" });
+  sock_fprog.len = program.length;
+  sock_fprog.filter = address;
+  return prctl(PR_SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n) === 0 &&
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, sock_fprog.$address, 0n, 0n) === 0;
+}
+
+/** For the whole process: no page gains the right to be executed. */
+function mdwe(): boolean {
+  return prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0n, 0n, 0n) === 0;
+}
+
+function report(): object {
+  const { kind, address } = releaseThunks();
+  const counter = arena.out("i32");
+  const release = { args: ["ptr"], returns: "void" } as const;
+  const array = arena.struct(ArrowArray);
+  array.private_data = counter.$address;
+  array.release = address.ArrowArray;
+  port.functionAt(array.release, release)(array.$address);
+  const tensor = arena.struct(DLManagedTensor);
+  tensor.manager_ctx = counter.$address;
+  tensor.deleter = address.DLManagedTensor;
+  port.functionAt(tensor.deleter, release)(tensor.$address);
+  return { kind, released: counter.value, cleared: array.release === 0n, deleterKept: tensor.deleter !== 0n };
+}
+
+const how = process.argv[2];
+const refuses = how === "seccomp" ? seccomp() : how === "mdwe" ? mdwe() : true;
+console.log(JSON.stringify(refuses ? report() : "unsupported"));
