@@ -8,9 +8,8 @@
  * bare driver's, or as torch's. Between two devices, of whose pools nothing was said, one piece runs at 95% of what
  * `cuMemcpyPeerAsync` reaches with access, and whatever does not lie alike at 97% of torch's rate or more.
  *
- * ```sh
- * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/copy.ts
- * CAUSEWAY_PYTHON=venv/bin/python bun bench/copy.ts layouts host # some sections: layouts, conversions, host, small, devices
+ * ```sh CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/copy.ts CAUSEWAY_PYTHON=venv/bin/python bun bench/copy.ts
+ * layouts host # some sections: layouts, conversions, host, small, devices
  * ```
  *
  * Needs a GPU, and two for the last section; the peer needs torch.

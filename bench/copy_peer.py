@@ -1,5 +1,5 @@
-"""Times torch's copy_ on the copies of copy.ts: prints its version, and then, for each section and case that it reads, the
-gigabytes per second, of small copies the nanoseconds of a call; all in JSON, a line each.
+"""Times torch's copy_ on the copies of copy.ts: prints its version, and then, for each section and case that it reads,
+the gigabytes per second, of small copies the nanoseconds of a call; all in JSON, a line each.
 
 Run by copy.ts. Needs a GPU and torch, and two GPUs for the section `devices`.
 """

@@ -1,18 +1,18 @@
-"""Times cuda.core and cuda.bindings on the operations of cuda.ts: prints what they are, and then, for each library and name
-that it reads, the nanoseconds of a call, or null for what it does not do; all in JSON, a line each.
+"""Times cuda.core and cuda.bindings on the operations of cuda.ts: prints what they are, and then, for each library and
+name that it reads, the nanoseconds of a call, or null for what it does not do; all in JSON, a line each.
 
-Run by cuda.ts. Needs a GPU, cuda-core and cuda-bindings. Work is enqueued in batches, and the device is waited for between
-them, off the clock: so a full queue is never measured.
+Run by cuda.ts. Needs a GPU, cuda-core and cuda-bindings. Work is enqueued in batches, and the device is waited for
+between them, off the clock: so a full queue is never measured.
 """
 
 import json
 import sys
 import time
 
+import cuda.core
 import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device, DeviceMemoryResource, LaunchConfig, Program, ProgramOptions, launch
-import cuda.core
 
 BATCH, SAMPLES, WARM = 200, 20, 3
 

@@ -1,9 +1,9 @@
-"""Times cuda.core's StridedMemoryView on the operations of exchange.ts: prints what it is, and then, for each name that it
-reads, the nanoseconds of a call, or null for what it cannot do here; all in JSON, a line each.
+"""Times cuda.core's StridedMemoryView on the operations of exchange.ts: prints what it is, and then, for each name that
+it reads, the nanoseconds of a call, or null for what it cannot do here; all in JSON, a line each.
 
-Run by exchange.ts. Needs cuda-core, cuda-bindings and numpy. "Ordered" is with a stream of the consumer's as stream_ptr, the
-rest with -1, which orders nobody. cuda.core knows torch's tensors, and asks them by no protocol; "cuda array interface" is of
-an object that is not torch's, and answers at once.
+Run by exchange.ts. Needs cuda-core, cuda-bindings and numpy. "Ordered" is with a stream of the consumer's as
+stream_ptr, the rest with -1, which orders nobody. cuda.core knows torch's tensors, and asks them by no protocol; "cuda
+array interface" is of an object that is not torch's, and answers at once.
 """
 
 import json
@@ -29,7 +29,12 @@ class Described:
 
     def __init__(self, pointer):
         self.__cuda_array_interface__ = {
-            "shape": (64, 32), "typestr": "<f4", "data": (pointer, False), "strides": None, "version": 3, "stream": None,
+            "shape": (64, 32),
+            "typestr": "<f4",
+            "data": (pointer, False),
+            "strides": None,
+            "version": 3,
+            "stream": None,
         }
 
 

@@ -2,8 +2,8 @@
 
 Run by layout.ts. Needs `pip install cuda-core cuda-bindings numpy`; no GPU, no driver.
 
-Every statement is compiled into timeit's own loop, so no call of a Python function is counted. The best of the repeats is
-taken, as timeit advises.
+Every statement is compiled into timeit's own loop, so no call of a Python function is counted. The best of the repeats
+is taken, as timeit advises.
 """
 
 import json

@@ -1,9 +1,9 @@
 /**
  * Messages between two processes of this machine, beside UCX's own benchmark in C, `ucx_perftest` (Debian's package
- * ucx-utils): in turns, five times each, the median of each. A row counts only if C's own runs are within 20% of each
- * other.
+ * ucx-utils), in the same error mode: in turns, five times each, the median of each. A row counts only if C's own runs
+ * are within 20% of each other. What C's benchmark does not measure is in `ucx_alone.ts`, and printed first.
  *
- * Usage: ucx.ts [--rounds=5] [filter]      filter: part of the name of a row
+ * Usage: ucx.ts [--rounds=5] [--gpu] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone
  *
  * @module
  */
@@ -13,11 +13,14 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { alone } from "./ucx_alone.ts";
 import type { Job } from "./ucx_peer.ts";
 
 const isBun = process.versions["bun"] !== undefined;
 
-/** One comparison: at most so many times C's value plus so many microseconds; for a rate, at least so many times C's. */
+/**
+ * One comparison: at most so many times C's value plus so many microseconds; for a rate, at least so many times C's.
+ */
 interface Row extends Omit<Job, "role"> {
   readonly name: string;
   readonly tls: string;
@@ -31,14 +34,58 @@ const mib = kib * kib;
 function latency(tls: string, bytes: number, how: Job["how"], count: number, factor: number, plus = 0): Row {
   const size = bytes >= mib ? `${bytes / mib} MiB` : bytes >= kib ? `${bytes / kib} KiB` : `${bytes} B`;
   const name = `${tls === "tcp" ? "tcp" : "shared memory"} ${size}, ${how}`;
-  return { name, tls, bytes, how, count, factor, plus, test: "latency", progress: "adaptive" };
+  return {
+    name,
+    tls,
+    bytes,
+    how,
+    count,
+    factor,
+    plus,
+    test: "latency",
+    progress: "adaptive",
+    pending: 0,
+    memory: "host",
+    by: "address",
+    errors: "peer",
+  };
 }
 
 const sm = "self,sm";
 
 function rate(how: Job["how"]): Row {
-  const name = `message rate, shared memory, 8 B, ${how === "sync" ? "one after the other" : "64 at a time, awaited"}`;
-  return { name, tls: sm, bytes: 8, how, count: 500_000, factor: 0.5, plus: 0, test: "rate", progress: "adaptive" };
+  const ways = { sync: "one after the other", awaited: "64 at a time, awaited", bare: "64 at a time, bare calls" };
+  const name = `message rate, shared memory, 8 B, ${ways[how]}`;
+  return {
+    name,
+    tls: sm,
+    bytes: 8,
+    how,
+    count: 500_000,
+    factor: 0.5,
+    plus: 0,
+    test: "rate",
+    progress: "adaptive",
+    pending: 0,
+    memory: "host",
+    by: "address",
+    errors: "peer",
+  };
+}
+
+/** The same between processes that sleep until there is news, C's among them. */
+function asleep(row: Row): Row {
+  return { ...row, progress: "event", factor: 1, plus: 30, name: `${row.name}, asleep` };
+}
+
+/** The same by a listener, over what UCX chooses by itself: in so many microseconds. */
+function listening(row: Row, goal: number): Row {
+  return { ...row, by: "listener", tls: "all", factor: 0, plus: goal, name: `${row.name}, by a listener` };
+}
+
+/** The same where the other side's end is not noticed: large messages take other ways then. */
+function withoutErrors(row: Row): Row {
+  return { ...row, errors: "none", name: `${row.name}, errors none` };
 }
 
 const rows: readonly Row[] = [
@@ -46,13 +93,46 @@ const rows: readonly Row[] = [
   latency("tcp", 1, "awaited", 20_000, 1.4),
   latency("tcp", 8 * kib, "awaited", 15_000, 1.15),
   latency("tcp", mib, "awaited", 600, 1.05),
+  withoutErrors(latency("tcp", mib, "awaited", 600, 1.05)),
   latency(sm, 1, "sync", 200_000, 1, isBun ? 0.2 : 0.6),
   latency(sm, 1, "awaited", 200_000, 1, isBun ? 1.0 : 1.8),
   latency(sm, 8 * kib, "sync", 50_000, 1.3),
   latency(sm, mib, "awaited", 1_000, 1.1),
+  withoutErrors(latency(sm, mib, "awaited", 1_000, 1.1)),
+  listening(latency(sm, 8 * kib, "sync", 50_000, 1), 1.5),
+  asleep(latency("tcp", 1, "awaited", 5_000, 1)),
+  asleep(latency(sm, 1, "awaited", 5_000, 1)),
   rate("sync"),
   rate("awaited"),
+  rate("bare"), // the floor
 ];
+
+/** Messages of a GPU's memory, both processes on the first one. */
+function onGpu(memory: Job["memory"], bytes: number, how: Job["how"], count: number, share?: number): Row {
+  const row = latency("all", bytes, how, count, share ?? 1, share === undefined ? 2 : 0);
+  const size = row.name.slice("shared memory ".length);
+  const test = share === undefined ? "latency" : "rate";
+  return {
+    ...row,
+    test,
+    memory,
+    errors: "none",
+    name: `${memory} ${size}${test === "rate" ? ", several at a time" : ""}`,
+  };
+}
+
+const gpuRows: readonly Row[] = [
+  onGpu("device", 8, "sync", 20_000),
+  onGpu("device", 8, "awaited", 20_000),
+  onGpu("device", mib, "awaited", 5_000, 0.9),
+  onGpu("device", 64 * mib, "awaited", 400, 0.97),
+  onGpu("pool", 64 * mib, "awaited", 50, 0.8),
+  onGpu("managed", 64 * mib, "awaited", 50, 0.97),
+  onGpu("pinned", 64 * mib, "awaited", 50, 0.97),
+];
+
+/** What ucx_perftest calls the memory; it has none of a pool or page-locked. */
+const perftestMemory = { host: "host", pinned: "host", managed: "cuda-managed", pool: "cuda", device: "cuda" } as const;
 
 /** Puts a process on a processor of its own, if there are two. */
 function pinned(cpu: number, command: string, args: readonly string[]): [string, string[]] {
@@ -64,13 +144,13 @@ const limit = 120_000;
 
 /** Runs the two processes of a job, and gives what the client measured. */
 async function ours({ name: _, tls, factor: _factor, plus: _plus, ...job }: Row): Promise<number> {
-  const script = fileURLToPath(new URL("ucx_peer.ts", import.meta.url));
+  const script = fileURLToPath(new URL(job.how === "bare" ? "ucx_bare.ts" : "ucx_peer.ts", import.meta.url));
   const runtime = isBun ? ["run", script] : ["run", "-A", "--no-check", "--quiet", script];
   const children = (["server", "client"] as const).map((role, cpu) => {
     const [command, args] = pinned(cpu, process.execPath, [...runtime, JSON.stringify({ ...job, role })]);
     const child = spawn(command, args, {
       stdio: ["pipe", "pipe", "inherit"],
-      env: { ...process.env, UCX_TLS: tls },
+      env: { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y" },
       timeout: limit,
     });
     return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
@@ -84,11 +164,17 @@ async function ours({ name: _, tls, factor: _factor, plus: _plus, ...job }: Row)
 let port = 13_400 + process.pid % 1000;
 
 /** The same by ucx_perftest: microseconds, or messages a second. */
-async function perftest({ tls, bytes, count, test }: Row): Promise<number> {
+async function perftest({ tls, bytes, count, test, memory, errors, progress }: Row): Promise<number> {
   const at = String(port++);
   const common = ["-p", at, "-t", test === "latency" ? "tag_lat" : "tag_bw", "-s", String(bytes), "-f", "-v"];
-  const args = [...common, "-n", String(count), "-w", String(Math.ceil(count / 5)), "-O", "64"];
-  const env = { ...process.env, UCX_TLS: tls, UCX_WARN_UNUSED_ENV_VARS: "n" };
+  const kind = [
+    "-m",
+    perftestMemory[memory],
+    ...(errors === "peer" ? ["-e"] : []),
+    ...(progress === "event" ? ["-E", "sleep"] : []),
+  ];
+  const args = [...common, ...kind, "-n", String(count), "-w", String(Math.ceil(count / 5)), "-O", "64"];
+  const env = { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y", UCX_WARN_UNUSED_ENV_VARS: "n" };
   const [serverCommand, serverArgs] = pinned(0, "ucx_perftest", args);
   const server = spawn(serverCommand, serverArgs, { stdio: "ignore", env, timeout: limit });
   const [command, clientArgs] = pinned(1, "ucx_perftest", ["127.0.0.1", ...args]);
@@ -112,10 +198,26 @@ function median(values: readonly number[]): number {
 
 const { values, positionals: [filter = ""] } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: "string", default: "5" } },
+  options: { rounds: { type: "string", default: "5" }, gpu: { type: "boolean", default: false } },
 });
 const rounds = Number(values.rounds);
 if (!(rounds >= 1)) throw new RangeError(`Expected --rounds=K with a positive K, got ${values.rounds}`);
+for (const how of ["sync", "awaited"] as const) {
+  const row = latency(sm, 8, how, 50_000, 1);
+  const name = `${row.name}, with 10,000 receives pending`;
+  if (!name.includes(filter) || values.gpu) continue;
+  const [none, many]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    none.push(await ours(row));
+    many.push(await ours({ ...row, pending: 10_000 }));
+  }
+  const [one, other] = [median(none), median(many)];
+  console.log(`${name}: ${other.toFixed(2)} us, ${one.toFixed(2)} us without: ratio ${(other / one).toFixed(2)}`);
+}
+const chosen = alone.filter(({ name }) => name.includes(filter) && !values.gpu);
+for (const { name, measure } of chosen) console.log(`${name}: ${await measure()}`);
+const compared = (values.gpu ? gpuRows : rows).filter(({ name }) => name.includes(filter));
+if (compared.length === 0) process.exit(0); // nothing that C's would be asked for
 if (spawnSync("ucx_perftest", ["-h"]).error !== undefined) {
   console.error("ucx_perftest is missing: apt-get install ucx-utils");
   process.exit(2);
@@ -123,7 +225,7 @@ if (spawnSync("ucx_perftest", ["-h"]).error !== undefined) {
 console.log(`${isBun ? "Bun" : "Deno"}, ${cpus().length} x ${cpus()[0]?.model}`);
 console.log("| | ours | C | ratio | goal | C's spread |\n|---|---|---|---|---|---|");
 let failed = 0;
-for (const row of rows.filter(({ name }) => name.includes(filter))) {
+for (const row of compared) {
   const [mine, theirs]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     mine.push(await ours(row));
@@ -134,10 +236,12 @@ for (const row of rows.filter(({ name }) => name.includes(filter))) {
   const isRate = row.test === "rate";
   const goal = c * row.factor + row.plus;
   const passes = isRate ? ours_ >= goal : ours_ <= goal;
-  const format = (value: number) => isRate ? `${(value / 1e6).toFixed(2)} M/s` : `${value.toFixed(2)} us`;
-  const asked = `${row.factor === 1 && row.plus > 0 ? "C" : `${row.factor} x C`}${
-    row.plus > 0 ? ` + ${row.plus} us` : ""
-  }`;
+  const format = (value: number) => {
+    if (!isRate) return `${value.toFixed(2)} us`;
+    return values.gpu ? `${(value * row.bytes / 1e9).toFixed(1)} GB/s` : `${(value / 1e6).toFixed(2)} M/s`;
+  };
+  const share = row.factor === 1 && row.plus > 0 ? "C" : row.factor > 0 ? `${row.factor} x C` : "";
+  const asked = [share, row.plus > 0 ? `${row.plus} us` : ""].filter((part) => part !== "").join(" + ");
   const verdict = spread > 0.2 ? "C too unsteady" : passes ? "met" : "MISSED";
   if (spread <= 0.2 && !passes) failed++;
   console.log(

@@ -6,26 +6,65 @@
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
+import {
+  Cuda,
+  ManagedMemoryResource,
+  type MemoryBuffer,
+  PinnedMemoryResource,
+  SynchronousMemoryResource,
+} from "../mod.ts";
 import { type ProgressMode, Ucx, type UcxEndpoint, type UcxWorker } from "../src/ucx/mod.ts";
 
 /** What is measured. */
 export interface Job {
   readonly role: "client" | "server";
   readonly test: "latency" | "rate";
-  readonly how: "sync" | "awaited";
+  /** `bare`: by `ucx_bare.ts`. */
+  readonly how: "sync" | "awaited" | "bare";
   readonly progress: ProgressMode;
   readonly bytes: number;
   /** Round trips, or messages. */
   readonly count: number;
+  /** What kind of memory the messages are in: a GPU's of a pool or not, managed, page-locked, or the host's. */
+  readonly memory: "host" | "pinned" | "managed" | "pool" | "device";
+  /** How the two find each other: by the addresses of their workers, or by a port at which the server listens. */
+  readonly by: "address" | "listener";
+  /** What endpoints notice of the other side's end. */
+  readonly errors: "peer" | "none";
+  /** Receives on other tags that wait meanwhile, on both sides. */
+  readonly pending: number;
 }
 
-/** Messages on their way at a time, where the rate is measured. */
-const window = 64;
+/** Messages on their way at a time, where the rate is measured: 64, and 512 MiB at most. */
+function windowOf(bytes: number): number {
+  return Math.max(4, Math.min(64, Math.floor(2 ** 29 / bytes)));
+}
+
+/** Makes memory of the kind that is measured, on the first GPU. */
+function allocator({ memory, bytes }: Job): () => Uint8Array | MemoryBuffer {
+  if (memory === "host") return () => new Uint8Array(bytes).fill(1);
+  const device = Cuda.open().device(0);
+  const stream = device.createStream();
+  const resource = {
+    pinned: () => new PinnedMemoryResource(device),
+    managed: () => new ManagedMemoryResource(device),
+    pool: () => device.memory,
+    device: () => new SynchronousMemoryResource(device),
+  }[memory]();
+  return () => {
+    const buffer = resource.allocate(bytes, { stream });
+    buffer.fill(1, { stream });
+    stream.synchronize();
+    return buffer;
+  };
+}
 const batches = 100;
 
 /** Half round trips, in microseconds: the median over batches. */
-async function latency(endpoint: UcxEndpoint, worker: UcxWorker, { role, how, bytes, count }: Job): Promise<number> {
-  const [out, into] = [new Uint8Array(bytes).fill(1), new Uint8Array(bytes)];
+async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
+  const { role, how, count } = job;
+  const allocate = allocator(job);
+  const [out, into] = [allocate(), allocate()];
   const isClient = role === "client";
   const awaited = async (times: number) => {
     for (let i = 0; i < times; i++) {
@@ -54,22 +93,30 @@ async function latency(endpoint: UcxEndpoint, worker: UcxWorker, { role, how, by
 }
 
 /** Messages a second, from the client to the server. */
-async function rate(endpoint: UcxEndpoint, worker: UcxWorker, { role, how, bytes, count }: Job): Promise<number> {
-  const one = new Uint8Array(bytes);
-  const memory = Array.from({ length: window }, () => new Uint8Array(bytes));
+async function rate(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
+  const { role, how, bytes, count } = job;
+  const allocate = allocator(job);
+  const window = windowOf(bytes);
+  const memory = Array.from({ length: window }, allocate);
+  const one = memory[0] ?? allocate();
   const done = new Uint8Array(1);
   let start = 0;
-  for (const messages of [window * 20, Math.ceil(count / window) * window]) {
+  for (const messages of [Math.min(window * 20, count), Math.ceil(count / window) * window]) {
     start = performance.now();
     if (how === "sync") {
       for (let n = 0; n < messages; n++) {
         if (role === "client") endpoint.sendSync(one);
         else worker.recvSync(one);
       }
-    } else {for (let n = 0; n < messages; n += window) {
-        if (role === "client") await Promise.all(memory.map((bytes) => endpoint.send(bytes)));
-        else await Promise.all(memory.map((bytes) => worker.recv(bytes)));
-      }}
+    } else {
+      // As many at any time as the window has.
+      await Promise.all(memory.map(async (bytes, lane) => {
+        for (let n = lane; n < messages; n += window) {
+          if (role === "client") await endpoint.send(bytes);
+          else await worker.recv(bytes);
+        }
+      }));
+    }
     // The client waits until everything has arrived.
     if (role === "client") await worker.recv(done, { tag: 1n });
     else await endpoint.send(done, { tag: 1n });
@@ -80,11 +127,29 @@ async function rate(endpoint: UcxEndpoint, worker: UcxWorker, { role, how, bytes
 const job: Job = JSON.parse(process.argv[2] ?? "{}");
 const ucx = Ucx.open();
 const worker = ucx.createWorker({ progress: job.progress });
-console.log(worker.address.toHex());
+const { errors } = job;
+const listener = job.by === "listener" && job.role === "server" ? await worker.listen({ errors }) : null;
+console.log(listener === null ? worker.address.toHex() : listener.port);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const endpoint = await worker.connect(Uint8Array.fromHex((await lines.next()).value ?? ""));
+const said = (await lines.next()).value ?? "";
+
+/** The endpoint that leads to the other process. */
+async function meet(): Promise<UcxEndpoint> {
+  if (job.by === "address") return await worker.connect(Uint8Array.fromHex(said), { errors });
+  if (listener === null) return await worker.connect({ host: "127.0.0.1", port: Number(said) }, { errors });
+  const endpoint = await listener.accept();
+  if (endpoint === null) throw new TypeError("The listener was closed");
+  return endpoint;
+}
+
+const endpoint = await meet();
+const end = new AbortController();
+for (let i = 0; i < job.pending; i++) {
+  worker.recv(new Uint8Array(8), { tag: BigInt(100 + i), signal: end.signal }).catch(() => {});
+}
 const measured = job.test === "latency" ? await latency(endpoint, worker, job) : await rate(endpoint, worker, job);
 console.log(JSON.stringify({ measured, transports: endpoint.transports(), version: ucx.version }));
+end.abort();
 await worker.close();
 ucx.close();
 process.exit(0);

@@ -1,0 +1,119 @@
+/**
+ * What messages cost where UCX's own benchmark has nothing to compare with: while nothing happens, and for the timers and
+ * the HTTP server of the same thread. Two workers of this process.
+ *
+ * @module
+ */
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
+import { type ProgressMode, progressModes } from "../src/ucx/progress.ts";
+import { Ucx, type UcxEndpoint, type UcxWorker } from "../src/ucx/mod.ts";
+import { serveHttp } from "../tests/support/http_server.ts";
+
+/** A measurement: its name, and what it prints. */
+export interface Alone {
+  readonly name: string;
+  measure(): Promise<string>;
+}
+
+interface Pair {
+  readonly alice: UcxWorker;
+  readonly bob: UcxWorker;
+  readonly there: UcxEndpoint;
+  readonly back: UcxEndpoint;
+}
+
+async function withPair<T>(progress: ProgressMode, tls: string, act: (pair: Pair) => Promise<T>): Promise<T> {
+  using ucx = Ucx.open({ config: { TLS: tls } });
+  await using alice = ucx.createWorker({ progress });
+  await using bob = ucx.createWorker({ progress });
+  const [there, back] = [await alice.connect(bob.address), await bob.connect(alice.address)];
+  return await act({ alice, bob, there, back });
+}
+
+/** Sends so many bytes there and back so many times. */
+async function pingPong({ alice, bob, there, back }: Pair, times: number, bytes = 8): Promise<void> {
+  const [out, into] = [new Uint8Array(bytes), new Uint8Array(bytes)];
+  for (let i = 0; i < times; i++) {
+    await Promise.all([there.send(out), bob.recv(into)]);
+    await Promise.all([back.send(out), alice.recv(into)]);
+  }
+}
+
+/** Begins receives on tags that nobody sends. @returns what ends them */
+function waitForNothing(worker: UcxWorker, count: number): AbortController {
+  const end = new AbortController();
+  const { signal } = end;
+  for (let i = 1; i <= count; i++) worker.recv(new Uint8Array(8), { tag: BigInt(i), signal }).catch(() => {});
+  return end;
+}
+
+/** How much of a processor is used while nothing happens, in percent. */
+function idle(progress: ProgressMode): Promise<string> {
+  return withPair(progress, "sm", async (pair) => {
+    const waiting = waitForNothing(pair.bob, 1000);
+    await pingPong(pair, 10);
+    await pause(500);
+    const [start, before] = [performance.now(), process.cpuUsage()];
+    await pause(5000);
+    const { user, system } = process.cpuUsage(before);
+    waiting.abort();
+    return `${((user + system) / (performance.now() - start) / 10).toFixed(2)}% of a processor`;
+  });
+}
+
+/** What happens beside messages: how long after the last time, or after it was asked for. */
+type Beside = (took: (ms: number) => void, isOver: () => boolean) => Promise<void>;
+
+/** A timer of 1 ms: from one time that it fires to the next. */
+const timer: Beside = async (took, isOver) => {
+  let last = performance.now();
+  while (!isOver()) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    const now = performance.now();
+    took(now - last);
+    last = now;
+  }
+};
+
+/** Requests to a server of this thread, one after the other. */
+const requests: Beside = async (took, isOver) => {
+  await using server = serveHttp("here");
+  while (!isOver()) {
+    const start = performance.now();
+    await (await fetch(server.url)).text();
+    took(performance.now() - start);
+  }
+};
+
+/** How something does while messages go to and fro without a pause. */
+function beside(what: Beside, progress: ProgressMode, tls: string, bytes: number): Promise<string> {
+  return withPair(progress, tls, async (pair) => {
+    const times: number[] = [];
+    let isOver = false;
+    const done = what((ms) => times.push(ms), () => isOver);
+    let roundTrips = 0;
+    for (const end = performance.now() + 2000; performance.now() < end; roundTrips++) await pingPong(pair, 1, bytes);
+    isOver = true;
+    await done;
+    const sorted = times.toSorted((one, other) => one - other);
+    const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? NaN).toFixed(2);
+    return `${at(0.5)} ms, p99 ${at(0.99)} ms, beside ${Math.round(roundTrips / 2)} round trips a second`;
+  });
+}
+
+/** All of them. */
+export const alone: readonly Alone[] = [
+  { name: "idle with 1,000 receives pending, event", measure: () => idle("event") },
+  { name: "idle with 1,000 receives pending, adaptive", measure: () => idle("adaptive") },
+  ...Object.entries({ "a timer of 1 ms": timer, "a request over HTTP": requests }).flatMap(([name, what]) =>
+    progressModes.flatMap((mode) =>
+      ["sm", "tcp"].flatMap((tls) =>
+        [8, 1 << 20].map((bytes) => ({
+          name: `${name} beside messages of ${bytes} bytes over ${tls}, ${mode}`,
+          measure: () => beside(what, mode, tls, bytes),
+        }))
+      )
+    )
+  ),
+];

@@ -1,0 +1,113 @@
+/**
+ * The floor of bench/ucx.ts's message rates: the same two processes that call libucp in a loop, with nothing of ours
+ * around the calls but the records that completions are written to. Prints and reads as `ucx_peer.ts` does.
+ *
+ * @module
+ */
+import process from "node:process";
+import { createInterface } from "node:readline";
+import {
+  UCP_EP_PARAMS_FIELD,
+  ucp_ep_params_t,
+  UCP_ERR_HANDLING_MODE,
+  UCP_FEATURE,
+  UCP_PARAMS_FIELD,
+  ucp_params_t,
+  ucp_worker_params_t,
+  UCS_MEMORY_TYPE,
+} from "../bindings/ucp_types.ts";
+import { UCP_API } from "../bindings/ucp.ts";
+import { ffiPort, NativeArena } from "../src/ffi/mod.ts";
+import { openUcp } from "../src/ucx/library.ts";
+import { type Operation, Operations } from "../src/ucx/operation.ts";
+import { writeFields } from "../src/ucx/struct_fields.ts";
+import type { Job } from "./ucx_peer.ts";
+
+const { role, bytes, count, errors }: Job = JSON.parse(process.argv[2] ?? "{}");
+const { functions: ucp } = openUcp();
+const arena = new NativeArena();
+
+function check(status: number): void {
+  if (status !== 0) throw new Error(`libucp answers ${status}`);
+}
+
+const [config, context, worker, endpoint] = [arena.out("ptr"), arena.out("ptr"), arena.out("ptr"), arena.out("ptr")];
+check(ucp.opening.ucp_config_read(0n, 0n, config.$address));
+const parameters = arena.struct(ucp_params_t);
+writeFields(parameters, UCP_PARAMS_FIELD, { features: UCP_FEATURE.TAG });
+const { major, minor } = UCP_API;
+check(ucp.opening.ucp_init_version(major, minor, parameters.$address, config.value, context.$address));
+check(ucp.opening.ucp_worker_create(context.value, arena.struct(ucp_worker_params_t).$address, worker.$address));
+const [at, length] = [arena.out("ptr"), arena.out("size")];
+check(ucp.worker.ucp_worker_get_address(worker.value, at.$address, length.$address));
+console.log(new Uint8Array(ffiPort().memory(at.value, length.value).slice(0)).toHex());
+const line = await createInterface({ input: process.stdin })[Symbol.asyncIterator]().next();
+const other = Uint8Array.fromHex(line.value ?? "");
+const address = arena.bytes(other.length);
+address.bytes.set(other);
+const endpointParameters = arena.struct(ucp_ep_params_t);
+const err_mode = errors === "peer" ? UCP_ERR_HANDLING_MODE.PEER : UCP_ERR_HANDLING_MODE.NONE;
+writeFields(endpointParameters, UCP_EP_PARAMS_FIELD, { address: address.address, err_mode });
+check(ucp.endpoint.ucp_ep_create(worker.value, endpointParameters.$address, endpoint.$address));
+
+const operations = new Operations(1024); // more than any UCX wants for a request
+const { ucp_tag_send_nbx, ucp_tag_recv_nbx } = ucp.tag;
+const { ucp_worker_progress } = ucp.worker;
+const [handle, ep, size] = [worker.value, endpoint.value, BigInt(bytes)];
+
+function take(kind: "plain" | "tagged"): Operation {
+  const operation = operations.take();
+  operation.address = arena.bytes(bytes).address;
+  operation.prepare(kind, UCS_MEMORY_TYPE.HOST);
+  return operation;
+}
+
+/** Sends so many messages, as many at a time as the window has. */
+function send(window: readonly Operation[], messages: number, tag: bigint): void {
+  const free = [...window];
+  for (let sent = 0; sent < messages || free.length < window.length;) {
+    const operation = sent < messages ? free.pop() : undefined;
+    if (operation === undefined) {
+      ucp_worker_progress(handle);
+      for (let done = operations.next(); done !== undefined; done = operations.next()) free.push(done);
+      continue;
+    }
+    sent++;
+    if (ucp_tag_send_nbx(ep, operation.address, size, tag, operation.parameters) === 0n) free.push(operation);
+  }
+}
+
+/** Receives so many messages. */
+function receive(window: readonly Operation[], messages: number, tag: bigint): void {
+  const every = 2n ** 64n - 1n;
+  let posted = 0;
+  const post = (operation: Operation) => {
+    if (posted++ < messages) ucp_tag_recv_nbx(handle, operation.address, size, tag, every, operation.parameters);
+  };
+  window.forEach(post);
+  for (let received = 0; received < messages;) {
+    ucp_worker_progress(handle);
+    for (let done = operations.next(); done !== undefined; done = operations.next()) {
+      received++;
+      post(done);
+    }
+  }
+}
+
+const [sends, oneSend] = [64, 1].map((window) => Array.from({ length: window }, () => take("plain")));
+const [receives, oneReceive] = [64, 1].map((window) => Array.from({ length: window }, () => take("tagged")));
+let start = 0;
+for (const messages of [count / 5, count]) {
+  start = performance.now();
+  if (role === "client") {
+    send(sends ?? [], messages, 0n);
+    receive(oneReceive ?? [], 1, 1n); // until everything has arrived
+  } else {
+    receive(receives ?? [], messages, 0n);
+    send(oneSend ?? [], 1, 1n);
+  }
+}
+console.log(JSON.stringify({ measured: count / (performance.now() - start) * 1000 }));
+const end = performance.now() + 200; // for the other side to hear of the end
+while (performance.now() < end) ucp_worker_progress(handle);
+process.exit(0);
