@@ -3,7 +3,8 @@
  * ucx-utils), in the same error mode: in turns, five times each, the median of each. A row counts only if C's own runs
  * are within 20% of each other. What C's benchmark does not measure is in `ucx_alone.ts`, and printed first.
  *
- * Usage: ucx.ts [--rounds=5] [--gpu] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone
+ * Usage: ucx.ts [--rounds=5] [--gpu | --gpus] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone,
+ * both processes on the first one; --gpus: each on one of its own
  *
  * @module
  */
@@ -139,6 +140,11 @@ function pinned(cpu: number, command: string, args: readonly string[]): [string,
   return cpus().length < 2 ? [command, [...args]] : ["taskset", ["-c", String(cpu), command, ...args]];
 }
 
+/** What a process sees of the GPUs: each one of its own, with `--gpus`. */
+function visible(role: number): Record<string, string> {
+  return values.gpus ? { CUDA_VISIBLE_DEVICES: String(role) } : {};
+}
+
 /** The errors of a UCX under two minutes without news. */
 const limit = 120_000;
 
@@ -150,7 +156,7 @@ async function ours({ name: _, tls, factor: _factor, plus: _plus, ...job }: Row)
     const [command, args] = pinned(cpu, process.execPath, [...runtime, JSON.stringify({ ...job, role })]);
     const child = spawn(command, args, {
       stdio: ["pipe", "pipe", "inherit"],
-      env: { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y" },
+      env: { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y", ...visible(cpu) },
       timeout: limit,
     });
     return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
@@ -176,12 +182,16 @@ async function perftest({ tls, bytes, count, test, memory, errors, progress }: R
   const args = [...common, ...kind, "-n", String(count), "-w", String(Math.ceil(count / 5)), "-O", "64"];
   const env = { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y", UCX_WARN_UNUSED_ENV_VARS: "n" };
   const [serverCommand, serverArgs] = pinned(0, "ucx_perftest", args);
-  const server = spawn(serverCommand, serverArgs, { stdio: "ignore", env, timeout: limit });
+  const server = spawn(serverCommand, serverArgs, { stdio: "ignore", env: { ...env, ...visible(0) }, timeout: limit });
   const [command, clientArgs] = pinned(1, "ucx_perftest", ["127.0.0.1", ...args]);
   let printed = "";
   for (let attempt = 0; attempt < 50; attempt++) {
     await new Promise((resolve) => setTimeout(resolve, 100)); // until the server listens
-    const { status, stdout } = spawnSync(command, clientArgs, { env, encoding: "utf8", timeout: limit });
+    const { status, stdout } = spawnSync(command, clientArgs, {
+      env: { ...env, ...visible(1) },
+      encoding: "utf8",
+      timeout: limit,
+    });
     printed = stdout;
     if (status === 0) break;
   }
@@ -198,14 +208,19 @@ function median(values: readonly number[]): number {
 
 const { values, positionals: [filter = ""] } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: "string", default: "5" }, gpu: { type: "boolean", default: false } },
+  options: {
+    rounds: { type: "string", default: "5" },
+    gpu: { type: "boolean", default: false },
+    gpus: { type: "boolean", default: false },
+  },
 });
+const onGpus = values.gpu || values.gpus;
 const rounds = Number(values.rounds);
 if (!(rounds >= 1)) throw new RangeError(`Expected --rounds=K with a positive K, got ${values.rounds}`);
 for (const how of ["sync", "awaited"] as const) {
   const row = latency(sm, 8, how, 50_000, 1);
   const name = `${row.name}, with 10,000 receives pending`;
-  if (!name.includes(filter) || values.gpu) continue;
+  if (!name.includes(filter) || onGpus) continue;
   const [none, many]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     none.push(await ours(row));
@@ -214,9 +229,9 @@ for (const how of ["sync", "awaited"] as const) {
   const [one, other] = [median(none), median(many)];
   console.log(`${name}: ${other.toFixed(2)} us, ${one.toFixed(2)} us without: ratio ${(other / one).toFixed(2)}`);
 }
-const chosen = alone.filter(({ name }) => name.includes(filter) && !values.gpu);
+const chosen = alone.filter(({ name }) => name.includes(filter) && !onGpus);
 for (const { name, measure } of chosen) console.log(`${name}: ${await measure()}`);
-const compared = (values.gpu ? gpuRows : rows).filter(({ name }) => name.includes(filter));
+const compared = (onGpus ? gpuRows : rows).filter(({ name }) => name.includes(filter));
 if (compared.length === 0) process.exit(0); // nothing that C's would be asked for
 if (spawnSync("ucx_perftest", ["-h"]).error !== undefined) {
   console.error("ucx_perftest is missing: apt-get install ucx-utils");

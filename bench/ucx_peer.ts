@@ -33,11 +33,8 @@ export interface Job {
   readonly errors: "peer" | "none";
   /** Receives on other tags that wait meanwhile, on both sides. */
   readonly pending: number;
-}
-
-/** Messages on their way at a time, where the rate is measured: 64, and 512 MiB at most. */
-function windowOf(bytes: number): number {
-  return Math.max(4, Math.min(64, Math.floor(2 ** 29 / bytes)));
+  /** Messages on their way at a time, where the rate is measured: 64, and 512 MiB at most, if not given. */
+  readonly window?: number;
 }
 
 /** Makes memory of the kind that is measured, on the first GPU. */
@@ -94,9 +91,8 @@ async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Prom
 
 /** Messages a second, from the client to the server. */
 async function rate(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
-  const { role, how, bytes, count } = job;
+  const { role, how, bytes, count, window = Math.max(4, Math.min(64, Math.floor(2 ** 29 / bytes))) } = job;
   const allocate = allocator(job);
-  const window = windowOf(bytes);
   const memory = Array.from({ length: window }, allocate);
   const one = memory[0] ?? allocate();
   const done = new Uint8Array(1);
