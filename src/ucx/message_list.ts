@@ -25,6 +25,8 @@ export interface List {
   readonly ready: Promise<void> | null;
   /** Bytes of all pieces. */
   readonly bytes: number;
+  /** Whether only a GPU reaches some of it: managed memory is the host's, too. */
+  readonly isDevice: boolean;
   /** The pieces, where they are as soon as all is ready. */
   readonly pieces: readonly Memory[];
 }
@@ -55,10 +57,12 @@ export function takeList(
     },
   };
   const waits: Promise<void>[] = [];
+  let isDevice = false;
   for (const one of what) {
     const piece: Memory = { address: 0n, bytes: 0, memoryType: UCS_MEMORY_TYPE.HOST, held: null, pack: null };
     pieces.push(piece);
     const buffer = takeMemory(piece, one, doing, hasCuda, options);
+    isDevice ||= buffer?.kind === "device";
     const wait = buffer === null ? null : order(buffer);
     if (wait !== null) waits.push(wait);
   }
@@ -83,8 +87,8 @@ export function takeList(
   const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0);
   if (waits.length === 0) {
     write();
-    return { ready: null, bytes, pieces };
+    return { ready: null, bytes, isDevice, pieces };
   }
   operation.pack = write;
-  return { ready: Promise.all(waits).then(() => {}), bytes, pieces };
+  return { ready: Promise.all(waits).then(() => {}), bytes, isDevice, pieces };
 }

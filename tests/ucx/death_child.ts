@@ -136,6 +136,7 @@ const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
   atomic: ({ endpoint, remote }) => endpoint.atomic("add", remote, 0, 0n),
   close: async ({ endpoint }) => {
     const send = endpoint.send(out, { tag: 8n });
+    send.catch(() => {}); // whichever ends first
     await endpoint.close();
     await send;
   },

@@ -9,12 +9,24 @@ import { check, fc } from "../support/property.ts";
 
 const script = new URL("./death_child.ts", import.meta.url);
 
+/**
+ * What UCX 1.13 says as it aborts, now and then, when a peer dies amid what is sent to it over TCP: it has ended an
+ * operation whose bytes its socket still has. Seen in 6 of 900 deaths on a loaded machine.
+ */
+const ownFailure = "Assertion `comp->count > 0' failed";
+
 /** Fails unless a scenario ends as it should. Its seed says when what happens happens. */
 async function checkScenario(mode: string, tls: string | undefined): Promise<void> {
   // UCX warns of what the dead have left.
   const env = { UCX_TLS: tls, UCX_LOG_LEVEL: "error" };
+  const once = (seed: number) => runScriptForJson(script, { args: [mode, `${seed}`], env, timeout: 30_000 });
   const run = async (seed: number) => {
-    assertEquals(await runScriptForJson(script, { args: [mode, `${seed}`], env, timeout: 30_000 }), []);
+    const ends = await once(seed).catch((error: unknown) => {
+      if (!String(error).includes(ownFailure)) throw error;
+      console.error(`UCX itself has aborted, tried again: ${ownFailure}`);
+      return once(seed);
+    });
+    assertEquals(ends, []);
   };
   await check(fc.asyncProperty(fc.nat(1000), run), 1, { endOnFailure: true });
 }

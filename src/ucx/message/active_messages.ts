@@ -12,7 +12,7 @@ import type { UcpFunctions } from "../library.ts";
 import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
 import { isList, type List, type Pieces, takeList } from "../message_list.ts";
 import { copyOf, handleMessages, type Incoming } from "./message_handler.ts";
-import { isOnGpu, type Receivable, takeMemory } from "../message_memory.ts";
+import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
 import type { Memory, Operation, Operations } from "../operation.ts";
 import type { Progress } from "../progress.ts";
@@ -214,12 +214,12 @@ export class UcxActiveMessage {
     } else {
       const buffer = takeMemory(operation, into, "receive into", hasCuda);
       const ready = buffer === null ? null : hostReady(buffer);
-      memory = { ready, bytes: operation.bytes, pieces: [operation] };
+      memory = { ready, bytes: operation.bytes, isDevice: buffer?.kind === "device", pieces: [operation] };
     }
     if (memory.bytes < this.length) {
       throw new RangeError(`Cannot receive ${this.length} bytes into memory of ${memory.bytes}`);
     }
-    if (isOnGpu(operation) && this.#data.place !== "sender") {
+    if (memory.isDevice && this.#data.place !== "sender") {
       throw new TypeError("Cannot receive into a GPU's memory what has come to the host already. Receive it there.");
     }
     if (!isList(into)) operation.bytes = this.length;
