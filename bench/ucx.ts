@@ -156,7 +156,8 @@ async function ours({ name: _, tls, factor: _factor, plus: _plus, ...job }: Row)
     const [command, args] = pinned(cpu, process.execPath, [...runtime, JSON.stringify({ ...job, role })]);
     const child = spawn(command, args, {
       stdio: ["pipe", "pipe", "inherit"],
-      env: { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y", ...visible(cpu) },
+      // UCX warns on the standard output, where the address is expected.
+      env: { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y", UCX_LOG_LEVEL: "error", ...visible(cpu) },
       timeout: limit,
     });
     return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
