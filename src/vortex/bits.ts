@@ -1,0 +1,123 @@
+/**
+ * Bitmaps: a bit for each element, lowest bit of each byte first.
+ *
+ * @module
+ */
+import type { Bytes } from "./wire/source.ts";
+
+/** Bytes that so many bits need. */
+export function bytesForBits(bits: number): number {
+  return Math.ceil(bits / 8);
+}
+
+/** Whether a bit is set. */
+export function bitAt(bits: Uint8Array, at: number): boolean {
+  return ((bits[Math.floor(at / 8)] ?? 0) >>> (at % 8) & 1) !== 0;
+}
+
+/** Set bits of each byte. */
+const counts = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let count = 0;
+  for (let rest = byte; rest > 0; rest >>= 1) count += rest & 1;
+  return count;
+});
+
+// law vortex/countSet: vortex/bits
+/** How many of `length` bits from `offset` on are set. */
+export function countSet(bits: Uint8Array, offset: number, length: number): number {
+  if (length === 0) return 0;
+  const [first, last] = [Math.floor(offset / 8), Math.floor((offset + length - 1) / 8)];
+  const [head, tail] = [0xff << (offset % 8) & 0xff, 0xff >>> (7 - (offset + length - 1) % 8)];
+  if (first === last) return counts[(bits[first] ?? 0) & head & tail] ?? 0;
+  let count = (counts[(bits[first] ?? 0) & head] ?? 0) + (counts[(bits[last] ?? 0) & tail] ?? 0);
+  let at = first + 1;
+  if (last - at >= 64) {
+    // By words: a byte at a time takes four times as long.
+    for (; (bits.byteOffset + at) % 4 !== 0; at++) count += counts[bits[at] ?? 0] ?? 0;
+    const words = new Uint32Array(bits.buffer, bits.byteOffset + at, Math.floor((last - at) / 4));
+    for (let i = 0; i < words.length; i++) count += wordCount(words[i] ?? 0);
+    at += 4 * words.length;
+  }
+  for (; at < last; at++) count += counts[bits[at] ?? 0] ?? 0;
+  return count;
+}
+
+function wordCount(word: number): number {
+  word -= word >>> 1 & 0x5555_5555;
+  word = (word & 0x3333_3333) + (word >>> 2 & 0x3333_3333);
+  return Math.imul(word + (word >>> 4) & 0x0f0f_0f0f, 0x0101_0101) >>> 24;
+}
+
+/** Whether `length` bits from `offset` on are all set. */
+export function allSet(bits: Uint8Array, offset: number, length: number): boolean {
+  return countSet(bits, offset, length) === length;
+}
+
+// law vortex/bitmapFrom: vortex/bits
+/**
+ * Bits from `offset` on as a bitmap that begins at bit 0: the same bytes where they lie so.
+ *
+ * @param allocate makes new bytes, all zero
+ */
+export function bitmapFrom(
+  bits: Bytes,
+  offset: number,
+  length: number,
+  allocate: (bytes: number) => Bytes,
+): Bytes {
+  const [first, shift, size] = [Math.floor(offset / 8), offset % 8, bytesForBits(length)];
+  if (shift === 0) return bits.subarray(first, first + size);
+  const out = allocate(size);
+  const last = bits.length - 1;
+  for (let i = 0; i < size; i++) {
+    const at = first + i;
+    out[i] = (bits[at] ?? 0) >>> shift | (at < last ? (bits[at + 1] ?? 0) << (8 - shift) : 0);
+  }
+  return out;
+}
+
+// law vortex/copyBits: vortex/bits
+/** Copies bits to where their bits are 0 still. */
+export function copyBits(from: Uint8Array, offset: number, to: Uint8Array, at: number, length: number): void {
+  if (offset % 8 === 0 && at % 8 === 0) {
+    const whole = Math.floor(length / 8);
+    to.set(from.subarray(offset / 8, offset / 8 + whole), at / 8);
+    for (let i = whole * 8; i < length; i++) setBit(from, offset + i, to, at + i);
+    return;
+  }
+  let i = 0;
+  for (; i < length && (at + i) % 8 !== 0; i++) setBit(from, offset + i, to, at + i);
+  const shift = (offset + i) % 8;
+  for (let source = Math.floor((offset + i) / 8), target = (at + i) / 8; length - i >= 8; i += 8, source++, target++) {
+    to[target] = (from[source] ?? 0) >>> shift | (shift === 0 ? 0 : (from[source + 1] ?? 0) << (8 - shift));
+  }
+  for (; i < length; i++) setBit(from, offset + i, to, at + i);
+}
+
+function setBit(from: Uint8Array, offset: number, to: Uint8Array, at: number): void {
+  const byte = Math.floor(at / 8);
+  to[byte] = (to[byte] ?? 0) | ((from[Math.floor(offset / 8)] ?? 0) >>> (offset % 8) & 1) << (at % 8);
+}
+
+/** Sets `length` bits from `at` on. */
+export function fillBits(to: Uint8Array, at: number, length: number): void {
+  let i = at;
+  const end = at + length;
+  for (; i < end && i % 8 !== 0; i++) to[Math.floor(i / 8)] = (to[Math.floor(i / 8)] ?? 0) | 1 << (i % 8);
+  const whole = Math.floor((end - i) / 8);
+  to.fill(0xff, i / 8, i / 8 + whole);
+  for (i += whole * 8; i < end; i++) to[Math.floor(i / 8)] = (to[Math.floor(i / 8)] ?? 0) | 1 << (i % 8);
+}
+
+/** The elements that two bitmaps both have as valid. Null: all. */
+export function bothValid(
+  one: Bytes | null,
+  other: Bytes | null,
+  length: number,
+  allocate: (bytes: number) => Bytes,
+): Bytes | null {
+  if (one === null || other === null || one === other) return one ?? other;
+  const out = allocate(bytesForBits(length));
+  for (let i = 0; i < out.length; i++) out[i] = (one[i] ?? 0) & (other[i] ?? 0);
+  return out;
+}

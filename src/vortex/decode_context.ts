@@ -1,0 +1,133 @@
+/**
+ * One decoding: what is left of its limits, and how encodings decode their children.
+ *
+ * @module
+ */
+import { newArrayBuffer } from "../native/mod.ts";
+import type { Allocate } from "./allocator.ts";
+import { allSet, bitmapFrom } from "./bits.ts";
+import type { BoolArray, CanonicalArray, PrimitiveArray } from "./canonical.ts";
+import type { EncodedNode } from "./encoded_node.ts";
+import type { VortexError } from "./error.ts";
+import type { VortexLimits } from "./limits.ts";
+import { flatten } from "./ops/flatten.ts";
+import { type PrimitiveValues, type PType, valuesAt, widthOf } from "./ptype.ts";
+import type { VortexSession } from "./session.ts";
+import type { Bytes } from "./wire/source.ts";
+
+/** Encodings that Arrow has as well, and that an array may keep. */
+export interface Kept {
+  readonly dictionary: boolean;
+  readonly runEnd: boolean;
+}
+
+const keepNothing: Kept = { dictionary: false, runEnd: false };
+
+/** What decoding needs beside the nodes. One for each call. */
+export class DecodeContext {
+  /** The encodings that are known. */
+  readonly session: VortexSession;
+  readonly limits: VortexLimits;
+  /** What `decodeKeeping` keeps. Encodings ask `isKept`. */
+  readonly #keep: Kept;
+  #kept: Kept = keepNothing;
+  #left: number;
+
+  /** @param keep what may stay encoded, where the result is not needed decoded. Default: nothing */
+  constructor(session: VortexSession, limits: VortexLimits, keep: Kept = keepNothing) {
+    this.session = session;
+    this.limits = limits;
+    this.#keep = keep;
+    this.#left = limits.bytes;
+  }
+
+  /** Decodes a node entirely. */
+  decode(node: EncodedNode): CanonicalArray {
+    return this.#with(keepNothing, node);
+  }
+
+  /**
+   * Decodes a node whose array the caller passes on as it is: dictionaries and runs stay what they are, where the user
+   * wants that.
+   */
+  decodeKeeping(node: EncodedNode): CanonicalArray {
+    return this.#with(this.#keep, node);
+  }
+
+  #with(kept: Kept, node: EncodedNode): CanonicalArray {
+    const before = this.#kept;
+    this.#kept = kept;
+    try {
+      const { encoding, opened } = this.session.open(node);
+      const array = encoding.decode(node, opened, this);
+      if (array.length !== node.length) {
+        node.fail(`${node.id} was decoded to ${array.length} elements, expected ${node.length}`);
+      }
+      if (array.kind === "dictionary" && !kept.dictionary) return flatten(array, this.allocator(node));
+      return array.kind === "runEnd" && !kept.runEnd ? flatten(array, this.allocator(node)) : array;
+    } finally {
+      this.#kept = before;
+    }
+  }
+
+  /** Whether the node that is being decoded may return a dictionary, or runs. To be asked before children are decoded. */
+  isKept(what: keyof Kept): boolean {
+    return this.#kept[what];
+  }
+
+  /** Decodes a node whose dtype is primitive. */
+  primitive(node: EncodedNode): PrimitiveArray {
+    const array = this.decode(node);
+    return array.kind === "primitive" ? array : node.fail(`Expected numbers, got ${array.kind}`);
+  }
+
+  /** Decodes a node whose dtype is bool. */
+  bool(node: EncodedNode): BoolArray {
+    const array = this.decode(node);
+    return array.kind === "bool" ? array : node.fail(`Expected truth values, got ${array.kind}`);
+  }
+
+  // law vortex/DecodeContext.validity: vortex/canonical
+  /** Decodes a validity child: a bit for each element, or null if none is null. */
+  validity(node: EncodedNode | null): Bytes | null {
+    if (node === null) return null;
+    const { bits, offset, length } = this.bool(node);
+    if (allSet(bits, offset, length)) return null;
+    return bitmapFrom(bits, offset, length, this.allocator(node));
+  }
+
+  // law vortex/DecodeContext.charge: vortex/limits
+  /** Counts bytes that are about to be allocated. @throws {VortexError} if they are more than the limit leaves */
+  charge(bytes: number, node: EncodedNode): void {
+    if (bytes > this.#left || !(bytes >= 0)) {
+      node.fail(
+        `Decoding would allocate ${bytes} bytes here, and ${this.#left} of the limit of ${this.limits.bytes} are ` +
+          "left: raise limits.bytes, or decode fewer rows",
+      );
+    }
+    this.#left -= bytes;
+  }
+
+  /** New bytes, all zero, of an ArrayBuffer of their own that is a multiple of 8 long. Charged before. */
+  allocate(bytes: number, node: EncodedNode): Bytes {
+    const whole = Math.ceil(bytes / 8) * 8;
+    this.charge(whole, node);
+    return new Uint8Array(newArrayBuffer(whole), 0, bytes);
+  }
+
+  /** Allocates on behalf of a node. */
+  allocator(node: EncodedNode): Allocate {
+    return (bytes) => this.allocate(bytes, node);
+  }
+
+  /** New numbers, all zero. Charged before. */
+  allocateValues(ptype: PType, length: number, node: EncodedNode): PrimitiveValues {
+    const bytes = this.allocate(length * widthOf(ptype), node);
+    return valuesAt(ptype, bytes.buffer, 0, length);
+  }
+
+  /** An error about a node. */
+  error(node: EncodedNode, text: string): VortexError {
+    return node.error(text);
+  }
+}

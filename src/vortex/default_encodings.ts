@@ -1,0 +1,12 @@
+/**
+ * The encodings that this package knows: each shelf of the room contributes a list.
+ *
+ * @module
+ */
+import type { VortexEncoding } from "./encoding.ts";
+import { canonicalEncodings } from "./encodings/canonical_encodings.ts";
+
+/** All of them. */
+export function defaultEncodings(): readonly VortexEncoding[] {
+  return [...canonicalEncodings];
+}

@@ -1,0 +1,197 @@
+/**
+ * A node of an array with its dtype and length: everything is still encoded.
+ *
+ * @module
+ */
+import { equalDTypes, showDType, type VortexDType } from "./dtype.ts";
+import { VortexError } from "./error.ts";
+import { hostBytesOf, type RawBuffer, type RawNode, sizeOf } from "./raw_node.ts";
+import type { Bytes } from "./wire/source.ts";
+import { ProtoMessage } from "./wire/protobuf.ts";
+
+/** What `opened` is before a node was opened. */
+const notOpened: unique symbol = Symbol("notOpened");
+
+/**
+ * A node as it stands in a file, a message or a tuple, to which the node above has given a dtype and a length. Its
+ * encoding asks for its children one by one, each with the dtype and the length that it must have.
+ */
+export class EncodedNode {
+  /** What the node was read as. */
+  readonly raw: RawNode;
+  /** What its elements are. */
+  readonly dtype: VortexDType;
+  /** Elements. */
+  readonly length: number;
+  readonly #parent: EncodedNode | null;
+  readonly #index: number;
+  readonly #children: (EncodedNode | undefined)[] = [];
+  #opened: unknown = notOpened;
+
+  /** Use {@linkcode rootNode}, or `child`. */
+  constructor(raw: RawNode, dtype: VortexDType, length: number, parent: EncodedNode | null, index: number) {
+    this.raw = raw;
+    this.dtype = dtype;
+    this.length = length;
+    this.#parent = parent;
+    this.#index = index;
+  }
+
+  /** The encoding, by its serialized id. */
+  get id(): string {
+    return this.raw.id;
+  }
+
+  /** What the encoding says of itself. */
+  get metadata(): Bytes {
+    return this.raw.metadata;
+  }
+
+  /** `$.children[1].children[0]`. */
+  get path(): string {
+    return this.#parent === null ? "$" : `${this.#parent.path}.children[${this.#index}]`;
+  }
+
+  /** How many buffers there are. */
+  get bufferCount(): number {
+    const { buffers } = this.raw;
+    return typeof buffers === "number" ? buffers : buffers.length;
+  }
+
+  /** A buffer wherever it is. @throws {VortexError} if there is none, or it was not handed over */
+  rawBuffer(index: number): RawBuffer {
+    const { buffers } = this.raw;
+    if (typeof buffers === "number") {
+      return this.fail("Cannot decode buffers that were counted and not handed over: pass the tree with its buffers");
+    }
+    return buffers[index] ?? this.fail(`Cannot find buffer ${index} of ${buffers.length} of ${this.id}`);
+  }
+
+  /** A buffer's bytes on the host, aligned to 8. */
+  buffer(index: number): Bytes {
+    return hostBytesOf(this.rawBuffer(index));
+  }
+
+  /** Bytes of a buffer; null if buffers were only counted. */
+  bufferSize(index: number): number | null {
+    const { buffers } = this.raw;
+    return typeof buffers === "number" ? null : sizeOf(this.rawBuffer(index));
+  }
+
+  /** All buffers' bytes on the host, each aligned to 8. */
+  get buffers(): readonly Bytes[] {
+    return Array.from({ length: this.bufferCount }, (_, index) => this.buffer(index));
+  }
+
+  /** How many children there are. */
+  get childCount(): number {
+    return this.raw.children.length;
+  }
+
+  /** The children that were asked for. After `open` these are all. */
+  get children(): readonly EncodedNode[] {
+    return this.#children.filter((child) => child !== undefined);
+  }
+
+  // law vortex/EncodedNode.child: vortex/nodes, vortex/bridge
+  /**
+   * A child, which must have this dtype and this length.
+   *
+   * @throws {VortexError} if there is no such child, or it says otherwise of itself
+   */
+  child(index: number, dtype: VortexDType, length: number): EncodedNode {
+    const raw = this.raw.children[index];
+    if (raw === undefined) this.fail(`Cannot find child ${index} of ${this.id}: it has ${this.childCount} children`);
+    if (!Number.isSafeInteger(length) || length < 0) this.fail(`The length of child ${index} would be ${length}`);
+    const { outer } = raw;
+    if (outer !== null && outer.dtype !== dtype && !equalDTypes(outer.dtype, dtype)) {
+      this.fail(`child ${index} has dtype ${showDType(outer.dtype)}, expected ${showDType(dtype)}`);
+    }
+    if (outer !== null && outer.length !== length) {
+      this.fail(`child ${index} has length ${outer.length}, expected ${length}`);
+    }
+    const known = this.#children[index];
+    if (known !== undefined && known.length === length && equalDTypes(known.dtype, dtype)) return known;
+    return this.#children[index] = new EncodedNode(raw, dtype, length, this, index);
+  }
+
+  // law vortex/EncodedNode.validityChild: vortex/canonical
+  /**
+   * The validity child: `index` is where it would be, behind all others. Null if there is none, and no element is null.
+   *
+   * @throws {VortexError} if there are more children, or fewer, or the dtype has no nulls
+   */
+  validityChild(index: number): EncodedNode | null {
+    this.expectChildren(index, index + 1);
+    if (this.childCount === index) return null;
+    if (!this.dtype.nullable) this.fail(`${this.id} has a validity child and its dtype ${this.typeText} has no nulls`);
+    return this.child(index, validityDType, this.length);
+  }
+
+  /** @throws {VortexError} unless the number of children is in a range */
+  expectChildren(least: number, most: number = least): void {
+    if (this.childCount >= least && this.childCount <= most) return;
+    const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
+    this.fail(`${this.id} has ${this.childCount} children, expected ${expected}`);
+  }
+
+  /** @throws {VortexError} unless the number of buffers is in a range */
+  expectBuffers(least: number, most: number = least): void {
+    if (this.bufferCount >= least && this.bufferCount <= most) return;
+    const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
+    this.fail(`${this.id} has ${this.bufferCount} buffers, expected ${expected}`);
+  }
+
+  // law vortex/EncodedNode.expectSize: vortex/canonical
+  /** @throws {VortexError} unless a buffer has at least so many bytes; unknown sizes are not checked */
+  expectSize(index: number, least: number, most: number = Infinity): void {
+    const size = this.bufferSize(index);
+    if (size === null || (size >= least && size <= most)) return;
+    const expected = least === most ? "" : "at least ";
+    this.fail(`Buffer ${index} of ${this.id} has ${size} bytes, expected ${expected}${least}`);
+  }
+
+  /** The metadata as a message. @throws {VortexError} if it is none */
+  message(): ProtoMessage {
+    return new ProtoMessage(this.metadata, this.path, `metadata of ${this.id}`);
+  }
+
+  /** The dtype as text, for errors. */
+  get typeText(): string {
+    return showDType(this.dtype);
+  }
+
+  /** An error about this node. */
+  error(text: string, options?: ErrorOptions): VortexError {
+    return new VortexError(this.path, text, options);
+  }
+
+  /** @throws {VortexError} always */
+  fail(text: string): never {
+    throw this.error(text);
+  }
+
+  /** What an encoding has found out about the node: computed once. */
+  opened<T>(open: (node: EncodedNode) => T): T {
+    if (this.#opened === notOpened) this.#opened = open(this);
+    return this.#opened as T; // a node has one encoding, and is opened by its `open` alone
+  }
+}
+
+const validityDType: VortexDType = { kind: "bool", nullable: false };
+
+// law vortex/rootNode: vortex/bridge
+/**
+ * The outermost node.
+ *
+ * @throws {VortexError} if it says otherwise of itself
+ */
+export function rootNode(raw: RawNode, dtype: VortexDType, length: number): EncodedNode {
+  if (raw.outer !== null && raw.outer.length !== length) {
+    throw new VortexError("$", `The array has length ${raw.outer.length}, expected ${length}`);
+  }
+  if (raw.outer !== null && !equalDTypes(raw.outer.dtype, dtype)) {
+    throw new VortexError("$", `The array has dtype ${showDType(raw.outer.dtype)}, expected ${showDType(dtype)}`);
+  }
+  return new EncodedNode(raw, dtype, length, null, 0);
+}

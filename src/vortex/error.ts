@@ -1,0 +1,22 @@
+/**
+ * What is wrong with an array, and in which of its nodes.
+ *
+ * @module
+ */
+
+/** Data of Vortex that cannot be read, or that this session does not know. */
+export class VortexError extends Error {
+  /** `VortexError`. */
+  override readonly name: string = "VortexError";
+  /**
+   * The node that the error is about, from the root of its array: `$.children[1].children[0]`. What belongs to no array
+   * is named by what it is: `dtype`, `message`, `footer`.
+   */
+  readonly path: string;
+
+  /** An error of a node. The message ends in the path. */
+  constructor(path: string, text: string, options?: ErrorOptions) {
+    super(`${text} (at ${path})`, options);
+    this.path = path;
+  }
+}

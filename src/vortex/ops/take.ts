@@ -1,0 +1,217 @@
+/**
+ * Elements of a decoded array in another order: what dictionaries and list views are decoded by.
+ *
+ * @module
+ */
+import type { Allocate } from "../allocator.ts";
+import { bitAt, bothValid, bytesForBits } from "../bits.ts";
+import type { CanonicalArray, ListArray } from "../canonical.ts";
+import { withNullable } from "../dtype.ts";
+import { type PrimitiveValues, valuesAt, widthOf } from "../ptype.ts";
+import type { Bytes } from "../wire/source.ts";
+
+/** Indices, each a number. */
+export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+// law vortex/takeOf: vortex/ops
+/**
+ * The elements at some indices, each of which must be smaller than the array's length.
+ *
+ * @param valid which of the results are not null whatever they are taken from; null: all. Makes the dtype nullable
+ */
+export function takeOf(array: CanonicalArray, indices: Indices, valid: Bytes | null, allocate: Allocate): CanonicalArray {
+  const { length } = indices;
+  const own = array.validity === null ? null : takeBits(array.validity, 0, indices, allocate);
+  const validity = bothValid(own, valid, length, allocate);
+  const part = { length, validity };
+  const again = (one: CanonicalArray) => takeOf(one, indices, null, allocate);
+  const dtypeOf = <DType extends CanonicalArray["dtype"]>(dtype: DType): DType =>
+    valid === null ? dtype : withNullable(dtype, true) as DType; // the kind is the same
+  switch (array.kind) {
+    case "null":
+      return { ...array, length };
+    case "bool":
+      return {
+        ...array,
+        ...part,
+        dtype: dtypeOf(array.dtype),
+        bits: takeBits(array.bits, array.offset, indices, allocate),
+        offset: 0,
+      };
+    case "primitive":
+      return { ...array, ...part, dtype: dtypeOf(array.dtype), values: takeValues(array, indices, allocate) };
+    case "decimal": {
+      const bytes = allocate(length * array.width);
+      takeWide(array.bytes, array.width, indices, bytes);
+      return { ...array, ...part, dtype: dtypeOf(array.dtype), bytes };
+    }
+    case "varbinview": {
+      const views = allocate(16 * length);
+      takeWide(array.views, 16, indices, views);
+      return { ...array, ...part, dtype: dtypeOf(array.dtype), views };
+    }
+    case "list":
+      return { ...takeLists(array, indices, allocate), ...part, dtype: dtypeOf(array.dtype) };
+    case "fixedSizeList": {
+      const { size } = array;
+      const inner = indexArray(allocate, length * size, array.elements.length);
+      for (let i = 0, to = 0; i < length; i++) {
+        const from = (indices[i] ?? 0) * size;
+        for (let j = 0; j < size; j++) inner[to++] = from + j;
+      }
+      const elements = takeOf(array.elements, inner, null, allocate);
+      return { ...array, ...part, dtype: dtypeOf(array.dtype), elements };
+    }
+    case "struct":
+      return { ...array, ...part, dtype: dtypeOf(array.dtype), fields: array.fields.map(again) };
+    case "extension": {
+      const storage = takeOf(array.storage, indices, valid, allocate);
+      return { ...array, ...part, dtype: dtypeOf(array.dtype), storage };
+    }
+    case "dictionary": {
+      const codes = takeOf(array.codes, indices, null, allocate);
+      return codes.kind === "primitive" ? { ...array, ...part, dtype: dtypeOf(array.dtype), codes } : array;
+    }
+    case "runEnd": {
+      const runs = indexArray(allocate, array.length, array.values.length);
+      fillRuns(array.ends, runs);
+      const inner = indexArray(allocate, length, array.values.length);
+      for (let i = 0; i < length; i++) inner[i] = runs[indices[i] ?? 0] ?? 0;
+      return takeOf(array.values, inner, valid, allocate);
+    }
+  }
+}
+
+/** New indices into so many elements. */
+export function indexArray(allocate: Allocate, length: number, elements: number): Uint32Array | Float64Array {
+  if (elements <= 2 ** 32) return new Uint32Array(allocate(4 * length).buffer, 0, length);
+  return new Float64Array(allocate(8 * length).buffer, 0, length);
+}
+
+/** The number of the run that each element is in. */
+export function fillRuns(ends: ArrayLike<number>, runs: Uint32Array | Float64Array): void {
+  for (let run = 0, at = 0; run < ends.length; run++) {
+    const end = ends[run] ?? 0;
+    runs.fill(run, at, end);
+    at = end;
+  }
+}
+
+function takeBits(bits: Uint8Array, offset: number, indices: Indices, allocate: Allocate): Bytes {
+  const out = allocate(bytesForBits(indices.length));
+  for (let i = 0; i < indices.length; i++) {
+    if (bitAt(bits, offset + (indices[i] ?? 0))) out[i >>> 3] = (out[i >>> 3] ?? 0) | 1 << (i & 7);
+  }
+  return out;
+}
+
+function takeValues(
+  { values, dtype }: CanonicalArray & { readonly kind: "primitive" },
+  indices: Indices,
+  allocate: Allocate,
+): PrimitiveValues {
+  const { length } = indices;
+  const width = widthOf(dtype.ptype);
+  const { buffer } = allocate(length * width);
+  if (width === 8) {
+    const from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
+    const to = new Uint32Array(buffer, 0, 2 * length); // by halves: a bigint for each would be made
+    for (let i = 0, at = 0; i < length; i++) {
+      const source = 2 * (indices[i] ?? 0);
+      to[at++] = from[source] ?? 0;
+      to[at++] = from[source + 1] ?? 0;
+    }
+  } else {
+    // By unsigned twins: a NaN must keep its bits.
+    const kind = width === 1 ? Uint8Array : width === 2 ? Uint16Array : Uint32Array;
+    const from = new kind(values.buffer, values.byteOffset, values.length);
+    const to = new kind(buffer, 0, length);
+    for (let i = 0; i < length; i++) to[i] = from[indices[i] ?? 0] ?? 0;
+  }
+  return valuesAt(dtype.ptype, buffer, 0, length);
+}
+
+/** Copies elements of any width. */
+function takeWide(from: Bytes, width: number, indices: Indices, to: Bytes): void {
+  const { length } = indices;
+  const isAligned = width % 4 === 0 && from.byteOffset % 4 === 0;
+  if (isAligned) {
+    const words = width / 4;
+    const source = new Uint32Array(from.buffer, from.byteOffset, from.length >>> 2);
+    const target = new Uint32Array(to.buffer, to.byteOffset, to.length >>> 2);
+    if (words === 4) {
+      for (let i = 0, at = 0; i < length; i++, at += 4) {
+        const start = 4 * (indices[i] ?? 0);
+        target[at] = source[start] ?? 0;
+        target[at + 1] = source[start + 1] ?? 0;
+        target[at + 2] = source[start + 2] ?? 0;
+        target[at + 3] = source[start + 3] ?? 0;
+      }
+      return;
+    }
+    for (let i = 0, at = 0; i < length; i++) {
+      const start = words * (indices[i] ?? 0);
+      for (let j = 0; j < words; j++) target[at++] = source[start + j] ?? 0;
+    }
+    return;
+  }
+  for (let i = 0, at = 0; i < length; i++) {
+    const start = width * (indices[i] ?? 0);
+    for (let j = 0; j < width; j++) to[at++] = from[start + j] ?? 0;
+  }
+}
+
+/** What lists are given as: where each begins and how many elements it has. */
+export interface Ranges {
+  readonly starts: ArrayLike<number>;
+  readonly sizes: ArrayLike<number>;
+}
+
+/**
+ * Lists of ranges of elements, which must lie in them: the elements are gathered. The caller says what is null.
+ *
+ * @throws {RangeError} if they have more elements together than offsets of 32 bits can say
+ */
+export function gatherLists(
+  { starts, sizes }: Ranges,
+  length: number,
+  elements: CanonicalArray,
+  allocate: Allocate,
+): { readonly offsets: Int32Array<ArrayBuffer>; readonly elements: CanonicalArray } {
+  const offsets = new Int32Array(allocate(4 * (length + 1)).buffer, 0, length + 1);
+  let total = 0;
+  for (let i = 0; i < length; i++) {
+    total += sizes[i] ?? 0;
+    offsets[i + 1] = total;
+  }
+  if (total > mostListElements) throw tooManyElements(total);
+  const inner = indexArray(allocate, total, elements.length);
+  for (let i = 0, to = 0; i < length; i++) {
+    const [from, size] = [starts[i] ?? 0, sizes[i] ?? 0];
+    for (let j = 0; j < size; j++) inner[to++] = from + j;
+  }
+  return { offsets, elements: takeOf(elements, inner, null, allocate) };
+}
+
+/** The most elements that lists with offsets of 32 bits can have. */
+export const mostListElements: number = 2 ** 31 - 1;
+
+/** The error for more of them. */
+export function tooManyElements(count: number): RangeError {
+  return new RangeError(
+    `The lists have ${count} elements together, more than offsets of 32 bits can say: decode fewer rows at a time`,
+  );
+}
+
+function takeLists(array: ListArray, indices: Indices, allocate: Allocate): ListArray {
+  const { length } = indices;
+  const starts = new Uint32Array(allocate(4 * length).buffer, 0, length);
+  const sizes = new Uint32Array(allocate(4 * length).buffer, 0, length);
+  for (let i = 0; i < length; i++) {
+    const index = indices[i] ?? 0;
+    const start = array.offsets[index] ?? 0;
+    starts[i] = start;
+    sizes[i] = (array.offsets[index + 1] ?? 0) - start;
+  }
+  return { ...array, length, ...gatherLists({ starts, sizes }, length, array.elements, allocate) };
+}

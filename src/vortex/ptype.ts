@@ -1,0 +1,90 @@
+/**
+ * Primitive types: the numbers that arrays are made of.
+ *
+ * @module
+ */
+
+/** A type of numbers, by the name that Vortex prints. */
+export type PType = "u8" | "u16" | "u32" | "u64" | "i8" | "i16" | "i32" | "i64" | "f16" | "f32" | "f64";
+
+/** In the order of their codes on the wire. */
+export const ptypes: readonly PType[] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64"];
+
+/** Values of a ptype. Of f16 the bits, because not every runtime has an array for it, and all move bits. */
+export type PrimitiveValues =
+  | Uint8Array<ArrayBuffer>
+  | Uint16Array<ArrayBuffer>
+  | Uint32Array<ArrayBuffer>
+  | BigUint64Array<ArrayBuffer>
+  | Int8Array<ArrayBuffer>
+  | Int16Array<ArrayBuffer>
+  | Int32Array<ArrayBuffer>
+  | BigInt64Array<ArrayBuffer>
+  | Float32Array<ArrayBuffer>
+  | Float64Array<ArrayBuffer>;
+
+/** Bytes of a value. */
+export function widthOf(ptype: PType): 1 | 2 | 4 | 8 {
+  switch (ptype) {
+    case "u8":
+    case "i8":
+      return 1;
+    case "u16":
+    case "i16":
+    case "f16":
+      return 2;
+    case "u32":
+    case "i32":
+    case "f32":
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+/** Whether values are integers without a sign. */
+export function isUnsigned(ptype: PType): boolean {
+  return ptype.startsWith("u");
+}
+
+/** Whether values are integers with a sign. */
+export function isSigned(ptype: PType): boolean {
+  return ptype.startsWith("i");
+}
+
+/** Whether values are of floating point. */
+export function isFloat(ptype: PType): boolean {
+  return ptype.startsWith("f");
+}
+
+/** The unsigned ptype of the same width. */
+export function unsignedTwin(ptype: PType): PType {
+  return ({ 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const)[widthOf(ptype)];
+}
+
+/** `length` values at a multiple of their width in a buffer, without a copy. */
+export function valuesAt(ptype: PType, buffer: ArrayBuffer, byteOffset: number, length: number): PrimitiveValues {
+  switch (ptype) {
+    case "u8":
+      return new Uint8Array(buffer, byteOffset, length);
+    case "u16":
+    case "f16":
+      return new Uint16Array(buffer, byteOffset, length);
+    case "u32":
+      return new Uint32Array(buffer, byteOffset, length);
+    case "u64":
+      return new BigUint64Array(buffer, byteOffset, length);
+    case "i8":
+      return new Int8Array(buffer, byteOffset, length);
+    case "i16":
+      return new Int16Array(buffer, byteOffset, length);
+    case "i32":
+      return new Int32Array(buffer, byteOffset, length);
+    case "i64":
+      return new BigInt64Array(buffer, byteOffset, length);
+    case "f32":
+      return new Float32Array(buffer, byteOffset, length);
+    case "f64":
+      return new Float64Array(buffer, byteOffset, length);
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Which encodings and extension types are known.
+ *
+ * @module
+ */
+import type { ArrowType } from "../cdata/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { defaultEncodings } from "./default_encodings.ts";
+import type { DTypeOf } from "./dtype.ts";
+import type { EncodedNode } from "./encoded_node.ts";
+import type { VortexEncoding } from "./encoding.ts";
+import { defaultExtensions } from "./extensions.ts";
+
+/** A type of extension: what Arrow calls it. */
+export interface VortexExtension {
+  /** Its name: `vortex.timestamp`. */
+  readonly id: string;
+  /**
+   * The type of Arrow whose values are stored as the extension's storage is, and what the field says of it.
+   *
+   * @returns null for values that Arrow sees as their storage
+   * @throws {TypeError} if the metadata is none of this extension
+   */
+  toArrow(dtype: DTypeOf<"extension">): ArrowType | null;
+  /** Pairs for the metadata of the field, as `ARROW:extension:name`. Default: none. */
+  readonly fieldMetadata?: Readonly<Record<string, string>>;
+}
+
+/** Options of a {@linkcode VortexSession}. */
+export interface VortexSessionOptions {
+  /**
+   * Whether arrays with unknown encodings can be opened, to be described and passed on. Decoding them is an error all
+   * the same. Default false.
+   */
+  readonly allowsUnknown?: boolean;
+}
+
+const sessionOptionNames: OptionNames<VortexSessionOptions> = { allowsUnknown: true };
+
+/** A node's encoding, and what it has found out about the node. */
+export interface OpenedNode {
+  readonly encoding: VortexEncoding;
+  readonly opened: unknown;
+}
+
+/**
+ * What is known of Vortex. Only arrays all of whose encodings are known can be rebuilt: an encoding that a program has
+ * registered with Vortex in Python, say, is to be registered here as well.
+ *
+ * @example
+ * ```ts
+ * import { VortexSession } from "@causeway/causeway/vortex";
+ *
+ * const session = VortexSession.default();
+ * console.log(session.encodings.includes("vortex.primitive"), session.allowsUnknown); // true false
+ * ```
+ */
+export class VortexSession {
+  /** Whether arrays with unknown encodings can be opened. */
+  readonly allowsUnknown: boolean;
+  readonly #encodings = new Map<string, VortexEncoding>();
+  readonly #extensions = new Map<string, VortexExtension>();
+
+  /** A session that knows nothing. See {@linkcode VortexSession.default}. */
+  constructor(options: VortexSessionOptions = {}) {
+    checkOptions(options, sessionOptionNames);
+    this.allowsUnknown = options.allowsUnknown ?? false;
+  }
+
+  /** A new session with all encodings and extension types of this package. What is registered there is known only there. */
+  static default(options: VortexSessionOptions = {}): VortexSession {
+    const session = new VortexSession(options);
+    for (const encoding of defaultEncodings()) session.register(encoding);
+    for (const extension of defaultExtensions) session.registerExtension(extension);
+    return session;
+  }
+
+  /** The ids that are known. */
+  get encodings(): readonly string[] {
+    return [...this.#encodings.keys()];
+  }
+
+  /** Adds an encoding, in place of one with the same id. */
+  register(encoding: VortexEncoding): this {
+    this.#encodings.set(encoding.id, encoding);
+    return this;
+  }
+
+  /** Adds a type of extension, in place of one with the same id. */
+  registerExtension(extension: VortexExtension): this {
+    this.#extensions.set(extension.id, extension);
+    return this;
+  }
+
+  /** What is known of a type of extension; null if nothing is: Arrow then sees values as their storage. */
+  extension(id: string): VortexExtension | null {
+    return this.#extensions.get(id) ?? null;
+  }
+
+  /** Whether an encoding is known. */
+  knows(id: string): boolean {
+    return this.#encodings.has(id);
+  }
+
+  // law vortex/VortexSession.open: vortex/session, vortex/bridge
+  /**
+   * Opens a node by its encoding, once.
+   *
+   * @throws {VortexError} if the encoding is unknown, or the node is none of it
+   */
+  open(node: EncodedNode): OpenedNode {
+    const encoding = this.#encodings.get(node.id);
+    if (encoding === undefined) {
+      return node.fail(
+        `Unknown encoding: ${node.id}. Only what the session knows can be rebuilt: register the encoding, or have ` +
+          "the array canonicalized by its producer",
+      );
+    }
+    return { encoding, opened: node.opened((one) => encoding.open(one)) };
+  }
+
+  // law vortex/VortexSession.openAll: vortex/session, vortex/bridge
+  /**
+   * Opens a node and all below it: dtypes, lengths and counts are then known to fit each other.
+   *
+   * @throws {VortexError} if anything does not
+   */
+  openAll(node: EncodedNode): void {
+    if (this.allowsUnknown && !this.knows(node.id)) return;
+    this.open(node);
+    for (const child of node.children) this.openAll(child);
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Arrays as they stand in a segment of a file and in the body of a message: buffers, then a flatbuffer with the nodes,
+ * then its size.
+ *
+ * @module
+ */
+import { VortexError } from "../error.ts";
+import type { VortexLimits } from "../limits.ts";
+import type { RawNode } from "../raw_node.ts";
+import { FlatTable } from "./flatbuffer.ts";
+import { type Bytes, noBytes } from "./source.ts";
+
+/**
+ * Reads the nodes of an array. Buffers are not copied where they are aligned to 8.
+ *
+ * @param segment all of it
+ * @param ids what the nodes' numbers mean
+ * @param tree the flatbuffer, where it stands elsewhere as well. Default: the end of the segment
+ * @throws {VortexError} if anything lies outside, or exceeds the limits
+ */
+export function readArray(segment: Bytes, ids: readonly string[], limits: VortexLimits, tree?: Bytes): RawNode {
+  const [end, flatbuffer] = bordersOf(segment);
+  const table = FlatTable.root(tree ?? flatbuffer, "$", "array", limits.nodes);
+  const buffers = buffersOf(table, segment.subarray(0, end));
+  const root = table.table(0) ?? table.fail("it has no root");
+  return nodeOf(root, ids, buffers, limits.depth);
+}
+
+/** Where the buffers end, and the flatbuffer behind them. */
+function bordersOf(segment: Bytes): readonly [number, Bytes] {
+  const fail = (why: string): never => {
+    throw new VortexError("$", `Cannot read an array of ${segment.length} bytes: ${why}`);
+  };
+  if (segment.length < 4) fail("expected at least 4");
+  const view = new DataView(segment.buffer, segment.byteOffset, segment.length);
+  const end = segment.length - 4;
+  const size = view.getUint32(end, true);
+  if (size > end) fail(`its nodes have ${size}, more than there are`);
+  return [end - size, segment.subarray(end - size, end)];
+}
+
+const COMPRESSION_NONE = 0;
+
+// law vortex/buffersOf: vortex/ipc
+/** The buffers, each at a multiple of 8. */
+function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
+  let at = 0;
+  return table.structs(1, 8).map((one, i) => {
+    const [padding, compression, size] = [one.getUint16(0, true), one.getUint8(3), one.getUint32(4, true)];
+    if (compression !== COMPRESSION_NONE) table.fail(`buffer ${i} is compressed by scheme ${compression}`);
+    const start = at + padding;
+    at = start + size;
+    if (at > bytes.length) table.fail(`buffer ${i} ends at ${at} of ${bytes.length} bytes`);
+    const buffer = bytes.subarray(start, at);
+    return size === 0 || buffer.byteOffset % 8 === 0 ? buffer : buffer.slice();
+  });
+}
+
+// law vortex/nodeOf: vortex/ipc
+function nodeOf(table: FlatTable, ids: readonly string[], buffers: readonly Bytes[], depth: number): RawNode {
+  if (depth === 0) table.fail("its nodes are nested more deeply than the limit allows");
+  const number = table.u16(0);
+  return {
+    id: ids[number] ?? table.fail(`a node has encoding ${number} of ${ids.length}`),
+    metadata: table.bytes(1) ?? noBytes,
+    children: table.tables(2).map((child) => nodeOf(child, ids, buffers, depth - 1)),
+    buffers: table.u16s(3).map((index) =>
+      buffers[index] ?? table.fail(`a node has buffer ${index} of ${buffers.length}`)
+    ),
+    outer: null,
+  };
+}
