@@ -5,7 +5,7 @@ const valueTypes = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
 
 /** A function over the memory that all share: addresses and counts go in, and perhaps one comes out. */
 export interface WasmFunction {
-  /** How many numbers it takes: i32, the locals 0, 1, … */
+  /** How many numbers it takes: i32, the locals 0, 1 and so on. */
   readonly parameters: number;
   /** Whether it leaves an i32. */
   readonly hasResult?: boolean;

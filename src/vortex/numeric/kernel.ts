@@ -8,13 +8,14 @@
  * @module
  */
 import { compile, type Instruction, type WasmFunction } from "../../wasm/mod.ts";
+import { firstOfRow } from "./fastlanes.ts";
 import type { Bits } from "./words.ts";
 
 /** What is done with each word, in the order of decoding. */
 export type Step =
   /** The reference is added, wrapping. */
   | { readonly kind: "add"; readonly reference: bigint }
-  /** Unsigned to signed: 0, -1, 1, -2, … */
+  /** Unsigned to signed: 0, -1, 1, -2 and so on. */
   | { readonly kind: "zigzag" }
   /** A signed integer becomes a float, which is multiplied twice, rounded each time. Of 32 or 64 bits. */
   | { readonly kind: "alp"; readonly factors: readonly [number, number] };
@@ -54,7 +55,13 @@ export function setParameters(memory: Uint8Array, bits: Bits, steps: readonly St
 }
 
 // Locals of every loop; after them a vector for each step's parameter, of which one that has two takes two.
-const INPUT = 0, OUTPUT = 1, TURNS = 2, GROUP = 3, CURRENT = 4, NEXT = 5, FIRST_PARAMETER = 6;
+const INPUT = 0;
+const OUTPUT = 1;
+const TURNS = 2;
+const GROUP = 3;
+const CURRENT = 4;
+const NEXT = 5;
+const FIRST_PARAMETER = 6;
 
 const shapes = { 8: "i8x16", 16: "i16x8", 32: "i32x4", 64: "i64x2" } as const;
 const splats = {
@@ -63,9 +70,6 @@ const splats = {
   32: "v128.load32_splat",
   64: "v128.load64_splat",
 } as const;
-
-/** The order in which eight groups of rows stand in a block: FastLanes', with which no lane needs its neighbour. */
-export const ORDER = [0, 4, 2, 6, 1, 5, 3, 7] as const;
 
 // law vortex/numeric.unpack: vortex/numeric/unpack
 /**
@@ -90,8 +94,7 @@ function unpack(bits: Bits, width: number, steps: readonly Step[]): WasmFunction
         rows.push(["local.get", NEXT], ["local.set", CURRENT]);
       } else rows.push(...mask(bits, width, shift + width < bits || (bits === 8 && shift > 0)));
     }
-    const index = ORDER[row >> 3 & 7] * 16 + (row & 7) * 128;
-    rows.push(...applied(bits, steps), ["v128.store", index * bits / 8]);
+    rows.push(...applied(bits, steps), ["v128.store", firstOfRow(row) * bits / 8]);
   }
   return looped(bits, steps, [
     ["i32.const", 8],
