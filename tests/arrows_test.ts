@@ -21,6 +21,7 @@ const rooms: { readonly [room: string]: readonly string[] } = {
   ffi: ["bindings"],
   native: ["bindings", "ffi"],
   unix: ["bindings", "layout", "ffi"],
+  wasm: [],
 
   driver: ["bindings", "ffi"],
   ptx: [],

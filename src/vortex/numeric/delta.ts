@@ -1,0 +1,69 @@
+import { DataError } from "./data_error.ts";
+import { BLOCK, firstOfRow, transposition } from "./fastlanes.ts";
+import { type Bits, smallWords, words32 } from "./words.ts";
+
+// law vortex/numeric.deltaInto: vortex/numeric/delta
+/**
+ * Adds up differences, lane by lane of each transposed block, wrapping.
+ *
+ * @param out takes the words from `offset` on, as many as it has room for
+ * @param deltas whole blocks of 1024 words
+ * @param bases what each lane of each block begins with: 1024 / bits words a block
+ */
+export function deltaInto(
+  out: Uint8Array,
+  deltas: Uint8Array,
+  bases: Uint8Array,
+  { bits, offset }: { readonly bits: Bits; readonly offset: number },
+): void {
+  const block = BLOCK * bits / 8;
+  const blocks = deltas.length / block;
+  if (!Number.isInteger(blocks) || bases.length !== 128 * blocks) {
+    throw new DataError(
+      `Expected 128 bytes of bases for each ${block} of deltas, got ${bases.length} for ${deltas.length}`,
+    );
+  }
+  const skipped = offset * bits / 8;
+  if (skipped + out.length > deltas.length) {
+    throw new DataError(`Expected deltas for ${offset} and ${out.length * 8 / bits} words, got ${blocks} blocks`);
+  }
+  const decoded = new Uint8Array(block);
+  const decode = bits === 64 ? decode64 : decodeSmall;
+  for (let first = 0; first < skipped + out.length; first += block) {
+    const base = first / block * 128;
+    decode(decoded, deltas.subarray(first, first + block), bases.subarray(base, base + 128), bits);
+    const start = Math.max(first, skipped);
+    const end = Math.min(first + block, skipped + out.length);
+    if (start < end) out.set(decoded.subarray(start - first, end - first), start - skipped);
+  }
+}
+
+/** A block of words that JavaScript can add. */
+function decodeSmall(out: Uint8Array, deltas: Uint8Array, bases: Uint8Array, bits: Bits): void {
+  const [to, from, sums] = [smallWords(out, bits), smallWords(deltas, bits), smallWords(bases.slice(), bits)];
+  for (let row = 0; row < bits; row++) {
+    const first = firstOfRow(row);
+    for (let lane = 0; lane < sums.length; lane++) {
+      const sum = (sums[lane] ?? 0) + (from[first + lane] ?? 0) | 0;
+      sums[lane] = sum; // which keeps as many bits as there are
+      to[transposition[first + lane] ?? 0] = sum;
+    }
+  }
+}
+
+/** A block of words of two halves, with a carry. */
+function decode64(out: Uint8Array, deltas: Uint8Array, bases: Uint8Array): void {
+  const [to, from, sums] = [words32(out), words32(deltas), words32(bases.slice())];
+  for (let row = 0; row < 64; row++) {
+    const first = firstOfRow(row);
+    for (let lane = 0; lane < 16; lane++) {
+      const [base, delta] = [sums[2 * lane] ?? 0, from[2 * (first + lane)] ?? 0];
+      const low = base + delta | 0;
+      const carry = low >>> 0 < base >>> 0 ? 1 : 0;
+      const high = (sums[2 * lane + 1] ?? 0) + (from[2 * (first + lane) + 1] ?? 0) + carry | 0;
+      const place = 2 * (transposition[first + lane] ?? 0);
+      sums[2 * lane] = to[place] = low;
+      sums[2 * lane + 1] = to[place + 1] = high;
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { DataError } from "./data_error.ts";
+import { takeInto } from "./take.ts";
+import type { Indices, Validity } from "./words.ts";
+
+// law vortex/numeric.rleInto: vortex/numeric/rle
+/**
+ * Blocks of 1024 indices, each into values of its own: block b has those from `starts[b]` on, up to the next block's.
+ *
+ * @param width bytes of a word: 1, 2, 4 or 8
+ * @param indices whole blocks, of which the first `offset` have been sliced off; where a block has one value they may
+ *   be anything
+ * @param starts where each block's values begin, counted from anywhere
+ * @param validity of the indices after `offset`
+ * @throws {DataError} if blocks have no values, or an index none
+ */
+export function rleInto(
+  out: Uint8Array,
+  values: Uint8Array,
+  width: number,
+  indices: Indices,
+  starts: Indices,
+  { offset, validity }: { readonly offset: number; readonly validity: Validity },
+): void {
+  const length = out.length / width;
+  if (offset + length > indices.length) {
+    throw new DataError(`Expected indices for ${offset} and ${length} rows, got ${indices.length}`);
+  }
+  const origin = starts[0] ?? 0;
+  const codes = new Uint32Array(length);
+  for (let first = 0; first < offset + length; first += 1024) {
+    const block = first / 1024;
+    const start = (starts[block] ?? NaN) - origin;
+    const end = block + 1 < starts.length ? (starts[block + 1] ?? 0) - origin : values.length / width;
+    if (!(start < end && end <= values.length / width)) {
+      throw new DataError(`Block ${block} has values ${start} to ${end}, expected some of ${values.length / width}`);
+    }
+    for (let at = Math.max(first, offset); at < Math.min(first + 1024, offset + length); at++) {
+      const index = end - start === 1 ? 0 : indices[at] ?? 0;
+      // An index into the next block's values has no value, as one behind the last has none.
+      codes[at - offset] = index < end - start ? start + index : 0xffff_ffff;
+    }
+  }
+  takeInto(out, values, width, codes, validity);
+}

@@ -1,0 +1,56 @@
+/**
+ * Numbers as this shelf sees them: words of 8 to 64 bits in plain bytes, whose meaning only the last step knows.
+ *
+ * Bytes given to a codec begin at a multiple of the word's size, as the buffers of a node do.
+ *
+ * @module
+ */
+
+/** Bits of a word. */
+export type Bits = 8 | 16 | 32 | 64;
+
+/** Numbers that say where something is: patches, ends of runs, codes. */
+export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+/**
+ * Bytes as 32-bit words; a word of 64 bits is two of them. No codec here moves numbers as floats or as bigints: one
+ * engine changes the bits of a NaN that way, and takes a hundred times as long for a bigint.
+ */
+export function words32(bytes: Uint8Array): Int32Array {
+  return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2);
+}
+
+/** Bytes as 16-bit words. */
+export function words16(bytes: Uint8Array): Uint16Array {
+  return new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 1);
+}
+
+/** Bytes as words of at most 32 bits. */
+export function smallWords(bytes: Uint8Array, bits: Bits): Uint8Array | Uint16Array | Int32Array {
+  return bits === 8 ? bytes : bits === 16 ? words16(bytes) : words32(bytes);
+}
+
+// law vortex/numeric.indicesOf: vortex/numeric/patches
+/**
+ * Unsigned words as indices. Of 64 bits each becomes a float: exactly below 2^53, and above that it is out of bounds in
+ * any case.
+ */
+export function indicesOf(bytes: Uint8Array, bits: Bits): Indices {
+  if (bits === 8) return bytes;
+  if (bits === 16) return words16(bytes);
+  const halves = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2);
+  if (bits === 32) return halves;
+  const indices = new Float64Array(halves.length >> 1);
+  for (let index = 0; index < indices.length; index++) {
+    indices[index] = (halves[2 * index] ?? 0) + 0x1_0000_0000 * (halves[2 * index + 1] ?? 0);
+  }
+  return indices;
+}
+
+/** Whether a row is there, by the bits of a mask; null: every row is. */
+export type Validity = Uint8Array | null;
+
+/** Whether a row is there. */
+export function isValid(validity: Validity, row: number): boolean {
+  return validity === null || ((validity[row >> 3] ?? 0) >> (row & 7) & 1) === 1;
+}

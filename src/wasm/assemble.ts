@@ -1,0 +1,86 @@
+import { type Instruction, opcodes } from "./opcodes.ts";
+
+/** A type of a value, by the byte that says it. */
+const valueTypes = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
+
+/** A function over the memory that all share: addresses and counts go in, and perhaps one comes out. */
+export interface WasmFunction {
+  /** How many numbers it takes: i32, the locals 0, 1 and so on. */
+  readonly parameters: number;
+  /** Whether it leaves an i32. */
+  readonly hasResult?: boolean;
+  /** The locals after the parameters. */
+  readonly locals: readonly (keyof typeof valueTypes)[];
+  /** What it does, without the `end` that closes it. */
+  readonly body: readonly Instruction[];
+}
+
+/** The sections of a module that are written here. */
+const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as const;
+
+// law wasm/assemble: wasm/assemble
+/**
+ * A module that imports the memory `m.m` and exports one function, `f`.
+ *
+ * @returns the module's bytes; whether they are valid is up to the engine, which checks every byte of them
+ */
+export function assemble({ parameters, hasResult = false, locals, body }: WasmFunction): Uint8Array<ArrayBuffer> {
+  const types = [0x60, ...vectorOf(Array.from({ length: parameters }, () => [valueTypes.i32]))];
+  const results = vectorOf(hasResult ? [[valueTypes.i32]] : []);
+  const declared = vectorOf(locals.map((type) => [1, valueTypes[type]]));
+  const code = [...declared, ...body.flatMap(encode), ...encode(["end"])];
+  const name = (text: string) => [text.length, ...text].map((one) => typeof one === "number" ? one : one.charCodeAt(0));
+  const parts = [
+    [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    sized(section.type, vectorOf([[...types, ...results]])),
+    sized(section.import, vectorOf([[...name("m"), ...name("m"), 2, 0, 0]])), // a memory of at least no pages
+    sized(section.function, vectorOf([[0]])),
+    sized(section.export, vectorOf([[...name("f"), 0, 0]])),
+    sized(section.code, vectorOf([[...unsigned(code.length), ...code]])),
+  ];
+  return new Uint8Array(parts.flat());
+}
+
+function sized(id: number, content: readonly number[]): number[] {
+  return [id, ...unsigned(content.length), ...content];
+}
+
+function vectorOf(items: readonly (readonly number[])[]): number[] {
+  return [...unsigned(items.length), ...items.flat()];
+}
+
+function encode(instruction: Instruction): number[] {
+  const [name, ...values] = instruction;
+  const [prefix, code, immediate] = opcodes[name];
+  const opcode = prefix === "vector" ? [0xfd, ...unsigned(code)] : [code];
+  switch (immediate) {
+    case "none":
+      return opcode;
+    case "block":
+      return [...opcode, 0x40];
+    case "constant":
+      return [...opcode, ...signed(BigInt(values[0] ?? 0))];
+    case "address":
+      return [...opcode, 0, ...unsigned(Number(values[0]))];
+    case "vector":
+      return [...opcode, ...new Uint8Array(BigUint64Array.from(values, BigInt).buffer)];
+    case "index":
+      return [...opcode, ...unsigned(Number(values[0]))];
+    case "lanes":
+      return [...opcode, ...values.map(Number)];
+  }
+}
+
+/** Unsigned LEB128 of a number below 2^32. */
+function unsigned(value: number): number[] {
+  const bytes = [];
+  for (; value > 0x7f; value = Math.floor(value / 0x80)) bytes.push((value % 0x80) | 0x80);
+  return [...bytes, value];
+}
+
+/** Signed LEB128: the last byte's bit 6 is the sign. */
+function signed(value: bigint): number[] {
+  const bytes = [];
+  for (; value < -64n || value > 63n; value >>= 7n) bytes.push(Number(value & 0x7fn) | 0x80);
+  return [...bytes, Number(value & 0x7fn)];
+}

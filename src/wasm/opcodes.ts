@@ -1,0 +1,119 @@
+/**
+ * The instructions of WebAssembly that functions here are made of, by the names that the specification gives them.
+ *
+ * Each has its opcode and what follows it. A row is added when a function needs it: the table is the assembler.
+ *
+ * @module
+ */
+
+/** What follows an opcode. */
+export type Immediate =
+  /** Nothing. */
+  | "none"
+  /** The number of a local, a label's depth, a lane: unsigned LEB128. */
+  | "index"
+  /** Signed LEB128, a number or, of more than 53 bits, a bigint. */
+  | "constant"
+  /** A block that takes and leaves nothing. */
+  | "block"
+  /** An alignment, which is a hint and here always that of bytes, and an offset in bytes that is added to the address. */
+  | "address"
+  /** Two 64-bit words, the lower one first. */
+  | "vector"
+  /** 16 bytes, each the number of a byte of the two operands. */
+  | "lanes";
+
+type Opcode = readonly [prefix: "scalar" | "vector", code: number, immediate: Immediate];
+
+const scalar = <const I extends Immediate>(code: number, immediate: I) => ["scalar", code, immediate] as const;
+const vector = <const I extends Immediate>(code: number, immediate: I) => ["vector", code, immediate] as const;
+
+/** Opcodes by name; those of vectors stand behind a prefix. */
+export const opcodes = {
+  "block": scalar(0x02, "block"),
+  "loop": scalar(0x03, "block"),
+  "if": scalar(0x04, "block"),
+  "else": scalar(0x05, "none"),
+  "end": scalar(0x0b, "none"),
+  "br": scalar(0x0c, "index"),
+  "br_if": scalar(0x0d, "index"),
+  "return": scalar(0x0f, "none"),
+  "select": scalar(0x1b, "none"),
+  "local.get": scalar(0x20, "index"),
+  "local.set": scalar(0x21, "index"),
+  "local.tee": scalar(0x22, "index"),
+
+  "i32.load": scalar(0x28, "address"),
+  "i64.load": scalar(0x29, "address"),
+  "i32.load8_u": scalar(0x2d, "address"),
+  "i32.load16_u": scalar(0x2f, "address"),
+  "i64.load8_s": scalar(0x30, "address"),
+  "i64.load8_u": scalar(0x31, "address"),
+  "i64.load16_s": scalar(0x32, "address"),
+  "i64.load16_u": scalar(0x33, "address"),
+  "i64.load32_s": scalar(0x34, "address"),
+  "i64.load32_u": scalar(0x35, "address"),
+  "i32.store": scalar(0x36, "address"),
+  "i64.store": scalar(0x37, "address"),
+  "i32.store8": scalar(0x3a, "address"),
+  "i32.store16": scalar(0x3b, "address"),
+
+  "i32.const": scalar(0x41, "constant"),
+  "i64.const": scalar(0x42, "constant"),
+  "i32.eqz": scalar(0x45, "none"),
+  "i32.lt_u": scalar(0x49, "none"),
+  "i32.gt_u": scalar(0x4b, "none"),
+  "i32.ge_u": scalar(0x4f, "none"),
+  "i32.add": scalar(0x6a, "none"),
+  "i32.sub": scalar(0x6b, "none"),
+  "i32.mul": scalar(0x6c, "none"),
+  "i32.and": scalar(0x71, "none"),
+  "i32.shl": scalar(0x74, "none"),
+  "i32.shr_u": scalar(0x76, "none"),
+  "i64.add": scalar(0x7c, "none"),
+  "i64.mul": scalar(0x7e, "none"),
+  "i64.or": scalar(0x84, "none"),
+  "i64.shl": scalar(0x86, "none"),
+
+  "v128.load": vector(0, "address"),
+  "v128.load8_splat": vector(7, "address"),
+  "v128.load16_splat": vector(8, "address"),
+  "v128.load32_splat": vector(9, "address"),
+  "v128.load64_splat": vector(10, "address"),
+  "v128.store": vector(11, "address"),
+  "v128.const": vector(12, "vector"),
+  "i8x16.shuffle": vector(13, "lanes"),
+  "v128.and": vector(78, "none"),
+  "v128.or": vector(80, "none"),
+  "v128.xor": vector(81, "none"),
+  "i8x16.neg": vector(97, "none"),
+  "i8x16.add": vector(110, "none"),
+  "i16x8.neg": vector(129, "none"),
+  "i16x8.shl": vector(139, "none"),
+  "i16x8.shr_u": vector(141, "none"),
+  "i16x8.add": vector(142, "none"),
+  "i32x4.neg": vector(161, "none"),
+  "i32x4.shl": vector(171, "none"),
+  "i32x4.shr_u": vector(173, "none"),
+  "i32x4.add": vector(174, "none"),
+  "i64x2.neg": vector(193, "none"),
+  "i64x2.shl": vector(203, "none"),
+  "i64x2.shr_u": vector(205, "none"),
+  "i64x2.add": vector(206, "none"),
+  "f32x4.mul": vector(230, "none"),
+  "f64x2.add": vector(240, "none"),
+  "f64x2.sub": vector(241, "none"),
+  "f64x2.mul": vector(242, "none"),
+  "f32x4.convert_i32x4_s": vector(250, "none"),
+} as const satisfies Readonly<Record<string, Opcode>>;
+
+type Opcodes = typeof opcodes;
+type Takes<I extends Immediate> = { [Name in keyof Opcodes]: Opcodes[Name][2] extends I ? Name : never }[keyof Opcodes];
+
+/** An instruction with what follows its opcode. */
+export type Instruction =
+  | readonly [name: Takes<"none" | "block">]
+  | readonly [name: Takes<"index" | "address">, value: number]
+  | readonly [name: Takes<"constant">, value: number | bigint]
+  | readonly [name: Takes<"vector">, low: bigint, high: bigint]
+  | readonly [name: Takes<"lanes">, ...lanes: readonly number[]];

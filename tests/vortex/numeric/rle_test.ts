@@ -1,0 +1,52 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { rleInto } from "../../../src/vortex/numeric/rle.ts";
+import { check, fc } from "../../support/property.ts";
+import { encodeRle } from "../../support/vortex/encoders.ts";
+import { bytesOf, randomWords } from "../../support/vortex/words.ts";
+
+test("indices of each block are looked up in its own values, in any slice", () => {
+  const column = fc.record({
+    width: fc.constantFrom(1, 2, 4, 8),
+    offset: fc.nat(1023),
+    length: fc.nat(3000),
+    distinct: fc.integer({ min: 1, max: 40 }),
+    origin: fc.nat(100),
+    seed: fc.nat(),
+  });
+  check(
+    fc.property(column, ({ width, offset, length, distinct, origin, seed }) => {
+      const known = randomWords(seed, distinct, 8 * width);
+      const words = randomWords(seed + 1, offset + length, 32).map((one) => known[Number(one) % distinct] ?? 0n);
+      const { values, indices, starts } = encodeRle(words, origin);
+      const out = new Uint8Array(length * width);
+      const [codes, offsets] = [Uint16Array.from(indices), Float64Array.from(starts)];
+      rleInto(out, bytesOf(values, 8 * width), width, codes, offsets, { offset, validity: null });
+      assertEquals(out, bytesOf(words.slice(offset), 8 * width));
+    }),
+    150,
+  );
+});
+
+test("an index beyond its block's values is refused if its row is there, and so are blocks without values", () => {
+  const values = Uint8Array.of(10, 11, 12, 13);
+  const decode = (starts: number[], index: number, validity: Uint8Array | null = null) => {
+    const indices = new Uint8Array(2048);
+    indices[5] = index;
+    const out = new Uint8Array(1030);
+    rleInto(out, values, 1, indices, Uint32Array.from(starts), { offset: 5, validity });
+    return out[0];
+  };
+  assertEquals(decode([7, 9], 1), 11);
+  assertEquals(decode([0, 1], 200), 10); // one value, whatever the index
+  assertThrows(() => decode([7, 9], 2), Error, "Row 0 has code");
+  decode([7, 9], 2, new Uint8Array(129));
+  assertThrows(() => decode([7, 7], 0), Error, "Block 0 has values 0 to 0, expected some of 4");
+  assertThrows(() => decode([7, 12], 0), Error, "Block 0 has values 0 to 5");
+  assertThrows(() => decode([7], 0), Error, "Block 1 has values NaN to 4");
+  assertThrows(
+    () => rleInto(new Uint8Array(9), values, 1, new Uint8Array(10), Uint8Array.of(0), { offset: 2, validity: null }),
+    Error,
+    "Expected indices for 2 and 9 rows, got 10",
+  );
+});
