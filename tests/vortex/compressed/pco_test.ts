@@ -1,5 +1,8 @@
 /** pco's numbers, of every type, in every mode, with all differences, beside an encoder written from the format. */
 import { assert, assertEquals } from "@std/assert";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { bitsOf, decodePco, numberWords, type PcoType } from "../../../src/vortex/compressed/pco/decode.ts";
 import { check, fc } from "../../support/property.ts";
@@ -125,4 +128,34 @@ test("what was encoded in any way that the format knows is decoded bit for bit",
     1500,
   );
   assert(seen.size >= 15, `only ${[...seen]}`);
+});
+
+/** A chunk of tests/data/vortex/pco_chunks.json. */
+interface WrittenChunk {
+  readonly type: PcoType;
+  readonly mode: string;
+  readonly delta: string;
+  readonly header: string;
+  readonly meta: string;
+  readonly pages: readonly string[];
+  readonly lengths: readonly number[];
+  readonly sha256: string;
+}
+
+const chunks: readonly WrittenChunk[] = JSON.parse(
+  readFileSync(new URL("../../data/vortex/pco_chunks.json", import.meta.url), "utf8"),
+);
+
+test("what pco's own library has written is decoded bit for bit", () => {
+  const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, "base64"));
+  for (const { type, mode, delta, header, meta, pages, lengths, sha256 } of chunks) {
+    const count = lengths.reduce((sum, length) => sum + length, 0);
+    const bytes = new Uint8Array(count * bitsOf(type) / 8);
+    const chunk = {
+      meta: bytesOf(meta),
+      pages: pages.map((page, i) => ({ bytes: bytesOf(page), length: lengths[i] ?? 0 })),
+    };
+    decodePco(bytesOf(header), [chunk], type, numberWords(bytes, type, count), fail);
+    assertEquals(createHash("sha256").update(bytes).digest("hex"), sha256, `${type} ${mode} ${delta}`);
+  }
 });
