@@ -1,0 +1,117 @@
+/**
+ * pco's wrapped format: a header, and chunks, each with metadata and pages of numbers.
+ *
+ * @module
+ */
+import type { Fail } from "../../strings/fail.ts";
+import { BitReader } from "./bit_reader.ts";
+import { bitsOf, type PcoChunk, type PcoType, type PcoVariable, readPcoChunk, readPcoHeader } from "./chunk_meta.ts";
+import { type Undelta, undeltaOf } from "./delta.ts";
+import { join, type NumberWords, store } from "./join.ts";
+import { BATCH, type Latents, latents, PageVariable } from "./page_variable.ts";
+
+export type { NumberWords } from "./join.ts";
+export type { PcoType } from "./chunk_meta.ts";
+export { bitsOf } from "./chunk_meta.ts";
+
+/** A chunk as its bytes. */
+export interface PcoChunkBytes {
+  readonly meta: Uint8Array;
+  readonly pages: readonly {
+    readonly bytes: Uint8Array;
+    /** How many numbers there are. */
+    readonly length: number;
+  }[];
+}
+
+/**
+ * Decodes all chunks, one behind the other.
+ *
+ * @param words exactly as large as all numbers
+ */
+export function decodePco(
+  header: Uint8Array,
+  chunks: readonly PcoChunkBytes[],
+  type: PcoType,
+  words: NumberWords,
+  fail: Fail,
+): void {
+  const version = readPcoHeader(header, fail);
+  let at = 0;
+  for (const { meta, pages } of chunks) {
+    const chunk = readPcoChunk(meta, type, version, fail);
+    for (const { bytes, length } of pages) {
+      readPage(chunk, bytes, length, words, at, fail);
+      at += length;
+    }
+  }
+}
+
+/** A variable of a page, and what undoes its differences. */
+interface Reading {
+  readonly variable: PageVariable;
+  readonly undelta: Undelta | null;
+  /** Numbers that are in the page's head, and not in its batches. */
+  readonly states: number;
+}
+
+function readPage(
+  chunk: PcoChunk,
+  bytes: Uint8Array,
+  length: number,
+  words: NumberWords,
+  start: number,
+  fail: Fail,
+): void {
+  const reader = new BitReader(bytes, "a pco page", fail);
+  const lookbacks = chunk.lookbacks === null ? null : new PageVariable(chunk.lookbacks);
+  lookbacks?.readStates(reader);
+  const first = open(chunk.first, reader, length, fail);
+  const second = chunk.second === null ? null : open(chunk.second, reader, length, fail);
+  reader.align();
+  const { states } = chunk.first.delta;
+  // law vortex/compressed/readPage: vortex/compressed/pco
+  if (length > states && chunk.lookbacks?.hasBins === false) fail("a pco chunk without bins has lookbacks");
+  for (let done = 0; done < length; done += BATCH) {
+    const count = Math.min(BATCH, length - done);
+    lookbacks?.read(reader, Math.max(0, Math.min(count, length - done - states)));
+    readBatch(first, reader, count, length - done, lookbacks?.latents ?? null);
+    if (second !== null) readBatch(second, reader, count, length - done, lookbacks?.latents ?? null);
+    join(chunk.mode, chunk.type, first.variable.latents, second?.variable.latents ?? nothing, count, fail);
+    store(chunk.type, first.variable.latents, count, words, start + done);
+  }
+  reader.align();
+}
+
+const nothing = latents(0);
+
+function open({ table, delta }: PcoVariable, reader: BitReader, length: number, fail: Fail): Reading {
+  const { states } = delta;
+  if (states * table.bits > reader.left) fail(`a pco page of ${reader.left / 8} bytes begins with ${states} numbers`);
+  const before = latents(states);
+  for (let i = 0; i < states; i++) [before.low[i], before.high[i]] = reader.readWords(table.bits);
+  const variable = new PageVariable(table);
+  variable.readStates(reader);
+  if (!table.hasBins && length > states) fail(`a pco chunk without bins has a page of ${length} numbers`);
+  return { variable, undelta: undeltaOf(delta, table.bits, before, length, fail), states };
+}
+
+function readBatch(
+  { variable, undelta, states }: Reading,
+  reader: BitReader,
+  count: number,
+  left: number,
+  lookbacks: Latents | null,
+): void {
+  const read = Math.max(0, Math.min(count, left - states));
+  variable.read(reader, read);
+  undelta?.apply(variable.latents, count, read, lookbacks);
+}
+
+/** Memory for numbers, as words. */
+export function numberWords(memory: Uint8Array<ArrayBuffer>, type: PcoType, count: number): NumberWords {
+  const bits = bitsOf(type);
+  return bits === 16
+    ? new Uint16Array(memory.buffer, memory.byteOffset, count)
+    : new Int32Array(memory.buffer, memory.byteOffset, count * (bits / 32));
+}

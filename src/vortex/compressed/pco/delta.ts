@@ -1,0 +1,220 @@
+/**
+ * From differences back to numbers, in place, batch after batch. Differences are stored with their top bit inverted.
+ *
+ * What comes out lags behind what goes in by the numbers that the page starts with.
+ *
+ * @module
+ */
+import type { Fail } from "../../strings/fail.ts";
+import type { LatentBits } from "./ans_table.ts";
+import type { Convolution, PcoDelta } from "./chunk_meta.ts";
+import { BATCH, type Latents, latents } from "./page_variable.ts";
+
+/** Turns a batch of differences into numbers. `read` of them come from the page, the last of all are of no meaning. */
+export interface Undelta {
+  apply(batch: Latents, count: number, read: number, lookbacks: Latents | null): void;
+}
+
+/**
+ * What undoes a variable's differences in a page.
+ *
+ * @param states the numbers that the page starts with
+ * @param length numbers of the page
+ */
+export function undeltaOf(
+  delta: PcoDelta,
+  bits: LatentBits,
+  states: Latents,
+  length: number,
+  fail: Fail,
+): Undelta | null {
+  switch (delta.kind) {
+    case "none":
+      return null;
+    case "consecutive":
+      return new ConsecutiveSums(bits, states);
+    case "lookback":
+      return new Lookback(bits, states, length, delta.window, fail);
+    case "conv1":
+      return new Conv1(bits, states, delta.convolution);
+  }
+}
+
+/** Inverts the top bits. */
+function recenter({ low, high }: Latents, count: number, bits: LatentBits): void {
+  const [words, top] = bits === 64 ? [high, 1 << 31] : [low, 1 << (bits - 1)];
+  for (let i = 0; i < count; i++) words[i] = (words[i] ?? 0) ^ top;
+}
+
+/** The numbers are the sums of the differences, these perhaps the sums of theirs, and so on. */
+class ConsecutiveSums implements Undelta {
+  readonly #bits: LatentBits;
+  readonly #moments: Latents;
+
+  constructor(bits: LatentBits, moments: Latents) {
+    this.#bits = bits;
+    this.#moments = moments;
+  }
+
+  apply(batch: Latents, count: number): void {
+    recenter(batch, count, this.#bits);
+    const { low: lows, high: highs } = this.#moments;
+    // law vortex/compressed/ConsecutiveSums: vortex/compressed/pco
+    for (let order = lows.length - 1; order >= 0; order--) {
+      const [low, high] = [lows[order] ?? 0, highs[order] ?? 0];
+      [lows[order], highs[order]] = this.#bits === 64
+        ? sumLong(batch, count, low, high)
+        : [sum(batch.low, count, low, this.#bits === 16 ? 0xffff : -1), 0];
+    }
+  }
+}
+
+/** Replaces each number by the sum of all before it. @returns the sum of all */
+function sum(words: Int32Array, count: number, total: number, mask: number): number {
+  for (let i = 0; i < count; i++) {
+    const word = words[i] ?? 0;
+    words[i] = total;
+    total = total + word & mask;
+  }
+  return total;
+}
+
+function sumLong({ low, high }: Latents, count: number, totalLow: number, totalHigh: number) {
+  for (let i = 0; i < count; i++) {
+    const word = low[i] ?? 0;
+    const upper = high[i] ?? 0;
+    low[i] = totalLow;
+    high[i] = totalHigh;
+    totalLow = totalLow + word | 0;
+    totalHigh = totalHigh + upper + Number(totalLow >>> 0 < word >>> 0) | 0;
+  }
+  return [totalLow, totalHigh] as const;
+}
+
+/** A number is the difference to one further back, and another variable says how far. */
+class Lookback implements Undelta {
+  readonly #bits: LatentBits;
+  readonly #window: number;
+  readonly #fail: Fail;
+  /** All numbers of the page. */
+  readonly #past: Latents;
+  /** Where the next difference goes. */
+  #at: number;
+  /** Where the next number is. */
+  #out = 0;
+
+  constructor(bits: LatentBits, states: Latents, length: number, window: number, fail: Fail) {
+    this.#bits = bits;
+    this.#window = window;
+    this.#fail = fail;
+    this.#at = states.low.length;
+    this.#past = latents(this.#at + length);
+    this.#past.low.set(states.low);
+    this.#past.high.set(states.high);
+  }
+
+  apply(batch: Latents, count: number, read: number, lookbacks: Latents | null): void {
+    recenter(batch, read, this.#bits);
+    const { low, high } = this.#past;
+    const isLong = this.#bits === 64;
+    const mask = this.#bits === 16 ? 0xffff : -1;
+    // law vortex/compressed/Lookback: vortex/compressed/pco
+    for (let i = 0; i < read; i++) {
+      const at = this.#at + i;
+      const back = (lookbacks?.low[i] ?? 0) >>> 0;
+      if (back < 1 || back > this.#window) this.#fail(`a lookback of ${back}, expected 1 to ${this.#window}`);
+      const from = at - back; // before the page's first number there are zeros
+      const word = batch.low[i] ?? 0;
+      const sum = (from < 0 ? 0 : low[from] ?? 0) + word & mask;
+      low[at] = sum;
+      if (isLong) {
+        high[at] = (batch.high[i] ?? 0) + (from < 0 ? 0 : high[from] ?? 0) + Number(sum >>> 0 < word >>> 0);
+      }
+    }
+    this.#at += read;
+    batch.low.set(low.subarray(this.#out, this.#out + count));
+    if (isLong) batch.high.set(high.subarray(this.#out, this.#out + count));
+    this.#out += count;
+  }
+}
+
+/** A number is the difference to what a weighted sum of those before it predicts. */
+class Conv1 implements Undelta {
+  readonly #bits: LatentBits;
+  readonly #order: number;
+  /** The last numbers, and a batch behind them. */
+  readonly #past: Latents;
+  readonly #lowHalves: Float64Array;
+  readonly #highHalves: Float64Array;
+  readonly #bias: readonly [low: number, middle: number, high: number];
+  readonly #quantization: number;
+
+  constructor(bits: LatentBits, states: Latents, { weights, bias, quantization }: Convolution) {
+    this.#bits = bits;
+    this.#order = weights.length;
+    this.#past = latents(this.#order + BATCH);
+    this.#past.low.set(states.low);
+    this.#past.high.set(states.high);
+    // A product of half a weight and a word, and sums of 32 of them, are exact in a double.
+    this.#lowHalves = Float64Array.from(weights, (weight) => weight & 0xffff);
+    this.#highHalves = Float64Array.from(weights, (weight) => weight >> 16);
+    this.#bias = [Number(bias & 0xffffn), Number(bias >> 16n & 0xffffn), Number(bias >> 32n)];
+    this.#quantization = quantization;
+  }
+
+  apply(batch: Latents, count: number): void {
+    recenter(batch, count, this.#bits);
+    const { low, high } = this.#past;
+    const order = this.#order;
+    const isLong = this.#bits === 64;
+    const mask = this.#bits === 16 ? 0xffff : -1;
+    const predicted = { low: 0, high: 0 };
+    // law vortex/compressed/Conv1: vortex/compressed/pco
+    for (let i = 0; i < count; i++) {
+      this.#predict(i, predicted);
+      const at = order + i;
+      const word = batch.low[i] ?? 0;
+      const sum = predicted.low + word & mask;
+      low[at] = sum;
+      if (isLong) high[at] = (batch.high[i] ?? 0) + predicted.high + Number(sum >>> 0 < word >>> 0);
+      batch.low[i] = low[i] ?? 0;
+      if (isLong) batch.high[i] = high[i] ?? 0;
+    }
+    low.copyWithin(0, count, count + order);
+    high.copyWithin(0, count, count + order);
+  }
+
+  /** The weighted sum of `order` numbers from `at` on, at least 0, shifted: its lowest 64 bits. */
+  #predict(at: number, predicted: { low: number; high: number }): void {
+    const { low, high } = this.#past;
+    const [lowHalves, highHalves] = [this.#lowHalves, this.#highHalves];
+    let [place0, place16, place32] = this.#bias; // what is multiplied with 2^0, 2^16, 2^32
+    let place48 = 0;
+    for (let j = 0, order = this.#order; j < order; j++) {
+      const [weightLow, weightHigh] = [lowHalves[j] ?? 0, highHalves[j] ?? 0];
+      const word = (low[at + j] ?? 0) >>> 0;
+      place0 += weightLow * word;
+      place16 += weightHigh * word;
+      if (this.#bits === 64) {
+        const upper = (high[at + j] ?? 0) >>> 0;
+        place32 += weightLow * upper;
+        place48 += weightHigh * upper;
+      }
+    }
+    // Carries go up, so that three places have 16 bits each, and the last one the sign and the rest.
+    const carry16 = Math.floor(place0 / 0x10000);
+    const carry32 = Math.floor((place16 += carry16) / 0x10000);
+    const carry48 = Math.floor((place32 += carry32) / 0x10000);
+    place48 += carry48;
+    if (place48 < 0) {
+      predicted.low = predicted.high = 0;
+      return;
+    }
+    const word0 = (place0 - carry16 * 0x10000) | (place16 - carry32 * 0x10000) << 16;
+    const word1 = (place32 - carry48 * 0x10000) | place48 % 0x10000 << 16;
+    const word2 = Math.floor(place48 / 0x10000) | 0;
+    const shift = this.#quantization;
+    predicted.low = shift === 0 ? word0 : word0 >>> shift | word1 << (32 - shift);
+    predicted.high = shift === 0 ? word1 : word1 >>> shift | word2 << (32 - shift);
+  }
+}

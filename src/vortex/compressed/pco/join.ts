@@ -1,0 +1,206 @@
+/**
+ * From one or two variables to numbers, as bits.
+ *
+ * A number's bits are ordered as the numbers are: of a signed one the sign is inverted, of a float the sign, and of a
+ * negative float all bits.
+ *
+ * @module
+ */
+import type { Fail } from "../../strings/fail.ts";
+import { bitsOf, type PcoMode, type PcoType } from "./chunk_meta.ts";
+import type { Latents } from "./page_variable.ts";
+
+/** Where numbers go: words of 16 or 32 bits, two for a number of 64, the lower one first. */
+export type NumberWords = Uint16Array<ArrayBuffer> | Int32Array<ArrayBuffer>;
+
+/** Joins a batch: the ordered bits of its numbers are then in `first`. */
+export function join(mode: PcoMode, type: PcoType, first: Latents, second: Latents, count: number, fail: Fail): void {
+  switch (mode.kind) {
+    case "classic":
+      return;
+    case "intMult":
+      return bitsOf(type) === 64
+        ? joinLongMult(mode.low, mode.high, first, second, count)
+        : joinMult(mode.low, first.low, second.low, count, bitsOf(type) === 16 ? 0xffff : -1);
+    case "floatMult":
+      return joinFloatMult(mode.base, type, first, second, count);
+    case "floatQuant":
+      return bitsOf(type) === 64
+        ? joinLongQuant(mode.bits, first, second, count)
+        : joinQuant(mode.bits, bitsOf(type), first.low, second.low, count);
+    case "dict":
+      return lookUp(mode.low, mode.high, first, count, fail);
+  }
+}
+
+function joinMult(base: number, first: Int32Array, second: Int32Array, count: number, mask: number): void {
+  // law vortex/compressed/joinMult: vortex/compressed/pco
+  for (let i = 0; i < count; i++) first[i] = Math.imul(first[i] ?? 0, base) + (second[i] ?? 0) & mask;
+}
+
+function joinLongMult(baseLow: number, baseHigh: number, first: Latents, second: Latents, count: number): void {
+  const [base0, base1] = [baseLow & 0xffff, baseLow >>> 16];
+  // law vortex/compressed/joinLongMult: vortex/compressed/pco
+  for (let i = 0; i < count; i++) {
+    const low = first.low[i] ?? 0;
+    const [low0, low1] = [low & 0xffff, low >>> 16];
+    // The upper word of low * baseLow, from products of 16 bits.
+    const middle = low1 * base0 + (low0 * base0 >>> 16);
+    const upper = low1 * base1 + Math.floor(middle / 0x10000) + Math.floor(((middle & 0xffff) + low0 * base1) / 0x10000);
+    const product = Math.imul(low, baseLow);
+    const sum = product + (second.low[i] ?? 0) | 0;
+    const carry = Number(sum >>> 0 < product >>> 0);
+    first.high[i] = (upper | 0) + Math.imul(first.high[i] ?? 0, baseLow) + Math.imul(low, baseHigh) +
+      (second.high[i] ?? 0) + carry;
+    first.low[i] = sum;
+  }
+}
+
+function joinQuant(shift: number, bits: number, first: Int32Array, second: Int32Array, count: number): void {
+  const middle = 2 ** (bits - 1 - shift);
+  const all = 2 ** shift - 1;
+  const mask = bits === 16 ? 0xffff : -1;
+  // law vortex/compressed/joinQuant: vortex/compressed/pco
+  for (let i = 0; i < count; i++) {
+    const upper = (first[i] ?? 0) >>> 0;
+    const lower = second[i] ?? 0;
+    first[i] = (upper << shift) + (upper >= middle ? lower : all - lower) & mask;
+  }
+}
+
+function joinLongQuant(shift: number, first: Latents, second: Latents, count: number): void {
+  const [allLow, allHigh] = shift < 32 ? [-1 >>> (32 - shift), 0] : [-1, shift === 32 ? 0 : -1 >>> (64 - shift)];
+  // The upper bits are at least the middle's if, shifted, their top bit is set or lost.
+  // law vortex/compressed/joinLongQuant: vortex/compressed/pco
+  for (let i = 0; i < count; i++) {
+    const [low, high] = [first.low[i] ?? 0, first.high[i] ?? 0];
+    const isPositive = (high >>> 0) * 0x1_0000_0000 + (low >>> 0) >= 2 ** (63 - shift);
+    const [upperLow, upperHigh] = shift < 32
+      ? [low << shift, high << shift | low >>> (32 - shift)]
+      : [0, low << (shift - 32)];
+    let [lowerLow, lowerHigh] = [second.low[i] ?? 0, second.high[i] ?? 0];
+    if (!isPositive) {
+      const borrow = Number(lowerLow >>> 0 > allLow >>> 0);
+      [lowerLow, lowerHigh] = [allLow - lowerLow | 0, allHigh - lowerHigh - borrow | 0];
+    }
+    const sum = upperLow + lowerLow | 0;
+    first.high[i] = upperHigh + lowerHigh + Number(sum >>> 0 < lowerLow >>> 0);
+    first.low[i] = sum;
+  }
+}
+
+/** What differs between the floats: 2^digits, from which on an integer stands for the floats in their order. */
+const floats = {
+  f16: { exact: 2 ** 11, exactBits: 0x6800, top: 0x8000, quiet: 0x0200, infinity: 0x7c00 },
+  f32: { exact: 2 ** 24, exactBits: 0x4b80_0000, top: 1 << 31, quiet: 0x0040_0000, infinity: 0x7f80_0000 },
+} as const;
+
+function joinFloatMult(base: number, type: PcoType, first: Latents, second: Latents, count: number): void {
+  if (type === "f16" || type === "f32") joinShortFloatMult(base, type, first.low, second.low, count);
+  else joinDoubleMult(base, first, second, count);
+}
+
+/** Doubles that are written as numbers and read as words. */
+const double = new Float64Array(1);
+const doubleWords = new Int32Array(double.buffer);
+
+function joinDoubleMult(base: number, first: Latents, second: Latents, count: number): void {
+  // law vortex/compressed/joinDoubleMult: vortex/compressed/pco
+  for (let i = 0; i < count; i++) {
+    const isNegative = (first.high[i] ?? 0) >= 0;
+    let low = first.low[i] ?? 0;
+    let high = first.high[i] ?? 0;
+    if (isNegative) [low, high] = [~low, ~high];
+    high &= 0x7fff_ffff;
+    if (high < 0x20_0000) {
+      const integer = high * 0x1_0000_0000 + (low >>> 0);
+      double[0] = (isNegative ? -integer : integer) * base;
+    } else {
+      // From 2^53 on the integers count floats: these bits are 2^53's, and so many more.
+      doubleWords[0] = low;
+      doubleWords[1] = high + (0x4340_0000 - 0x20_0000) ^ (isNegative ? 1 << 31 : 0);
+      const isNan = (doubleWords[1] & 0x7ff0_0000) === 0x7ff0_0000 && ((doubleWords[1] & 0xf_ffff) | low) !== 0;
+      // Not left to the engine, which may change a NaN's bits: a product of one is the same one, but quiet.
+      if (isNan) doubleWords[1] |= 0x8_0000;
+      else double[0] = (double[0] ?? 0) * base;
+    }
+    [low = 0, high = 0] = doubleWords;
+    [low, high] = high < 0 ? [~low, ~high] : [low, high ^ 1 << 31];
+    const sum = low + (second.low[i] ?? 0) | 0;
+    first.high[i] = high + (second.high[i] ?? 0) + Number(sum >>> 0 < low >>> 0) ^ 1 << 31;
+    first.low[i] = sum;
+  }
+}
+
+/** Floats that are written as numbers and read as bits. */
+const short = new DataView(new ArrayBuffer(4));
+
+function joinShortFloatMult(
+  base: number,
+  type: "f16" | "f32",
+  first: Int32Array,
+  second: Int32Array,
+  count: number,
+): void {
+  const { exact, exactBits, top, quiet, infinity } = floats[type];
+  const below = (top >>> 0) - 1;
+  const mask = type === "f16" ? 0xffff : -1;
+  const numberOf = (bits: number) => {
+    short.setInt32(0, bits, true);
+    return type === "f16" ? short.getFloat16(0, true) : short.getFloat32(0, true);
+  };
+  const bitsOf = (number: number) => {
+    short.setInt32(0, 0, true);
+    if (type === "f16") short.setFloat16(0, number, true);
+    else short.setFloat32(0, number, true);
+    return short.getInt32(0, true);
+  };
+  // law vortex/compressed/joinShortFloatMult: vortex/compressed/pco
+  for (let i = 0; i < count; i++) {
+    const latent = first[i] ?? 0;
+    const isNegative = (latent & top) === 0;
+    const integer = (isNegative ? ~latent : latent) & below;
+    let bits: number;
+    if (integer < exact) {
+      bits = bitsOf((isNegative ? -integer : integer) * base);
+    } else {
+      bits = exactBits + (integer - exact) ^ (isNegative ? top : 0);
+      // Not left to the engine, which may change a NaN's bits: a product of one is the same one, but quiet.
+      bits = (bits & below) > infinity ? bits | quiet : bitsOf(numberOf(bits) * base);
+    }
+    const ordered = (bits & top) !== 0 ? ~bits : bits ^ top;
+    first[i] = (ordered + (second[i] ?? 0) ^ top) & mask;
+  }
+}
+
+function lookUp(low: Int32Array, high: Int32Array, first: Latents, count: number, fail: Fail): void {
+  // law vortex/compressed/lookUp: vortex/compressed/pco
+  for (let i = 0; i < count; i++) {
+    const index = (first.low[i] ?? 0) >>> 0;
+    if (index >= low.length) fail(`the number ${index} of a dictionary of ${low.length}`);
+    first.low[i] = low[index] ?? 0;
+    first.high[i] = high[index] ?? 0;
+  }
+}
+
+/** Writes a batch's numbers from their ordered bits. */
+export function store(type: PcoType, { low, high }: Latents, count: number, words: NumberWords, at: number): void {
+  const bits = bitsOf(type);
+  const isFloat = type.startsWith("f");
+  const top = type.startsWith("u") ? 0 : bits === 16 ? 0x8000 : 1 << 31;
+  // law vortex/compressed/store: vortex/compressed/pco
+  if (bits === 64) {
+    for (let i = 0, to = at * 2; i < count; i++, to += 2) {
+      const upper = high[i] ?? 0;
+      const inverted = isFloat ? ~(upper >> 31) : 0; // all bits of what was negative, the sign of all others
+      words[to] = (low[i] ?? 0) ^ inverted;
+      words[to + 1] = upper ^ (top | inverted);
+    }
+    return;
+  }
+  const shift = 32 - bits;
+  for (let i = 0; i < count; i++) {
+    const word = low[i] ?? 0;
+    words[at + i] = word ^ (top | (isFloat ? ~(word << shift >> 31) : 0));
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * One variable of a page: its numbers, batch after batch, as the page has them.
+ *
+ * @module
+ */
+import type { AnsTable } from "./ans_table.ts";
+import type { BitReader } from "./bit_reader.ts";
+
+/** Numbers of a batch; the last one of a page may have fewer. */
+export const BATCH = 256;
+
+/** Numbers of a batch, in words. */
+export interface Latents {
+  /** The numbers, or of 64 bits their lower words; of 16 bits the upper half is zero. */
+  readonly low: Int32Array;
+  /** The upper words of 64 bits. */
+  readonly high: Int32Array;
+}
+
+/** Room for a number of latents. */
+export function latents(count: number): Latents {
+  return { low: new Int32Array(count), high: new Int32Array(count) };
+}
+
+/** Reads a variable. */
+export class PageVariable {
+  readonly #table: AnsTable;
+  readonly #states = new Int32Array(4);
+  readonly #offsetBits = new Uint8Array(BATCH);
+  /** The batch that was read last. */
+  readonly latents: Latents = latents(BATCH);
+
+  constructor(table: AnsTable) {
+    this.#table = table;
+  }
+
+  /** Reads the states of the four decoders that take turns. */
+  readStates(reader: BitReader): void {
+    for (let i = 0; i < 4; i++) this.#states[i] = reader.read(this.#table.sizeLog);
+  }
+
+  /** Reads the next numbers, at most a batch. */
+  read(reader: BitReader, count: number): void {
+    if (count === 0) return;
+    this.#readBins(reader, count);
+    if (this.#table.offsetBits > 0) {
+      if (this.#table.bits === 64) this.#addLongOffsets(reader, count);
+      else this.#addOffsets(reader, count);
+    }
+    reader.check();
+  }
+
+  /** Which bins they are in: the least number of each, and how many bits follow. */
+  #readBins(reader: BitReader, count: number): void {
+    const { nodes, low: lows, high: highs, bits } = this.#table;
+    const { view, byte } = reader;
+    const { low, high } = this.latents;
+    const offsetBits = this.#offsetBits;
+    let bit = reader.bit;
+    let [a = 0, b = 0, c = 0, d = 0] = this.#states;
+    const isLong = bits === 64;
+    // law vortex/compressed/readBins: vortex/compressed/pco
+    for (let i = 0; i < count; i++) {
+      const state = a;
+      const node = nodes[state] ?? 0;
+      const width = node >>> 14 & 15;
+      const added = view.getInt32(byte + (bit >>> 3), true) >>> (bit & 7) & (1 << width) - 1;
+      bit += width;
+      low[i] = lows[state] ?? 0;
+      if (isLong) high[i] = highs[state] ?? 0;
+      offsetBits[i] = node >>> 18;
+      [a, b, c, d] = [b, c, d, (node & 0x3fff) + added];
+    }
+    // They took turns by moving up: after a number that four does not divide, the first is not the first's.
+    this.#states.set(rotated([a, b, c, d], count & 3));
+    reader.advance(bit - reader.bit);
+  }
+
+  #addOffsets(reader: BitReader, count: number): void {
+    const { view, byte } = reader;
+    const { low } = this.latents;
+    const offsetBits = this.#offsetBits;
+    const mask = this.#table.bits === 16 ? 0xffff : -1;
+    let bit = reader.bit;
+    // law vortex/compressed/addOffsets: vortex/compressed/pco
+    for (let i = 0; i < count; i++) {
+      const width = offsetBits[i] ?? 0;
+      if (width === 0) continue;
+      const at = byte + (bit >>> 3);
+      const skipped = bit & 7;
+      let word = view.getInt32(at, true) >>> skipped;
+      if (width + skipped > 32) word |= view.getUint8(at + 4) << (32 - skipped);
+      low[i] = (low[i] ?? 0) + (word & -1 >>> (32 - width)) & mask;
+      bit += width;
+    }
+    reader.advance(bit - reader.bit);
+  }
+
+  #addLongOffsets(reader: BitReader, count: number): void {
+    const { view, byte } = reader;
+    const { low, high } = this.latents;
+    const offsetBits = this.#offsetBits;
+    let bit = reader.bit;
+    // law vortex/compressed/addLongOffsets: vortex/compressed/pco
+    for (let i = 0; i < count; i++) {
+      const width = offsetBits[i] ?? 0;
+      if (width === 0) continue;
+      const at = byte + (bit >>> 3);
+      const skipped = bit & 7;
+      const first = view.getInt32(at, true);
+      bit += width;
+      let word = first >>> skipped;
+      let upper = 0;
+      if (width + skipped > 32) {
+        const second = view.getInt32(at + 4, true);
+        if (skipped !== 0) word |= second << (32 - skipped);
+        if (width > 32) {
+          upper = second >>> skipped;
+          if (width + skipped > 64) upper |= view.getUint8(at + 8) << (32 - skipped);
+          upper &= -1 >>> (64 - width);
+        }
+      }
+      if (width < 32) word &= -1 >>> (32 - width);
+      const sum = (low[i] ?? 0) + word | 0;
+      high[i] = (high[i] ?? 0) + upper + Number(sum >>> 0 < word >>> 0);
+      low[i] = sum;
+    }
+    reader.advance(bit - reader.bit);
+  }
+}
+
+/** Four states, `by` places further. */
+function rotated(states: readonly number[], by: number): readonly number[] {
+  return states.map((_, i) => states[(i + 4 - by) & 3] ?? 0);
+}

@@ -1,0 +1,30 @@
+/**
+ * Numbers of any width packed without gaps, the lowest bit first: bit by bit, so that it is easy to believe.
+ *
+ * @module
+ */
+
+/** Packs numbers. */
+export class BitWriter {
+  readonly #bits: number[] = [];
+
+  /** Adds the lowest bits of a number. */
+  write(value: bigint | number, bits: number): void {
+    const number = BigInt(value);
+    for (let i = 0; i < bits; i++) this.#bits.push(Number(number >> BigInt(i) & 1n));
+  }
+
+  /** Fills the byte with zeros. */
+  align(): void {
+    while (this.#bits.length % 8 !== 0) this.#bits.push(0);
+  }
+
+  /** All bytes so far. */
+  bytes(): Uint8Array<ArrayBuffer> {
+    this.align();
+    return Uint8Array.from(
+      { length: this.#bits.length / 8 },
+      (_, i) => this.#bits.slice(i * 8, i * 8 + 8).reduce((byte, bit, place) => byte | bit << place, 0),
+    );
+  }
+}
