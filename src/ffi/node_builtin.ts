@@ -8,6 +8,7 @@ import { FfiError } from "./errors.ts";
 
 /** The modules that are used, with their types. */
 interface Builtins {
+  readonly "node:buffer": typeof import("node:buffer");
   readonly "node:crypto": typeof import("node:crypto");
   readonly "node:dns/promises": typeof import("node:dns/promises");
   readonly "node:fs": typeof import("node:fs");

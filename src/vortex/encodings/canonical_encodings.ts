@@ -4,7 +4,18 @@
  * @module
  */
 import type { VortexEncoding } from "../encoding.ts";
+import { chunkedEncoding, constantEncoding, dictEncoding, maskedEncoding, sequenceEncoding } from "./composed.ts";
+import { decimalEncoding } from "./decimal.ts";
+import {
+  extensionEncoding,
+  fixedSizeListEncoding,
+  listEncoding,
+  listViewEncoding,
+  mapEncoding,
+  structEncoding,
+} from "./nested.ts";
 import { boolEncoding, byteBoolEncoding, nullEncoding, primitiveEncoding } from "./null_bool_primitive.ts";
+import { varBinEncoding, varBinViewEncoding } from "./text.ts";
 
 /** Encodings that are near to Arrow's own forms, and those that put others together. */
 export const canonicalEncodings: readonly VortexEncoding[] = [
@@ -12,4 +23,18 @@ export const canonicalEncodings: readonly VortexEncoding[] = [
   boolEncoding,
   byteBoolEncoding,
   primitiveEncoding,
-];
+  decimalEncoding,
+  varBinEncoding,
+  varBinViewEncoding,
+  structEncoding,
+  listEncoding,
+  listViewEncoding,
+  fixedSizeListEncoding,
+  mapEncoding,
+  extensionEncoding,
+  chunkedEncoding,
+  constantEncoding,
+  sequenceEncoding,
+  dictEncoding,
+  maskedEncoding,
+] as readonly VortexEncoding[];

@@ -7,7 +7,7 @@ import type { Allocate } from "../allocator.ts";
 import { bytesForBits, copyBits, fillBits } from "../bits.ts";
 import type { CanonicalArray, CanonicalOf, VarBinViewArray } from "../canonical.ts";
 import { entriesOf, type VortexDType } from "../dtype.ts";
-import { valuesAt, widthOf } from "../ptype.ts";
+import { valuesAt } from "../ptype.ts";
 import type { Bytes } from "../wire/source.ts";
 import { zeros } from "./fill.ts";
 import { flatten } from "./flatten.ts";

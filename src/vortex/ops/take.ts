@@ -19,7 +19,12 @@ export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;
  *
  * @param valid which of the results are not null whatever they are taken from; null: all. Makes the dtype nullable
  */
-export function takeOf(array: CanonicalArray, indices: Indices, valid: Bytes | null, allocate: Allocate): CanonicalArray {
+export function takeOf(
+  array: CanonicalArray,
+  indices: Indices,
+  valid: Bytes | null,
+  allocate: Allocate,
+): CanonicalArray {
   const { length } = indices;
   const own = array.validity === null ? null : takeBits(array.validity, 0, indices, allocate);
   const validity = bothValid(own, valid, length, allocate);

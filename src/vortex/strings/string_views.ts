@@ -175,7 +175,9 @@ export function checkOffsets(offsets: Uint32Array, end: number, what: string, fa
   }
   if (falls !== 0) {
     const at = offsets.findIndex((offset, i) => i > 0 && offset < (offsets[i - 1] ?? 0));
-    fail(`${what} fall from ${offsets[at - 1]} to ${offsets[at]} at ${at}: expected none to be less than the one before`);
+    fail(
+      `${what} fall from ${offsets[at - 1]} to ${offsets[at]} at ${at}: expected none to be less than the one before`,
+    );
   }
   if (last > end) fail(`the last of the ${what} is ${last}, but there are only ${end}`);
 }

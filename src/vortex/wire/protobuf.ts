@@ -33,7 +33,7 @@ export class ProtoMessage {
     this.#source = source;
     for (let at = 0; at < bytes.length;) {
       const [tag, start] = varintAt(source, at);
-      if (typeof tag !== "number" || tag > 0xffff_ffff) source.fail(`the field at ${at} has the number ${tag}`);
+      if (typeof tag !== "number" || tag > 0xffff_ffff) return source.fail(`the field at ${at} has the number ${tag}`);
       const [number, type] = [Math.floor(tag / 8), tag % 8];
       if (number === 0) source.fail(`the field at ${at} has the number 0`);
       const [from, to] = bordersOf(source, type, start);

@@ -142,7 +142,11 @@ export function signedOf(bytes: Uint8Array): bigint {
 export function scalarBytes(dtype: VortexDType, scalar: VortexScalar): Bytes {
   if (scalar instanceof Uint8Array) return scalar;
   if (typeof scalar !== "bigint") throw new TypeError(`Expected a value of ${showDType(dtype)}, got ${typeof scalar}`);
-  const width = dtype.kind === "primitive" ? widthOf(dtype.ptype) : dtype.kind === "decimal" ? widthOfDecimal(dtype) : 0;
+  const width = dtype.kind === "primitive"
+    ? widthOf(dtype.ptype)
+    : dtype.kind === "decimal"
+    ? widthOfDecimal(dtype)
+    : 0;
   const bytes = new Uint8Array(width);
   let rest = scalar;
   for (let i = 0; i < width; i++, rest >>= 8n) bytes[i] = Number(rest & 0xffn);
@@ -152,4 +156,3 @@ export function scalarBytes(dtype: VortexDType, scalar: VortexScalar): Bytes {
 function widthOfDecimal({ precision }: { readonly precision: number }): number {
   return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;
 }
-

@@ -46,7 +46,8 @@ function joinLongMult(baseLow: number, baseHigh: number, first: Latents, second:
     const [low0, low1] = [low & 0xffff, low >>> 16];
     // The upper word of low * baseLow, from products of 16 bits.
     const middle = low1 * base0 + (low0 * base0 >>> 16);
-    const upper = low1 * base1 + Math.floor(middle / 0x10000) + Math.floor(((middle & 0xffff) + low0 * base1) / 0x10000);
+    const upper = low1 * base1 + Math.floor(middle / 0x10000) +
+      Math.floor(((middle & 0xffff) + low0 * base1) / 0x10000);
     const product = Math.imul(low, baseLow);
     const sum = product + (second.low[i] ?? 0) | 0;
     const carry = Number(sum >>> 0 < product >>> 0);

@@ -1,0 +1,119 @@
+/**
+ * Decoded arrays as Arrow's, over the same memory.
+ *
+ * @module
+ */
+import { ArrowArray } from "../../arrow/mod.ts";
+import type { ArrowField } from "../../cdata/mod.ts";
+import { StridedMemoryView } from "../../view/mod.ts";
+import type { Allocate } from "../allocator.ts";
+import { bitmapFrom, countSet } from "../bits.ts";
+import type { CanonicalArray, DecimalArray, PrimitiveArray } from "../canonical.ts";
+import { childrenOf } from "../../cdata/mod.ts";
+import { widen } from "../ops/concat.ts";
+import { decimalWidth } from "../ops/fill.ts";
+import { flatten } from "../ops/flatten.ts";
+import { valuesAt } from "../ptype.ts";
+import type { VortexSession } from "../session.ts";
+import type { Bytes } from "../wire/source.ts";
+import { fieldOf } from "./types.ts";
+
+/** A decoded array as one of Arrow. Nothing is copied but bits that begin inside a byte, and decimals of another width. */
+export function toArrowArray(
+  array: CanonicalArray,
+  name: string,
+  session: VortexSession,
+  allocate: Allocate,
+): ArrowArray {
+  const plain = array.kind === "runEnd" ? flatten(array, allocate) : array;
+  return arrayOf(plain, fieldOf(plain.dtype, name, session, plain), allocate);
+}
+
+// law vortex/arrayOf: vortex/arrow
+function arrayOf(array: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
+  const { length } = array;
+  const valid = array.validity === null ? length : countSet(array.validity, 0, length);
+  const validity = array.validity === null || valid === length ? null : viewOf(array.validity);
+  const plain = { field, length, nullCount: length - valid };
+  const child = (one: CanonicalArray, at = 0): ArrowArray => {
+    const inner = childrenOf(field.type)[at];
+    if (inner === undefined) throw new TypeError(`A field of ${field.type.kind} has no child ${at}`);
+    return arrayOf(flatten(one, allocate), inner, allocate);
+  };
+  switch (array.kind) {
+    case "null":
+      return new ArrowArray({ field, length, buffers: [] });
+    case "bool":
+      return new ArrowArray({
+        ...plain,
+        buffers: [validity, viewOf(bitmapFrom(array.bits, array.offset, length, allocate))],
+      });
+    case "primitive":
+      return new ArrowArray({ ...plain, buffers: [validity, viewOf(bytesOf(array.values))] });
+    case "decimal":
+      return new ArrowArray({ ...plain, buffers: [validity, viewOf(decimalsOf(array, allocate))] });
+    case "varbinview": {
+      const { views, data } = array;
+      const sizes = BigInt64Array.from(data, ({ length }) => BigInt(length));
+      const buffers = [validity, viewOf(views), ...data.map(viewOf), viewOf(bytesOf(sizes))];
+      return new ArrowArray({ ...plain, buffers });
+    }
+    case "list":
+      return new ArrowArray({
+        ...plain,
+        buffers: [validity, viewOf(bytesOf(array.offsets))],
+        children: [child(array.elements)],
+      });
+    case "fixedSizeList":
+      return new ArrowArray({ ...plain, buffers: [validity], children: [child(array.elements)] });
+    case "struct":
+      return new ArrowArray({ ...plain, buffers: [validity], children: array.fields.map(child) });
+    case "extension": {
+      const { storage } = array;
+      if (field.type.kind === "fixed_size_binary" && storage.kind === "fixedSizeList") {
+        const { elements } = storage;
+        const bytes = elements.kind === "primitive" ? bytesOf(elements.values) : new Uint8Array();
+        return new ArrowArray({ ...plain, buffers: [validity, viewOf(bytes)] });
+      }
+      return arrayOf(flatten(storage, allocate), field, allocate);
+    }
+    case "dictionary": {
+      if (field.type.kind !== "dictionary") throw new TypeError(`A dictionary is no ${field.type.kind}`);
+      const indices = indicesOf(array.codes, field.type.index.bits / 8, allocate);
+      const dictionary = arrayOf(flatten(array.values, allocate), field.type.values, allocate);
+      return new ArrowArray({ ...plain, buffers: [validity, viewOf(indices)], dictionary });
+    }
+    case "runEnd":
+      return arrayOf(flatten(array, allocate), field, allocate);
+  }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Bytes {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+function viewOf(bytes: Bytes): StridedMemoryView {
+  return StridedMemoryView.fromTypedArray(bytes);
+}
+
+// law vortex/decimalsOf: vortex/arrow
+/** Decimals as wide as Arrow has them of their precision, which every value fits. */
+function decimalsOf({ bytes, width, length, dtype }: DecimalArray, allocate: Allocate): Bytes {
+  const wanted = decimalWidth(dtype.precision);
+  if (wanted === width) return bytes;
+  const out = allocate(length * wanted);
+  if (wanted > width) widen(bytes.subarray(0, length * width), width, out, wanted);
+  else {
+    for (let i = 0; i < length; i++) out.set(bytes.subarray(i * width, i * width + wanted), i * wanted);
+  }
+  return out;
+}
+
+/** Codes in twice as many bytes: none of them becomes negative. */
+function indicesOf({ values, length }: PrimitiveArray, width: number, allocate: Allocate): Bytes {
+  const bytes = allocate(length * width);
+  const words = valuesAt(width === 2 ? "u16" : "u32", bytes.buffer, 0, width === 8 ? 2 * length : length);
+  const step = width === 8 ? 2 : 1;
+  for (let i = 0; i < length; i++) words[i * step] = values[i] ?? 0;
+  return bytes;
+}

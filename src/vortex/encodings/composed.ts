@@ -1,0 +1,228 @@
+/**
+ * Arrays that are put together from others, and arrays that a few bytes stand for.
+ *
+ * @module
+ */
+import { bitAt } from "../bits.ts";
+import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
+import type { DecodeContext } from "../decode_context.ts";
+import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
+import type { EncodedNode } from "../encoded_node.ts";
+import type { VortexEncoding } from "../encoding.ts";
+import { concatOf } from "../ops/concat.ts";
+import { allNull, repeat } from "../ops/fill.ts";
+import { masked, retyped } from "../ops/retyped.ts";
+import { takeOf } from "../ops/take.ts";
+import { isFloat, isSigned, type PType, widthOf } from "../ptype.ts";
+import { ProtoMessage } from "../wire/protobuf.ts";
+import { readScalar, scalarOf } from "../wire/scalar.ts";
+import type { Bytes } from "../wire/source.ts";
+import { dtypeOf } from "./null_bool_primitive.ts";
+import { checkOffsets, wholeDType, wholeNumbers, wholesOf } from "./whole_numbers.ts";
+
+interface OpenedChunks {
+  readonly offsets: EncodedNode;
+  /** The chunks, where each says its own length: in tuples. Null where the offsets say them. */
+  readonly chunks: readonly EncodedNode[] | null;
+}
+
+// law vortex/chunkedEncoding: vortex/canonical
+/** Arrays of one dtype, one after the other; offsets say where each begins. */
+export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
+  id: "vortex.chunked",
+  open(node) {
+    node.expectBuffers(0);
+    node.expectChildren(1, Infinity);
+    const offsets = node.child(0, primitiveDType("u64"), node.childCount);
+    const outer = node.raw.children.slice(1).map((child) => child.outer);
+    if (outer.includes(null)) return { offsets, chunks: null };
+    const chunks = outer.map((one, i) => node.child(i + 1, node.dtype, one?.length ?? 0));
+    const total = chunks.reduce((sum, { length }) => sum + length, 0);
+    if (total !== node.length) node.fail(`The chunks have ${total} elements, expected ${node.length}`);
+    return { offsets, chunks };
+  },
+  decode(node, { offsets: offsetsNode }, context) {
+    const offsets = wholeNumbers(offsetsNode, context, "Offset");
+    checkOffsets(offsets, node.length, node, "the chunks");
+    const [first, last] = [offsets[0] ?? 0, offsets.at(-1) ?? 0];
+    if (first !== 0 || last !== node.length) {
+      node.fail(`The chunks reach from ${first} to ${last}, expected 0 to ${node.length}`);
+    }
+    const chunks: CanonicalArray[] = [];
+    for (let i = 1; i < offsets.length; i++) {
+      chunks.push(context.decode(node.child(i, node.dtype, (offsets[i] ?? 0) - (offsets[i - 1] ?? 0))));
+    }
+    return withoutRangeError(node, () => concatOf(node.dtype, chunks, context.allocator(node)));
+  },
+};
+
+/** Has an error say which node it is about: what is done with decoded arrays knows none. */
+function withoutRangeError<T>(node: EncodedNode, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof RangeError) throw node.error(error.message, { cause: error });
+    throw error;
+  }
+}
+
+// law vortex/constantEncoding: vortex/canonical
+/** One value for all elements. */
+export const constantEncoding: VortexEncoding<null> = {
+  id: "vortex.constant",
+  open(node) {
+    node.expectBuffers(1);
+    node.expectChildren(0);
+    return null;
+  },
+  decode(node, _, context) {
+    const scalar = readScalar(node.buffer(0), node.dtype, node.path, context.limits.depth);
+    return withoutRangeError(node, () => repeat(node.dtype, scalar, node.length, context.allocator(node)));
+  },
+};
+
+interface OpenedSequence {
+  readonly dtype: DTypeOf<"primitive">;
+  readonly base: bigint;
+  readonly multiplier: bigint;
+}
+
+// law vortex/sequenceEncoding: vortex/canonical
+/** Numbers that rise or fall by the same step. */
+export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
+  id: "vortex.sequence",
+  open(node) {
+    const dtype = dtypeOf(node, "primitive");
+    const { ptype } = dtype;
+    if (isFloat(ptype)) node.fail(`A sequence cannot have the dtype ${node.typeText}: expected whole numbers`);
+    node.expectBuffers(0);
+    node.expectChildren(0);
+    if (node.length === 0) node.fail("A sequence has no elements: expected at least one");
+    const message = node.message();
+    const [base, multiplier] = [termOf(node, message, 1), termOf(node, message, 2)];
+    const last = base + multiplier * BigInt(node.length - 1);
+    const bits = 8 * widthOf(ptype);
+    const fit = isSigned(ptype) ? BigInt.asIntN : BigInt.asUintN;
+    for (const [which, value] of [["first", base], ["last", last]] as const) {
+      if (fit(bits, value) !== value) node.fail(`The ${which} of the sequence is ${value}, which is no ${ptype}`);
+    }
+    return { dtype, base, multiplier };
+  },
+  decode(node, { dtype, base, multiplier }, context) {
+    const { length } = node;
+    const values = context.allocateValues(dtype.ptype, length, node);
+    if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
+      fillSteps(new Uint32Array(values.buffer, 0, 2 * length), base, multiplier);
+    } else {
+      const [first, step] = [Number(base), Number(multiplier)];
+      for (let i = 0; i < length; i++) values[i] = first + step * i; // less than 2^32, as is each product then
+    }
+    return { kind: "primitive", dtype, length, validity: null, values };
+  },
+};
+
+/** A number of the metadata, which has a sign of its own. */
+function termOf(node: EncodedNode, message: ProtoMessage, field: number): bigint {
+  const term = message.message(field) ?? node.fail(`The metadata of the sequence has no field ${field}`);
+  const scalar = scalarOf(term, primitiveDType(term.has(4) ? "u64" : "i64"), node.path);
+  return typeof scalar === "bigint" ? scalar : node.fail(`Field ${field} of the sequence's metadata is no number`);
+}
+
+/** Writes numbers of 64 bits by halves: a bigint for each would take ten times as long. */
+function fillSteps(halves: Uint32Array, base: bigint, step: bigint): void {
+  let [low, high] = [Number(base & 0xffff_ffffn), Number(base >> 32n & 0xffff_ffffn)];
+  const [stepLow, stepHigh] = [Number(step & 0xffff_ffffn), Number(step >> 32n & 0xffff_ffffn)];
+  for (let i = 0; i < halves.length; i += 2) {
+    [halves[i], halves[i + 1]] = [low, high];
+    const sum = low + stepLow;
+    low = sum >>> 0;
+    high = (high + stepHigh + (sum > 0xffff_ffff ? 1 : 0)) >>> 0;
+  }
+}
+
+interface OpenedDictionary {
+  readonly codes: EncodedNode;
+  readonly values: EncodedNode;
+}
+
+// law vortex/dictEncoding: vortex/canonical
+/** Values, and which of them each element is. */
+export const dictEncoding: VortexEncoding<OpenedDictionary> = {
+  id: "vortex.dict",
+  open(node) {
+    const message = node.message();
+    node.expectBuffers(0);
+    node.expectChildren(2);
+    const nullable = message.bool(3) ?? node.dtype.nullable;
+    const codes = wholeDType(node, message.u32(2), "codes", nullable);
+    return { codes: node.child(0, codes, node.length), values: node.child(1, node.dtype, message.u32(1)) };
+  },
+  decode(node, { codes: codesNode, values: valuesNode }, context) {
+    const isKept = context.isKept("dictionary");
+    const codes = codesOf(codesNode, valuesNode.length, context);
+    const values = context.decode(valuesNode);
+    return dictionaryOf(node, codes, values, isKept, context);
+  },
+};
+
+/** Codes that were checked: every element's is less than the number of values, which may be none if all are null. */
+export function codesOf(codesNode: EncodedNode, count: number, context: DecodeContext): PrimitiveArray {
+  const array = context.primitive(codesNode);
+  const { length, validity } = array;
+  const wholes = wholesOf(array, codesNode, context, "Code");
+  let isClean = true;
+  for (let i = 0; i < length; i++) {
+    if ((wholes[i] ?? 0) < count) continue;
+    if (validity === null || bitAt(validity, i)) {
+      codesNode.fail(`Code ${i} is ${wholes[i]}, expected one below ${count}`);
+    }
+    isClean = false;
+  }
+  const ptype: PType = wholes instanceof Uint8Array ? "u8" : wholes instanceof Uint16Array ? "u16" : "u32";
+  const dtype: DTypeOf<"primitive"> = { kind: "primitive", ptype, nullable: array.dtype.nullable };
+  if (isClean && !(wholes instanceof Float64Array)) {
+    return { kind: "primitive", dtype, length, validity, values: wholes };
+  }
+  // Where an element is null its code is arbitrary: 0 is one that every lookup can take.
+  const values = context.allocateValues(ptype, length, codesNode);
+  for (let i = 0; i < length; i++) values[i] = (wholes[i] ?? 0) < count ? wholes[i] ?? 0 : 0;
+  return { kind: "primitive", dtype, length, validity, values };
+}
+
+/** The elements that checked codes stand for, or both together where dictionaries are kept. */
+function dictionaryOf(
+  node: EncodedNode,
+  codes: PrimitiveArray,
+  values: CanonicalArray,
+  isKept: boolean,
+  context: DecodeContext,
+): CanonicalArray {
+  const { dtype, length } = node;
+  const allocate = context.allocator(node);
+  if (values.length === 0) {
+    return dtype.nullable ? allNull(dtype, length, allocate) : retyped(values, dtype); // no code can be valid
+  }
+  const { validity } = codes;
+  if (isKept) return { kind: "dictionary", dtype, length, validity, codes, values };
+  const indices = wholesOf(codes, node, context, "Code");
+  return retyped(withoutRangeError(node, () => takeOf(values, indices, validity, allocate)), dtype);
+}
+
+interface OpenedMask {
+  readonly array: EncodedNode;
+  readonly validity: EncodedNode | null;
+}
+
+// law vortex/maskedEncoding: vortex/canonical
+/** An array without nulls, and which of its elements are null all the same. */
+export const maskedEncoding: VortexEncoding<OpenedMask> = {
+  id: "vortex.masked",
+  open(node) {
+    node.expectBuffers(0);
+    return { array: node.child(0, withNullable(node.dtype, false), node.length), validity: node.validityChild(1) };
+  },
+  decode(node, { array, validity }, context) {
+    const valid: Bytes | null = context.validity(validity);
+    return masked(context.decode(array), node.dtype, valid, context.allocator(node));
+  },
+};

@@ -1,0 +1,140 @@
+/**
+ * Text and bytes of any size: by offsets, and by views.
+ *
+ * @module
+ */
+import type { Allocate } from "../allocator.ts";
+import { bitAt } from "../bits.ts";
+import type { DTypeOf } from "../dtype.ts";
+import type { EncodedNode } from "../encoded_node.ts";
+import type { VortexEncoding } from "../encoding.ts";
+import { isUtf8, TextBytes } from "../utf8.ts";
+import type { Bytes } from "../wire/source.ts";
+import { dtypeOf } from "./null_bool_primitive.ts";
+import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers } from "./whole_numbers.ts";
+
+/** The most bytes that a view has in itself. */
+const inlineBytes = 12;
+/** The most bytes of a buffer: views point with 31 bits. */
+const mostBytes = 2 ** 31 - 1;
+
+type TextType = DTypeOf<"utf8" | "binary">;
+
+interface OpenedVarBin {
+  readonly dtype: TextType;
+  readonly offsets: EncodedNode;
+  readonly validity: EncodedNode | null;
+}
+
+// law vortex/varBinEncoding: vortex/canonical, vortex/text
+/** Elements one after the other in one buffer, and where each begins. */
+export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
+  id: "vortex.varbin",
+  open(node) {
+    const dtype = dtypeOf(node, "utf8", "binary");
+    node.expectBuffers(1);
+    const offsets = wholeDType(node, node.message().u32(1), "offsets");
+    return { dtype, offsets: node.child(0, offsets, node.length + 1), validity: node.validityChild(1) };
+  },
+  decode(node, { dtype, offsets: offsetsNode, validity: validityNode }, context) {
+    const { length } = node;
+    const bytes = node.buffer(0);
+    const offsets = wholeNumbers(offsetsNode, context, "Offset");
+    checkOffsets(offsets, bytes.length, node, "the bytes");
+    if (bytes.length > mostBytes) node.fail(`It has ${bytes.length} bytes, more than ${mostBytes}: decode fewer rows`);
+    const validity = context.validity(validityNode);
+    if (dtype.kind === "utf8") {
+      const text = new TextBytes(bytes);
+      for (let i = 0; i < length; i++) {
+        if (text.holds(offsets[i] ?? 0, offsets[i + 1] ?? 0) || validity !== null && !bitAt(validity, i)) continue;
+        node.fail(`Element ${i} is no UTF-8`);
+      }
+    }
+    const views = viewsOf(bytes, offsets, context.allocator(node));
+    return { kind: "varbinview", dtype, length, validity, views, data: bytes.length === 0 ? [] : [bytes] };
+  },
+};
+
+/** A view of each range of bytes. The offsets were checked. */
+export function viewsOf(bytes: Bytes, offsets: WholeNumbers, allocate: Allocate): Bytes {
+  const length = offsets.length - 1;
+  const views = allocate(16 * length);
+  const words = new Uint32Array(views.buffer, 0, 4 * length);
+  for (let i = 0, at = 0; i < length; i++, at += 4) {
+    const start = offsets[i] ?? 0;
+    const size = (offsets[i + 1] ?? 0) - start;
+    words[at] = size;
+    const own = size > inlineBytes ? 4 : size;
+    for (let j = 0, to = 4 * at + 4; j < own; j++) views[to + j] = bytes[start + j] ?? 0;
+    if (size > inlineBytes) words[at + 3] = start; // of buffer 0
+  }
+  return views;
+}
+
+interface OpenedView {
+  readonly dtype: TextType;
+  readonly validity: EncodedNode | null;
+}
+
+// law vortex/varBinViewEncoding: vortex/canonical, vortex/text
+/** A view of each element, and buffers with what the views have no room for. */
+export const varBinViewEncoding: VortexEncoding<OpenedView> = {
+  id: "vortex.varbinview",
+  open(node) {
+    const dtype = dtypeOf(node, "utf8", "binary");
+    node.expectBuffers(1, Infinity);
+    const bytes = 16 * node.length;
+    node.expectSize(node.bufferCount - 1, bytes, bytes);
+    return { dtype, validity: node.validityChild(0) };
+  },
+  decode(node, { dtype, validity: validityNode }, context) {
+    const { length } = node;
+    const { buffers } = node;
+    const data = buffers.slice(0, -1);
+    const tooLong = data.find((one) => one.length > mostBytes);
+    if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${mostBytes}`);
+    const validity = context.validity(validityNode);
+    const isValid = (i: number): boolean => validity === null || bitAt(validity, i);
+    let views = buffers.at(-1) ?? node.fail("It has no views");
+    const wrong = wrongViews(views, data, dtype.kind === "utf8");
+    let isCopy = false;
+    for (const [i, why] of wrong) {
+      if (isValid(i)) node.fail(`Element ${i} ${why}`);
+      if (!isCopy) {
+        const copy = context.allocate(views.length, node);
+        copy.set(views);
+        [views, isCopy] = [copy, true];
+      }
+      views.fill(0, 16 * i, 16 * i + 16);
+    }
+    return { kind: "varbinview", dtype, length, validity, views, data };
+  },
+};
+
+/** The views that lead outside, or whose prefix or text is wrong, and why. */
+function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Generator<readonly [number, string]> {
+  const length = views.length / 16;
+  const words = new Uint32Array(views.buffer, views.byteOffset, 4 * length);
+  const texts = data.map((one) => new TextBytes(one));
+  for (let i = 0, at = 0; i < length; i++, at += 4) {
+    const size = words[at] ?? 0;
+    if (size <= inlineBytes) {
+      // Most texts are ASCII: a bit of a byte of the three words says that one is not.
+      const high = ((words[at + 1] ?? 0) | (words[at + 2] ?? 0) | (words[at + 3] ?? 0)) & 0x8080_8080;
+      if (isText && high !== 0 && !isUtf8(views.subarray(16 * i + 4, 16 * i + 4 + size))) yield [i, "is no UTF-8"];
+      continue;
+    }
+    const [number, start] = [words[at + 2] ?? 0, words[at + 3] ?? 0];
+    const bytes = data[number];
+    if (bytes === undefined) yield [i, `is in buffer ${number} of ${data.length}`];
+    else if (start + size > bytes.length) yield [i, `ends at ${start + size} of a buffer of ${bytes.length} bytes`];
+    else if (!hasPrefix(bytes, start, words[at + 1] ?? 0)) yield [i, "has another prefix than its bytes"];
+    else if (isText && !(texts[number]?.holds(start, start + size) ?? false)) yield [i, "is no UTF-8"];
+  }
+}
+
+function hasPrefix(bytes: Bytes, start: number, prefix: number): boolean {
+  const word = (bytes[start] ?? 0) | (bytes[start + 1] ?? 0) << 8 | (bytes[start + 2] ?? 0) << 16 |
+    (bytes[start + 3] ?? 0) << 24;
+  return word >>> 0 === prefix;
+}

@@ -1,0 +1,36 @@
+/**
+ * Whether text is text: every string that is decoded is checked once.
+ *
+ * @module
+ */
+import { nodeBuiltin } from "../ffi/mod.ts";
+
+/** Whether bytes are UTF-8. */
+export function isUtf8(bytes: Uint8Array): boolean {
+  return bytes.length === 0 || nodeBuiltin("node:buffer").isUtf8(bytes);
+}
+
+/** Whether a byte goes on with a character that an earlier one began. */
+function isInside(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}
+
+/** Texts that lie in one piece of bytes. Looks at all of it at first need, which is faster than at each text. */
+export class TextBytes {
+  readonly #bytes: Uint8Array;
+  #isText: boolean | null = null;
+
+  /** @param bytes may hold more than the texts, and that may be anything */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  // law vortex/TextBytes.holds: vortex/text
+  /** Whether the bytes from `start` to before `end` are UTF-8. */
+  holds(start: number, end: number): boolean {
+    if (start === end) return true;
+    this.#isText ??= isUtf8(this.#bytes);
+    if (!this.#isText) return isUtf8(this.#bytes.subarray(start, end));
+    return !isInside(this.#bytes[start]) && !isInside(this.#bytes[end]);
+  }
+}
