@@ -7,7 +7,11 @@ import { type Indices, isValid, type Validity, words32 } from "./words.ts";
  *
  * @throws {DataError} if the code of a row that is there is not in the dictionary
  */
-export function lookUpLeft(codes: Indices, dictionary: readonly number[], validity: Validity): Uint16Array {
+export function lookUpLeft(
+  codes: Indices,
+  dictionary: readonly number[],
+  validity: Validity,
+): Uint16Array<ArrayBuffer> {
   const left = new Uint16Array(codes.length);
   for (let row = 0; row < codes.length; row++) {
     const value = dictionary[codes[row] ?? 0];
