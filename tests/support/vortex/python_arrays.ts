@@ -33,12 +33,18 @@ def of_messages(array, dtype):
   return python;
 }
 
-/** Whether PyVortex takes arrays of a type from Arrow. */
-export function isVortexType({ format, nullable, children, dictionary }: Model): boolean {
-  if (dictionary !== null) return nullable && isVortexType(dictionary) && dictionary.children.length === 0;
+/** Whether PyVortex takes arrays of a type from Arrow: nulls alone only inside of others. */
+export function isVortexType(model: Model): boolean {
+  return model.format !== "n" && isInnerType(model);
+}
+
+function isInnerType({ format, nullable, children, dictionary }: Model): boolean {
+  if (dictionary !== null) {
+    return nullable && dictionary.format !== "n" && isInnerType(dictionary) && dictionary.children.length === 0;
+  }
   const isKnown = /^(n|b|[cCsSiIlLefg]|v?[uz]|[UZ]|td[Dm]|tt[smun]|ts[smun]:.*|\+[lLs]|\+w:.*)$/.test(format) ||
     /^d:/.test(format) && !/,(32|64)$/.test(format);
-  return isKnown && (format !== "n" || nullable) && children.every(isVortexType);
+  return isKnown && (format !== "n" || nullable) && children.every(isInnerType);
 }
 
 /** An array of ours with those values. */
