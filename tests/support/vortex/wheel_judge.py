@@ -23,6 +23,11 @@ import pyarrow as pa
 import vortex as vx
 from vortex._lib import serde
 
+TEXTS = [
+    *[pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view],
+    *[pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view],
+]
+
 
 def encoded(data):
     return base64.b64encode(bytes(data)).decode()
@@ -42,7 +47,7 @@ def rows(array):
         data = np.frombuffer(b"".join(i.to_bytes(32, "little", signed=True) for i in ints), np.uint8).reshape(count, 32)
     elif pa.types.is_boolean(kind):
         data = np.asarray(array.fill_null(False)).astype(np.uint8).reshape(count, 1)
-    elif not hasattr(kind, "byte_width") or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+    elif any(is_kind(kind) for is_kind in TEXTS):
         parts = []
         for value in array.to_pylist():
             raw = b"" if value is None else value.encode() if isinstance(value, str) else value
@@ -194,8 +199,8 @@ def column(rng, count):
     elif shape == "dates":
         draw = pa.array(rng.integers(10_000, 20_000, count).astype(np.int32), pa.date32())
     else:
-        digits = 10 if shape == "decimals" else 30
-        scaled = [decimal.Decimal(int(v) * 10 ** (digits - 12)).scaleb(-2) for v in rng.integers(-(10**9), 10**9, count)]
+        digits, factor = (10, 1) if shape == "decimals" else (30, 10**18)
+        scaled = [decimal.Decimal(int(v) * factor).scaleb(-2) for v in rng.integers(-(10**9), 10**9, count)]
         draw = pa.array(scaled, pa.decimal128(digits, 2))
     if rng.random() < 0.5:
         some = pa.array(rng.random(len(draw)) < rng.choice([0.05, 0.5]))
