@@ -155,7 +155,7 @@ def column(rng, count):
     few = int(rng.integers(1, 8))
     shape = rng.choice(
         [
-            *["small", "signed", "outliers", "far", "runs", "bools", "rare", "rare text", "rare of a value", "any"],
+            *["small", "signed", "outliers", "far", "runs", "bools", "rare", "rare of a value", "any"],
             *["fractions", "fractions32", "near", "near32", "instants", "dates", "decimals", "long decimals"],
         ]
     )
@@ -177,8 +177,6 @@ def column(rng, count):
         draw = pa.array(np.repeat(spread % 2 == 0, few * 5)[:count])
     elif shape == "rare":
         draw = pa.array([int(v) if i % 60 == 0 else None for i, v in enumerate(spread)], kind)
-    elif shape == "rare text":
-        draw = pa.array([f"number {v} of many" if i % 60 == 0 else None for i, v in enumerate(spread)], pa.string())
     elif shape == "rare of a value":
         draw = pa.array([int(v) if i % 60 == 0 else 77 for i, v in enumerate(spread)], kind)
     elif shape == "any":
