@@ -2,7 +2,7 @@
 
 {"built": [{"dtype": base64 of the flatbuffer, "length": n, "tree": tree}]}: each tree as a message of Vortex's IPC,
 written by the flatbuffers package and decoded by PyVortex. A tree is {"id", "metadata", "buffers", "children"}, bytes in
-base64. Answers a list of {"rows"} or {"error"}.
+base64, buffers with their alignment. Answers a list of {"rows"} or {"error"}.
 
 {"compressed": seed, "count": n}: n random columns as PyVortex compresses them. Answers a list of {"name", "dtype" and
 "array": messages in base64, "rows"}.
@@ -14,8 +14,11 @@ bytes, text and bytes after their size in 4.
 import base64
 import decimal
 import json
+import os
 import struct
 import sys
+
+os.environ["VORTEX_EXPERIMENTAL_PATCHED_ARRAY"] = "1"  # read when vortex is imported
 
 import flatbuffers
 import numpy as np
@@ -79,7 +82,7 @@ def array_message(length, tree):
         own = []
         for data in tree["buffers"]:
             own.append(len(buffers))
-            buffers.append(base64.b64decode(data))
+            buffers.append((base64.b64decode(data[0]), data[1].bit_length() - 1))
         metadata = builder.CreateByteVector(base64.b64decode(tree["metadata"]))
         builder.StartVector(4, len(children), 4)
         for child in reversed(children):
@@ -97,19 +100,23 @@ def array_message(length, tree):
         return builder.EndObject()
 
     root = node(tree)
+    body, paddings = b"", []
+    for data, _ in buffers:
+        paddings.append(-len(body) % 8)
+        body += bytes(paddings[-1]) + data
     builder.StartVector(8, len(buffers), 4)
-    for data in reversed(buffers):
+    for (data, exponent), padding in zip(reversed(buffers), reversed(paddings)):
         builder.Prep(4, 8)
         builder.PrependUint32(len(data))
         builder.PrependUint8(0)
-        builder.PrependUint8(3)
-        builder.PrependUint16(0)
+        builder.PrependUint8(exponent)
+        builder.PrependUint16(padding)
     sizes = builder.EndVector()
     builder.StartObject(2)
     builder.PrependUOffsetTRelativeSlot(0, root, 0)
     builder.PrependUOffsetTRelativeSlot(1, sizes, 0)
     nodes = finished(builder, builder.EndObject())
-    body = b"".join(buffers) + nodes + struct.pack("<I", len(nodes))
+    body += nodes + struct.pack("<I", len(nodes))
     builder = flatbuffers.Builder(256)
     texts = [builder.CreateString(one) for one in ids]
     builder.StartVector(4, len(texts), 4)
