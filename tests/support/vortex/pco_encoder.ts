@@ -88,12 +88,14 @@ export function encodePco(choice: PcoChoice): PcoBytes {
       }]
       : []),
     { bits: firstBits, streams: pages.map(({ first }) => first) },
-    ...(hasSecond
-      ? [{ bits, streams: pages.map(({ second }) => second ?? { states: [], body: [] }) }]
-      : []),
+    ...(hasSecond ? [{ bits, streams: pages.map(({ second }) => second ?? { states: [], body: [] }) }] : []),
   ];
   const coded = variables.map(({ bits, streams }) => {
-    const bins = chooseBins(streams.flatMap(({ body }) => body), choice, bits === 32 && streams === variables[0]?.streams);
+    const bins = chooseBins(
+      streams.flatMap(({ body }) => body),
+      choice,
+      bits === 32 && streams === variables[0]?.streams,
+    );
     const sizeLog = bins.length > 1 ? choice.sizeLog : 0;
     return { bits, streams, bins, sizeLog };
   });
