@@ -19,7 +19,7 @@ export function openPyVortex(): Python {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
   python.run(`
 import pyarrow as pa
-import vortex as vx
+import vortex as vx, vortex.io
 from vortex._lib import serde
 def to_vortex(array, compress):
     made = vx.array(pa.array(array))
@@ -27,6 +27,11 @@ def to_vortex(array, compress):
 def to_messages(array):
     parts, dtype = serde.encode_ipc_array_buffers(array)
     return [b"".join(bytes(part) for part in parts), b"".join(bytes(part) for part in dtype)]
+def write_file(array, path, compact, edition):
+    options = vx.io.VortexWriteOptions.compact() if compact else vx.io.VortexWriteOptions.default()
+    if edition is not None:
+        options = options.with_edition(edition)
+    options.write(vx.array(pa.array(array)), path)
 def of_messages(array, dtype):
     return serde.decode_ipc_array(bytes(array), bytes(dtype)).to_arrow_array()
 `);
