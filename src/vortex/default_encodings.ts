@@ -5,8 +5,11 @@
  */
 import type { VortexEncoding } from "./encoding.ts";
 import { canonicalEncodings } from "./encodings/canonical_encodings.ts";
+import { numericEncodings } from "./numeric/numeric_encodings.ts";
+import { compressedEncodings } from "./compressed/compressed_encodings.ts";
+import { stringEncodings } from "./strings/string_encodings.ts";
 
 /** All of them. */
 export function defaultEncodings(): readonly VortexEncoding[] {
-  return [...canonicalEncodings];
+  return [...canonicalEncodings, ...numericEncodings, ...stringEncodings, ...compressedEncodings];
 }
