@@ -3,10 +3,10 @@
  *
  * @module
  */
+import { compressedEncodings } from "./compressed/compressed_encodings.ts";
 import type { VortexEncoding } from "./encoding.ts";
 import { canonicalEncodings } from "./encodings/canonical_encodings.ts";
 import { numericEncodings } from "./numeric/numeric_encodings.ts";
-import { compressedEncodings } from "./compressed/compressed_encodings.ts";
 import { stringEncodings } from "./strings/string_encodings.ts";
 
 /** All of them. */

@@ -3,12 +3,10 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { VortexDType } from "./dtype.ts";
 import { rootNode } from "./encoded_node.ts";
 import { VortexError } from "./error.ts";
-import { limitsOf, type VortexLimits } from "./limits.ts";
-import { VortexSession } from "./session.ts";
+import { homeOf, type VortexReadOptions } from "./read_options.ts";
 import { type ArrayHome, VortexArray } from "./vortex_array.ts";
 import { readArray } from "./wire/array_flatbuffer.ts";
 import { writeArray } from "./wire/array_writer.ts";
@@ -16,22 +14,6 @@ import { readDType, writeDType } from "./wire/dtype_flatbuffer.ts";
 import { FlatWriter, type Written } from "./wire/flatbuffer_writer.ts";
 import { type IpcMessage, messagesOf, readHeader } from "./wire/ipc_message.ts";
 import { type Bytes, ownBytes } from "./wire/source.ts";
-
-/** How arrays are read. */
-export interface VortexReadOptions {
-  /** What is known. Default: everything of this package. */
-  readonly session?: VortexSession;
-  /** What it may cost. See {@linkcode VortexLimits}. */
-  readonly limits?: Partial<VortexLimits>;
-}
-
-const readOptionNames: OptionNames<VortexReadOptions> = { session: true, limits: true };
-
-/** Where what is read belongs. */
-export function homeOf(options: VortexReadOptions): ArrayHome {
-  checkOptions(options, readOptionNames);
-  return { session: options.session ?? VortexSession.default(), limits: limitsOf(options.limits) };
-}
 
 /** What messages add up to: a dtype first, then arrays of it. */
 class IpcReader {

@@ -9,6 +9,7 @@
  *
  * @module
  */
+export { fromVortexMetadata, type FromVortexMetadataOptions, type VortexMetadataSource } from "./bridge.ts";
 export type {
   BoolArray,
   CanonicalArray,
@@ -28,9 +29,10 @@ export { showDType, type VortexDType } from "./dtype.ts";
 export type { EncodedNode } from "./encoded_node.ts";
 export type { VortexEncoding } from "./encoding.ts";
 export { VortexError } from "./error.ts";
-export { decodeVortexIpc, encodeVortexIpc, readVortexIpc, type VortexReadOptions } from "./ipc.ts";
+export { decodeVortexIpc, encodeVortexIpc, readVortexIpc } from "./ipc.ts";
 export type { VortexLimits } from "./limits.ts";
 export type { VortexMetadata, VortexMetadataBuffer } from "./metadata.ts";
+export type { VortexReadOptions } from "./read_options.ts";
 export type { PrimitiveValues, PType } from "./ptype.ts";
 export { type VortexExtension, VortexSession, type VortexSessionOptions } from "./session.ts";
 export { VortexArray, type VortexToArrowDeviceOptions, type VortexToArrowOptions } from "./vortex_array.ts";

@@ -79,13 +79,18 @@ export const alpRdEncoding: VortexEncoding<OpenedAlpRd> = {
       message.everyNumber(3),
       message.u32(4),
     ];
-    if (width >= bits) node.fail(`${node.id} has lower parts of ${width} bits. Expected fewer than ${bits}`);
+    if (width >= bits || width < bits - 16) {
+      node.fail(`${node.id} has lower parts of ${width} bits of ${bits}. Expected 1 to 16 bits before them`);
+    }
     if (count > mostEntries || count > dictionary.length) {
       node.fail(`${node.id} has ${count} upper parts and lists ${dictionary.length}. Expected ${mostEntries} at most`);
     }
     if (leftCode !== 1) node.fail(`${node.id} has upper parts of the ptype ${leftCode}. Expected 1, which is u16`);
     const entries = dictionary.slice(0, count);
-    for (const one of entries) if (one > 0xffff) node.fail(`${node.id} has the upper part ${one}. Expected a u16`);
+    const room = bits - width;
+    for (const one of entries) {
+      if (one >= 2 ** room) node.fail(`${node.id} has the upper part ${one}. Expected one of ${room} bits`);
+    }
     node.expectBuffers(0);
     const left = node.child(0, primitiveDType("u16", dtype.nullable), node.length);
     const right = node.child(1, primitiveDType(bits === 32 ? "u32" : "u64"), node.length);

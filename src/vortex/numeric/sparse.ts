@@ -16,7 +16,7 @@ import { widthOf } from "../ptype.ts";
 import { readScalar, type VortexScalar } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
 import { blockOffset, bytesOf, indexColumn, inNode, numbersOf, unsignedChild } from "./columns.ts";
-import { childrenOf, type NodePatches, openPatches } from "./node_patches.ts";
+import { type NodePatches, openPatches } from "./node_patches.ts";
 import { patchInto, patchLanesInto } from "./patches.ts";
 import type { Indices } from "./words.ts";
 
@@ -31,9 +31,9 @@ export const sparseEncoding: VortexEncoding<OpenedSparse> = {
   id: "vortex.sparse",
   open(node) {
     node.expectBuffers(1);
+    node.expectChildren(2);
     const message = node.message().message(1);
     const patches = openPatches(node, message, 0, node.dtype) ?? node.fail(`The metadata of ${node.id} has no patches`);
-    node.expectChildren(childrenOf(patches));
     // Where buffers were only counted the value is not known, nor needed.
     const fill = node.bufferSize(0) === null ? null : readScalar(node.buffer(0), node.dtype, node.path);
     return { fill, patches };

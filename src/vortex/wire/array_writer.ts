@@ -14,6 +14,9 @@ export interface WrittenArray {
   readonly ids: readonly string[];
 }
 
+/** What readers align each buffer to, as a power of two: no element needs more than 16 bytes. */
+const alignmentExponent = 4;
+
 // law vortex/writeArray: vortex/ipc
 /** Writes an array. Its buffers must have been handed over. */
 export function writeArray(root: RawNode): WrittenArray {
@@ -39,6 +42,7 @@ export function writeArray(root: RawNode): WrittenArray {
   const tree = write(root);
   const structs = writer.structs(buffers.map(({ length }) => {
     const struct = new Uint8Array(8);
+    struct[2] = alignmentExponent;
     new DataView(struct.buffer).setUint32(4, length, true);
     return struct;
   }));

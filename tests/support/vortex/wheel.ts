@@ -9,19 +9,27 @@ import { fileURLToPath } from "node:url";
 import type { CanonicalArray } from "../../../src/vortex/canonical.ts";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
 import { DecodeContext } from "../../../src/vortex/decode_context.ts";
-import { EncodedNode, rootNode } from "../../../src/vortex/encoded_node.ts";
+import { rootNode } from "../../../src/vortex/encoded_node.ts";
 import { limitsOf } from "../../../src/vortex/limits.ts";
-import { type RawNode } from "../../../src/vortex/raw_node.ts";
+import { hostBytesOf, type RawNode } from "../../../src/vortex/raw_node.ts";
 import { VortexSession } from "../../../src/vortex/session.ts";
 import { readArray } from "../../../src/vortex/wire/array_flatbuffer.ts";
 import { readDType, writeDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
 import { messagesOf } from "../../../src/vortex/wire/ipc_message.ts";
+import { patiently } from "../child.ts";
+import { alignmentOf } from "./nodes.ts";
+import { needs } from "../needs.ts";
 import { findPythonOrSystem } from "../python.ts";
 
 const python = findPythonOrSystem("vortex-data>=0.93", "flatbuffers", "pyarrow", "numpy");
 
-/** What is missing for asking PyVortex, or null. */
-export const missingWheel: string | null = typeof python === "string" ? python : null;
+/** The first arguments of a test that asks PyVortex, and is skipped where there is none. */
+export function withWheel(
+  title: string,
+): [name: string, options: { readonly skip: boolean; readonly timeout: number }] {
+  const [name, options] = needs(typeof python === "string" ? python : null, title);
+  return [name, { ...options, ...patiently }];
+}
 
 const script = fileURLToPath(new URL("wheel_judge.py", import.meta.url));
 
@@ -56,14 +64,17 @@ export function judge(arrays: readonly BuiltArray[]): readonly Verdict[] {
 interface JsonTree {
   readonly id: string;
   readonly metadata: string;
-  readonly buffers: readonly string[];
+  readonly buffers: readonly (readonly [bytes: string, alignment: number])[];
   readonly children: readonly JsonTree[];
 }
 
 function asJson({ id, metadata, buffers, children }: RawNode): JsonTree {
   if (typeof buffers === "number") throw new TypeError("Buffers were only counted");
-  const bytes = buffers.map((one) => base64(one instanceof Uint8Array ? one : one.hostBytes()));
-  return { id, metadata: base64(metadata), buffers: bytes, children: children.map(asJson) };
+  const all = buffers.map((one) => {
+    const bytes = hostBytesOf(one);
+    return [base64(bytes), alignmentOf(bytes)] as const;
+  });
+  return { id, metadata: base64(metadata), buffers: all, children: children.map(asJson) };
 }
 
 /** A column that PyVortex has compressed. */
@@ -102,7 +113,7 @@ export function decodeTree(
   { bytes = 2 ** 30, runEnd = false }: { readonly bytes?: number; readonly runEnd?: boolean } = {},
 ): CanonicalArray {
   const session = VortexSession.default();
-  const root: EncodedNode = rootNode(tree, dtype, length);
+  const root = rootNode(tree, dtype, length);
   session.openAll(root);
   const context = new DecodeContext(session, limitsOf({ bytes }), { dictionary: false, runEnd });
   return context.decodeKeeping(root);
