@@ -14,11 +14,8 @@ bytes, text and bytes after their size in 4.
 import base64
 import decimal
 import json
-import os
 import struct
 import sys
-
-os.environ["VORTEX_EXPERIMENTAL_PATCHED_ARRAY"] = "1"  # read when vortex is imported
 
 import flatbuffers
 import numpy as np
