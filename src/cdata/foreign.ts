@@ -40,6 +40,27 @@ export function openForeignStream(
   return isForeign(source) ? source[arrowStreamSource]?.(requested) ?? null : null;
 }
 
+/** The method that finds the pointer of a capsule with a name. */
+export const capsuleSource: unique symbol = Symbol("capsuleSource");
+
+/** The pointer of a capsule. */
+export interface CapsulePointer {
+  readonly pointer: bigint;
+  /** Has the capsule free it no more: it is called `used_` and its name from then on. */
+  readonly take: () => void;
+}
+
+/** A capsule of a foreign object. */
+export interface ForeignCapsule {
+  /** @throws {ExchangeError} if it is no capsule of that name, or its pointer was taken before */
+  [capsuleSource](name: string): CapsulePointer;
+}
+
+/** Whether a value can be asked for a capsule's pointer. */
+export function isForeignCapsule(source: unknown): source is ForeignCapsule {
+  return isForeign(source) && (source as Partial<ForeignCapsule>)[capsuleSource] !== undefined;
+}
+
 function isForeign(source: unknown): source is Partial<ForeignArrow> {
   return (typeof source === "object" || typeof source === "function") && source !== null;
 }

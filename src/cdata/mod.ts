@@ -32,7 +32,11 @@ export { arrowField, type ArrowFieldOptions, differenceOf, equalFields, equalTyp
 export {
   arrowArraySource,
   arrowStreamSource,
+  type CapsulePointer,
+  capsuleSource,
   type ForeignArrow,
+  type ForeignCapsule,
+  isForeignCapsule,
   type OpenedArrow,
   openForeignStream,
 } from "./foreign.ts";

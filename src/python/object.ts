@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { arrowArraySource, type ArrowField, arrowStreamSource, type ForeignArrow } from "../cdata/mod.ts";
+import {
+  arrowArraySource,
+  type ArrowField,
+  arrowStreamSource,
+  capsuleSource,
+  type ForeignArrow,
+} from "../cdata/mod.ts";
+import { pointerOf } from "./capsule.ts";
 import { openArray, openStream } from "./arrow_capsules.ts";
 import { arraySource, StridedMemoryView } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
@@ -202,6 +209,7 @@ function membersOf(handle: Handle, options: ImportOptions) {
     [arraySource]: (where: ImportOptions) => viewOf(handle, where),
     [arrowArraySource]: (requested: ArrowField | null) => openArray(handle, requested),
     [arrowStreamSource]: (requested: ArrowField | null) => openStream(handle, requested),
+    [capsuleSource]: (name: string) => pointerOf(handle, name),
     [Symbol.dispose]: () => handle.close(),
     [Symbol.iterator]: () => iterate(handle, options),
     [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle, options) : show(handle),

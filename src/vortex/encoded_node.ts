@@ -93,6 +93,11 @@ export class EncodedNode {
     return this.#children.filter((child) => child !== undefined);
   }
 
+  /** A child that was asked for. */
+  known(index: number): EncodedNode | null {
+    return this.#children[index] ?? null;
+  }
+
   // law vortex/EncodedNode.child: vortex/nodes, vortex/bridge
   /**
    * A child, which must have this dtype and this length.

@@ -119,6 +119,13 @@ export class VortexSession {
     return { encoding, opened: node.opened((one) => encoding.open(one)) };
   }
 
+  /** Opens a node and those below it whose encodings are known, to describe them. */
+  openKnown(node: EncodedNode): void {
+    if (!this.knows(node.id)) return;
+    this.open(node);
+    for (const child of node.children) this.openKnown(child);
+  }
+
   // law vortex/VortexSession.openAll: vortex/session, vortex/bridge
   /**
    * Opens a node and all below it: dtypes, lengths and counts are then known to fit each other.

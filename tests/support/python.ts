@@ -68,6 +68,7 @@ const wanted: readonly string[] = [
   "cuda-core",
   "cuda-bindings",
   "unicorn",
+  "vortex-data",
 ];
 
 /** What an interpreter has of `wanted`, or why it is none that could be loaded. */

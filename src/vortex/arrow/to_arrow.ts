@@ -10,6 +10,7 @@ import type { Allocate } from "../allocator.ts";
 import { bitmapFrom, countSet } from "../bits.ts";
 import type { CanonicalArray, DecimalArray, PrimitiveArray } from "../canonical.ts";
 import { childrenOf } from "../../cdata/mod.ts";
+import { memoryOf } from "../handed_buffer.ts";
 import { widen } from "../ops/concat.ts";
 import { decimalWidth } from "../ops/fill.ts";
 import { flatten } from "../ops/flatten.ts";
@@ -92,8 +93,12 @@ function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
+/** A view of bytes. Over memory that was handed over it is the memory's own, so that exports keep that. */
 function viewOf(bytes: Bytes): StridedMemoryView {
-  return StridedMemoryView.fromTypedArray(bytes);
+  const memory = memoryOf(bytes);
+  if (memory === undefined) return StridedMemoryView.fromTypedArray(bytes);
+  const { byteOffset: offset, length } = bytes;
+  return StridedMemoryView.fromBuffer(memory, { shape: [length], dtype: "uint8", offset });
 }
 
 // law vortex/decimalsOf: vortex/arrow

@@ -6,7 +6,7 @@
 import { bitAt } from "../bits.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
-import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
+import { type DTypeOf, equalDTypes, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { concatOf } from "../ops/concat.ts";
@@ -219,7 +219,10 @@ export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",
   open(node) {
     node.expectBuffers(0);
-    return { array: node.child(0, withNullable(node.dtype, false), node.length), validity: node.validityChild(1) };
+    // The child has no nulls; PyVortex says of some in its tuples that they could.
+    const own = node.raw.children[0]?.outer?.dtype;
+    const dtype = own !== undefined && equalDTypes(own, node.dtype) ? own : withNullable(node.dtype, false);
+    return { array: node.child(0, dtype, node.length), validity: node.validityChild(1) };
   },
   decode(node, { array, validity }, context) {
     const valid: Bytes | null = context.validity(validity);

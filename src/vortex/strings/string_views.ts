@@ -93,7 +93,8 @@ export function writeViews(
   at: number,
 ): void {
   // law vortex/strings/writeViews: vortex/strings/string_views
-  for (let row = start, to = start * 4; row < end; row++, to += 4) {
+  let to = start * 4;
+  for (let row = start; row < end; row++, to += 4) {
     const length = lengths[row] ?? 0;
     views[to] = length;
     if (length > INLINE_BYTES) {
@@ -127,20 +128,20 @@ function keptBits(bytes: number): number {
  */
 export function asUint32(values: IntegerArray, limit: number, what: string, fail: Fail): Uint32Array {
   if (values instanceof Uint32Array) {
-    for (let i = 0, n = values.length; i < n; i++) if ((values[i] ?? 0) > limit) wrong(values, i, limit, what, fail);
+    for (let i = 0; i < values.length; i++) if ((values[i] ?? 0) > limit) wrong(values, i, limit, what, fail);
     return values;
   }
   const words = new Uint32Array(values.length);
   // law vortex/strings/asUint32: vortex/strings/string_views
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
     const halves = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
-    for (let i = 0, n = words.length; i < n; i++) {
+    for (let i = 0; i < words.length; i++) {
       if ((halves[2 * i + 1] ?? 0) !== 0 || (halves[2 * i] ?? 0) > limit) wrong(values, i, limit, what, fail);
       words[i] = halves[2 * i] ?? 0;
     }
     return words;
   }
-  for (let i = 0, n = words.length; i < n; i++) {
+  for (let i = 0; i < words.length; i++) {
     const value = values[i] ?? 0;
     if (value < 0 || value > limit) wrong(values, i, limit, what, fail);
     words[i] = value;
@@ -168,7 +169,7 @@ export function checkOffsets(offsets: Uint32Array, end: number, what: string, fa
   let last = 0;
   let falls = 0;
   // law vortex/strings/checkOffsets: vortex/strings/string_views
-  for (let i = 0, n = offsets.length; i < n; i++) {
+  for (let i = 0; i < offsets.length; i++) {
     const offset = offsets[i] ?? 0;
     falls |= Number(offset < last);
     last = offset;

@@ -40,9 +40,11 @@ export class FlatWriter {
     return this.#bytes.length - used;
   }
 
-  /** A vector of so many bytes, aligned to 4: the count, then what `fill` writes. */
-  #vector(count: number, bytes: number, fill: (at: number) => void): Written {
-    const at = this.#reserve(4 + bytes, 4);
+  /** A vector of elements of so many bytes: the count, then what `fill` writes. */
+  #vector(count: number, bytes: number, align: number, fill: (at: number) => void): Written {
+    // The elements begin at a multiple of their alignment, which the count before them need not have.
+    const padding = (align - (this.#used + bytes) % align) % align;
+    const at = this.#reserve(4 + bytes + padding, 4);
     this.#view.setUint32(at, count, true);
     fill(at + 4);
     return { end: this.#used };
@@ -50,32 +52,32 @@ export class FlatWriter {
 
   /** A vector of bytes. */
   bytes(bytes: Uint8Array): Written {
-    return this.#vector(bytes.length, bytes.length, (at) => this.#bytes.set(bytes, at));
+    return this.#vector(bytes.length, bytes.length, 4, (at) => this.#bytes.set(bytes, at));
   }
 
   /** Text, with the zero byte behind it. */
   text(text: string): Written {
     const bytes = new TextEncoder().encode(text);
-    return this.#vector(bytes.length, bytes.length + 1, (at) => this.#bytes.set(bytes, at));
+    return this.#vector(bytes.length, bytes.length + 1, 4, (at) => this.#bytes.set(bytes, at));
   }
 
   /** A vector of u16. */
   u16s(values: readonly number[]): Written {
-    return this.#vector(values.length, 2 * values.length, (at) => {
+    return this.#vector(values.length, 2 * values.length, 4, (at) => {
       values.forEach((value, i) => this.#view.setUint16(at + 2 * i, value, true));
     });
   }
 
   /** A vector of structs of 8 bytes, aligned to 4. */
   structs(structs: readonly Uint8Array[]): Written {
-    return this.#vector(structs.length, 8 * structs.length, (at) => {
+    return this.#vector(structs.length, 8 * structs.length, 4, (at) => {
       structs.forEach((one, i) => this.#bytes.set(one, at + 8 * i));
     });
   }
 
   /** A vector of tables or texts. */
   offsets(written: readonly Written[]): Written {
-    return this.#vector(written.length, 4 * written.length, (at) => {
+    return this.#vector(written.length, 4 * written.length, 4, (at) => {
       written.forEach(({ end }, i) => this.#offset(at + 4 * i, end));
     });
   }

@@ -190,7 +190,8 @@ class Conv1 implements Undelta {
     const [lowHalves, highHalves] = [this.#lowHalves, this.#highHalves];
     let [place0, place16, place32] = this.#bias; // what is multiplied with 2^0, 2^16, 2^32
     let place48 = 0;
-    for (let j = 0, order = this.#order; j < order; j++) {
+    const order = this.#order;
+    for (let j = 0; j < order; j++) {
       const [weightLow, weightHigh] = [lowHalves[j] ?? 0, highHalves[j] ?? 0];
       const word = (low[at + j] ?? 0) >>> 0;
       place0 += weightLow * word;

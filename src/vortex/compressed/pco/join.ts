@@ -71,11 +71,12 @@ function joinQuant(shift: number, bits: number, first: Int32Array, second: Int32
 
 function joinLongQuant(shift: number, first: Latents, second: Latents, count: number): void {
   const [allLow, allHigh] = shift < 32 ? [-1 >>> (32 - shift), 0] : [-1, shift === 32 ? 0 : -1 >>> (64 - shift)];
-  // The upper bits are at least the middle's if, shifted, their top bit is set or lost.
+  // The middle of what was shifted, in the word that has its only bit.
+  const middle = 2 ** ((63 - shift) % 32);
   // law vortex/compressed/joinLongQuant: vortex/compressed/pco
   for (let i = 0; i < count; i++) {
     const [low, high] = [first.low[i] ?? 0, first.high[i] ?? 0];
-    const isPositive = (high >>> 0) * 0x1_0000_0000 + (low >>> 0) >= 2 ** (63 - shift);
+    const isPositive = shift < 32 ? high >>> 0 >= middle : high !== 0 || low >>> 0 >= middle;
     const [upperLow, upperHigh] = shift < 32
       ? [low << shift, high << shift | low >>> (32 - shift)]
       : [0, low << (shift - 32)];
@@ -191,7 +192,8 @@ export function store(type: PcoType, { low, high }: Latents, count: number, word
   const top = type.startsWith("u") ? 0 : bits === 16 ? 0x8000 : 1 << 31;
   // law vortex/compressed/store: vortex/compressed/pco
   if (bits === 64) {
-    for (let i = 0, to = at * 2; i < count; i++, to += 2) {
+    let to = at * 2;
+    for (let i = 0; i < count; i++, to += 2) {
       const upper = high[i] ?? 0;
       const inverted = isFloat ? ~(upper >> 31) : 0; // all bits of what was negative, the sign of all others
       words[to] = (low[i] ?? 0) ^ inverted;

@@ -1,0 +1,129 @@
+/**
+ * Decoded arrays as nodes again, in the plainest encodings, over the same memory.
+ *
+ * @module
+ */
+import type { CanonicalArray } from "./canonical.ts";
+import { boolDType, entriesOf, primitiveDType, type VortexDType } from "./dtype.ts";
+import { flatten } from "./ops/flatten.ts";
+import { type PType, ptypes } from "./ptype.ts";
+import type { RawNode } from "./raw_node.ts";
+import { type ProtoField, protoOf } from "./wire/proto_writer.ts";
+import { type Bytes, noBytes } from "./wire/source.ts";
+
+/** Codes of the integers that decimals are stored as. */
+const decimalCodes: Readonly<Record<number, number>> = { 1: 0, 2: 1, 4: 2, 8: 3, 16: 4, 32: 5 };
+
+function codeOf(ptype: PType): number {
+  return ptypes.indexOf(ptype);
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Bytes {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+// law vortex/encodeCanonical: vortex/bridge
+/** The nodes of a decoded array. Each says its dtype and its length. */
+export function encodeCanonical(array: CanonicalArray): RawNode {
+  const { dtype, length } = array;
+  const node = (
+    id: string,
+    fields: readonly ProtoField[],
+    buffers: readonly Bytes[],
+    children: readonly RawNode[],
+  ): RawNode => ({
+    id,
+    metadata: fields.length === 0 ? noBytes : protoOf(fields),
+    buffers,
+    children,
+    outer: { dtype, length },
+  });
+  const validity = validityOf(array);
+  switch (array.kind) {
+    case "null":
+      return node("vortex.null", [], [], []);
+    case "bool": {
+      const first = Math.floor(array.offset / 8);
+      const bits = array.bits.subarray(first, Math.ceil((array.offset + length) / 8));
+      return node("vortex.bool", [[1, array.offset % 8]], [bits], validity);
+    }
+    case "primitive":
+      return node("vortex.primitive", [], [bytesOf(array.values)], validity);
+    case "decimal":
+      return node(
+        "vortex.decimal",
+        [[1, decimalCodes[array.width] ?? 0]],
+        [array.bytes.subarray(0, length * array.width)],
+        validity,
+      );
+    case "varbinview":
+      return node("vortex.varbinview", [], [...array.data, array.views.subarray(0, 16 * length)], validity);
+    case "list":
+      return listNode(array, dtype, node, validity);
+    case "fixedSizeList":
+      return node("vortex.fixed_size_list", [], [], [encodeCanonical(array.elements), ...validity]);
+    case "struct":
+      return node("vortex.struct", [], [], [...validity, ...array.fields.map(encodeCanonical)]);
+    case "extension":
+      return node("vortex.ext", [], [], [encodeCanonical(array.storage)]);
+    case "dictionary": {
+      const codes = encodeCanonical({
+        ...array.codes,
+        dtype: { ...array.codes.dtype, nullable: dtype.nullable },
+        validity: array.validity,
+      });
+      const { ptype } = array.codes.dtype;
+      const fields: ProtoField[] = [[1, array.values.length], [2, codeOf(ptype)], [3, Number(dtype.nullable)]];
+      return node("vortex.dict", fields, [], [codes, encodeCanonical(array.values)]);
+    }
+    case "runEnd":
+      return encodeCanonical(flatten(array, (bytes) => new Uint8Array(bytes)));
+  }
+}
+
+type MakeNode = (
+  id: string,
+  fields: readonly ProtoField[],
+  buffers: readonly Bytes[],
+  children: readonly RawNode[],
+) => RawNode;
+
+/** Lists by their offsets. Of maps Vortex wants lists by ranges. */
+function listNode(
+  { offsets, elements, length }: CanonicalArray & { readonly kind: "list" },
+  dtype: VortexDType,
+  node: MakeNode,
+  validity: readonly RawNode[],
+): RawNode {
+  const i32 = primitiveDType("i32");
+  const numbers = (values: Int32Array<ArrayBuffer>): RawNode => ({
+    id: "vortex.primitive",
+    metadata: noBytes,
+    buffers: [bytesOf(values)],
+    children: [],
+    outer: { dtype: i32, length: values.length },
+  });
+  const code = codeOf("i32");
+  if (dtype.kind !== "map") {
+    const fields: ProtoField[] = [[1, elements.length], [2, code]];
+    return node("vortex.list", fields, [], [encodeCanonical(elements), numbers(offsets), ...validity]);
+  }
+  const sizes = new Int32Array(length);
+  for (let i = 0; i < length; i++) sizes[i] = (offsets[i + 1] ?? 0) - (offsets[i] ?? 0);
+  const lists: RawNode = {
+    id: "vortex.listview",
+    metadata: protoOf([[1, elements.length], [2, code], [3, code]]),
+    buffers: [],
+    children: [encodeCanonical(elements), numbers(offsets.subarray(0, length)), numbers(sizes), ...validity],
+    outer: { dtype: { kind: "list", element: entriesOf(dtype), nullable: dtype.nullable }, length },
+  };
+  return node("vortex.map", [], [], [lists]);
+}
+
+/** The validity child, if there is one. */
+function validityOf({ validity, length }: CanonicalArray): readonly RawNode[] {
+  if (validity === null) return [];
+  const bits = validity.subarray(0, Math.ceil(length / 8));
+  const outer = { dtype: boolDType, length };
+  return [{ id: "vortex.bool", metadata: noBytes, buffers: [bits], children: [], outer }];
+}

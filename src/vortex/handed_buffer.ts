@@ -1,0 +1,164 @@
+/**
+ * Buffers that a producer hands over by a C struct: taken over, used in order, and returned once.
+ *
+ * @module
+ */
+import { VORTEX_BUFFER_KIND, VortexBufferExport } from "../../bindings/vortex.ts";
+import { type ArrayParts, copyToHost } from "../copy/mod.ts";
+import { CudaEvent, type CudaStream } from "../device/mod.ts";
+import { ffiPort, littleEndian, struct } from "../ffi/mod.ts";
+import { DType, StridedLayout } from "../layout/mod.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
+import { callRelease } from "../native/mod.ts";
+import { consumerWaitsForEvent, ExchangeError, hostWaits, hostWaitsBeforeReturn } from "../order/mod.ts";
+import type { HandedBuffer } from "./raw_node.ts";
+import { type Bytes, noBytes } from "./wire/source.ts";
+
+/** Where buffers of devices will be used. */
+export interface HandedOptions {
+  /** The stream that waits for the producer, and in whose order the buffers are returned. */
+  readonly stream?: CudaStream;
+}
+
+/** A buffer that was taken over, and is to be returned. */
+export interface OwnedBuffer extends HandedBuffer {
+  /** Returns it to its producer. Closing twice is harmless. */
+  close(): void;
+}
+
+/** The memory of bytes that were handed over, by the ArrayBuffer over it: who has the bytes keeps the memory. */
+const memories = new WeakMap<ArrayBuffer, MemoryBuffer>();
+
+/** The memory that bytes lie in, if it was handed over. */
+export function memoryOf(bytes: Bytes): MemoryBuffer | undefined {
+  return memories.get(bytes.buffer);
+}
+
+// law vortex/takeDescriptor: vortex/handed
+/**
+ * Takes over a buffer.
+ *
+ * @param address of the struct, which is the producer's until this returns
+ * @throws {ExchangeError} if it cannot be taken; it then stays the producer's
+ */
+export function takeDescriptor(address: bigint, { stream }: HandedOptions): OwnedBuffer {
+  const refuse = (why: string): never => {
+    throw new ExchangeError(`Cannot take a buffer of Vortex: ${why}`);
+  };
+  if (address === 0n) refuse("its address is NULL");
+  const raw = struct(VortexBufferExport).at(address);
+  const { version, kind, ptr, release, sync_event: syncEvent, device_id: ordinal } = raw;
+  if (version !== 1) refuse(`its struct has version ${version}. Expected 1`);
+  if (kind !== VORTEX_BUFFER_KIND.HOST && kind !== VORTEX_BUFFER_KIND.DEVICE) {
+    refuse(`its kind is ${kind}. Expected the host (0) or a device (1)`);
+  }
+  const { len: size, alignment } = raw;
+  if (size !== 0 && ptr === 0n) refuse(`it has ${size} bytes at NULL`);
+  if (release === 0n) refuse("it has no release callback");
+  if (alignment < 1 || !Number.isInteger(Math.log2(alignment))) {
+    refuse(`its alignment is ${alignment}. Expected a power of two`);
+  }
+  if (ptr % BigInt(alignment) !== 0n) refuse(`its address is no multiple of its alignment of ${alignment}`);
+  const isDevice = kind === VORTEX_BUFFER_KIND.DEVICE;
+  if (isDevice) {
+    if (stream === undefined) return refuse(`it is on device ${ordinal}: pass { stream } to say where it will be used`);
+    if (stream.device.ordinal !== ordinal) {
+      refuse(`it is on device ${ordinal}, and the stream on device ${stream.device.ordinal}`);
+    }
+    if (syncEvent !== 0n) {
+      const event = new DataView(ffiPort().memory(syncEvent, 8)).getBigUint64(0, littleEndian);
+      if (event === 0n) refuse("it has a pointer to an event that is NULL");
+      consumerWaitsForEvent(new CudaEvent(stream.device, event), stream); // the event is the producer's to close
+    }
+  }
+  const [device, home] = isDevice && stream !== undefined ? [stream.device, stream] : [null, null];
+  const memory = MemoryBuffer.fromForeign(
+    size === 0 ? 0n : ptr,
+    size,
+    device,
+    isDevice ? "device" : "host",
+    home,
+    { address },
+    { address, release },
+    giveBack,
+  );
+  if (size === 0) memory.close();
+  return isDevice ? new OnDevice(memory) : new OnHost(memory, size);
+}
+
+/** What is needed to return a buffer. */
+interface Descriptor {
+  readonly address: bigint;
+  readonly release: bigint;
+}
+
+/** Returns a buffer, after what was enqueued on its home stream. */
+function giveBack(_: bigint, stream: CudaStream | null, { address, release }: Descriptor): void {
+  if (stream !== null) hostWaitsBeforeReturn(stream);
+  callRelease(release, address);
+}
+
+class OnHost implements OwnedBuffer {
+  readonly size: number;
+  readonly memory: MemoryBuffer;
+  #bytes: Bytes | null = null;
+
+  constructor(memory: MemoryBuffer, size: number) {
+    this.memory = memory;
+    this.size = size;
+  }
+
+  hostBytes(): Bytes {
+    if (this.size === 0) return noBytes;
+    return this.#bytes ??= hostBytes(this.memory);
+  }
+
+  close(): void {
+    this.memory.close();
+  }
+}
+
+/** Bytes of memory that the host can use, aligned to 8: a copy if they do not lie so. */
+export function hostBytes(memory: MemoryBuffer): Bytes {
+  hostWaits(memory);
+  const bytes = memory.bytes();
+  if (memory.ptr % 8n !== 0n) return bytes.slice();
+  memories.set(bytes.buffer, memory);
+  return bytes;
+}
+
+class OnDevice implements OwnedBuffer {
+  readonly size: number;
+  readonly memory: MemoryBuffer;
+  #bytes: Bytes | null = null;
+
+  constructor(memory: MemoryBuffer) {
+    this.memory = memory;
+    this.size = memory.size;
+  }
+
+  hostBytes(): Bytes {
+    if (this.size === 0) return noBytes;
+    return this.#bytes ??= copied(this.memory);
+  }
+
+  close(): void {
+    this.memory.close();
+  }
+}
+
+/** The bytes of a device's memory, copied to the host in order. */
+function copied(buffer: MemoryBuffer): Bytes {
+  const layout = StridedLayout.dense([buffer.size], 1);
+  const parts: ArrayParts = { buffer, offset: 0, layout, dtype: DType.from("uint8"), readonly: true };
+  const copy = copyToHost(parts).buffer;
+  const bytes = copy.bytes();
+  memories.set(bytes.buffer, copy);
+  return bytes;
+}
+
+// law vortex/handedMemory: vortex/handed
+/** Memory of this package as a buffer of a node: its owner keeps it. */
+export function handedMemory(memory: MemoryBuffer): HandedBuffer {
+  return memory.device === null ? new OnHost(memory, memory.size) : new OnDevice(memory);
+}

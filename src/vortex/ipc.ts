@@ -1,0 +1,186 @@
+/**
+ * Messages of Vortex: arrays between processes.
+ *
+ * @module
+ */
+import type { VortexDType } from "./dtype.ts";
+import { rootNode } from "./encoded_node.ts";
+import { VortexError } from "./error.ts";
+import { homeOf, type VortexReadOptions } from "./read_options.ts";
+import { type ArrayHome, VortexArray } from "./vortex_array.ts";
+import { readArray } from "./wire/array_flatbuffer.ts";
+import { writeArray } from "./wire/array_writer.ts";
+import { readDType, writeDType } from "./wire/dtype_flatbuffer.ts";
+import { FlatWriter, type Written } from "./wire/flatbuffer_writer.ts";
+import { type IpcMessage, messagesOf, readHeader } from "./wire/ipc_message.ts";
+import { type Bytes, ownBytes } from "./wire/source.ts";
+
+/** What messages add up to: a dtype first, then arrays of it. */
+class IpcReader {
+  readonly #home: ArrayHome;
+  #dtype: VortexDType | null = null;
+
+  constructor(home: ArrayHome) {
+    this.#home = home;
+  }
+
+  // law vortex/IpcReader.read: vortex/ipc
+  /** The array of a message; null for a dtype. */
+  read(message: IpcMessage): VortexArray | null {
+    const { session, limits } = this.#home;
+    switch (message.kind) {
+      case "dtype":
+        this.#dtype = readDType(message.body, "dtype", limits);
+        return null;
+      case "buffer":
+        throw new VortexError("message", "Cannot read a message with a buffer alone: expected a dtype or an array");
+      case "array": {
+        if (this.#dtype === null) throw new VortexError("message", "An array came before its dtype: send that first");
+        const root = rootNode(readArray(message.body, message.ids, limits), this.#dtype, message.rowCount);
+        session.openAll(root);
+        return VortexArray.ofNode(root, this.#home);
+      }
+    }
+  }
+}
+
+/**
+ * Reads a message with a dtype and one with an array, as `encode_ipc_array_buffers` of Vortex in Python writes them.
+ * The bytes are not copied where they lie at multiples of 8.
+ *
+ * @param dtype the message with the dtype; by default it comes first in `bytes`
+ * @throws {VortexError} if they are none, or hold more or less than one array
+ *
+ * @example
+ * ```ts
+ * import { decodeVortexIpc, encodeVortexIpc, fromVortexMetadata, VortexSession } from "@causeway/causeway/vortex";
+ *
+ * const i64 = encodeVortexIpc; // see docs/vortex.md
+ * console.log(typeof decodeVortexIpc, typeof i64, typeof fromVortexMetadata, typeof VortexSession);
+ * ```
+ */
+export function decodeVortexIpc(
+  bytes: Uint8Array,
+  options: VortexReadOptions & { readonly dtype?: Uint8Array } = {},
+): VortexArray {
+  const { dtype, ...rest } = options;
+  const reader = new IpcReader(homeOf(rest));
+  const parts = dtype === undefined ? [bytes] : [dtype, bytes];
+  let array: VortexArray | null = null;
+  for (const part of parts) {
+    for (const message of messagesOf(ownBytes(part))) {
+      const read = reader.read(message);
+      if (read === null) continue;
+      if (array !== null) throw new VortexError("message", "There is more than one array: use readVortexIpc");
+      array = read;
+    }
+  }
+  return array ?? failMissing();
+}
+
+function failMissing(): never {
+  throw new VortexError("message", "There is no array in these messages");
+}
+
+/**
+ * Reads the arrays of a stream of messages, one after the other, as they come.
+ *
+ * @param source all bytes, or pieces of any size
+ * @throws {VortexError} if they are no messages, or end inside one
+ */
+export async function* readVortexIpc(
+  source: Uint8Array | AsyncIterable<Uint8Array>,
+  options: VortexReadOptions = {},
+): AsyncGenerator<VortexArray, void, void> {
+  const reader = new IpcReader(homeOf(options));
+  if (source instanceof Uint8Array) {
+    for (const message of messagesOf(ownBytes(source))) {
+      const array = reader.read(message);
+      if (array !== null) yield array;
+    }
+    return;
+  }
+  const pieces = new Pieces(source, homeOf(options).limits.bytes);
+  for (;;) {
+    const size = await pieces.take(4);
+    if (size === null) return;
+    const header = readHeader(await pieces.need(new DataView(size.buffer).getUint32(0, true)));
+    const array = reader.read(header.withBody(await pieces.need(header.bodySize)));
+    if (array !== null) yield array;
+  }
+}
+
+/** Bytes that come in pieces. */
+class Pieces {
+  readonly #source: AsyncIterator<Uint8Array>;
+  readonly #most: number;
+  #here: Uint8Array[] = [];
+  #count = 0;
+
+  constructor(source: AsyncIterable<Uint8Array>, most: number) {
+    this.#source = source[Symbol.asyncIterator]();
+    this.#most = most;
+  }
+
+  // law vortex/Pieces.take: vortex/ipc
+  /** The next so many bytes, in memory of their own; null at the end. @throws {VortexError} if it comes too early */
+  async take(size: number): Promise<Bytes | null> {
+    if (size > this.#most) {
+      throw new VortexError("message", `A message has ${size} bytes, more than the limit of ${this.#most}`);
+    }
+    while (this.#count < size) {
+      const { value, done } = await this.#source.next();
+      if (done === true) break;
+      this.#here.push(value);
+      this.#count += value.length;
+    }
+    if (this.#count === 0 && size > 0) return null;
+    if (this.#count < size) throw new VortexError("message", "The stream ends inside a message");
+    const taken = new Uint8Array(size);
+    let at = 0;
+    while (at < size) {
+      const first = this.#here.shift() ?? failMissing();
+      const part = first.subarray(0, size - at);
+      taken.set(part, at);
+      at += part.length;
+      if (part.length < first.length) this.#here.unshift(first.subarray(part.length));
+    }
+    this.#count -= size;
+    return taken;
+  }
+
+  /** The same where they must come. */
+  async need(size: number): Promise<Bytes> {
+    const bytes = await this.take(size);
+    if (bytes === null) throw new VortexError("message", "The stream ends inside a message");
+    return bytes;
+  }
+}
+
+// law vortex/encodeVortexIpc: vortex/ipc
+/**
+ * Writes an array as messages: one with its dtype, one with the array, which `decodeVortexIpc` reads, and
+ * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays stay as they are encoded.
+ */
+export function encodeVortexIpc(array: VortexArray): { readonly dtype: Bytes; readonly array: Bytes } {
+  const { body, ids } = writeArray(array.raw);
+  const dtype = writeDType(array.dtype);
+  return {
+    dtype: messageOf(3, (writer) => writer.table([]), dtype),
+    array: messageOf(
+      1,
+      (writer) => writer.table([{ u32: array.length }, writer.offsets(ids.map((id) => writer.text(id)))]),
+      body,
+    ),
+  };
+}
+
+function messageOf(kind: number, header: (writer: FlatWriter) => Written, body: Bytes): Bytes {
+  const writer = new FlatWriter();
+  const flatbuffer = writer.finish(writer.table([null, { u8: kind }, header(writer), { u64: body.length }]));
+  const message = new Uint8Array(4 + flatbuffer.length + body.length);
+  new DataView(message.buffer).setUint32(0, flatbuffer.length, true);
+  message.set(flatbuffer, 4);
+  message.set(body, 4 + flatbuffer.length);
+  return message;
+}

@@ -1,0 +1,38 @@
+/**
+ * Vortex: arrays that stay compressed in memory, read from files, messages and the descriptions that Vortex in Python
+ * gives of its own.
+ *
+ * Whatever an array comes by, it becomes a tree of nodes (`EncodedNode`), each of which an encoding of the session opens:
+ * that checks all but the elements. Elements are decoded at first need, within limits, to one form for each kind of
+ * dtype (`canonical.ts`), which is an array of Arrow over the same memory. The room knows `arrow/` and all below, but no
+ * Python.
+ *
+ * @module
+ */
+export { fromVortexMetadata, type FromVortexMetadataOptions, type VortexMetadataSource } from "./bridge.ts";
+export type {
+  BoolArray,
+  CanonicalArray,
+  DecimalArray,
+  DictionaryArray,
+  ExtensionArray,
+  FixedSizeListArray,
+  ListArray,
+  NullArray,
+  PrimitiveArray,
+  RunEndArray,
+  StructArray,
+  VarBinViewArray,
+} from "./canonical.ts";
+export type { DecodeContext } from "./decode_context.ts";
+export { showDType, type VortexDType } from "./dtype.ts";
+export type { EncodedNode } from "./encoded_node.ts";
+export type { VortexEncoding } from "./encoding.ts";
+export { VortexError } from "./error.ts";
+export { decodeVortexIpc, encodeVortexIpc, readVortexIpc } from "./ipc.ts";
+export type { VortexLimits } from "./limits.ts";
+export type { VortexMetadata, VortexMetadataBuffer } from "./metadata.ts";
+export type { VortexReadOptions } from "./read_options.ts";
+export type { PrimitiveValues, PType } from "./ptype.ts";
+export { type VortexExtension, VortexSession, type VortexSessionOptions } from "./session.ts";
+export { VortexArray, type VortexToArrowDeviceOptions, type VortexToArrowOptions } from "./vortex_array.ts";

@@ -1,0 +1,69 @@
+/**
+ * Arrays that PyVortex, in this process, takes from Arrow, and gives as messages or trees.
+ *
+ * @module
+ */
+import { ArrowArray, type PyObject, Python } from "../../../mod.ts";
+import { NativeArena } from "../../../src/ffi/arena.ts";
+import { encode, type Model, type Quirks, type Value } from "../arrow_model.ts";
+import { findPython } from "../python.ts";
+import { CountingRelease, RawWriter } from "../raw_arrow.ts";
+
+const found = findPython("pyarrow", "vortex-data");
+
+/** What is missing for PyVortex in this process, or null. */
+export const missingPyVortex: string | null = typeof found === "string" ? found : null;
+
+/** Python with what the tests call. */
+export function openPyVortex(): Python {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import pyarrow as pa
+import vortex as vx
+from vortex._lib import serde
+def to_vortex(array, compress):
+    made = vx.array(pa.array(array))
+    return vx.compress(made) if compress and len(made) > 0 else made
+def to_messages(array):
+    parts, dtype = serde.encode_ipc_array_buffers(array)
+    return [b"".join(bytes(part) for part in parts), b"".join(bytes(part) for part in dtype)]
+def of_messages(array, dtype):
+    return serde.decode_ipc_array(bytes(array), bytes(dtype)).to_arrow_array()
+`);
+  return python;
+}
+
+/** Whether PyVortex takes arrays of a type from Arrow: nulls alone only inside of others. */
+export function isVortexType(model: Model): boolean {
+  return model.format !== "n" && isInnerType(model);
+}
+
+function isInnerType({ format, nullable, children, dictionary }: Model): boolean {
+  if (dictionary !== null) {
+    return nullable && dictionary.format !== "n" && isInnerType(dictionary) && dictionary.children.length === 0;
+  }
+  const isKnown = /^(n|b|[cCsSiIlLefg]|v?[uz]|[UZ]|td[Dm]|tt[smun]|ts[smun]:.*|\+[lLs]|\+w:.*)$/.test(format) ||
+    /^d:/.test(format) && !/,(32|64)$/.test(format);
+  return isKnown && (format !== "n" || nullable) && children.every(isInnerType);
+}
+
+/** An array of ours with those values. */
+export function arrayOfValues(model: Model, values: readonly Value[], quirk: Quirks): Disposable & { own: ArrowArray } {
+  const arena = new NativeArena();
+  const release = new CountingRelease();
+  const writer = new RawWriter(arena, release);
+  const own = ArrowArray.from({ schema: writer.schema(model), array: writer.array(encode(model, values, quirk)) });
+  return {
+    own,
+    [Symbol.dispose]() {
+      own.close();
+      arena.close();
+      release[Symbol.dispose]();
+    },
+  };
+}
+
+/** A list of bytes of Python. */
+export function bytesOfList(list: PyObject): Uint8Array<ArrayBuffer>[] {
+  return (list.$value() as Uint8Array[]).map((bytes) => Uint8Array.from(bytes));
+}

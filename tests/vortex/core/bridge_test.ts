@@ -1,0 +1,212 @@
+/**
+ * Arrays that PyVortex describes, with their buffers in capsules or only counted, are rebuilt with the values that they
+ * had; what cannot be rebuilt is refused with the node's path, and every buffer is returned once.
+ */
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import type { PyObject } from "../../../mod.ts";
+import { VortexBufferExport } from "../../../bindings/vortex.ts";
+import { NativeArena } from "../../../src/ffi/arena.ts";
+import { ffiPort } from "../../../src/ffi/mod.ts";
+import { liveExports, reclaim } from "../../../src/order/reclaim.ts";
+import { ExchangeError } from "../../../src/order/exchange_error.ts";
+import {
+  fromVortexMetadata,
+  VortexArray,
+  VortexError,
+  type VortexMetadata,
+  VortexSession,
+} from "../../../src/vortex/mod.ts";
+import { writeDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
+import { models, type Quirks, valueOf } from "../../support/arrow_model.ts";
+import { patiently } from "../../support/child.ts";
+import { needs } from "../../support/needs.ts";
+import { check, fc } from "../../support/property.ts";
+import { arrayOfValues, isVortexType, missingPyVortex, openPyVortex } from "../../support/vortex/python_arrays.ts";
+
+const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
+
+const [title, options] = needs(missingPyVortex, "trees of PyVortex are rebuilt with their values, and described again");
+
+test(title, { ...options, ...patiently }, () => {
+  const python = openPyVortex();
+  const toVortex = python.evaluate("to_vortex");
+  const cases = models.filter(isVortexType).chain((model) =>
+    fc.record({
+      model: fc.constant(model),
+      values: fc.array(valueOf(model), { maxLength: 20 }),
+      isCompressed: fc.boolean(),
+    })
+  );
+  check(
+    fc.property(cases, ({ model, values, isCompressed }) => {
+      using made = arrayOfValues(model, values, plain);
+      using encoded: PyObject = toVortex.$call(made.own, isCompressed);
+      using array = fromVortexMetadata(encoded as never); // it has the method
+      assertEquals(array.length, values.length);
+      const arrow = array.toArrow();
+      assertEquals(arrow.toArray() as unknown, values);
+      using again = fromVortexMetadata(array.toMetadata());
+      assertEquals(again.toArrow().toArray() as unknown, values);
+      assertStringIncludes(array.displayTree(), `root: ${array.encoding}(`);
+    }),
+    200,
+  );
+  assertEquals(liveExports(), 0);
+});
+
+/** A tree of numbers, from whatever its buffer is. */
+function numbers(length: number, buffers: VortexMetadata[4]): VortexMetadata {
+  const dtype = writeDType({ kind: "primitive", ptype: "u32", nullable: false });
+  return ["vortex.primitive", dtype, length, new Uint8Array(0), buffers, []];
+}
+
+/** A release callback that counts its calls. The callback stays: nobody can say when a runtime has left it. */
+class CountingRelease {
+  count = 0;
+  readonly address: bigint = ffiPort().callback({ args: ["ptr"], returns: "void" }, () => this.count++).address;
+}
+
+interface Change {
+  readonly version?: number;
+  readonly kind?: number;
+  readonly ptr?: bigint;
+  readonly alignment?: number;
+  readonly release?: bigint;
+}
+
+/** A descriptor of some numbers. */
+function descriptor(arena: NativeArena, release: CountingRelease, values: Uint32Array, change: Change = {}): bigint {
+  const memory = arena.bytes(Math.max(8, values.byteLength));
+  memory.bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+  const raw = arena.struct(VortexBufferExport);
+  Object.assign(raw, {
+    version: 1,
+    kind: 0,
+    ptr: memory.address,
+    len: values.byteLength,
+    alignment: 4,
+    device_id: -1,
+    sync_event: 0n,
+    private_data: 0n,
+    release: release.address,
+    ...change,
+  });
+  return raw.$address;
+}
+
+test("a buffer that was handed over is returned once, when the array is closed and nothing uses it", () => {
+  using arena = new NativeArena();
+  const release = new CountingRelease();
+  const array = fromVortexMetadata(numbers(3, [{ descriptor: descriptor(arena, release, Uint32Array.of(1, 2, 3)) }]));
+  const arrow = array.toArrow();
+  assertEquals(arrow.toArray(), [1, 2, 3]);
+  const exported = arrow.toArrowDevice();
+  array.close();
+  array.close();
+  assertEquals(release.count, 0, "an export still has it");
+  assertThrows(() => arrow.toArray(), TypeError, "closed");
+  exported.close();
+  reclaim();
+  assertEquals(release.count, 1);
+  assertThrows(() => array.toArrow(), TypeError, "closed");
+});
+
+test("a buffer without bytes is returned at once", () => {
+  using arena = new NativeArena();
+  const release = new CountingRelease();
+  using array = fromVortexMetadata(numbers(0, [{ descriptor: descriptor(arena, release, new Uint32Array(0)) }]));
+  assertEquals(release.count, 1);
+  assertEquals(array.toArrow().toArray(), []);
+});
+
+test("a buffer that does not say what it should stays the producer's, and its siblings are returned", () => {
+  using arena = new NativeArena();
+  const wrong: readonly (readonly [Change, string])[] = [
+    [{ version: 2 }, "version 2"],
+    [{ kind: 7 }, "kind is 7"],
+    [{ kind: 1 }, "pass { stream }"],
+    [{ ptr: 0n }, "at NULL"],
+    [{ alignment: 3 }, "power of two"],
+    [{ ptr: 0x1002n, alignment: 4 }, "no multiple"],
+    [{ release: 0n }, "no release callback"],
+  ];
+  const column = { kind: "primitive", ptype: "u32", nullable: false } as const;
+  const dtype = writeDType({ kind: "struct", names: ["a", "b"], fields: [column, column], nullable: false });
+  for (const [change, text] of wrong) {
+    const release = new CountingRelease();
+    const good = numbers(1, [{ descriptor: descriptor(arena, release, Uint32Array.of(1)) }]);
+    const bad = numbers(1, [{ descriptor: descriptor(arena, release, Uint32Array.of(1), change) }]);
+    const tree: VortexMetadata = ["vortex.struct", dtype, 1, new Uint8Array(0), [], [good, bad]];
+    assertThrows(() => fromVortexMetadata(tree), ExchangeError, text);
+    assertEquals(release.count, 1, text);
+  }
+});
+
+const refused: readonly (readonly [name: string, change: (tree: unknown[]) => unknown, text: string])[] = [
+  ["too short", (tree) => tree.slice(1), "expected Vortex array metadata tuple of length 6, got 5 (at $.children[0])"],
+  ["no tuple", () => "x", "expected a Vortex array metadata tuple, got string"],
+  ["an unknown id", ([, ...rest]) => ["mine.own", ...rest], "Unknown encoding: mine.own"],
+  ["no id", ([, ...rest]) => [7, ...rest], "The encoding's id is 7"],
+  ["another length", ([a, b, , ...rest]) => [a, b, 9, ...rest], "child 0 has length 9, expected 2"],
+  [
+    "another dtype",
+    ([a, , ...rest]) => [a, writeDType({ kind: "bool", nullable: false }), ...rest],
+    "child 0 has dtype bool, expected u32",
+  ],
+  ["no dtype", ([a, , ...rest]) => [a, new Uint8Array(3), ...rest], "Cannot read the dtype"],
+  ["no list of buffers", ([a, b, c, d, , f]) => [a, b, c, d, "x", f], "neither a list nor a count"],
+  ["no buffer", ([a, b, c, d, , f]) => [a, b, c, d, [7], f], "neither bytes nor a MemoryBuffer nor a capsule"],
+  ["too few bytes", ([a, b, c, d, , f]) => [a, b, c, d, [new Uint8Array(7)], f], "has 7 bytes, expected 8"],
+];
+
+for (const [name, change, text] of refused) {
+  test(`a tree that is wrong is refused with the node's path: ${name}`, () => {
+    const column = { kind: "primitive", ptype: "u32", nullable: false } as const;
+    const dtype = writeDType({ kind: "struct", names: ["a"], fields: [column], nullable: false });
+    const child = change([...numbers(2, [new Uint8Array(8)])]);
+    const tree = ["vortex.struct", dtype, 2, new Uint8Array(0), [], [child]] as unknown as VortexMetadata; // or not
+    const error = assertThrows(() => fromVortexMetadata(tree), VortexError, text);
+    assert(error.path === "$" || error.path === "$.children[0]", error.path);
+  });
+}
+
+test("buffers that are only counted describe an array, which cannot be decoded", () => {
+  const array = fromVortexMetadata(numbers(5, 1));
+  assertEquals(array.displayTree(), "root: vortex.primitive(u32, len=5)");
+  assertThrows(() => array.toArrow(), VortexError, "counted and not handed over");
+});
+
+test("a session that allows unknown encodings describes them, and does not decode them", () => {
+  const session = new VortexSession({ allowsUnknown: true });
+  const array: VortexArray = fromVortexMetadata(numbers(2, [new Uint8Array(8)]), { session });
+  assertEquals(array.encoding, "vortex.primitive");
+  assertThrows(() => array.toArrow(), VortexError, "Unknown encoding: vortex.primitive");
+});
+
+test("a tree that is too deep or too large is refused", () => {
+  let tree = numbers(1, [new Uint8Array(4)]);
+  let dtype: Parameters<typeof writeDType>[0] = { kind: "primitive", ptype: "u32", nullable: false };
+  for (let i = 0; i < 70; i++) {
+    dtype = { kind: "struct", names: ["a"], fields: [dtype], nullable: false };
+    tree = ["vortex.struct", i < 60 ? writeDType(dtype) : new Uint8Array(0), 1, new Uint8Array(0), [], [tree]];
+  }
+  assertThrows(() => fromVortexMetadata(tree), VortexError);
+  const one = numbers(1, [new Uint8Array(4)]);
+  assertThrows(() => fromVortexMetadata(one, { limits: { nodes: 1, depth: 0 } }), RangeError, "Cannot limit depth");
+});
+
+const [capsules, capsuleOptions] = needs(
+  missingPyVortex,
+  "a capsule gives its buffer once, and keeps it if it is refused",
+);
+
+test(capsules, { ...capsuleOptions, ...patiently }, () => {
+  const python = openPyVortex();
+  python.run("numbers = vx.array(pa.array([1, 2, 3], pa.uint32())); told = numbers.__vortex_array_metadata__()");
+  using told: PyObject = python.evaluate("told");
+  using array = fromVortexMetadata(told.$value() as VortexMetadata);
+  assertEquals(array.toArrow().toArray(), [1, 2, 3]);
+  assertThrows(() => fromVortexMetadata(told.$value() as VortexMetadata), ExchangeError, "twice");
+  python.run("import gc; fresh = numbers.__vortex_array_metadata__(); del fresh; gc.collect()"); // never taken
+});
