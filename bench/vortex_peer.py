@@ -1,8 +1,8 @@
-"""PyVortex on the arrays of vortex.ts: what it has compressed, as messages in a folder, and how long it takes to decode.
+"""PyVortex on the arrays of vortex.ts: what it has compressed, as messages in a folder, and how long decoding takes it.
 
-Run by vortex.ts, which says how many rows in the first line. Needs `pip install vortex-data pyarrow numpy`. Answers with
-the arrays' names, messages, sizes and encodings; then each line that names one is answered with the seconds of some
-decodes of it.
+Run by vortex.ts, which says how many rows in the first line. Needs `pip install vortex-data pyarrow numpy`. Answers
+with the arrays' names, messages, sizes and encodings; then each line that names one is answered with the seconds of
+some decodes of it.
 """
 
 import json

@@ -1,14 +1,14 @@
 """PyVortex as the judge of decoders. Reads a line of JSON from standard input, answers a line of JSON.
 
 {"built": [{"dtype": base64 of the flatbuffer, "length": n, "tree": tree}]}: each tree as a message of Vortex's IPC,
-written by the flatbuffers package and decoded by PyVortex. A tree is {"id", "metadata", "buffers", "children"}, bytes in
-base64, buffers with their alignment. Answers a list of {"rows"} or {"error"}.
+written by the flatbuffers package and decoded by PyVortex. A tree is {"id", "metadata", "buffers", "children"}, bytes
+in base64, buffers with their alignment. Answers a list of {"rows"} or {"error"}.
 
 {"compressed": seed, "count": n}: n random columns as PyVortex compresses them. Answers a list of {"name", "dtype" and
 "array": messages in base64, "rows"}.
 
-Rows are base64 of, for each row, a byte that says whether it is there, and its value: zeros if it is not, decimals as 32
-bytes, text and bytes after their size in 4.
+Rows are base64 of, for each row, a byte that says whether it is there, and its value: zeros if it is not, decimals as
+32 bytes, text and bytes after their size in 4.
 """
 
 import base64
@@ -226,4 +226,8 @@ if __name__ == "__main__":
     import pyarrow.compute
 
     ask = json.loads(sys.stdin.readline())
-    print(json.dumps([judged(one) for one in ask["built"]] if "built" in ask else compressed(ask["compressed"], ask["count"])))
+    if "built" in ask:
+        answer = [judged(one) for one in ask["built"]]
+    else:
+        answer = compressed(ask["compressed"], ask["count"])
+    print(json.dumps(answer))
