@@ -226,8 +226,5 @@ if __name__ == "__main__":
     import pyarrow.compute
 
     ask = json.loads(sys.stdin.readline())
-    if "built" in ask:
-        answer = [judged(one) for one in ask["built"]]
-    else:
-        answer = compressed(ask["compressed"], ask["count"])
-    print(json.dumps(answer))
+    built = [judged(one) for one in ask.get("built", [])]
+    print(json.dumps(built or compressed(ask["compressed"], ask["count"])))
