@@ -38,7 +38,10 @@ def of_messages(array, dtype):
   return python;
 }
 
-/** Whether PyVortex takes arrays of a type from Arrow: nulls alone only inside of others. */
+/**
+ * Whether PyVortex takes arrays of a type from Arrow, whatever the values: nulls alone only inside of others, and no
+ * times, which it wants to lie within a day when it makes statistics of them.
+ */
 export function isVortexType(model: Model): boolean {
   return model.format !== "n" && isInnerType(model);
 }
@@ -47,7 +50,7 @@ function isInnerType({ format, nullable, children, dictionary }: Model): boolean
   if (dictionary !== null) {
     return nullable && dictionary.format !== "n" && isInnerType(dictionary) && dictionary.children.length === 0;
   }
-  const isKnown = /^(n|b|[cCsSiIlLefg]|v?[uz]|[UZ]|td[Dm]|tt[smun]|ts[smun]:.*|\+[lLs]|\+w:.*)$/.test(format) ||
+  const isKnown = /^(n|b|[cCsSiIlLefg]|v?[uz]|[UZ]|td[Dm]|ts[smun]:.*|\+[lLs]|\+w:.*)$/.test(format) ||
     /^d:/.test(format) && !/,(32|64)$/.test(format);
   return isKnown && (format !== "n" || nullable) && children.every(isInnerType);
 }
