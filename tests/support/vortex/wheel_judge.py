@@ -295,7 +295,6 @@ if __name__ == "__main__":
     import pyarrow.compute
 
     ask = json.loads(sys.stdin.readline())
-<<<<<<< HEAD
     if "built" in ask:
         answer = [judged(one) for one in ask["built"]]
     elif "written" in ask:
@@ -303,7 +302,3 @@ if __name__ == "__main__":
     else:
         answer = compressed(ask["compressed"], ask["count"])
     print(json.dumps(answer))
-=======
-    built = [judged(one) for one in ask.get("built", [])]
-    print(json.dumps(built or compressed(ask["compressed"], ask["count"])))
->>>>>>> vortex-numeric
