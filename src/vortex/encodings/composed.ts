@@ -16,7 +16,7 @@ import { repeat } from "../ops/repeat.ts";
 import { masked, retyped } from "../ops/retyped.ts";
 import { takeOf } from "../ops/take.ts";
 import { isFloat, isSigned, type PType, widthOf } from "../ptype.ts";
-import { ProtoMessage } from "../wire/protobuf.ts";
+import type { ProtoMessage } from "../wire/protobuf.ts";
 import { readScalar, scalarOf } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
