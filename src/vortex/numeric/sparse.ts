@@ -57,8 +57,10 @@ export const sparseEncoding: VortexEncoding<OpenedSparse> = {
     context.charge(4 * values.length, node);
     const codes = allocate(4 * length);
     inNode(node, () => patchInto(codes, new Uint8Array(rows.buffer), 4, indices, patches.offset));
-    const both = concatOf(dtype, [repeat(dtype, fill, 1, allocate), values], allocate);
-    return takeOf(both, new Uint32Array(codes.buffer, 0, length), null, allocate);
+    return inNode(node, () => {
+      const both = concatOf(dtype, [repeat(dtype, fill, 1, allocate), values], allocate);
+      return takeOf(both, new Uint32Array(codes.buffer, 0, length), null, allocate);
+    });
   },
 };
 
