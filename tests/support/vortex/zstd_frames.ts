@@ -10,7 +10,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 /** How a frame is written. */
 export interface FrameForm {
-  /** Blocks as they are, one block of a repeated byte (where all bytes are the same), or compressed. */
+  /** Blocks as they are, blocks of a repeated byte (where all bytes are the same), or compressed. */
   readonly blocks: "raw" | "repeated" | "compressed";
   /** Bytes of the size in the header; too few are made more. */
   readonly sizeBytes: 1 | 2 | 4 | 8;
@@ -44,14 +44,12 @@ function little(value: number, bytes: number): Bytes {
 
 function bodyOf(content: Bytes, blocks: FrameForm["blocks"], dictionary: Bytes | undefined): Bytes {
   if (blocks === "compressed") return compressedBlocks(content, dictionary);
-  if (blocks === "repeated" && content.length > 0 && content.every((byte) => byte === content[0])) {
-    return joined(little(content.length << 3 | 1 << 1 | 1, 3), content.slice(0, 1));
-  }
+  const isRepeated = blocks === "repeated" && content.every((byte) => byte === content[0]);
   const parts: Bytes[] = [];
   // At most 128 KiB a block; an empty one ends the frame.
   for (let at = 0; at < content.length; at += 100_000) {
     const part = content.slice(at, at + 100_000);
-    parts.push(little(part.length << 3, 3), part);
+    parts.push(little(part.length << 3 | Number(isRepeated) << 1, 3), isRepeated ? part.slice(0, 1) : part);
   }
   return joined(...parts, little(1, 3));
 }
