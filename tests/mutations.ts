@@ -31,6 +31,8 @@ import { simMutations } from "./mutations/sim.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 import { unixMutations } from "./mutations/unix.ts";
 import { viewMutations } from "./mutations/view.ts";
+import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
+import { wasmMutations } from "./mutations/wasm.ts";
 
 /** All of them, room by room. */
 export const mutations: readonly Mutation[] = [
@@ -58,4 +60,6 @@ export const mutations: readonly Mutation[] = [
   ...pythonGuestMutations,
   ...cudaMutations,
   ...ucxMutations,
+  ...wasmMutations,
+  ...vortexNumericMutations,
 ];

@@ -31,7 +31,7 @@ interface OpenedAlp {
   readonly patches: NodePatches | null;
 }
 
-// law vortex/numeric.alpEncoding: vortex/numeric/wheel, vortex/numeric/malformed
+// law vortex/numeric.alpEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Integers that stand for decimal fractions; those that no fraction stands for are patches, bit for bit. */
 export const alpEncoding: VortexEncoding<OpenedAlp> = {
   id: "vortex.alp",
@@ -66,7 +66,7 @@ interface OpenedAlpRd {
 /** Most entries of a dictionary of upper parts. */
 const mostEntries = 8;
 
-// law vortex/numeric.alpRdEncoding: vortex/numeric/wheel, vortex/numeric/malformed
+// law vortex/numeric.alpRdEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Upper parts by a small dictionary, with patches for those that are not in it, and lower parts as they are. */
 export const alpRdEncoding: VortexEncoding<OpenedAlpRd> = {
   id: "vortex.alprd",

@@ -18,10 +18,10 @@ interface OpenedTimes {
   readonly parts: readonly [EncodedNode, EncodedNode, EncodedNode];
 }
 
+// law vortex/numeric.dateTimePartsEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Units of a second, by the first byte of a timestamp's metadata: nanoseconds to seconds. */
 const unitsPerSecond = [1e9, 1e6, 1e3, 1];
 
-// law vortex/numeric.dateTimePartsEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Instants as days, seconds of the day, and parts of the second. */
 export const dateTimePartsEncoding: VortexEncoding<OpenedTimes> = {
   id: "vortex.datetimeparts",
@@ -105,7 +105,7 @@ const decodeDecimal: VortexEncoding<OpenedDecimal>["decode"] = (node, { dtype, f
   return { ...base, width, bytes };
 };
 
-// law vortex/numeric.decimalPartsEncoding: vortex/numeric/wheel, vortex/numeric/malformed
+// law vortex/numeric.decimalPartsEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Decimals that fit integers of at most 64 bits. */
 export const decimalPartsEncoding: VortexEncoding<OpenedDecimal> = {
   id: "vortex.decimal_byte_parts",

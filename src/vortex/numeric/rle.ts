@@ -1,6 +1,6 @@
 import { DataError } from "./data_error.ts";
 import { takeInto } from "./take.ts";
-import type { Indices, Validity } from "./words.ts";
+import { type Indices, isValid, type Validity } from "./words.ts";
 
 // law vortex/numeric.rleInto: vortex/numeric/rle
 /**
@@ -31,13 +31,15 @@ export function rleInto(
     const block = first / 1024;
     const start = (starts[block] ?? NaN) - origin;
     const end = block + 1 < starts.length ? (starts[block + 1] ?? 0) - origin : values.length / width;
-    if (!(start < end && end <= values.length / width)) {
+    if (!(start <= end && end <= values.length / width)) {
       throw new DataError(`Block ${block} has values ${start} to ${end}, expected some of ${values.length / width}`);
     }
     for (let at = Math.max(first, offset); at < Math.min(first + 1024, offset + length); at++) {
       const index = end - start === 1 ? 0 : indices[at] ?? 0;
-      // An index into the next block's values has no value, as one behind the last has none.
-      codes[at - offset] = index < end - start ? start + index : 0xffff_ffff;
+      if (index < end - start) codes[at - offset] = start + index;
+      else if (isValid(validity, at - offset)) {
+        throw new DataError(`Row ${at - offset} has index ${index}, expected one below ${end - start}`);
+      }
     }
   }
   takeInto(out, values, width, codes, validity);

@@ -39,7 +39,7 @@ interface OpenedRuns {
 /** Most rows of which ends of 32 bits can say where they are. */
 const mostKept = 2 ** 31 - 1;
 
-// law vortex/numeric.runEndEncoding: vortex/numeric/wheel, vortex/numeric/built, vortex/numeric/malformed
+// law vortex/numeric.runEndEncoding: vortex/numeric/built, vortex/numeric/malformed, vortex/numeric/kept_runs
 /** Runs of one value, of any dtype, each with its end. */
 export const runEndEncoding: VortexEncoding<OpenedRuns> = {
   id: "vortex.runend",

@@ -25,7 +25,7 @@ interface OpenedSparse {
   readonly patches: NodePatches;
 }
 
-// law vortex/numeric.sparseEncoding: vortex/numeric/wheel, vortex/numeric/built, vortex/numeric/malformed
+// law vortex/numeric.sparseEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** One value but for some rows, of any dtype. */
 export const sparseEncoding: VortexEncoding<OpenedSparse> = {
   id: "vortex.sparse",

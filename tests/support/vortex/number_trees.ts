@@ -373,3 +373,50 @@ export function numberTree(seed: number): NumberTree {
   const ptype = dice.pick<PType>(...integers, "f32", "f64");
   return built({ kind: "primitive", ptype, nullable }, column(dice, ptype, nullable, length, 4));
 }
+
+/**
+ * The same array with some damage.
+ *
+ * @param where `data`: only bytes of buffers change, so that nobody is told of more rows than there are
+ */
+export function damaged(array: NumberTree, seed: number, where: "data" | "anywhere" = "anywhere"): NumberTree {
+  const dice = new Dice(seed + 1_000_003);
+  let { tree, length } = array;
+  for (let times = 1 + dice.below(3); times > 0; times--) tree = damagedNode(dice, tree, where);
+  if (where === "anywhere" && dice.below(8) === 0) length = dice.pick(0, length + 1, length * 2, 2 ** 31, 2 ** 50);
+  return { ...array, tree, length };
+}
+
+function damagedNode(dice: Dice, tree: RawNode, where: "data" | "anywhere"): RawNode {
+  const { buffers, metadata, children } = tree;
+  if (children.length > 0 && dice.below(3) > 0) {
+    const hit = dice.below(children.length);
+    return {
+      ...tree,
+      children: children.map((child, index) => index === hit ? damagedNode(dice, child, where) : child),
+    };
+  }
+  switch (where === "data" ? 4 : dice.below(6)) {
+    case 0:
+      return { ...tree, metadata: changed(dice, metadata) };
+    case 1:
+      return { ...tree, metadata: metadata.slice(0, dice.below(metadata.length + 1)) };
+    case 2:
+      return { ...tree, children: children.slice(0, -1) };
+    case 3:
+      return { ...tree, children: [...children, ...children.slice(0, 1)].toReversed() };
+    default: {
+      const [first] = buffers instanceof Array ? buffers : [];
+      if (!(first instanceof Uint8Array)) return tree;
+      const shorter = where === "anywhere" && dice.below(3) === 0;
+      return { ...tree, buffers: [shorter ? first.slice(0, dice.below(first.length + 1)) : changed(dice, first)] };
+    }
+  }
+}
+
+/** Bytes of which one is another one. */
+function changed(dice: Dice, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const copy = bytes.slice();
+  if (copy.length > 0) copy[dice.below(Math.min(copy.length, 64))] = dice.pick(0, 1, 127, 128, 255, dice.below(256));
+  return copy;
+}

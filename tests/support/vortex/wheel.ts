@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { CanonicalArray } from "../../../src/vortex/canonical.ts";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
@@ -33,12 +34,13 @@ export function withWheel(
 
 const script = fileURLToPath(new URL("wheel_judge.py", import.meta.url));
 
-function ask<T>(question: unknown): T {
+function ask<T>(question: unknown, env: Readonly<Record<string, string>> = {}): T {
   if (typeof python === "string") throw new Error(python);
   const { stdout, stderr, status } = spawnSync(python.executable, [script], {
     input: JSON.stringify(question) + "\n",
     maxBuffer: 2 ** 30,
     encoding: "utf8",
+    env: { ...process.env, ...env },
   });
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
@@ -56,9 +58,13 @@ export type Verdict = { readonly rows: string } | { readonly error: string };
 
 /** Asks about many arrays at once: the process takes a second to start. */
 export function judge(arrays: readonly BuiltArray[]): readonly Verdict[] {
-  return ask({
-    built: arrays.map(({ dtype, length, tree }) => ({ dtype: base64(writeDType(dtype)), length, tree: asJson(tree) })),
-  });
+  const built = arrays.map(({ dtype, length, tree }) => ({
+    dtype: base64(writeDType(dtype)),
+    length,
+    tree: asJson(tree),
+  }));
+  // Makes it know vortex.patched, and compress otherwise: not to be set where that is asked for.
+  return ask({ built }, { VORTEX_EXPERIMENTAL_PATCHED_ARRAY: "1" });
 }
 
 interface JsonTree {

@@ -1,8 +1,8 @@
 """PyVortex as the judge of decoders. Reads a line of JSON from standard input, answers a line of JSON.
 
 {"built": [{"dtype": base64 of the flatbuffer, "length": n, "tree": tree}]}: each tree as a message of Vortex's IPC,
-written by the flatbuffers package and decoded by PyVortex. A tree is {"id", "metadata", "buffers", "children"}, bytes in
-base64, buffers with their alignment. Answers a list of {"rows"} or {"error"}.
+written by the flatbuffers package and decoded by PyVortex. A tree is {"id", "metadata", "buffers", "children"}, bytes
+in base64, buffers with their alignment. Answers a list of {"rows"} or {"error"}.
 
 {"compressed": seed, "count": n}: n random columns as PyVortex compresses them. Answers a list of {"name", "dtype" and
 "array": messages in base64, "rows"}.
@@ -17,12 +17,9 @@ bytes, text and bytes after their size in 4.
 import base64
 import decimal
 import json
-import os
 import struct
 import sys
 import tempfile
-
-os.environ["VORTEX_EXPERIMENTAL_PATCHED_ARRAY"] = "1"  # read when vortex is imported
 
 import flatbuffers
 import numpy as np

@@ -9,6 +9,7 @@ const chosen = [
   "fastlanes.for",
   "vortex.alp",
   "vortex.alprd",
+  "vortex.datetimeparts",
   "vortex.decimal_byte_parts",
   "vortex.runend",
   "vortex.sparse",

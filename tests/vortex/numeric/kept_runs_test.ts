@@ -1,0 +1,25 @@
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { flatten } from "../../../src/vortex/ops/flatten.ts";
+import { check, fc } from "../../support/property.ts";
+import { numberTree } from "../../support/vortex/number_trees.ts";
+import { decodeTree, rowsOf } from "../../support/vortex/wheel.ts";
+
+test("runs that are kept rise from the first row to the last, and stand for the rows that they are decoded to", () => {
+  let kept = 0;
+  check(
+    fc.property(fc.nat(2 ** 24), (seed) => {
+      const tree = numberTree(seed);
+      if (tree.tree.id !== "vortex.runend") return;
+      const array = decodeTree(tree, { runEnd: true });
+      assert(array.kind === "runEnd");
+      kept++;
+      const { ends, length, values } = array;
+      assertEquals([values.length, ends.at(-1), array.dtype], [ends.length, length, tree.dtype]);
+      assert(ends.every((end, run) => end > (ends[run - 1] ?? 0)), `${ends}`);
+      assertEquals(rowsOf(flatten(array, (bytes) => new Uint8Array(bytes))), rowsOf(decodeTree(tree)));
+    }),
+    600,
+  );
+  assert(kept > 20, `kept only ${kept}`);
+});
