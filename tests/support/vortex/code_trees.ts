@@ -32,9 +32,8 @@ interface Texts {
 }
 
 const encoder = new TextEncoder();
-const pieces = ["a", "https://example.org/", "für", "東京", "🌍", " ", "0123456789", "e", "the"].map((text) =>
-  encoder.encode(text)
-);
+const pieces = ["a", "https://example.org/", "f\u00fcr", "\u6771\u4eac", "\u{1f30d}", " ", "0123456789", "e", "the"]
+  .map((text) => encoder.encode(text));
 
 function texts(dice: Dice, length: number): Texts {
   const nullable = dice.below(2) === 0;
