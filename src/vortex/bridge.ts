@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { openAll } from "./open_nodes.ts";
 import { capsuleSource, isForeignCapsule } from "../cdata/mod.ts";
 import { VORTEX_BUFFER_CAPSULE } from "../../bindings/vortex.ts";
 import type { CudaStream } from "../device/mod.ts";
@@ -67,7 +68,7 @@ export function fromVortexMetadata(
     const { outer } = raw;
     if (outer === null) throw new VortexError("$", "The tree has no dtype");
     const root = rootNode(raw, outer.dtype, outer.length);
-    home.session.openAll(root);
+    openAll(home.session, root);
     return VortexArray.ofNode(root, { ...home, close });
   } catch (error) {
     close();

@@ -12,25 +12,35 @@ import { ProtoMessage } from "./wire/protobuf.ts";
 /** What `opened` is before a node was opened. */
 const notOpened: unique symbol = Symbol("notOpened");
 
+/** What only this room may do with a node. Filled in by the class, which alone can reach what is private. */
+const internals: { raw: (node: EncodedNode) => RawNode } = { raw: () => missing() };
+
+function missing(): never {
+  throw new TypeError("The class has not been loaded");
+}
+
 /**
  * A node as it stands in a file, a message or a tuple, to which the node above has given a dtype and a length. Its
  * encoding asks for its children one by one, each with the dtype and the length that it must have.
  */
 export class EncodedNode {
-  /** What the node was read as. */
-  readonly raw: RawNode;
   /** What its elements are. */
   readonly dtype: VortexDType;
   /** Elements. */
   readonly length: number;
+  readonly #raw: RawNode;
   readonly #parent: EncodedNode | null;
   readonly #index: number;
   readonly #children: (EncodedNode | undefined)[] = [];
   #opened: unknown = notOpened;
 
+  static {
+    internals.raw = (node) => node.#raw;
+  }
+
   /** Use {@linkcode rootNode}, or `child`. */
   constructor(raw: RawNode, dtype: VortexDType, length: number, parent: EncodedNode | null, index: number) {
-    this.raw = raw;
+    this.#raw = raw;
     this.dtype = dtype;
     this.length = length;
     this.#parent = parent;
@@ -39,12 +49,12 @@ export class EncodedNode {
 
   /** The encoding, by its serialized id. */
   get id(): string {
-    return this.raw.id;
+    return this.#raw.id;
   }
 
   /** What the encoding says of itself. */
   get metadata(): Bytes {
-    return this.raw.metadata;
+    return this.#raw.metadata;
   }
 
   /** `$.children[1].children[0]`. */
@@ -54,13 +64,13 @@ export class EncodedNode {
 
   /** How many buffers there are. */
   get bufferCount(): number {
-    const { buffers } = this.raw;
+    const { buffers } = this.#raw;
     return typeof buffers === "number" ? buffers : buffers.length;
   }
 
-  /** A buffer wherever it is. @throws {VortexError} if there is none, or it was not handed over */
-  rawBuffer(index: number): RawBuffer {
-    const { buffers } = this.raw;
+  /** A buffer wherever it is. */
+  #rawBuffer(index: number): RawBuffer {
+    const { buffers } = this.#raw;
     if (typeof buffers === "number") {
       return this.fail("Cannot decode buffers that were counted and not handed over: pass the tree with its buffers");
     }
@@ -69,13 +79,13 @@ export class EncodedNode {
 
   /** A buffer's bytes on the host, aligned to 8. */
   buffer(index: number): Bytes {
-    return hostBytesOf(this.rawBuffer(index));
+    return hostBytesOf(this.#rawBuffer(index));
   }
 
   /** Bytes of a buffer; null if buffers were only counted. */
   bufferSize(index: number): number | null {
-    const { buffers } = this.raw;
-    return typeof buffers === "number" ? null : sizeOf(this.rawBuffer(index));
+    const { buffers } = this.#raw;
+    return typeof buffers === "number" ? null : sizeOf(this.#rawBuffer(index));
   }
 
   /** All buffers' bytes on the host, each aligned to 8. */
@@ -85,7 +95,7 @@ export class EncodedNode {
 
   /** How many children there are. */
   get childCount(): number {
-    return this.raw.children.length;
+    return this.#raw.children.length;
   }
 
   /** The children that were asked for. After `open` these are all. */
@@ -105,7 +115,7 @@ export class EncodedNode {
    * @throws {VortexError} if there is no such child, or it says otherwise of itself
    */
   child(index: number, dtype: VortexDType, length: number): EncodedNode {
-    const raw = this.raw.children[index];
+    const raw = this.#raw.children[index];
     if (raw === undefined) this.fail(`Cannot find child ${index} of ${this.id}: it has ${this.childCount} children`);
     if (!Number.isSafeInteger(length) || length < 0) this.fail(`The length of child ${index} would be ${length}`);
     const { outer } = raw;
@@ -133,14 +143,14 @@ export class EncodedNode {
     return this.child(index, validityDType, this.length);
   }
 
-  /** @throws {VortexError} unless the number of children is in a range */
+  /** Checks how many children there are. @throws {VortexError} unless that is in a range */
   expectChildren(least: number, most: number = least): void {
     if (this.childCount >= least && this.childCount <= most) return;
     const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
     this.fail(`${this.id} has ${this.childCount} children, expected ${expected}`);
   }
 
-  /** @throws {VortexError} unless the number of buffers is in a range */
+  /** Checks how many buffers there are. @throws {VortexError} unless that is in a range */
   expectBuffers(least: number, most: number = least): void {
     if (this.bufferCount >= least && this.bufferCount <= most) return;
     const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
@@ -148,7 +158,7 @@ export class EncodedNode {
   }
 
   // law vortex/EncodedNode.expectSize: vortex/canonical
-  /** @throws {VortexError} unless a buffer has at least so many bytes; unknown sizes are not checked */
+  /** Checks the size of a buffer, if it is known. @throws {VortexError} unless it has at least so many bytes */
   expectSize(index: number, least: number, most = Infinity): void {
     const size = this.bufferSize(index);
     if (size === null || (size >= least && size <= most)) return;
@@ -171,7 +181,7 @@ export class EncodedNode {
     return new VortexError(this.path, text, options);
   }
 
-  /** @throws {VortexError} always */
+  /** Throws an error about this node. @throws {VortexError} always */
   fail(text: string): never {
     throw this.error(text);
   }
@@ -181,6 +191,11 @@ export class EncodedNode {
     if (this.#opened === notOpened) this.#opened = open(this);
     return this.#opened as T; // a node has one encoding, and is opened by its `open` alone
   }
+}
+
+/** What a node was read as. */
+export function rawOf(node: EncodedNode): RawNode {
+  return internals.raw(node);
 }
 
 const validityDType: VortexDType = { kind: "bool", nullable: false };

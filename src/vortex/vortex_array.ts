@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { openAll, openKnown } from "./open_nodes.ts";
 import type { ArrowArray } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
@@ -11,7 +12,7 @@ import type { CanonicalArray } from "./canonical.ts";
 import { DecodeContext, type Kept } from "./decode_context.ts";
 import { showDType, type VortexDType } from "./dtype.ts";
 import { encodeCanonical } from "./encode_canonical.ts";
-import { type EncodedNode, rootNode } from "./encoded_node.ts";
+import { type EncodedNode, rawOf, rootNode } from "./encoded_node.ts";
 import type { VortexLimits } from "./limits.ts";
 import { sliceOf } from "./ops/slice.ts";
 import { type RawNode, sizeOf } from "./raw_node.ts";
@@ -45,6 +46,14 @@ export interface ArrayHome {
   readonly close?: () => void;
 }
 
+/** What only this room may do with an array. Filled in by the class, which alone can reach what is private. */
+const internals: { tree: (array: VortexArray) => RawNode } = { tree: () => noArray() };
+
+/** The tree that an array is made of. What was decoded is encoded in the plainest way. */
+export function treeOf(array: VortexArray): RawNode {
+  return internals.tree(array);
+}
+
 /**
  * An array as Vortex has it: a tree of encodings. It is decoded at first need, once, within its limits.
  *
@@ -65,6 +74,10 @@ export class VortexArray {
   readonly #root: EncodedNode | null;
   #decoded: CanonicalArray | null;
   #isClosed = false;
+
+  static {
+    internals.tree = (array) => array.#encoded();
+  }
 
   private constructor(home: ArrayHome, root: EncodedNode | null, decoded: CanonicalArray | null) {
     const { dtype, length } = root ?? decoded ?? noArray();
@@ -107,7 +120,7 @@ export class VortexArray {
   /** The tree that the array is made of. What was decoded is encoded in the plainest way. */
   #encoded(): RawNode {
     this.#check();
-    return this.#root?.raw ?? encodeCanonical(this.#decoded ?? noArray());
+    return (this.#root === null ? null : rawOf(this.#root)) ?? encodeCanonical(this.#decoded ?? noArray());
   }
 
   /**
@@ -172,13 +185,8 @@ export class VortexArray {
   toMetadata(): VortexMetadata {
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    this.#home.session.openAll(root);
+    openAll(this.#home.session, root);
     return metadataOf(root);
-  }
-
-  /** The tree of nodes, for IPC. */
-  get raw(): RawNode {
-    return this.#encoded();
   }
 
   /** Each node's encoding, dtype, length and bytes, one in a line. Children that nobody knows have no dtype. */
@@ -192,8 +200,8 @@ export class VortexArray {
     };
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    this.#home.session.openKnown(root);
-    write(root.raw, root, "root", "");
+    openKnown(this.#home.session, root);
+    write(rawOf(root), root, "root", "");
     return lines.join("\n");
   }
 
@@ -225,7 +233,7 @@ function noArray(): never {
 }
 
 function metadataOf(node: EncodedNode): VortexMetadata {
-  const { raw } = node;
+  const raw = rawOf(node);
   const buffers = typeof raw.buffers === "number"
     ? raw.buffers
     : raw.buffers.map((one) => one instanceof Uint8Array ? one : one.memory);

@@ -7,7 +7,7 @@ import { bitAt } from "../bits.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { type DTypeOf, equalDTypes, primitiveDType, type VortexDType, withNullable } from "../dtype.ts";
-import type { EncodedNode } from "../encoded_node.ts";
+import { type EncodedNode, rawOf } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import type { Place } from "../error.ts";
 import { concatOf } from "../ops/concat.ts";
@@ -36,7 +36,7 @@ export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
     node.expectBuffers(0);
     node.expectChildren(1, Infinity);
     const offsets = node.child(0, primitiveDType("u64"), node.childCount);
-    const outer = node.raw.children.slice(1).map((child) => child.outer);
+    const outer = rawOf(node).children.slice(1).map((child) => child.outer);
     if (outer.includes(null)) return { offsets, chunks: null };
     const chunks = outer.map((one, i) => node.child(i + 1, node.dtype, one?.length ?? 0));
     const total = chunks.reduce((sum, { length }) => sum + length, 0);
@@ -228,7 +228,7 @@ export const maskedEncoding: VortexEncoding<OpenedMask> = {
   open(node) {
     node.expectBuffers(0);
     // The child has no nulls; PyVortex says of some in its tuples that they could.
-    const own = node.raw.children[0]?.outer?.dtype;
+    const own = rawOf(node).children[0]?.outer?.dtype;
     const dtype = own !== undefined && equalDTypes(own, node.dtype) ? own : withNullable(node.dtype, false);
     return { array: node.child(0, dtype, node.length), validity: node.validityChild(1) };
   },

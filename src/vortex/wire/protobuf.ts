@@ -46,7 +46,7 @@ export class ProtoMessage {
     }
   }
 
-  /** @throws {VortexError} always */
+  /** Throws an error about the message. @throws {VortexError} always */
   fail(why: string): never {
     this.#source.fail(why);
   }

@@ -2,6 +2,7 @@
  * Damaged messages and trees of every encoding: a value that keeps all promises, or an error that names a place, in
  * bounded time and memory. `CAUSEWAY_RUNS=250` tries 100,000 of both together.
  */
+import { openAll } from "../../../src/vortex/open_nodes.ts";
 import { assert } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
@@ -55,7 +56,7 @@ const session = VortexSession.default();
 
 function arrayOf({ dtype, length, tree }: BuiltArray): VortexArray {
   const root = rootNode(tree, dtype, length);
-  session.openAll(root);
+  openAll(session, root);
   return VortexArray.ofNode(root, { session, limits: limitsOf(limits) });
 }
 
