@@ -49,6 +49,5 @@ export type { DecodedArray } from "./canonical.ts";
 export type { Place } from "./error.ts";
 export type { ColumnValue } from "./file/literal.ts";
 export type { ColumnBounds } from "./file/prune.ts";
-export type { HandedBuffer, RawBuffer, RawNode } from "./raw_node.ts";
 export type { ProtoMessage } from "./wire/protobuf.ts";
 export type { Bytes } from "./wire/source.ts";
