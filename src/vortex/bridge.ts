@@ -37,7 +37,7 @@ export interface VortexMetadataSource {
   __vortex_array_metadata__(): unknown;
 }
 
-// law vortex/fromVortexMetadata: vortex/bridge
+// law vortex/fromVortexMetadata: vortex/core/bridge
 /**
  * Rebuilds an array that another session describes. Only what this session knows can be rebuilt: encodings and
  * extension types that a program has registered there must be registered here as well.
@@ -105,7 +105,7 @@ class TreeReader {
     this.#left = limits.nodes;
   }
 
-  // law vortex/TreeReader.read: vortex/bridge
+  // law vortex/TreeReader.read: vortex/core/bridge
   read(tuple: unknown, path: string, depth: number): RawNode {
     const fail = (why: string): never => {
       throw new VortexError(path, why);

@@ -25,7 +25,7 @@ class IpcReader {
     this.#home = home;
   }
 
-  // law vortex/IpcReader.read: vortex/ipc
+  // law vortex/IpcReader.read: vortex/core/ipc
   /** The array of a message; null for a dtype. */
   read(message: IpcMessage): VortexArray | null {
     const { session, limits } = this.#home;
@@ -123,7 +123,7 @@ class Pieces {
     this.#most = most;
   }
 
-  // law vortex/Pieces.take: vortex/ipc
+  // law vortex/Pieces.take: vortex/core/ipc
   /** The next so many bytes, in memory of their own; null at the end. @throws {VortexError} if it comes too early */
   async take(size: number): Promise<Bytes | null> {
     if (size > this.#most) {
@@ -158,7 +158,7 @@ class Pieces {
   }
 }
 
-// law vortex/encodeVortexIpc: vortex/ipc
+// law vortex/encodeVortexIpc: vortex/core/ipc
 /**
  * Writes an array as messages: one with its dtype, one with the array, which `decodeVortexIpc` reads, and
  * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays stay as they are encoded.
