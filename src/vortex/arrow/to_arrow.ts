@@ -39,7 +39,7 @@ function arrayOf(array: CanonicalArray, field: ArrowField, allocate: Allocate): 
   const child = (one: CanonicalArray, at = 0): ArrowArray => {
     const inner = childrenOf(field.type)[at];
     if (inner === undefined) throw new TypeError(`A field of ${field.type.kind} has no child ${at}`);
-    return arrayOf(flatten(one, allocate), inner, allocate);
+    return arrayOf(one.kind === "runEnd" ? flatten(one, allocate) : one, inner, allocate);
   };
   switch (array.kind) {
     case "null":
