@@ -31,6 +31,8 @@ import { simMutations } from "./mutations/sim.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 import { unixMutations } from "./mutations/unix.ts";
 import { viewMutations } from "./mutations/view.ts";
+import { vortexMutations } from "./mutations/vortex.ts";
+import { vortexFileMutations } from "./mutations/vortex_file.ts";
 import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
 import { wasmMutations } from "./mutations/wasm.ts";
 
@@ -61,5 +63,7 @@ export const mutations: readonly Mutation[] = [
   ...cudaMutations,
   ...ucxMutations,
   ...wasmMutations,
+  ...vortexMutations,
+  ...vortexFileMutations,
   ...vortexNumericMutations,
 ];

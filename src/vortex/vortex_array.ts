@@ -103,7 +103,6 @@ export class VortexArray {
     return this.#encoded().id;
   }
 
-  // law vortex/VortexArray.decoded: vortex/core/ipc
   /** The elements, decoded once. @throws {VortexError} if they cannot be, or exceed the limits */
   decoded(): CanonicalArray {
     this.#check();
@@ -177,7 +176,6 @@ export class VortexArray {
     return this.toArrowDevice(options);
   }
 
-  // law vortex/VortexArray.toMetadata: vortex/core/bridge
   /**
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.

@@ -30,7 +30,6 @@ export function toArrowArray(
   return arrayOf(plain, fieldOf(plain.dtype, name, session, plain), allocate);
 }
 
-// law vortex/arrayOf: vortex/core/ipc
 function arrayOf(array: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
   const { length } = array;
   const valid = array.validity === null ? length : countSet(array.validity, 0, length);

@@ -28,7 +28,7 @@ interface OpenedChunks {
   readonly chunks: readonly EncodedNode[] | null;
 }
 
-// law vortex/chunkedEncoding: vortex/core/ipc
+// law vortex/chunkedEncoding: vortex/core/built
 /** Arrays of one dtype, one after the other; offsets say where each begins. */
 export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   id: "vortex.chunked",
@@ -68,7 +68,6 @@ function withoutRangeError<T>(node: Place, act: () => T): T {
   }
 }
 
-// law vortex/constantEncoding: vortex/core/ipc
 /** One value for all elements. */
 export const constantEncoding: VortexEncoding<null> = {
   id: "vortex.constant",
@@ -89,7 +88,7 @@ interface OpenedSequence {
   readonly multiplier: bigint;
 }
 
-// law vortex/sequenceEncoding: vortex/core/ipc
+// law vortex/sequenceEncoding: vortex/core/built
 /** Numbers that rise or fall by the same step. */
 export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
   id: "vortex.sequence",
@@ -147,7 +146,6 @@ interface OpenedDictionary {
   readonly values: EncodedNode;
 }
 
-// law vortex/dictEncoding: vortex/core/ipc
 /** Values, and which of them each element is. */
 export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   id: "vortex.dict",
@@ -167,7 +165,7 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   },
 };
 
-// law vortex/checkedCodes: vortex/core/ipc, vortex/file/files
+// law vortex/checkedCodes: vortex/core/built
 /**
  * Codes none of which leads outside: every element's is less than the number of values. There may be no values if all
  * are null.
@@ -221,7 +219,6 @@ interface OpenedMask {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/maskedEncoding: vortex/core/ipc
 /** An array without nulls, and which of its elements are null all the same. */
 export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",

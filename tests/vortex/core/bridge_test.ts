@@ -154,6 +154,23 @@ const refused: readonly (readonly [name: string, change: (tree: unknown[]) => un
     ([a, , ...rest]) => [a, writeDType({ kind: "bool", nullable: false }), ...rest],
     "child 0 has dtype bool, expected u32",
   ],
+  [
+    "a dtype of the same size",
+    ([a, , ...rest]) => [a, writeDType({ kind: "primitive", ptype: "i32", nullable: false }), ...rest],
+    "child 0 has dtype i32, expected u32",
+  ],
+  [
+    "nulls where its dtype has none",
+    ([a, b, c, d, e]) => [a, b, c, d, e, [[
+      "vortex.bool",
+      writeDType({ kind: "bool", nullable: false }),
+      2,
+      new Uint8Array(0),
+      [new Uint8Array(1)],
+      [],
+    ]]],
+    "has no nulls",
+  ],
   ["no dtype", ([a, , ...rest]) => [a, new Uint8Array(3), ...rest], "Cannot read the dtype"],
   ["no list of buffers", ([a, b, c, d, , f]) => [a, b, c, d, "x", f], "neither a list nor a count"],
   ["no buffer", ([a, b, c, d, , f]) => [a, b, c, d, [7], f], "neither bytes nor a MemoryBuffer nor a capsule"],
