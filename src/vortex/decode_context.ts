@@ -8,7 +8,7 @@ import type { Allocate } from "./allocator.ts";
 import { allSet, bitmapFrom } from "./bits.ts";
 import type { BoolArray, CanonicalArray, PrimitiveArray } from "./canonical.ts";
 import type { EncodedNode } from "./encoded_node.ts";
-import { VortexError } from "./error.ts";
+import { type Place, placeAt, type VortexError } from "./error.ts";
 import type { VortexLimits } from "./limits.ts";
 import { flatten } from "./ops/flatten.ts";
 import { type PrimitiveValues, type PType, valuesAt, widthOf } from "./ptype.ts";
@@ -98,7 +98,7 @@ export class DecodeContext {
 
   // law vortex/DecodeContext.charge: vortex/limits
   /** Counts bytes that are about to be allocated. @throws {VortexError} if they are more than the limit leaves */
-  charge(bytes: number, node: Pick<EncodedNode, "fail">): void {
+  charge(bytes: number, node: Place): void {
     if (bytes > this.#left || !(bytes >= 0)) {
       node.fail(
         `Decoding would allocate ${bytes} bytes here, and ${this.#left} of the limit of ${this.limits.bytes} are ` +
@@ -109,31 +109,26 @@ export class DecodeContext {
   }
 
   /** New bytes, all zero, of an ArrayBuffer of their own that is a multiple of 8 long. Charged before. */
-  allocate(bytes: number, node: Pick<EncodedNode, "fail">): Bytes {
+  allocate(bytes: number, node: Place): Bytes {
     const whole = Math.ceil(bytes / 8) * 8;
     this.charge(whole, node);
     return new Uint8Array(newArrayBuffer(whole), 0, bytes);
   }
 
   /** Allocates on behalf of a node. */
-  allocator(node: EncodedNode): Allocate {
+  allocator(node: Place): Allocate {
     return (bytes) => this.allocate(bytes, node);
   }
 
   /** New numbers, all zero. Charged before. */
-  allocateValues(ptype: PType, length: number, node: EncodedNode): PrimitiveValues {
+  allocateValues(ptype: PType, length: number, node: Place): PrimitiveValues {
     const bytes = this.allocate(length * widthOf(ptype), node);
     return valuesAt(ptype, bytes.buffer, 0, length);
   }
 
   /** Allocates for what no node asks: slices, and what becomes of decoded arrays. */
   get allocateForAll(): Allocate {
-    const outermost = {
-      fail: (text: string): never => {
-        throw new VortexError("$", text);
-      },
-    };
-    return (bytes) => this.allocate(bytes, outermost);
+    return this.allocator(placeAt("$"));
   }
 
   /** An error about a node. */

@@ -3,11 +3,13 @@
  *
  * @module
  */
+import { compressedEncodings } from "./compressed/compressed_encodings.ts";
 import type { VortexEncoding } from "./encoding.ts";
 import { canonicalEncodings } from "./encodings/canonical_encodings.ts";
 import { numericEncodings } from "./numeric/numeric_encodings.ts";
+import { stringEncodings } from "./strings/string_encodings.ts";
 
 /** All of them. */
 export function defaultEncodings(): readonly VortexEncoding[] {
-  return [...canonicalEncodings, ...numericEncodings];
+  return [...canonicalEncodings, ...numericEncodings, ...stringEncodings, ...compressedEncodings];
 }

@@ -20,3 +20,22 @@ export class VortexError extends Error {
     this.path = path;
   }
 }
+
+/** Where something is that can be wrong: a node, or a part of a file. */
+export interface Place {
+  /** An error about it. */
+  error(text: string, options?: ErrorOptions): VortexError;
+  /** @throws {VortexError} always */
+  fail(text: string): never;
+}
+
+/** A place by its path. */
+export function placeAt(path: string): Place {
+  const error = (text: string, options?: ErrorOptions) => new VortexError(path, text, options);
+  return {
+    error,
+    fail(text) {
+      throw error(text);
+    },
+  };
+}

@@ -6,15 +6,17 @@
 import { bitAt } from "../bits.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
-import { type DTypeOf, equalDTypes, primitiveDType, withNullable } from "../dtype.ts";
+import { type DTypeOf, equalDTypes, primitiveDType, type VortexDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
+import type { Place } from "../error.ts";
 import { concatOf } from "../ops/concat.ts";
-import { allNull, repeat } from "../ops/fill.ts";
+import { allNull } from "../ops/fill.ts";
+import { repeat } from "../ops/repeat.ts";
 import { masked, retyped } from "../ops/retyped.ts";
 import { takeOf } from "../ops/take.ts";
 import { isFloat, isSigned, type PType, widthOf } from "../ptype.ts";
-import { ProtoMessage } from "../wire/protobuf.ts";
+import type { ProtoMessage } from "../wire/protobuf.ts";
 import { readScalar, scalarOf } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
@@ -57,7 +59,7 @@ export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
 };
 
 /** Has an error say which node it is about: what is done with decoded arrays knows none. */
-function withoutRangeError<T>(node: EncodedNode, act: () => T): T {
+function withoutRangeError<T>(node: Place, act: () => T): T {
   try {
     return act();
   } catch (error) {
@@ -159,23 +161,29 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   },
   decode(node, { codes: codesNode, values: valuesNode }, context) {
     const isKept = context.isKept("dictionary");
-    const codes = codesOf(codesNode, valuesNode.length, context);
+    const codes = checkedCodes(context.primitive(codesNode), valuesNode.length, codesNode, context);
     const values = context.decode(valuesNode);
-    return dictionaryOf(node, codes, values, isKept, context);
+    return dictionaryOf(node.dtype, codes, values, node, isKept, context);
   },
 };
 
-/** Codes that were checked: every element's is less than the number of values, which may be none if all are null. */
-export function codesOf(codesNode: EncodedNode, count: number, context: DecodeContext): PrimitiveArray {
-  const array = context.primitive(codesNode);
+// law vortex/checkedCodes: vortex/canonical, vortex/file/files
+/**
+ * Codes none of which leads outside: every element's is less than the number of values. There may be no values if all
+ * are null.
+ */
+export function checkedCodes(
+  array: PrimitiveArray,
+  count: number,
+  place: Place,
+  context: DecodeContext,
+): PrimitiveArray {
   const { length, validity } = array;
-  const wholes = wholesOf(array, codesNode, context, "Code");
+  const wholes = wholesOf(array, place, context, "Code");
   let isClean = true;
   for (let i = 0; i < length; i++) {
     if ((wholes[i] ?? 0) < count) continue;
-    if (validity === null || bitAt(validity, i)) {
-      codesNode.fail(`Code ${i} is ${wholes[i]}, expected one below ${count}`);
-    }
+    if (validity === null || bitAt(validity, i)) place.fail(`Code ${i} is ${wholes[i]}, expected one below ${count}`);
     isClean = false;
   }
   const ptype: PType = wholes instanceof Uint8Array ? "u8" : wholes instanceof Uint16Array ? "u16" : "u32";
@@ -184,28 +192,28 @@ export function codesOf(codesNode: EncodedNode, count: number, context: DecodeCo
     return { kind: "primitive", dtype, length, validity, values: wholes };
   }
   // Where an element is null its code is arbitrary: 0 is one that every lookup can take.
-  const values = context.allocateValues(ptype, length, codesNode);
+  const values = context.allocateValues(ptype, length, place);
   for (let i = 0; i < length; i++) values[i] = (wholes[i] ?? 0) < count ? wholes[i] ?? 0 : 0;
   return { kind: "primitive", dtype, length, validity, values };
 }
 
 /** The elements that checked codes stand for, or both together where dictionaries are kept. */
-function dictionaryOf(
-  node: EncodedNode,
+export function dictionaryOf(
+  dtype: VortexDType,
   codes: PrimitiveArray,
   values: CanonicalArray,
+  place: Place,
   isKept: boolean,
   context: DecodeContext,
 ): CanonicalArray {
-  const { dtype, length } = node;
-  const allocate = context.allocator(node);
+  const { length, validity } = codes;
+  const allocate = context.allocator(place);
   if (values.length === 0) {
     return dtype.nullable ? allNull(dtype, length, allocate) : retyped(values, dtype); // no code can be valid
   }
-  const { validity } = codes;
   if (isKept) return { kind: "dictionary", dtype, length, validity, codes, values };
-  const indices = wholesOf(codes, node, context, "Code");
-  return retyped(withoutRangeError(node, () => takeOf(values, indices, validity, allocate)), dtype);
+  const indices = wholesOf(codes, place, context, "Code");
+  return retyped(withoutRangeError(place, () => takeOf(values, indices, validity, allocate)), dtype);
 }
 
 interface OpenedMask {

@@ -4,15 +4,17 @@
  * @module
  */
 import { bitAt } from "../bits.ts";
-import type { CanonicalArray } from "../canonical.ts";
+import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { boolDType, type DTypeOf, entriesOf, type VortexDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
+import type { Place } from "../error.ts";
+import type { Bytes } from "../wire/source.ts";
 import { gatherLists, mostListElements, tooManyElements } from "../ops/take.ts";
 import { retyped } from "../ops/retyped.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
-import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers } from "./whole_numbers.ts";
+import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers, wholesOf } from "./whole_numbers.ts";
 
 interface OpenedStruct {
   readonly dtype: DTypeOf<"struct">;
@@ -67,27 +69,32 @@ export const listEncoding: VortexEncoding<OpenedList> = {
       validity: node.validityChild(2),
     };
   },
-  decode(node, { dtype, elements, offsets: offsetsNode, validity }, context) {
-    const { length } = node;
-    const wholes = wholeNumbers(offsetsNode, context, "Offset");
-    checkOffsets(wholes, elements.length, node, "the elements");
-    checkCount(elements.length, node);
-    const { buffer } = context.allocate(4 * (length + 1), node);
-    const offsets = new Int32Array(buffer, 0, length + 1);
-    offsets.set(wholes);
-    return {
-      kind: "list",
-      dtype,
-      length,
-      validity: context.validity(validity),
-      offsets,
-      elements: context.decode(elements),
-    };
+  decode(node, { dtype, elements, offsets, validity }, context) {
+    const at = context.primitive(offsets);
+    return listsOf(dtype, at, context.decode(elements), context.validity(validity), node, context);
   },
 };
 
+// law vortex/listsOf: vortex/canonical, vortex/file/files
+/** Lists by where each begins, which is checked: the last offset says where the last list ends. */
+export function listsOf(
+  dtype: DTypeOf<"list">,
+  at: PrimitiveArray,
+  elements: CanonicalArray,
+  validity: Bytes | null,
+  place: Place,
+  context: DecodeContext,
+): CanonicalArray {
+  const wholes = wholesOf(at, place, context, "Offset");
+  checkOffsets(wholes, elements.length, place, "the elements");
+  checkCount(elements.length, place);
+  const offsets = new Int32Array(context.allocate(4 * wholes.length, place).buffer, 0, wholes.length);
+  offsets.set(wholes);
+  return { kind: "list", dtype, length: wholes.length - 1, validity, offsets, elements };
+}
+
 /** @throws {VortexError} for more elements than offsets of 32 bits can say */
-function checkCount(count: number, node: EncodedNode): void {
+function checkCount(count: number, node: Place): void {
   if (count > mostListElements) node.fail(tooManyElements(count).message);
 }
 

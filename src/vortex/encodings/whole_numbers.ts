@@ -8,6 +8,7 @@ import type { PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { primitiveDType, type VortexDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
+import type { Place } from "../error.ts";
 import { isFloat, isSigned, widthOf } from "../ptype.ts";
 import { ptypeOfCode } from "../wire/dtype_flatbuffer.ts";
 
@@ -37,7 +38,7 @@ export function wholeNumbers(node: EncodedNode, context: DecodeContext, what: st
 
 // law vortex/wholesOf: vortex/canonical
 /** The same of numbers that were decoded. */
-export function wholesOf(array: PrimitiveArray, node: EncodedNode, context: DecodeContext, what: string): WholeNumbers {
+export function wholesOf(array: PrimitiveArray, node: Place, context: DecodeContext, what: string): WholeNumbers {
   const { values, validity, length } = array;
   const { ptype } = array.dtype;
   const width = widthOf(ptype);
@@ -78,7 +79,7 @@ export function wholesOf(array: PrimitiveArray, node: EncodedNode, context: Deco
  *
  * @throws {VortexError} if they do not
  */
-export function checkOffsets(offsets: WholeNumbers, most: number, node: EncodedNode, what: string): void {
+export function checkOffsets(offsets: WholeNumbers, most: number, node: Place, what: string): void {
   let before = 0;
   for (let i = 0; i < offsets.length; i++) {
     const offset = offsets[i] ?? 0;

@@ -10,7 +10,7 @@ import { type DTypeOf, primitiveDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { concatOf } from "../ops/concat.ts";
-import { repeat } from "../ops/fill.ts";
+import { repeat } from "../ops/repeat.ts";
 import { takeOf } from "../ops/take.ts";
 import { widthOf } from "../ptype.ts";
 import { readScalar, type VortexScalar } from "../wire/scalar.ts";

@@ -4,8 +4,10 @@
  *
  * @module
  */
-import type { Allocate, Fail } from "./fail.ts";
-import { DataBuffer, partsOf, type StringViews, writeViews } from "./string_views.ts";
+import type { Allocate } from "../allocator.ts";
+import type { Fail } from "./fail.ts";
+import { checkTotal } from "./row_numbers.ts";
+import { type DataBuffer, type DecodeRows, decodeStrings, type StringViews } from "./string_views.ts";
 
 const ESCAPE = 255;
 
@@ -58,41 +60,21 @@ export interface FsstStrings {
   readonly lengths: Uint32Array;
 }
 
-/** Decoded strings, and whether it is known that they are all ASCII. */
-export interface DecodedStrings extends StringViews {
-  readonly isAscii: boolean;
-}
-
 /**
  * Decodes the strings, each to exactly its length.
  *
  * @param limit bytes of a data buffer
  */
-export function decodeFsst(strings: FsstStrings, allocate: Allocate, fail: Fail, limit?: number): DecodedStrings {
-  const { lengths, symbols } = strings;
-  const memory = allocate(lengths.length * 16);
-  const views = new Int32Array(memory.buffer, memory.byteOffset, lengths.length * 4);
-  const buffers: Uint8Array<ArrayBuffer>[] = [];
-  let seen = symbols.isAscii ? 0 : 0x80;
-  for (const { start, end, bytes } of partsOf(lengths, fail, limit)) {
-    const data = new DataBuffer(bytes, allocate);
-    let at = 0;
-    // A few rows at a time, so that their views are written while their bytes are near.
-    for (let row = start; row < end; row += ROWS) {
-      const last = Math.min(row + ROWS, end);
-      const from = at;
-      for (let i = row; i < last; i++) at += lengths[i] ?? 0;
-      seen |= decodeRows(strings, row, last, data, from, fail);
-      writeViews(views, row, last, lengths, data.words, buffers.length, from);
-    }
-    buffers.push(data.bytes);
-  }
-  return { views, buffers, isAscii: seen < 0x80 };
+export function decodeFsst(strings: FsstStrings, allocate: Allocate, fail: Fail, limit?: number): StringViews {
+  const { symbols, offsets, lengths } = strings;
+  checkTotal(lengths, 8 * ((offsets.at(-1) ?? 0) - (offsets[0] ?? 0)), fail);
+  // Symbols that are no ASCII may be in any row.
+  const known = symbols.isAscii ? 0 : 0x80;
+  const decode: DecodeRows = (start, end, data, at) => known | decodeRows(strings, start, end, data, at, fail);
+  return decodeStrings(lengths, decode, allocate, fail, limit);
 }
 
-const ROWS = 512;
-
-/** Decodes rows to a place in a buffer. @returns all literal bytes, or'ed */
+/** As {@linkcode DecodeRows}, of the literal bytes. */
 function decodeRows(strings: FsstStrings, start: number, end: number, data: DataBuffer, at: number, fail: Fail) {
   const { codes, offsets, lengths, symbols: { lengths: sizes, low, high } } = strings;
   const { words } = data;

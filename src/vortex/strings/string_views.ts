@@ -4,14 +4,18 @@
  *
  * @module
  */
-import type { Allocate, Fail } from "./fail.ts";
+import type { Allocate } from "../allocator.ts";
+import type { Bytes } from "../wire/source.ts";
+import type { Fail } from "./fail.ts";
 
 /** Strings or binaries as Arrow has them. */
 export interface StringViews {
-  /** Four words a row. */
-  readonly views: Int32Array<ArrayBuffer>;
-  /** What the views of more than 12 bytes point into. */
-  readonly buffers: readonly Uint8Array<ArrayBuffer>[];
+  /** 16 bytes a row. */
+  readonly views: Bytes;
+  /** What the views of more than 12 bytes point into: the bytes of all rows, one behind the other. */
+  readonly buffers: readonly Bytes[];
+  /** Whether it is known that all bytes are ASCII. */
+  readonly isAscii: boolean;
 }
 
 /** The longest string that a view has in itself. */
@@ -54,14 +58,14 @@ export function partsOf(lengths: Uint32Array, fail: Fail, limit = MAX_BUFFER_BYT
     }
     bytes += length;
   }
-  parts.push({ start, end: lengths.length, bytes });
+  if (start < lengths.length) parts.push({ start, end: lengths.length, bytes });
   return parts;
 }
 
 /** A data buffer's memory, with slack behind it, and the bytes of it that belong to rows. */
 export class DataBuffer {
   /** The buffer as Arrow gets it. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Bytes;
   /** The same and the slack: words at any byte's address. */
   readonly words: DataView<ArrayBuffer>;
 
@@ -70,6 +74,48 @@ export class DataBuffer {
     this.bytes = memory.subarray(0, size);
     this.words = new DataView(memory.buffer, memory.byteOffset, size + SLACK_BYTES);
   }
+}
+
+/**
+ * Writes rows to a data buffer from a place on.
+ *
+ * @returns all bytes that were not known to be ASCII, or'ed
+ */
+export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => number;
+
+/** Rows that are decoded before their views are written, while their bytes are near. */
+const ROWS = 512;
+
+/**
+ * Decodes strings, each to exactly its length, and writes their views.
+ *
+ * @param lengths bytes of each row
+ * @param limit bytes of a data buffer
+ */
+export function decodeStrings(
+  lengths: Uint32Array,
+  decodeRows: DecodeRows,
+  allocate: Allocate,
+  fail: Fail,
+  limit?: number,
+): StringViews {
+  const views = allocate(lengths.length * 16);
+  const words = new Int32Array(views.buffer, views.byteOffset, lengths.length * 4);
+  const buffers: Bytes[] = [];
+  let seen = 0;
+  for (const { start, end, bytes } of partsOf(lengths, fail, limit)) {
+    const data = new DataBuffer(bytes, allocate);
+    let at = 0;
+    for (let row = start; row < end; row += ROWS) {
+      const last = Math.min(row + ROWS, end);
+      const from = at;
+      for (let i = row; i < last; i++) at += lengths[i] ?? 0;
+      seen |= decodeRows(row, last, data, from);
+      writeViews(words, row, last, lengths, data.words, buffers.length, from);
+    }
+    buffers.push(data.bytes);
+  }
+  return { views, buffers, isAscii: seen < 0x80 };
 }
 
 /**
@@ -118,67 +164,4 @@ export function writeViews(
 /** The bits of a word's first 1 to 4 bytes. */
 function keptBits(bytes: number): number {
   return -1 >>> (32 - bytes * 8);
-}
-
-/**
- * The words of row's lengths or places, of any integer type, as uint32.
- *
- * @param what what they are, for an error
- * @param limit the greatest that may be
- */
-export function asUint32(values: IntegerArray, limit: number, what: string, fail: Fail): Uint32Array {
-  if (values instanceof Uint32Array) {
-    for (let i = 0; i < values.length; i++) if ((values[i] ?? 0) > limit) wrong(values, i, limit, what, fail);
-    return values;
-  }
-  const words = new Uint32Array(values.length);
-  // law vortex/strings/asUint32: vortex/strings/string_views
-  if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
-    const halves = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
-    for (let i = 0; i < words.length; i++) {
-      if ((halves[2 * i + 1] ?? 0) !== 0 || (halves[2 * i] ?? 0) > limit) wrong(values, i, limit, what, fail);
-      words[i] = halves[2 * i] ?? 0;
-    }
-    return words;
-  }
-  for (let i = 0; i < words.length; i++) {
-    const value = values[i] ?? 0;
-    if (value < 0 || value > limit) wrong(values, i, limit, what, fail);
-    words[i] = value;
-  }
-  return words;
-}
-
-/** What children with lengths and places hold. */
-export type IntegerArray =
-  | Uint8Array
-  | Uint16Array
-  | Uint32Array
-  | BigUint64Array
-  | Int8Array
-  | Int16Array
-  | Int32Array
-  | BigInt64Array;
-
-function wrong(values: IntegerArray, index: number, limit: number, what: string, fail: Fail): never {
-  return fail(`${what} ${index} is ${values[index]}, expected 0 to ${limit}`);
-}
-
-/** Checks that places never fall, and that the last is inside. */
-export function checkOffsets(offsets: Uint32Array, end: number, what: string, fail: Fail): void {
-  let last = 0;
-  let falls = 0;
-  // law vortex/strings/checkOffsets: vortex/strings/string_views
-  for (let i = 0; i < offsets.length; i++) {
-    const offset = offsets[i] ?? 0;
-    falls |= Number(offset < last);
-    last = offset;
-  }
-  if (falls !== 0) {
-    const at = offsets.findIndex((offset, i) => i > 0 && offset < (offsets[i - 1] ?? 0));
-    fail(
-      `${what} fall from ${offsets[at - 1]} to ${offsets[at]} at ${at}: expected none to be less than the one before`,
-    );
-  }
-  if (last > end) fail(`the last of the ${what} is ${last}, but there are only ${end}`);
 }

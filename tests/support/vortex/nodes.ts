@@ -70,6 +70,12 @@ export function alignmentOf(bytes: Bytes): number {
   return alignments.get(bytes) ?? 8;
 }
 
+/** Bytes of which slices may begin at any multiple of an alignment. */
+export function alignedTo(alignment: number, bytes: Bytes): Bytes {
+  alignments.set(bytes, alignment);
+  return bytes;
+}
+
 /** Truth values; null where there is no such node. */
 export function boolNode(values: readonly boolean[] | null): RawNode | null {
   if (values === null) return null;
@@ -86,8 +92,7 @@ export function primitiveNode(
   ptype: PType,
   validity: readonly boolean[] | null = null,
 ): RawNode {
-  const bytes = bytesOf(words.map(BigInt), ptypeBits(ptype));
-  alignments.set(bytes, ptypeBits(ptype) / 8);
+  const bytes = alignedTo(ptypeBits(ptype) / 8, bytesOf(words.map(BigInt), ptypeBits(ptype)));
   return node("vortex.primitive", new Uint8Array(0), [bytes], boolNode(validity));
 }
 

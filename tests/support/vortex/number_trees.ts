@@ -14,7 +14,7 @@ import type { BuiltArray } from "./wheel.ts";
 import { bytesOf, randomWords } from "./words.ts";
 
 /** What decides, from one seed. */
-class Dice {
+export class Dice {
   #seed: number;
 
   constructor(seed: number) {

@@ -19,7 +19,7 @@ export function openPyVortex(): Python {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
   python.run(`
 import pyarrow as pa
-import vortex as vx
+import vortex as vx, vortex.io
 from vortex._lib import serde
 def to_vortex(array, compress):
     made = vx.array(pa.array(array))
@@ -27,13 +27,21 @@ def to_vortex(array, compress):
 def to_messages(array):
     parts, dtype = serde.encode_ipc_array_buffers(array)
     return [b"".join(bytes(part) for part in parts), b"".join(bytes(part) for part in dtype)]
+def write_file(array, path, compact, edition):
+    options = vx.io.VortexWriteOptions.compact() if compact else vx.io.VortexWriteOptions.default()
+    if edition is not None:
+        options = options.with_edition(edition)
+    options.write(vx.array(pa.array(array)), path)
 def of_messages(array, dtype):
     return serde.decode_ipc_array(bytes(array), bytes(dtype)).to_arrow_array()
 `);
   return python;
 }
 
-/** Whether PyVortex takes arrays of a type from Arrow: nulls alone only inside of others. */
+/**
+ * Whether PyVortex takes arrays of a type from Arrow, whatever the values: nulls alone only inside of others, and no
+ * times, which it wants to lie within a day when it makes statistics of them.
+ */
 export function isVortexType(model: Model): boolean {
   return model.format !== "n" && isInnerType(model);
 }
@@ -42,7 +50,7 @@ function isInnerType({ format, nullable, children, dictionary }: Model): boolean
   if (dictionary !== null) {
     return nullable && dictionary.format !== "n" && isInnerType(dictionary) && dictionary.children.length === 0;
   }
-  const isKnown = /^(n|b|[cCsSiIlLefg]|v?[uz]|[UZ]|td[Dm]|tt[smun]|ts[smun]:.*|\+[lLs]|\+w:.*)$/.test(format) ||
+  const isKnown = /^(n|b|[cCsSiIlLefg]|v?[uz]|[UZ]|td[Dm]|ts[smun]:.*|\+[lLs]|\+w:.*)$/.test(format) ||
     /^d:/.test(format) && !/,(32|64)$/.test(format);
   return isKnown && (format !== "n" || nullable) && children.every(isInnerType);
 }

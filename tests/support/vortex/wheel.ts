@@ -93,10 +93,16 @@ export interface CompressedColumn {
 
 /** Random columns as PyVortex compresses them. */
 export function compressedColumns(seed: number, count: number): CompressedColumn[] {
-  const answers: readonly { name: string; array: string; dtype: string; rows: string }[] = ask({
-    compressed: seed,
-    count,
-  });
+  return columnsOf({ compressed: seed, count });
+}
+
+/** Random columns of text and numbers as they stand in PyVortex's files. */
+export function writtenColumns(seed: number, count: number): CompressedColumn[] {
+  return columnsOf({ written: seed, count });
+}
+
+function columnsOf(question: unknown): CompressedColumn[] {
+  const answers: readonly { name: string; array: string; dtype: string; rows: string }[] = ask(question);
   const limits = limitsOf();
   return answers.map(({ name, array, dtype: dtypeMessage, rows }) => {
     const [first] = messagesOf(unbase64(dtypeMessage));

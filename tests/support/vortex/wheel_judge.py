@@ -7,8 +7,11 @@ in base64, buffers with their alignment. Answers a list of {"rows"} or {"error"}
 {"compressed": seed, "count": n}: n random columns as PyVortex compresses them. Answers a list of {"name", "dtype" and
 "array": messages in base64, "rows"}.
 
-Rows are base64 of, for each row, a byte that says whether it is there, and its value: zeros if it is not, decimals as
-32 bytes, text and bytes after their size in 4.
+{"written": seed, "count": n}: n random columns of text and of numbers that compress badly, as they stand in files that
+PyVortex writes today and wrote earlier, small and fast. Answers the same.
+
+Rows are base64 of, for each row, a byte that says whether it is there, and its value: zeros if it is not, decimals as 32
+bytes, text and bytes after their size in 4.
 """
 
 import base64
@@ -16,11 +19,13 @@ import decimal
 import json
 import struct
 import sys
+import tempfile
 
 import flatbuffers
 import numpy as np
 import pyarrow as pa
 import vortex as vx
+import vortex.io
 from vortex._lib import serde
 
 TEXTS = [
@@ -222,9 +227,78 @@ def compressed(seed, count):
     return answers
 
 
+def any_text(rng, count):
+    """Text and bytes for compressors that look for what strings share."""
+    shape = rng.choice(["urls", "hex", "words", "any bytes", "letters of all sizes", "one letter"])
+    numbers = rng.integers(0, 2 ** int(rng.integers(1, 60)), count)
+    if shape == "urls":
+        texts = [f"https://example.org/{v % 7}/{v}" for v in numbers]
+    elif shape == "hex":
+        texts = [f"{v:x}" for v in numbers]
+    elif shape == "words":
+        words = ["Vortex", "für", "jede", "Zeile", "東京", "🌍", "of", "many", "words"]
+        texts = [" ".join(rng.choice(words, int(v % 9))) for v in numbers]
+    elif shape == "any bytes":
+        return str(shape), pa.array([rng.bytes(int(v % 40)) for v in numbers], pa.binary())
+    elif shape == "letters of all sizes":
+        texts = ["".join(chr(int(c)) for c in rng.integers(0x20, 0xD7FF, int(v % 20))) for v in numbers]
+    else:
+        texts = ["a" * int(v % 300) for v in numbers]
+    as_bytes = rng.random() < 0.2
+    return str(shape), pa.array([t.encode() if as_bytes else t for t in texts], pa.binary() if as_bytes else pa.string())
+
+
+def any_numbers(rng, count):
+    """Numbers of every type that pco has, which have something in common."""
+    kind = np.dtype(rng.choice(["u2", "u4", "u8", "i2", "i4", "i8", "f2", "f4", "f8"]))
+    shape = rng.choice(["walk", "multiples", "noise", "few", "wave"])
+    walk = np.cumsum(rng.normal(0, 3, count))
+    if shape == "walk":
+        values = walk
+    elif shape == "multiples":
+        values = rng.integers(0, 90, count) * (0.01 if kind.kind == "f" else 37) + (rng.random(count) < 0.01)
+    elif shape == "noise":
+        values = np.frombuffer(rng.bytes(count * kind.itemsize), kind)
+    elif shape == "few":
+        values = rng.choice(rng.integers(0, 30000, 5), count)
+    else:
+        values = np.sin(np.arange(count) / 20) * 100 + rng.normal(0, 1, count)
+    if shape != "noise" and kind.kind == "u":
+        values = np.abs(values)
+    with np.errstate(all="ignore"):
+        return f"{shape} of {kind}", pa.array(values.astype(kind))
+
+
+def written(seed, count):
+    rng = np.random.default_rng(seed)
+    answers = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/columns.vortex"
+        for _ in range(count):
+            name, drawn = rng.choice([any_text, any_numbers])(rng, int(rng.choice([1, 10, 1000, 9000])))
+            if rng.random() < 0.5:
+                some = pa.array(rng.random(len(drawn)) < rng.choice([0.02, 0.5, 1]))
+                drawn = pa.compute.if_else(some, pa.scalar(None, drawn.type), drawn)
+            writer = rng.choice([vx.io.VortexWriteOptions.compact, vx.io.VortexWriteOptions.default])()
+            edition = rng.choice(["core2025.06.0", "core2025.10.0", "core2026.08.1", "core2026.08.3"])
+            writer.with_edition(str(edition)).write(pa.table({"a": drawn}), path)
+            array = vx.open(path).scan(["a"]).read_all().field("a")
+            if "vortex.shared" in array.display_tree():
+                continue  # values of a dictionary of the file: they have no form outside of it
+            parts, dtype = serde.encode_ipc_array_buffers(array)
+            message = [encoded(b"".join(bytes(part) for part in some)) for some in (parts, dtype)]
+            answers.append({"name": name, "array": message[0], "dtype": message[1], "rows": rows(array.to_arrow_array())})
+    return answers
+
+
 if __name__ == "__main__":
     import pyarrow.compute
 
     ask = json.loads(sys.stdin.readline())
-    built = [judged(one) for one in ask.get("built", [])]
-    print(json.dumps(built or compressed(ask["compressed"], ask["count"])))
+    if "built" in ask:
+        answer = [judged(one) for one in ask["built"]]
+    elif "written" in ask:
+        answer = written(ask["written"], ask["count"])
+    else:
+        answer = compressed(ask["compressed"], ask["count"])
+    print(json.dumps(answer))

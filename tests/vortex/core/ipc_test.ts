@@ -33,7 +33,7 @@ test(name, { ...options, ...patiently }, () => {
       model: fc.constant(model),
       values: fc.array(valueOf(model), { maxLength: 20 }),
       quirk: fc.constant(plain),
-      isCompressed: fc.constant(false),
+      isCompressed: fc.boolean(),
     })
   );
   check(

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Fail } from "../../strings/fail.ts";
+import type { AnsTable } from "./ans_table.ts";
 import { BitReader } from "./bit_reader.ts";
 import { bitsOf, type PcoChunk, type PcoType, type PcoVariable, readPcoChunk, readPcoHeader } from "./chunk_meta.ts";
 import { type Undelta, undeltaOf } from "./delta.ts";
@@ -28,23 +29,40 @@ export interface PcoChunkBytes {
  * Decodes all chunks, one behind the other.
  *
  * @param words exactly as large as all numbers
+ * @param charge counts memory that decoding takes besides; throws if it is too much
  */
 export function decodePco(
   header: Uint8Array,
   chunks: readonly PcoChunkBytes[],
   type: PcoType,
   words: NumberWords,
+  charge: (bytes: number) => void,
   fail: Fail,
 ): void {
   const version = readPcoHeader(header, fail);
   let at = 0;
   for (const { meta, pages } of chunks) {
+    charge(CHUNK_BYTES + 2 * meta.length);
     const chunk = readPcoChunk(meta, type, version, fail);
+    charge(tableBytes(chunk));
     for (const { bytes, length } of pages) {
+      charge(PAGE_BYTES + bytes.length + (chunk.lookbacks === null ? 0 : 16 * length));
       readPage(chunk, bytes, length, words, at, fail);
       at += length;
     }
   }
+}
+
+/** About what reading a chunk's metadata takes besides. */
+const CHUNK_BYTES = 8192;
+
+/** About what reading a page takes besides. */
+const PAGE_BYTES = 16384;
+
+/** Memory of a chunk's tables, which a few bytes can make large, but no larger than 2^14 states each. */
+function tableBytes({ lookbacks, first, second }: PcoChunk): number {
+  const sizeOf = (table: AnsTable | undefined): number => table === undefined ? 0 : 16 * table.nodes.length;
+  return sizeOf(lookbacks ?? undefined) + sizeOf(first.table) + sizeOf(second?.table);
 }
 
 /** A variable of a page, and what undoes its differences. */

@@ -1,0 +1,10 @@
+/**
+ * The encodings of this shelf.
+ *
+ * @module
+ */
+import type { VortexEncoding } from "../encoding.ts";
+import { pcoEncoding, zstdEncoding } from "./encodings.ts";
+
+/** Encodings by general compressors. */
+export const compressedEncodings: readonly VortexEncoding[] = [zstdEncoding, pcoEncoding] as readonly VortexEncoding[];

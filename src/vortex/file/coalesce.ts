@@ -1,0 +1,54 @@
+/**
+ * Which reads bring some ranges of bytes: neighbours are read together, because a request costs more than a few bytes
+ * that nobody wants.
+ *
+ * @module
+ */
+
+/** A run of bytes of a file. */
+export interface ByteRange {
+  /** Bytes before it. */
+  readonly offset: number;
+  /** How many bytes. */
+  readonly length: number;
+}
+
+/** A read, and the ranges that lie in it, by their place in the list that was given. */
+export interface PlannedRead extends ByteRange {
+  readonly parts: readonly number[];
+}
+
+/** What may be read together. */
+export interface CoalesceOptions {
+  /** Unwanted bytes between two ranges that are cheaper than a read of their own. */
+  readonly gap: number;
+  /** Bytes of a read at most, but for a single range that is larger. */
+  readonly largest: number;
+}
+
+// law vortex/coalesce: vortex/file/coalesce
+/**
+ * Plans the reads of ranges, which may overlap.
+ *
+ * @param ranges in the order in which they are needed
+ * @returns reads in the order in which their first range is needed. Every range lies in exactly one of them; an empty
+ *   range needs none, and is in none
+ */
+export function coalesce(ranges: readonly ByteRange[], { gap, largest }: CoalesceOptions): PlannedRead[] {
+  const wanted = ranges.map((range, part) => ({ ...range, part })).filter(({ length }) => length > 0)
+    .sort((one, other) => one.offset - other.offset || one.length - other.length);
+  const reads: { offset: number; end: number; parts: number[] }[] = [];
+  for (const { offset, length, part } of wanted) {
+    const end = offset + length;
+    const last = reads.at(-1);
+    const joined = last === undefined ? 0 : Math.max(last.end, end) - last.offset;
+    if (last !== undefined && offset - last.end <= gap && (joined <= largest || end <= last.end)) {
+      last.end = Math.max(last.end, end);
+      last.parts.push(part);
+    } else {
+      reads.push({ offset, end, parts: [part] });
+    }
+  }
+  return reads.map(({ offset, end, parts }) => ({ offset, length: end - offset, parts: parts.sort((a, b) => a - b) }))
+    .sort((one, other) => (one.parts[0] ?? 0) - (other.parts[0] ?? 0));
+}

@@ -1,0 +1,189 @@
+/**
+ * Filters: which rows are wanted, as a user writes it, and bound to the columns of a file.
+ *
+ * @module
+ */
+import { show } from "../../layout/mod.ts";
+import type { VortexDType } from "../dtype.ts";
+import { showDType } from "../dtype.ts";
+import { type Literal, literalOf, type LiteralValue, prefixOf } from "./literal.ts";
+
+/** The comparisons. */
+export type VortexComparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
+
+/** Which column: its name, or the names that lead to a field inside structs. */
+export type VortexColumn = string | readonly string[];
+
+/**
+ * Which rows are wanted: those of which the filter is true. As in SQL, a comparison with a null is neither true nor
+ * false, so such a row is not wanted, also of a `not`.
+ *
+ * Numbers of any width compare by their exact values. Floats are in the total order of IEEE 754, as in PyVortex:
+ * -NaN < -Infinity < ... < -0 < 0 < ... < Infinity < NaN. Texts are in the order of their UTF-8 bytes. Dates and times
+ * compare with a `Date`, or with the number that is stored; decimals with a number, a bigint, or exactly with a string
+ * such as `"12.50"`.
+ *
+ * @example
+ * ```ts
+ * import type { VortexFilter } from "@causeway/causeway/vortex";
+ *
+ * const filter: VortexFilter = {
+ *   and: [
+ *     { column: "fare", op: ">", value: 10 },
+ *     { or: [{ column: "city", op: "==", value: "Paris" }, { column: "city", op: "is_null" }] },
+ *   ],
+ * };
+ * console.log(Object.keys(filter)); // [ "and" ]
+ * ```
+ */
+export type VortexFilter =
+  | { readonly column: VortexColumn; readonly op: VortexComparison; readonly value: LiteralValue }
+  | { readonly column: VortexColumn; readonly op: "in"; readonly value: readonly LiteralValue[] }
+  | { readonly column: VortexColumn; readonly op: "starts_with"; readonly value: string | Uint8Array }
+  | { readonly column: VortexColumn; readonly op: "is_null" | "is_not_null" }
+  | { readonly and: readonly VortexFilter[] }
+  | { readonly or: readonly VortexFilter[] }
+  | { readonly not: VortexFilter };
+
+/** A test of one column. */
+export type ColumnTest =
+  | { readonly kind: "compare"; readonly op: VortexComparison; readonly literal: Literal }
+  | { readonly kind: "prefix"; readonly op: "starts_with" | "not_starts_with"; readonly prefix: Uint8Array }
+  | { readonly kind: "null"; readonly op: "is_null" | "is_not_null" };
+
+/** A filter whose columns are known, and in which nothing is negated any more: only what is true matters then. */
+export type Predicate =
+  | { readonly kind: "and" | "or"; readonly parts: readonly Predicate[] }
+  | {
+    readonly kind: "test";
+    /** The fields that lead to the column, from the root of the file. None: the root itself. */
+    readonly path: readonly number[];
+    readonly dtype: VortexDType;
+    readonly test: ColumnTest;
+  };
+
+/** What a comparison is where it is negated. */
+const opposite: Readonly<Record<VortexComparison, VortexComparison>> = {
+  "==": "!=",
+  "!=": "==",
+  "<": ">=",
+  ">=": "<",
+  ">": "<=",
+  "<=": ">",
+};
+
+// law vortex/bindFilter: vortex/file/filter
+/**
+ * Binds a filter to the columns of a dtype.
+ *
+ * @throws {TypeError} if it is no filter, a column is not there, or a value cannot be compared with a column's
+ */
+export function bindFilter(filter: VortexFilter, dtype: VortexDType): Predicate {
+  return bind(filter, dtype, false);
+}
+
+function bind(filter: VortexFilter, dtype: VortexDType, negated: boolean): Predicate {
+  if (typeof filter !== "object" || filter === null) throw noFilter(filter);
+  if ("not" in filter) return bind(only(filter).not, dtype, !negated);
+  if ("and" in filter) return bindAll(only(filter).and, dtype, negated ? "or" : "and", negated);
+  if ("or" in filter) return bindAll(only(filter).or, dtype, negated ? "and" : "or", negated);
+  if (!("column" in filter) || !("op" in filter)) throw noFilter(filter);
+  const { path, dtype: of } = columnOf(filter.column, dtype);
+  const test = (test: ColumnTest): Predicate => ({ kind: "test", path, dtype: of, test });
+  const where = `the column ${nameOf(filter.column)} of ${showDType(of)}`;
+  switch (filter.op) {
+    case "is_null":
+    case "is_not_null":
+      return test({ kind: "null", op: (filter.op === "is_null") === negated ? "is_not_null" : "is_null" });
+    case "starts_with":
+      return test({
+        kind: "prefix",
+        op: negated ? "not_starts_with" : "starts_with",
+        prefix: prefixOf(filter.value, of, where),
+      });
+    case "in": {
+      const { value } = filter;
+      if (!Array.isArray(value)) throw new TypeError(`Cannot filter by "in" with ${show(value)}: expected an array`);
+      const op = negated ? "!=" : "==";
+      const parts = value.map((one: LiteralValue) => test({ kind: "compare", op, literal: literalOf(one, of, where) }));
+      // No value is in an empty list; but a null is not outside of it either.
+      if (negated && parts.length === 0) return test({ kind: "null", op: "is_not_null" });
+      return { kind: negated ? "and" : "or", parts };
+    }
+    default: {
+      const { op } = filter;
+      if (!Object.hasOwn(opposite, op)) throw noFilter(filter);
+      return test({ kind: "compare", op: negated ? opposite[op] : op, literal: literalOf(filter.value, of, where) });
+    }
+  }
+}
+
+function bindAll(
+  filters: readonly VortexFilter[],
+  dtype: VortexDType,
+  kind: "and" | "or",
+  negated: boolean,
+): Predicate {
+  if (!Array.isArray(filters)) throw noFilter(filters);
+  return { kind, parts: filters.map((one: VortexFilter) => bind(one, dtype, negated)) };
+}
+
+/** A filter that says one thing: what stands beside it would be left aside in silence. */
+function only<Filter extends object>(filter: Filter): Filter {
+  if (Object.keys(filter).length !== 1) throw noFilter(filter);
+  return filter;
+}
+
+// law vortex/columnOf: vortex/file/filter
+/** Where a column is. @throws {TypeError} if it is not there, or there are several of that name */
+export function columnOf(column: VortexColumn, root: VortexDType): {
+  readonly path: readonly number[];
+  readonly dtype: VortexDType;
+} {
+  const names = typeof column === "string" ? [column] : column;
+  if (!Array.isArray(names)) throw new TypeError(`Cannot use ${show(column)} as a column: expected its name`);
+  const path: number[] = [];
+  let dtype = root;
+  for (const name of names) {
+    if (dtype.kind !== "struct") {
+      throw new TypeError(`There is no column ${nameOf(column)}: ${showDType(dtype)} has no fields`);
+    }
+    const index = dtype.names.indexOf(name);
+    const field = dtype.fields[index];
+    if (field === undefined) {
+      throw new TypeError(`There is no column ${nameOf(column)}. There are ${dtype.names.map(show).join(", ")}`);
+    }
+    if (dtype.names.lastIndexOf(name) !== index) {
+      throw new TypeError(`There are several columns ${nameOf(column)}: which one is meant cannot be said`);
+    }
+    path.push(index);
+    dtype = field;
+  }
+  return { path, dtype };
+}
+
+function nameOf(column: VortexColumn): string {
+  return typeof column === "string" ? show(column) : column.map(show).join(".");
+}
+
+function noFilter(value: unknown): TypeError {
+  return new TypeError(
+    `Cannot filter by ${describe(value)}: expected { column, op, value } with one of the operators ` +
+      `${[...Object.keys(opposite), "in", "starts_with", "is_null", "is_not_null"].join(" ")}, or { and: [...] }, ` +
+      "{ or: [...] }, { not: ... } and nothing else",
+  );
+}
+
+function describe(value: unknown): string {
+  if (typeof value !== "object" || value === null) return show(value);
+  return `{ ${
+    Object.entries(value).map(([name, one]) => `${name}: ${typeof one === "object" ? "..." : show(one)}`).join(", ")
+  } }`;
+}
+
+/** The columns that a predicate looks at, by the fields that lead to them. */
+export function columnsOf(predicate: Predicate): (readonly number[])[] {
+  if (predicate.kind === "test") return [predicate.path];
+  const all = predicate.parts.flatMap(columnsOf);
+  return all.filter((path, at) => all.findIndex((other) => `${other}` === `${path}`) === at);
+}

@@ -1,0 +1,156 @@
+/**
+ * Ranges of a file behind a URL, by HTTP's range requests.
+ *
+ * @module
+ */
+import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { VortexError } from "../error.ts";
+import type { VortexReader } from "./reader.ts";
+
+/** Options of {@linkcode HttpReader}. */
+export interface HttpReaderOptions {
+  /** Sent with every request: an authorization, for example. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Makes the requests. Default: the global `fetch`. One of your own may sign them or try again. */
+  readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
+  /** Unwanted bytes that are cheaper than one more request. Default 65536. */
+  readonly gap?: number;
+}
+
+const optionNames: OptionNames<HttpReaderOptions> = { headers: true, fetch: true, gap: true };
+
+/** What must stay the same from one answer to the next. */
+interface Version {
+  readonly size: number;
+  readonly tag: string | null;
+}
+
+/**
+ * Reads ranges of a file by HTTP. The server must answer range requests (206). That the file stays the same is seen by
+ * its size, and by its `ETag` or `Last-Modified` where the server sends one.
+ *
+ * @example
+ * ```ts ignore
+ * const headers = { authorization: "Bearer ..." };
+ * const file = await openVortex(new HttpReader("https://example.org/taxi.vortex", { headers }));
+ * ```
+ */
+export class HttpReader implements VortexReader {
+  /** Bytes in all, asked for at first need. */
+  get size(): Promise<number> {
+    this.#version ??= this.#ask();
+    return this.#version.then(({ size }) => size);
+  }
+
+  /** Unwanted bytes that are cheaper than one more request. */
+  readonly gap: number;
+  readonly #url: URL;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: (url: URL, init: RequestInit) => Promise<Response>;
+  readonly #abort = new AbortController();
+  #version: Promise<Version> | undefined;
+
+  /** @throws {TypeError} if the URL is none, or an option is unknown */
+  constructor(url: string | URL, options: HttpReaderOptions = {}) {
+    checkOptions(options, optionNames);
+    this.#url = new URL(url);
+    if (!/^https?:$/.test(this.#url.protocol)) {
+      throw new TypeError(`Cannot read ${this.#url} by HTTP: expected a URL that begins with http: or https:`);
+    }
+    this.#headers = options.headers ?? {};
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
+    this.gap = options.gap ?? 65536;
+  }
+
+  /** Reads a range. @throws {VortexError} if the server does not give exactly that, or of another file than before */
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    if (length === 0) return new Uint8Array(0);
+    this.#version ??= this.#ask();
+    const before = await this.#version;
+    const response = await this.#request(offset, length);
+    const now = await this.#check(response, offset, length);
+    if (now.size !== before.size || (now.tag !== null && before.tag !== null && now.tag !== before.tag)) {
+      await response.body?.cancel();
+      throw this.#error(`the file has changed since it was opened: ${describe(before)}, now ${describe(now)}`);
+    }
+    return await this.#body(response, length);
+  }
+
+  /** Ends the requests that are under way. */
+  close(): void {
+    this.#abort.abort();
+  }
+
+  // law vortex/HttpReader.ask: vortex/file/http_reader
+  /** Asks for the first byte, and so for the size: not every server that knows ranges answers HEAD alike. */
+  async #ask(): Promise<Version> {
+    const response = await this.#request(0, 1);
+    const version = await this.#check(response, 0, 1);
+    await this.#body(response, 1);
+    return version;
+  }
+
+  async #request(offset: number, length: number): Promise<Response> {
+    const range = `bytes=${offset}-${offset + length - 1}`;
+    try {
+      return await this.#fetch(this.#url, {
+        headers: { ...this.#headers, range, "accept-encoding": "identity" },
+        signal: this.#abort.signal,
+      });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : error;
+      throw new VortexError("file", `Cannot read ${this.#url}: ${why}`, { cause: error });
+    }
+  }
+
+  // law vortex/HttpReader.check: vortex/file/http_reader
+  /** Whether an answer is what was asked for. */
+  async #check(response: Response, offset: number, length: number): Promise<Version> {
+    const { status, headers } = response;
+    const range = /^bytes (?<start>\d+)-(?<end>\d+)\/(?<size>\d+)$/.exec(headers.get("content-range") ?? "")?.groups;
+    const problem = status === 200
+      ? "the server sends the whole file instead of a range. Load it with fetch() and open its bytes"
+      : status === 416
+      ? "the file has no such range: it is empty, or was cut off since it was opened"
+      : status !== 206
+      ? `the server answers ${status} ${response.statusText}`
+      : range === undefined
+      ? `the server answers with content-range ${headers.get("content-range")}: expected bytes, an end and a size`
+      : Number(range["start"]) !== offset || Number(range["end"]) !== offset + length - 1
+      ? `the server sends bytes ${range["start"]} to ${range["end"]} instead of ${offset} to ${offset + length - 1}`
+      : (headers.get("content-encoding") ?? "identity") !== "identity"
+      ? `the server sends the range encoded as ${headers.get("content-encoding")}, in which it has no bytes of its own`
+      : null;
+    if (problem !== null || range === undefined) {
+      await response.body?.cancel();
+      throw this.#error(problem ?? "no range");
+    }
+    return { size: Number(range["size"]), tag: headers.get("etag") ?? headers.get("last-modified") };
+  }
+
+  // law vortex/HttpReader.body: vortex/file/http_reader
+  /** The body, of which no more is kept than was asked for, whatever the server sends. */
+  async #body(response: Response, length: number): Promise<Uint8Array> {
+    const bytes = new Uint8Array(length);
+    let done = 0;
+    const parts = response.body?.getReader();
+    for (let part = await parts?.read(); part?.value !== undefined; part = await parts?.read()) {
+      if (done + part.value.length > length) {
+        await parts?.cancel();
+        throw this.#error(`the server sends more than the ${length} bytes that it was asked for`);
+      }
+      bytes.set(part.value, done);
+      done += part.value.length;
+    }
+    if (done < length) throw this.#error(`the connection ended after ${done} of ${length} bytes`);
+    return bytes;
+  }
+
+  #error(problem: string): VortexError {
+    return new VortexError("file", `Cannot read ${this.#url}: ${problem}`);
+  }
+}
+
+function describe({ size, tag }: Version): string {
+  return `${size} bytes${tag === null ? "" : `, ${tag}`}`;
+}

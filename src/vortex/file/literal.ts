@@ -1,0 +1,158 @@
+/**
+ * Values of filters, and how the values of a column compare with them.
+ *
+ * @module
+ */
+import { show } from "../../layout/mod.ts";
+import type { VortexDType } from "../dtype.ts";
+
+/** What a column can be compared with. */
+export type LiteralValue = number | bigint | string | boolean | Uint8Array | Date;
+
+/**
+ * A value of a column as it is compared: integers, decimals (their digits without the point) and what is stored for
+ * dates and times as number or bigint, floats as number, text as its UTF-8 bytes.
+ */
+export type ColumnValue = number | bigint | boolean | Uint8Array;
+
+/** The kinds of order in which values stand. */
+export type ValueOrder = "number" | "float" | "bool" | "bytes";
+
+/** A value of a filter: it lies at `value`, or just above it. */
+export interface Literal {
+  readonly order: ValueOrder;
+  /** The literal, or the greatest value of the column that is less. */
+  readonly value: ColumnValue;
+  /** Whether the column can have this very value: 12.345 lies between two decimals of two digits. */
+  readonly isExact: boolean;
+}
+
+// law vortex/compareWith: vortex/file/filter
+/** Where a value stands: below the literal (-1), at it (0), above it (1). */
+export function compareWith(value: ColumnValue, literal: Literal): -1 | 0 | 1 {
+  const order = compareValues(value, literal.value, literal.order);
+  return order !== 0 || literal.isExact ? order : -1;
+}
+
+/** Where one value stands beside another. */
+export function compareValues(one: ColumnValue, other: ColumnValue, order: ValueOrder): -1 | 0 | 1 {
+  if (order === "bytes") return compareBytes(one as Uint8Array, other as Uint8Array); // what this order is of
+  if (order === "float") return compareFloats(Number(one), Number(other));
+  return one < other ? -1 : one > other ? 1 : 0; // bigints and numbers compare exactly
+}
+
+const float = new Float64Array(1);
+const bits = new BigInt64Array(float.buffer);
+
+// law vortex/floatKey: vortex/file/filter
+/** An integer for each float, in the total order of IEEE 754. */
+export function floatKey(value: number): bigint {
+  float[0] = value;
+  const key = bits[0] ?? 0n;
+  return key < 0n ? key ^ 0x7fff_ffff_ffff_ffffn : key;
+}
+
+function compareFloats(one: number, other: number): -1 | 0 | 1 {
+  if (one < other) return -1;
+  if (one > other) return 1;
+  if (one === other && one !== 0) return 0;
+  const [a, b] = [floatKey(one), floatKey(other)];
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The order of bytes: the first that differs, else the shorter one is less. */
+export function compareBytes(one: Uint8Array, other: Uint8Array): -1 | 0 | 1 {
+  const length = Math.min(one.length, other.length);
+  for (let i = 0; i < length; i++) {
+    const [a = 0, b = 0] = [one[i], other[i]];
+    if (a !== b) return a < b ? -1 : 1;
+  }
+  return one.length < other.length ? -1 : one.length > other.length ? 1 : 0;
+}
+
+const encoder = new TextEncoder();
+
+/** Days, or parts of a second, of a `Date`'s millisecond. */
+const units = {
+  0: { multiply: 1_000_000n, divide: 1n },
+  1: { multiply: 1000n, divide: 1n },
+  2: { multiply: 1n, divide: 1n },
+  3: { multiply: 1n, divide: 1000n },
+  4: { multiply: 1n, divide: 86_400_000n },
+} as const;
+
+// law vortex/literalOf: vortex/file/filter
+/**
+ * A value as a column's literal.
+ *
+ * @param where the column, for errors
+ * @throws {TypeError} if the column has no such values
+ */
+export function literalOf(value: LiteralValue, dtype: VortexDType, where: string): Literal {
+  const wrong = (expected: string): never => {
+    throw new TypeError(`Cannot compare ${where} with ${show(value)}: expected ${expected}`);
+  };
+  switch (dtype.kind) {
+    case "bool":
+      return typeof value === "boolean" ? exact("bool", value) : wrong("true or false");
+    case "primitive":
+      if (typeof value !== "number" && typeof value !== "bigint") return wrong("a number or bigint");
+      if (dtype.ptype.startsWith("f")) {
+        if (typeof value === "bigint" && BigInt(Number(value)) !== value) return wrong("a number that a float can be");
+        return exact("float", Number(value));
+      }
+      return Number.isNaN(value) ? wrong("a number, which NaN is not among integers") : exact("number", value);
+    case "decimal":
+      return decimalLiteral(value, dtype.scale) ?? wrong("a number, a bigint or a string of decimal digits");
+    case "utf8":
+      return typeof value === "string" ? exact("bytes", encoder.encode(value)) : wrong("a string");
+    case "binary":
+      return value instanceof Uint8Array ? exact("bytes", value) : wrong("a Uint8Array");
+    case "extension": {
+      const unit = units[(dtype.metadata[0] ?? -1) as keyof typeof units]; // undefined for what is no unit
+      const isTime = ["vortex.timestamp", "vortex.date", "vortex.time"].includes(dtype.id);
+      if (!isTime) return wrong("nothing: values of this extension have no order that is known");
+      if (value instanceof Date && dtype.id !== "vortex.time" && unit !== undefined) {
+        const { multiply, divide } = unit;
+        const time = value.getTime();
+        return Number.isNaN(time) ? wrong("a valid Date") : floored(BigInt(time) * multiply, divide);
+      }
+      if (typeof value === "bigint" || Number.isFinite(value)) return exact("number", value as number | bigint);
+      return wrong(dtype.id === "vortex.time" ? "the number that is stored" : "a Date, or the number that is stored");
+    }
+    default:
+      return wrong("nothing: only is_null and is_not_null can be asked of it");
+  }
+}
+
+/** The bytes that a text or binary value begins with. @throws {TypeError} for other columns */
+export function prefixOf(value: string | Uint8Array, dtype: VortexDType, where: string): Uint8Array {
+  const { order, value: prefix } = literalOf(value, dtype, where);
+  if (order === "bytes" && prefix instanceof Uint8Array) return prefix;
+  throw new TypeError(`Cannot ask what ${where} starts with: expected a column of text or binary values`);
+}
+
+function exact(order: ValueOrder, value: ColumnValue): Literal {
+  return { order, value, isExact: true };
+}
+
+/** A quotient, rounded down. */
+function floored(dividend: bigint, divisor: bigint): Literal {
+  const rest = ((dividend % divisor) + divisor) % divisor;
+  return { order: "number", value: (dividend - rest) / divisor, isExact: rest === 0n };
+}
+
+// law vortex/decimalLiteral: vortex/file/filter
+/** A number as the digits of a decimal of that scale; null if it is none. */
+function decimalLiteral(value: LiteralValue, scale: number): Literal | null {
+  if (typeof value === "number" && !Number.isFinite(value)) return null;
+  if (typeof value !== "number" && typeof value !== "bigint" && typeof value !== "string") return null;
+  // A number means the decimal that it is printed as: 0.1 is one tenth.
+  const parts = /^(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<rest>\d*))?(?:e(?<power>[+-]?\d{1,3}))?$/i.exec(`${value}`)
+    ?.groups;
+  const digits = `${parts?.["whole"] ?? ""}${parts?.["rest"] ?? ""}`;
+  if (parts === undefined || digits === "") return null;
+  const power = Number(parts["power"] ?? 0) - (parts["rest"] ?? "").length + scale;
+  const unsigned = BigInt(digits) * (power > 0 ? 10n ** BigInt(power) : 1n);
+  return floored(parts["sign"] === "-" ? -unsigned : unsigned, power < 0 ? 10n ** BigInt(-power) : 1n);
+}

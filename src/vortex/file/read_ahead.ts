@@ -1,0 +1,155 @@
+/**
+ * Reads what will be needed before it is needed, and holds no more of it than was said.
+ *
+ * @module
+ */
+import { type ByteRange, coalesce, type PlannedRead } from "./coalesce.ts";
+import type { FileReader } from "./reader.ts";
+
+/** How far is read ahead. */
+export interface ReadAheadOptions {
+  /**
+   * Bytes of reads that are under way or whose ranges wait to be taken; a single range that is larger is read alone.
+   */
+  readonly bytes: number;
+  /** Reads under way at once. */
+  readonly requests: number;
+}
+
+/** A read that was started. */
+interface Started {
+  readonly offset: number;
+  readonly length: number;
+  readonly bytes: Promise<Uint8Array>;
+  /** Ranges of it that nobody has taken or dropped. */
+  waiting: number;
+}
+
+/**
+ * Reads ranges in the order in which they are needed.
+ *
+ * Ranges that come soon after each other are read together where they are neighbours: half of what may be held is
+ * planned at once, so that the other half is there to be worked on.
+ */
+export class ReadAhead {
+  readonly #reader: FileReader;
+  readonly #ranges: readonly ByteRange[];
+  readonly #options: ReadAheadOptions;
+  /** The read of each range, once it is started. */
+  readonly #reads = new Map<number, Started>();
+  readonly #dropped = new Set<number>();
+  /** Planned reads that wait for room, soonest first. */
+  readonly #planned: PlannedRead[] = [];
+  /** The first range that no plan has. */
+  #next = 0;
+  #held = 0;
+  #underWay = 0;
+
+  constructor(reader: FileReader, ranges: readonly ByteRange[], options: ReadAheadOptions) {
+    this.#reader = reader;
+    this.#ranges = ranges;
+    this.#options = options;
+  }
+
+  /** Bytes that are held or on their way. */
+  get held(): number {
+    return this.#held;
+  }
+
+  // law vortex/ReadAhead.take: vortex/file/read_ahead
+  /** The bytes of a range, which can be taken once. */
+  async take(at: number): Promise<Uint8Array> {
+    const range = this.#ranges[at];
+    if (range === undefined || this.#dropped.has(at)) throw new RangeError(`Cannot take range ${at}: it is gone`);
+    if (range.length === 0) {
+      this.#dropped.add(at);
+      return new Uint8Array(0);
+    }
+    this.#fill();
+    if (!this.#reads.has(at)) this.#startFor(at);
+    const read = this.#reads.get(at);
+    if (read === undefined) throw new RangeError(`Cannot take range ${at}: no read has it`);
+    this.#dropped.add(at);
+    try {
+      const bytes = await read.bytes;
+      const start = range.offset - read.offset;
+      return bytes.subarray(start, start + range.length);
+    } finally {
+      this.#release(at, read);
+      this.#fill();
+    }
+  }
+
+  /** Says that a range will not be taken. It is not read if that has not begun. */
+  drop(at: number): void {
+    if (this.#dropped.has(at)) return;
+    this.#dropped.add(at);
+    const read = this.#reads.get(at);
+    if (read !== undefined) this.#release(at, read);
+  }
+
+  #release(at: number, read: Started): void {
+    this.#reads.delete(at);
+    read.waiting--;
+    if (read.waiting === 0) this.#held -= read.length;
+  }
+
+  // law vortex/ReadAhead.fill: vortex/file/read_ahead
+  /** Starts what there is room for. */
+  #fill(): void {
+    while (this.#underWay < this.#options.requests) {
+      const next = this.#upcoming();
+      if (next === undefined || this.#held + next.length > this.#options.bytes && this.#held > 0) return;
+      this.#planned.shift();
+      this.#start(next);
+    }
+  }
+
+  /** Starts the read of a range that is needed now, whether there is room or not: who waits may hold the room. */
+  #startFor(at: number): void {
+    while (this.#next <= at) this.#plan();
+    const place = this.#planned.findIndex(({ parts }) => parts.includes(at));
+    const [read] = place < 0 ? [] : this.#planned.splice(place, 1);
+    if (read === undefined) throw new RangeError(`Cannot take range ${at}: no read has it`);
+    this.#start(read);
+  }
+
+  /** The next planned read of which something is still wanted. */
+  #upcoming(): PlannedRead | undefined {
+    for (;;) {
+      if (this.#planned.length === 0) this.#plan();
+      const [first] = this.#planned;
+      if (first === undefined || first.parts.some((part) => !this.#dropped.has(part))) return first;
+      this.#planned.shift();
+    }
+  }
+
+  // law vortex/ReadAhead.plan: vortex/file/read_ahead
+  /** Plans the next ranges, of about half the bytes that may be held. */
+  #plan(): void {
+    const budget = Math.max(1, Math.floor(this.#options.bytes / 2));
+    const group: number[] = [];
+    let total = 0;
+    for (; this.#next < this.#ranges.length; this.#next++) {
+      const { length } = this.#ranges[this.#next] ?? { length: 0 };
+      if (this.#dropped.has(this.#next)) continue;
+      if (group.length > 0 && total + length > budget) break;
+      group.push(this.#next);
+      total += length;
+    }
+    const ranges = group.map((at) => this.#ranges[at] ?? { offset: 0, length: 0 });
+    for (const { offset, length, parts } of coalesce(ranges, { gap: this.#reader.gap, largest: budget })) {
+      this.#planned.push({ offset, length, parts: parts.map((part) => group[part] ?? -1) });
+    }
+  }
+
+  #start({ offset, length, parts }: PlannedRead): void {
+    this.#underWay++;
+    this.#held += length;
+    const bytes = this.#reader.read(offset, length).finally(() => this.#underWay--);
+    bytes.catch(() => {}); // who takes a range of it sees the error
+    const wanted = parts.filter((part) => !this.#dropped.has(part));
+    const started: Started = { offset, length, bytes, waiting: wanted.length };
+    for (const part of wanted) this.#reads.set(part, started);
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Where a file's bytes come from: a range of them at a time.
+ *
+ * @module
+ */
+import { show } from "../../layout/mod.ts";
+import { VortexError } from "../error.ts";
+import { HttpReader } from "./http_reader.ts";
+import { openPath } from "./path_reader.ts";
+
+/** A source of bytes of your own. Several reads may be under way at once. */
+export interface VortexReader {
+  /** Bytes in all. */
+  readonly size: number | Promise<number>;
+  /**
+   * Reads exactly `length` bytes from `offset` on. The bytes are the reader's caller's from then on: nobody writes to
+   * them, arrays may lie in them.
+   */
+  read(offset: number, length: number): Promise<Uint8Array>;
+  /** Unwanted bytes that are cheaper than one more read. Default 16384. */
+  readonly gap?: number;
+  /** Called when the file is closed and no read is under way. */
+  close?(): void;
+}
+
+/**
+ * What a file can be opened from: its bytes, a Blob or File, a path, a `file:`, `http:` or `https:` URL (also as a
+ * string, if it is of HTTP), a reader of your own.
+ */
+export type VortexSource = Uint8Array | ArrayBuffer | Blob | string | URL | VortexReader;
+
+/** A source whose size is known, and which gives exactly what it is asked for. */
+export interface FileReader {
+  readonly size: number;
+  readonly gap: number;
+  /** Bytes that were read so far, and in how many reads. */
+  readonly statistics: { readonly bytes: number; readonly reads: number };
+  read(offset: number, length: number): Promise<Uint8Array>;
+  close(): void;
+}
+
+// law vortex/openReader: vortex/file/reader
+/** Opens a source. @throws {TypeError} if it is none @throws {VortexError} if its size is none */
+export async function openReader(source: VortexSource): Promise<FileReader> {
+  const reader = readerOf(source);
+  const size = await reader.size;
+  if (!Number.isSafeInteger(size) || size < 0) {
+    throw new VortexError("file", `Cannot read a file of ${show(size)} bytes: expected a whole number of them`);
+  }
+  return new CheckedReader(reader, size);
+}
+
+function readerOf(source: VortexSource): VortexReader {
+  if (source instanceof Uint8Array) return bytesReader(source);
+  if (source instanceof ArrayBuffer) return bytesReader(new Uint8Array(source));
+  if (source instanceof Blob) return blobReader(source);
+  if (source instanceof URL) return source.protocol === "file:" ? openPath(source) : new HttpReader(source);
+  if (typeof source === "string") return /^https?:\/\//.test(source) ? new HttpReader(source) : openPath(source);
+  if (typeof source === "object" && source !== null && typeof source.read === "function" && "size" in source) {
+    return source;
+  }
+  throw new TypeError(
+    `Cannot open ${show(source)} as a Vortex file: expected bytes, a Blob, a path, a URL or { size, read }`,
+  );
+}
+
+function bytesReader(bytes: Uint8Array): VortexReader {
+  const read = (offset: number, length: number) => Promise.resolve(bytes.subarray(offset, offset + length));
+  return { size: bytes.length, gap: 0, read };
+}
+
+function blobReader(blob: Blob): VortexReader {
+  const read = async (offset: number, length: number) =>
+    new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
+  return { size: blob.size, read };
+}
+
+class CheckedReader implements FileReader {
+  readonly size: number;
+  readonly gap: number;
+  readonly statistics = { bytes: 0, reads: 0 };
+  readonly #reader: VortexReader;
+  #underWay = 0;
+  #closed = false;
+
+  constructor(reader: VortexReader, size: number) {
+    this.#reader = reader;
+    this.size = size;
+    this.gap = reader.gap ?? 16384;
+  }
+
+  // law vortex/CheckedReader.read: vortex/file/reader
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    if (this.#closed) throw new TypeError("Cannot read a closed VortexFile");
+    if (!(offset >= 0 && length >= 0 && offset + length <= this.size)) {
+      throw new VortexError("file", `Cannot read ${length} bytes from ${offset} on: the file has ${this.size}`);
+    }
+    this.#underWay++;
+    try {
+      const bytes = await this.#reader.read(offset, length);
+      if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
+        const got = bytes instanceof Uint8Array ? `${bytes.length}` : show(bytes);
+        throw new VortexError(
+          "file",
+          `The source gave ${got} instead of ${length} bytes from ${offset} on: was it cut off since it was opened?`,
+        );
+      }
+      this.statistics.bytes += length;
+      this.statistics.reads++;
+      return bytes;
+    } finally {
+      this.#underWay--;
+      if (this.#closed && this.#underWay === 0) this.#reader.close?.();
+    }
+  }
+
+  // law vortex/CheckedReader.close: vortex/file/reader
+  /** Closes the source when no read is under way: a descriptor that is closed below a read may be another file's. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#underWay === 0) this.#reader.close?.();
+  }
+}

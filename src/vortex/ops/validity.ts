@@ -1,0 +1,17 @@
+/**
+ * Validity that came as an array of truth values.
+ *
+ * @module
+ */
+import type { Allocate } from "../allocator.ts";
+import { allSet, bitmapFrom } from "../bits.ts";
+import type { CanonicalArray } from "../canonical.ts";
+import type { Bytes } from "../wire/source.ts";
+
+/** A bit for each element, or null if all are valid. */
+export function validityOf(array: CanonicalArray | null, allocate: Allocate): Bytes | null {
+  if (array === null) return null;
+  if (array.kind !== "bool") throw new TypeError(`Expected truth values, got ${array.kind}`);
+  const { bits, offset, length } = array;
+  return allSet(bits, offset, length) ? null : bitmapFrom(bits, offset, length, allocate);
+}

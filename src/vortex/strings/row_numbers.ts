@@ -1,0 +1,82 @@
+/**
+ * Numbers of each row that say how long it is or where it begins.
+ *
+ * @module
+ */
+import type { Fail } from "./fail.ts";
+
+/**
+ * Rows' lengths or places, of any integer type, as uint32: the same memory if they are.
+ *
+ * @param what what they are, for an error
+ * @param limit the greatest that may be
+ */
+export function asUint32(values: IntegerArray, limit: number, what: string, fail: Fail): Uint32Array {
+  if (values instanceof Uint32Array) {
+    for (let i = 0; i < values.length; i++) if ((values[i] ?? 0) > limit) wrong(values, i, limit, what, fail);
+    return values;
+  }
+  const words = new Uint32Array(values.length);
+  // law vortex/strings/asUint32: vortex/strings/malformed
+  if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
+    const halves = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
+    for (let i = 0; i < words.length; i++) {
+      if ((halves[2 * i + 1] ?? 0) !== 0 || (halves[2 * i] ?? 0) > limit) wrong(values, i, limit, what, fail);
+      words[i] = halves[2 * i] ?? 0;
+    }
+    return words;
+  }
+  for (let i = 0; i < words.length; i++) {
+    const value = values[i] ?? 0;
+    if (value < 0 || value > limit) wrong(values, i, limit, what, fail);
+    words[i] = value;
+  }
+  return words;
+}
+
+/** What children with lengths and places hold. */
+export type IntegerArray =
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+  | BigUint64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | BigInt64Array;
+
+function wrong(values: IntegerArray, index: number, limit: number, what: string, fail: Fail): never {
+  return fail(`${what} ${index} is ${values[index]}, expected 0 to ${limit}`);
+}
+
+/** Checks that places never fall, and that the last is inside. */
+export function checkOffsets(offsets: Uint32Array, end: number, what: string, fail: Fail): void {
+  let last = 0;
+  let falls = 0;
+  // law vortex/strings/checkOffsets: vortex/strings/malformed
+  for (let i = 0; i < offsets.length; i++) {
+    const offset = offsets[i] ?? 0;
+    falls |= Number(offset < last);
+    last = offset;
+  }
+  if (falls !== 0) {
+    const at = offsets.findIndex((offset, i) => i > 0 && offset < (offsets[i - 1] ?? 0));
+    fail(
+      `${what} fall from ${offsets[at - 1]} to ${offsets[at]} at ${at}: expected none to be less than the one before`,
+    );
+  }
+  if (last > end) fail(`the last of the ${what} is ${last}, but there are only ${end}`);
+}
+
+/**
+ * Checks, before memory is allocated for them, that strings are not longer than their codes can make them.
+ *
+ * @param lengths bytes of each row
+ * @param most bytes that all codes can stand for
+ */
+export function checkTotal(lengths: Uint32Array, most: number, fail: Fail): void {
+  let total = 0;
+  // law vortex/strings/checkTotal: vortex/strings/malformed
+  for (let i = 0; i < lengths.length; i++) total += lengths[i] ?? 0;
+  if (total > most) fail(`the rows have ${total} bytes, but their codes stand for at most ${most}`);
+}

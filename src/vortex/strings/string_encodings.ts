@@ -1,0 +1,10 @@
+/**
+ * The encodings of this shelf.
+ *
+ * @module
+ */
+import type { VortexEncoding } from "../encoding.ts";
+import { fsstEncoding, onPairEncoding } from "./encodings.ts";
+
+/** Encodings of strings by tables of what codes stand for. */
+export const stringEncodings: readonly VortexEncoding[] = [fsstEncoding, onPairEncoding] as readonly VortexEncoding[];

@@ -1,0 +1,43 @@
+/**
+ * Decoded strings as an array of the room, once they are known to be text where text is expected.
+ *
+ * @module
+ */
+import { bitAt } from "../bits.ts";
+import type { VarBinViewArray } from "../canonical.ts";
+import type { DTypeOf } from "../dtype.ts";
+import { TextBytes } from "../utf8.ts";
+import type { Bytes } from "../wire/source.ts";
+import type { Fail } from "./fail.ts";
+import type { StringViews } from "./string_views.ts";
+
+/**
+ * The array.
+ *
+ * @param lengths bytes of each row
+ */
+export function textArray(
+  dtype: DTypeOf<"utf8" | "binary">,
+  { views, buffers, isAscii }: StringViews,
+  lengths: Uint32Array,
+  validity: Bytes | null,
+  fail: Fail,
+): VarBinViewArray {
+  if (dtype.kind === "utf8" && !isAscii) checkText(buffers, lengths, validity, fail);
+  return { kind: "varbinview", dtype, length: lengths.length, validity, views, data: buffers };
+}
+
+/** Checks the text of every row that is not null. Rows lie one behind the other; the first one of a buffer at 0. */
+function checkText(buffers: readonly Bytes[], lengths: Uint32Array, validity: Bytes | null, fail: Fail): void {
+  const texts = buffers.map((bytes) => new TextBytes(bytes));
+  let buffer = 0;
+  let at = 0;
+  // law vortex/strings/checkText: vortex/strings/malformed
+  for (let row = 0; row < lengths.length; row++) {
+    const length = lengths[row] ?? 0;
+    if (at + length > (buffers[buffer]?.length ?? 0)) [buffer, at] = [buffer + 1, 0];
+    const isText = texts[buffer]?.holds(at, at + length) ?? true;
+    if (!isText && (validity === null || bitAt(validity, row))) fail(`Element ${row} is no UTF-8`);
+    at += length;
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * A server of a file's ranges, which can be told to misbehave.
+ *
+ * @module
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What a server may do wrong, or differently. */
+export interface RangeServerOptions {
+  /** Changes an answer: its status, its headers, its body. */
+  readonly spoil?: (answer: RangeAnswer, request: number) => void;
+}
+
+/** An answer on its way. */
+export interface RangeAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+/** A running server. */
+export interface RangeServer extends AsyncDisposable {
+  readonly url: string;
+  /** The ranges that were asked for, and the other headers of the requests. */
+  readonly requests: { readonly range: string | undefined; readonly headers: NodeJS.Dict<string | string[]> }[];
+}
+
+/** Serves a file's bytes on a port of this machine. */
+export async function serveRanges(bytes: Uint8Array, { spoil }: RangeServerOptions = {}): Promise<RangeServer> {
+  const requests: RangeServer["requests"] = [];
+  const server = createServer((request, response) => {
+    const { range } = request.headers;
+    requests.push({ range, headers: request.headers });
+    const [, from = "0", to = "0"] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
+    const [start, end] = [Number(from), Math.min(Number(to), bytes.length - 1)];
+    const answer: RangeAnswer = start >= bytes.length
+      ? { status: 416, headers: { "content-range": `bytes */${bytes.length}` }, body: new Uint8Array(0) }
+      : {
+        status: 206,
+        headers: { "content-range": `bytes ${start}-${end}/${bytes.length}`, etag: '"1"' },
+        body: bytes.subarray(start, end + 1),
+      };
+    spoil?.(answer, requests.length);
+    response.writeHead(answer.status, { connection: "close", ...answer.headers });
+    response.end(answer.body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  return {
+    url: `http://127.0.0.1:${port}/file.vortex`,
+    requests,
+    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}

@@ -1,0 +1,106 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { ReadAhead } from "../../../src/vortex/file/read_ahead.ts";
+import { type FileReader, openReader } from "../../../src/vortex/file/reader.ts";
+import { check, fc } from "../../support/property.ts";
+
+const bytes = Uint8Array.from({ length: 4000 }, (_, at) => (at * 31) % 251);
+const rangesOf = fc.array(fc.record({ offset: fc.nat(3800), length: fc.nat(200) }), { maxLength: 40 });
+const options = fc.record({ bytes: fc.integer({ min: 1, max: 2000 }), requests: fc.integer({ min: 1, max: 4 }) });
+
+/** A reader that answers after as many turns as is said, and keeps count. */
+async function counted(gap: number, turns: (read: number) => number) {
+  const seen = { underWay: 0, most: 0, reads: [] as { offset: number; length: number }[] };
+  const reader: FileReader = await openReader({
+    size: bytes.length,
+    gap,
+    async read(offset, length) {
+      seen.reads.push({ offset, length });
+      seen.most = Math.max(seen.most, ++seen.underWay);
+      for (let turn = turns(seen.reads.length); turn > 0; turn--) await Promise.resolve();
+      seen.underWay--;
+      return bytes.subarray(offset, offset + length);
+    },
+  });
+  return { reader, seen };
+}
+
+test("every range that is taken is right, whatever is dropped and however late reads answer", async () => {
+  const cases = rangesOf.chain((ranges) =>
+    fc.record({
+      ranges: fc.constant(ranges),
+      // How many turns before its own each range is dropped, or null for one that is taken.
+      drops: fc.tuple(...ranges.map(() => fc.option(fc.nat(4)))),
+    })
+  );
+  await check(
+    fc.asyncProperty(cases, options, fc.nat(60), fc.infiniteStream(fc.nat(9)), async (one, options, gap, turns) => {
+      const { ranges, drops } = one;
+      const { reader, seen } = await counted(gap, () => turns.next().value ?? 0);
+      const ahead = new ReadAhead(reader, ranges, options);
+      for (const [at, { offset, length }] of ranges.entries()) {
+        drops.forEach((turns, place) => turns !== null && Math.max(0, place - turns) === at && ahead.drop(place));
+        if (drops[at] === null) assertEquals(await ahead.take(at), bytes.subarray(offset, offset + length));
+      }
+      assertEquals(ahead.held, 0);
+      assert(seen.most <= options.requests + 1); // the read that somebody waits for is started in any case
+    }),
+    300,
+  );
+});
+
+test("no more is held than was said, but for one read that somebody waits for", async () => {
+  await check(
+    fc.asyncProperty(rangesOf, options, fc.nat(30), async (ranges, options, gap) => {
+      const { reader, seen } = await counted(gap, () => 3);
+      const ahead = new ReadAhead(reader, ranges, options);
+      for (const at of ranges.keys()) {
+        await ahead.take(at);
+        const longest = Math.max(...seen.reads.map(({ length }) => length), 0);
+        assert(ahead.held <= Math.max(options.bytes, longest) + longest, `${ahead.held} of ${options.bytes} are held`);
+      }
+    }),
+    300,
+  );
+});
+
+test("with room for everything, nothing is read twice and neighbours come together", async () => {
+  await check(
+    fc.asyncProperty(rangesOf, async (ranges) => {
+      const { reader, seen } = await counted(0, () => 1);
+      const ahead = new ReadAhead(reader, ranges, { bytes: 1e6, requests: 100 });
+      for (const at of ranges.keys()) await ahead.take(at);
+      const wanted = new Uint8Array(bytes.length);
+      for (const { offset, length } of ranges) wanted.fill(1, offset, offset + length);
+      const total = seen.reads.reduce((sum, { length }) => sum + length, 0);
+      assertEquals(total, wanted.reduce((sum, one) => sum + one, 0));
+    }),
+    200,
+  );
+});
+
+test("what was dropped before its turn is not read, and cannot be taken", async () => {
+  const { reader, seen } = await counted(0, () => 1);
+  const ranges = [{ offset: 0, length: 100 }, { offset: 500, length: 100 }, { offset: 1000, length: 100 }];
+  const ahead = new ReadAhead(reader, ranges, { bytes: 100, requests: 1 });
+  ahead.drop(1);
+  await ahead.take(0);
+  await ahead.take(2);
+  assertEquals(seen.reads.map(({ offset }) => offset), [0, 1000]);
+  await assertRejects(() => ahead.take(1), RangeError, "Cannot take range 1: it is gone");
+});
+
+test("an error of the source comes to who takes the range, and the next ones can be taken", async () => {
+  let reads = 0;
+  const reader = await openReader({
+    size: 1000,
+    gap: 0,
+    read: (_, length) =>
+      ++reads === 2 ? Promise.reject(new Error("the cable is out")) : Promise.resolve(new Uint8Array(length)),
+  });
+  const ranges = [0, 100, 200].map((at) => ({ offset: at * 3, length: 10 }));
+  const ahead = new ReadAhead(reader, ranges, { bytes: 1000, requests: 8 });
+  await ahead.take(0);
+  await assertRejects(() => ahead.take(1), Error, "the cable is out");
+  assertEquals((await ahead.take(2)).length, 10);
+});

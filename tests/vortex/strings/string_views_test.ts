@@ -1,0 +1,143 @@
+/** Strings in several data buffers: their views, and codecs that write to each exactly what belongs there. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { decodeFsst, fsstSymbols } from "../../../src/vortex/strings/fsst.ts";
+import { decodeOnPair, onPairTokens } from "../../../src/vortex/strings/on_pair.ts";
+import { decodeStrings, INLINE_BYTES, partsOf, type StringViews } from "../../../src/vortex/strings/string_views.ts";
+import { check, fc } from "../../support/property.ts";
+
+class Refused extends Error {}
+
+function fail(problem: string): never {
+  throw new Refused(problem);
+}
+
+const allocate = (bytes: number) => new Uint8Array(Math.ceil(bytes / 8) * 8).subarray(0, bytes);
+
+/** The strings that views stand for, by Arrow's description of them; what a view does not need must be zero. */
+function stringsOf({ views, buffers }: StringViews): Uint8Array[] {
+  return Array.from({ length: views.length / 16 }, (_, row) => {
+    const view = new DataView(views.buffer, views.byteOffset + 16 * row, 16);
+    const size = view.getInt32(0, true);
+    if (size <= INLINE_BYTES) {
+      const own = views.slice(16 * row + 4, 16 * row + 16);
+      assert(own.subarray(size).every((byte) => byte === 0), `the view of row ${row} has more than its bytes`);
+      return own.slice(0, size);
+    }
+    const start = view.getInt32(12, true);
+    const buffer = buffers[view.getInt32(8, true)];
+    assert(buffer !== undefined && start + size <= buffer.length, `the view of row ${row} leads outside`);
+    const bytes = buffer.slice(start, start + size);
+    assertEquals([...bytes.subarray(0, 4)], [...views.subarray(16 * row + 4, 16 * row + 8)], `prefix of row ${row}`);
+    return bytes;
+  });
+}
+
+/** Strings of all lengths around those where a view changes its form. */
+const strings = fc.array(
+  fc.oneof(fc.uint8Array({ maxLength: 20 }), fc.uint8Array({ minLength: 12, maxLength: 90 })),
+  { maxLength: 40, size: "max" },
+);
+const limits = fc.constantFrom(90, 100, 200, 1000, undefined);
+
+test("strings are viewed in as many buffers as they need, and read back", () => {
+  let most = 0;
+  check(
+    fc.property(strings, limits, (rows, limit) => {
+      const lengths = Uint32Array.from(rows, ({ length }) => length);
+      const views = decodeStrings(
+        lengths,
+        (start, end, { bytes, words }, at) => {
+          for (const row of rows.slice(start, end)) {
+            bytes.set(row, at);
+            at += row.length;
+          }
+          // Behind the rows there may be anything, as long as it is not theirs.
+          for (let i = at; i < words.byteLength; i++) words.setUint8(i, 0xaa);
+          return 0;
+        },
+        allocate,
+        fail,
+        limit,
+      );
+      assertEquals(stringsOf(views), rows);
+      assert(views.buffers.every(({ length }) => length <= (limit ?? Infinity)));
+      most = Math.max(most, views.buffers.length);
+    }),
+    500,
+  );
+  assert(most > 3, `at most ${most} buffers`);
+});
+
+test("a string that no data buffer can hold is refused", () => {
+  const lengths = Uint32Array.of(5, 101);
+  assertThrows(() => partsOf(lengths, fail, 100), Refused, "row 1 has 101 bytes, a string view holds at most 100");
+});
+
+test("FSST's codes give their strings in any number of buffers", () => {
+  const symbol = fc.uint8Array({ minLength: 1, maxLength: 8 });
+  const rowOf = (count: number) =>
+    fc.array(fc.oneof(fc.nat(count - 1), fc.nat(255).map((byte) => [255, byte] as const)), { maxLength: 10 });
+  const cases = fc.array(symbol, { minLength: 1, maxLength: 255, size: "max" }).chain((symbols) =>
+    fc.record({ symbols: fc.constant(symbols), rows: fc.array(rowOf(symbols.length), { maxLength: 30 }) })
+  );
+  check(
+    fc.property(cases, limits, fc.nat(255), ({ symbols, rows }, limit, padding) => {
+      const table = Uint8Array.from(
+        symbols.flatMap((one) => [...one, ...new Uint8Array(8 - one.length).fill(padding)]),
+      );
+      const sizes = Uint8Array.from(symbols, ({ length }) => length);
+      const expected = rows.map((row) =>
+        Uint8Array.from(row.flatMap((code) => typeof code === "number" ? [...symbols[code] ?? []] : [code[1]]))
+      );
+      const codes = rows.map((row) => row.flat());
+      let end = 0;
+      const decoded = decodeFsst(
+        {
+          symbols: fsstSymbols(table, sizes, fail),
+          codes: Uint8Array.from(codes.flat()),
+          offsets: Uint32Array.from([0, ...codes.map(({ length }) => end += length)]),
+          lengths: Uint32Array.from(expected, ({ length }) => length),
+        },
+        allocate,
+        fail,
+        limit,
+      );
+      assertEquals(stringsOf(decoded), expected);
+      assert(!decoded.isAscii || expected.every((row) => row.every((byte) => byte < 0x80)));
+    }),
+    500,
+  );
+});
+
+test("OnPair's codes give their strings in any number of buffers", () => {
+  const token = fc.uint8Array({ minLength: 1, maxLength: 16 });
+  const cases = fc.array(token, { minLength: 1, maxLength: 300, size: "max" }).chain((tokens) =>
+    fc.record({
+      tokens: fc.constant(tokens),
+      rows: fc.array(fc.array(fc.nat(tokens.length - 1), { maxLength: 5 }), { maxLength: 30 }),
+    })
+  );
+  check(
+    fc.property(cases, limits, ({ tokens, rows }, limit) => {
+      let end = 0;
+      const places = Uint32Array.from([0, ...tokens.map(({ length }) => end += length)]);
+      const expected = rows.map((row) => Uint8Array.from(row.flatMap((code) => [...tokens[code] ?? []])));
+      end = 0;
+      const decoded = decodeOnPair(
+        {
+          tokens: onPairTokens(Uint8Array.from(tokens.flatMap((one) => [...one])), places, fail),
+          codes: Uint16Array.from(rows.flat()),
+          offsets: Uint32Array.from([0, ...rows.map(({ length }) => end += length)]),
+          lengths: Uint32Array.from(expected, ({ length }) => length),
+        },
+        allocate,
+        fail,
+        limit,
+      );
+      assertEquals(stringsOf(decoded), expected);
+      assert(!decoded.isAscii || expected.every((row) => row.every((byte) => byte < 0x80)));
+    }),
+    500,
+  );
+});
