@@ -6,7 +6,7 @@
 import type { DTypeOf } from "../dtype.ts";
 import type { CudaStream } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
-import { orderStreams } from "../../order/mod.ts";
+import { hostWaitsFor, orderStreams } from "../../order/mod.ts";
 import { primitiveOf } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { EncodedNode } from "../encoded_node.ts";
@@ -94,7 +94,7 @@ export class DeviceDecoder {
     for (const { node, word } of this.#wrong.splice(0)) {
       const found = new Uint32Array(1);
       word.copyTo(found, { stream: this.#stream });
-      this.#stream.synchronize();
+      hostWaitsFor(this.#stream);
       this.#close(word);
       if (found[0] !== 0) node.fail("A code stands for no value");
     }

@@ -2,6 +2,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ArrowArray, Cuda, type CudaStream, StridedMemoryView } from "../../../mod.ts";
+import { pollAll } from "../../../src/order/exports.ts";
 import { toArrowArray } from "../../../src/vortex/arrow/to_arrow.ts";
 import { DecodeContext } from "../../../src/vortex/decode_context.ts";
 import { toArrowOnDevice } from "../../../src/vortex/device/to_arrow_on_device.ts";
@@ -9,8 +10,10 @@ import type { VortexDType } from "../../../src/vortex/dtype.ts";
 import { rootNode } from "../../../src/vortex/encoded_node.ts";
 import { VortexError } from "../../../src/vortex/error.ts";
 import { limitsOf } from "../../../src/vortex/limits.ts";
+import { VortexArray } from "../../../src/vortex/vortex_array.ts";
 import { VortexSession } from "../../../src/vortex/session.ts";
 import { check, fc } from "../../support/property.ts";
+import { until } from "../../support/until.ts";
 import { boolNode, node, primitiveNode, proto, ptypeCode } from "../../support/vortex/nodes.ts";
 import { numberTree } from "../../support/vortex/number_trees.ts";
 import { type BuiltArray, decodeTree } from "../../support/vortex/wheel.ts";
@@ -80,6 +83,27 @@ test("an array on a device has the elements, nulls and type that it has on the h
     }),
     40,
   );
+});
+
+test("an export to a device keeps the memory until its consumer has released it, of whole arrays and of slices", async () => {
+  const u8: VortexDType = { kind: "primitive", ptype: "u8", nullable: false };
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  const tree = node("fastlanes.bitpacked", proto([1, 8]), [Uint8Array.from({ length: 1024 }, () => 9)]);
+  using array = VortexArray.ofNode(rootNode(tree, u8, 100), { session, limits: limitsOf() });
+  for (const part of [array, array.slice(10, 60)]) {
+    const imported = ArrowArray.from(part.toArrowDevice({ stream, name: "nines" }), { stream });
+    assertEquals([imported.field.name, imported.length, device.memory.pool.use.used > 0], ["nines", part.length, true]);
+    assertEquals(onHost(imported, stream).toArray(), Array.from({ length: part.length }, () => 9));
+    imported.close();
+    await until(() => {
+      pollAll(); // what consumers have released is seen when somebody looks
+      return device.memory.pool.use.used === 0;
+    });
+    assertEquals(device.memory.pool.use.used, 0);
+  }
+  assertThrows(() => array.toArrowDevice({ stream, keep: ["runEnd"] }), TypeError, "Cannot keep runEnd on a device");
 });
 
 test("an array that cannot be decoded leaves no memory on the device, nor what was decoded before it", () => {
