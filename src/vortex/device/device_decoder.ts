@@ -4,7 +4,7 @@
  * @module
  */
 import type { DTypeOf } from "../dtype.ts";
-import type { CudaStream } from "../../device/mod.ts";
+import { type CudaStream, isSameDevice } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import { hostWaitsFor, orderStreams } from "../../order/mod.ts";
 import { primitiveOf } from "../canonical.ts";
@@ -178,7 +178,7 @@ export class DeviceDecoder {
     } else {
       // Memory that was handed over is read where it is, if that is on this device.
       const { memory } = raw;
-      const isHere = memory.device?.ordinal === this.#stream.device.ordinal && raw.size > 0;
+      const isHere = memory.device !== null && isSameDevice(memory.device, this.#stream.device) && raw.size > 0;
       const packed = isHere ? memory : this.upload(node.buffer(0), node);
       if (isHere) orderStreams(memory.stream, this.#stream);
       this.#unpack(words, packed.ptr, node, { bits, width, offset, steps });
