@@ -31,6 +31,7 @@ import { simMutations } from "./mutations/sim.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 import { unixMutations } from "./mutations/unix.ts";
 import { viewMutations } from "./mutations/view.ts";
+import { vortexDeviceMutations } from "./mutations/vortex_device.ts";
 import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
 import { wasmMutations } from "./mutations/wasm.ts";
 
@@ -62,4 +63,5 @@ export const mutations: readonly Mutation[] = [
   ...ucxMutations,
   ...wasmMutations,
   ...vortexNumericMutations,
+  ...vortexDeviceMutations,
 ];
