@@ -41,6 +41,10 @@ const rooms: { readonly [room: string]: readonly string[] } = {
     ...["order", "copy", "dlpack", "cdata", "view", "arrow"],
   ],
 
+  vortex: [
+    ...["bindings", "layout", "ffi", "native", "wasm", "device", "order", "memory"],
+    ...["copy", "cdata", "view", "arrow"],
+  ],
   cuda: ["bindings", "layout", "ffi", "driver", "sim", "checker", "device", "memory"],
   ucx: ["bindings", "layout", "ffi", "native", "unix", "device", "order", "memory", "copy", "view"],
 };

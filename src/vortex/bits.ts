@@ -88,7 +88,8 @@ export function copyBits(from: Uint8Array, offset: number, to: Uint8Array, at: n
   let i = 0;
   for (; i < length && (at + i) % 8 !== 0; i++) setBit(from, offset + i, to, at + i);
   const shift = (offset + i) % 8;
-  for (let source = Math.floor((offset + i) / 8), target = (at + i) / 8; length - i >= 8; i += 8, source++, target++) {
+  let target = (at + i) / 8;
+  for (let source = Math.floor((offset + i) / 8); length - i >= 8; i += 8, source++, target++) {
     to[target] = (from[source] ?? 0) >>> shift | (shift === 0 ? 0 : (from[source + 1] ?? 0) << (8 - shift));
   }
   for (; i < length; i++) setBit(from, offset + i, to, at + i);

@@ -20,7 +20,7 @@ import type { VortexMetadata } from "./metadata.ts";
 import type { RawBuffer, RawNode } from "./raw_node.ts";
 import { VortexArray } from "./vortex_array.ts";
 import { readDType } from "./wire/dtype_flatbuffer.ts";
-import { type Bytes, ownBytes } from "./wire/source.ts";
+import { type Bytes, noBytes, ownBytes } from "./wire/source.ts";
 
 /** Options of {@linkcode fromVortexMetadata}. */
 export interface FromVortexMetadataOptions extends VortexReadOptions {
@@ -167,5 +167,6 @@ function isDescriptor(buffer: unknown): buffer is { readonly descriptor: bigint 
 /** Bytes at a multiple of 8: a copy if they do not lie so. */
 function aligned(bytes: Uint8Array): Bytes {
   const own = ownBytes(bytes);
-  return own.length === 0 || own.byteOffset % 8 === 0 ? own : own.slice();
+  if (own.length === 0) return noBytes;
+  return own.byteOffset % 8 === 0 ? own : own.slice();
 }

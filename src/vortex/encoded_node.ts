@@ -149,7 +149,7 @@ export class EncodedNode {
 
   // law vortex/EncodedNode.expectSize: vortex/canonical
   /** @throws {VortexError} unless a buffer has at least so many bytes; unknown sizes are not checked */
-  expectSize(index: number, least: number, most: number = Infinity): void {
+  expectSize(index: number, least: number, most = Infinity): void {
     const size = this.bufferSize(index);
     if (size === null || (size >= least && size <= most)) return;
     const expected = least === most ? "" : "at least ";

@@ -15,7 +15,7 @@ export const wasmMutations: readonly Mutation[] = [
     ],
     [
       "  if (bytes.buffer !== shared.buffer) bytes = new Uint8Array(shared.buffer);\n",
-      "  if (bytes.length === 0) bytes = new Uint8Array(shared.buffer);\n",
+      "  if (bytes.byteOffset !== 0) bytes = new Uint8Array(shared.buffer);\n",
       "After the memory has grown everybody works on bytes that are none any more.",
     ],
   ]),

@@ -31,6 +31,7 @@ const loads: Readonly<Record<string, readonly string[]>> = {
   arrow: [...arrays, "arrow", "cdata", "dlpack", "view"],
   python: [...arrays, "arrow", "cdata", "dlpack", "python", "view"],
   ucx: [...arrays, "cdata", "dlpack", "ucx", "view"],
+  vortex: [...arrays, "arrow", "cdata", "dlpack", "view", "vortex", "wasm"],
   testing: [...core.filter((room) => room !== "native"), "checker", "order", "ptx", "sim"],
 };
 

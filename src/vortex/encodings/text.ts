@@ -60,12 +60,14 @@ export function viewsOf(bytes: Bytes, offsets: WholeNumbers, allocate: Allocate)
   const length = offsets.length - 1;
   const views = allocate(16 * length);
   const words = new Uint32Array(views.buffer, 0, 4 * length);
-  for (let i = 0, at = 0; i < length; i++, at += 4) {
+  let at = 0;
+  for (let i = 0; i < length; i++, at += 4) {
     const start = offsets[i] ?? 0;
     const size = (offsets[i + 1] ?? 0) - start;
     words[at] = size;
     const own = size > inlineBytes ? 4 : size;
-    for (let j = 0, to = 4 * at + 4; j < own; j++) views[to + j] = bytes[start + j] ?? 0;
+    const to = 4 * at + 4;
+    for (let j = 0; j < own; j++) views[to + j] = bytes[start + j] ?? 0;
     if (size > inlineBytes) words[at + 3] = start; // of buffer 0
   }
   return views;
@@ -116,7 +118,8 @@ function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Gen
   const length = views.length / 16;
   const words = new Uint32Array(views.buffer, views.byteOffset, 4 * length);
   const texts = data.map((one) => new TextBytes(one));
-  for (let i = 0, at = 0; i < length; i++, at += 4) {
+  let at = 0;
+  for (let i = 0; i < length; i++, at += 4) {
     const size = words[at] ?? 0;
     if (size <= inlineBytes) {
       // Most texts are ASCII: a bit of a byte of the three words says that one is not.

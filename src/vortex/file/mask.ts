@@ -28,7 +28,8 @@ export function matchingRows(predicate: Predicate, array: CanonicalArray): Uint3
   let count = 0;
   for (const one of mask) count += one;
   const rows = new Uint32Array(count);
-  for (let i = 0, to = 0; i < mask.length; i++) if (mask[i] === 1) rows[to++] = i;
+  let to = 0;
+  for (let i = 0; i < mask.length; i++) if (mask[i] === 1) rows[to++] = i;
   return rows;
 }
 

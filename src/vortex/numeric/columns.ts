@@ -81,12 +81,12 @@ export function blockOffset(node: EncodedNode, message: ProtoMessage, field: num
   return node.fail(`${node.id} begins at row ${offset} of a block of 1024. Expected 0 to 1023`);
 }
 
-/** Runs a codec, whose errors become the node's. */
+/** Runs a codec, or what is done with decoded arrays: they know of no nodes, and their errors become the node's. */
 export function inNode<T>(node: EncodedNode, decode: () => T): T {
   try {
     return decode();
   } catch (error) {
-    if (error instanceof DataError) throw node.error(error.message, { cause: error });
+    if (error instanceof DataError || error instanceof RangeError) throw node.error(error.message, { cause: error });
     throw error;
   }
 }

@@ -44,7 +44,7 @@ interface OpenedPacked {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/numeric.forEncoding: vortex/numeric/built
+// law vortex/numeric.forEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Frame of reference: differences to one value. */
 export const forEncoding: VortexEncoding<OpenedStep> = {
   id: "fastlanes.for",
@@ -60,7 +60,7 @@ export const forEncoding: VortexEncoding<OpenedStep> = {
   decode: (node, { dtype }, context) => decodeChain(node, dtype, context),
 };
 
-// law vortex/numeric.zigzagEncoding: vortex/numeric/built
+// law vortex/numeric.zigzagEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Signed integers as unsigned ones, small where these are near to 0. */
 export const zigzagEncoding: VortexEncoding<OpenedStep> = {
   id: "vortex.zigzag",

@@ -6,6 +6,7 @@
 import { type DTypeOf, primitiveDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
+import { checkDigits } from "../encodings/decimal.ts";
 import { isSigned, widthOf } from "../ptype.ts";
 import { bitsOf, bytesOf, numbersOf, ptypeIn, ptypeOf } from "./columns.ts";
 import { type Integers, joinTimesInto } from "./date_time_parts.ts";
@@ -94,7 +95,11 @@ const decodeDecimal: VortexEncoding<OpenedDecimal>["decode"] = (node, { dtype, f
   const { validity } = array;
   const top: Part = { bytes: bytesOf(array), bits: bitsOf(array.dtype.ptype) };
   const base = { kind: "decimal", dtype, length, validity } as const;
-  if (lower.length === 0) return { ...base, width: widthOf(array.dtype.ptype), bytes: bytesOf(array) };
+  if (lower.length === 0) {
+    const [bytes, width] = [bytesOf(array), widthOf(array.dtype.ptype)];
+    checkDigits(bytes, width, dtype, validity, node);
+    return { ...base, width, bytes };
+  }
   const others = lower.map((one): Part => {
     const part = context.primitive(one);
     return { bytes: bytesOf(part), bits: bitsOf(part.dtype.ptype) };
@@ -102,6 +107,7 @@ const decodeDecimal: VortexEncoding<OpenedDecimal>["decode"] = (node, { dtype, f
   const width = lower.length === 1 ? 16 : 32;
   const bytes = context.allocate(width * length, node);
   joinPartsInto(bytes, width, top, others);
+  checkDigits(bytes, width, dtype, validity, node);
   return { ...base, width, bytes };
 };
 

@@ -56,7 +56,7 @@ function fillRuns(
 ): void {
   let row = 0;
   for (let run = 0; row < to.length; run++) {
-    const end = Math.min((ends[run] ?? 0) - offset, to.length);
+    const end = (ends[run] ?? 0) - offset; // what lies behind the last row is written nowhere
     const value = values[run] ?? 0;
     if (end - row > SHORT) to.fill(value, row, end);
     else for (let at = row; at < end; at++) to[at] = value;

@@ -104,7 +104,7 @@ function flatRuns(
     }
     default:
       context.charge(4 * length, node);
-      return takeOf(values, runOfRows(ends, length, offset), null, allocate);
+      return inNode(node, () => takeOf(values, runOfRows(ends, length, offset), null, allocate));
   }
 }
 

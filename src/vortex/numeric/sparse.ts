@@ -10,7 +10,7 @@ import { type DTypeOf, primitiveDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { concatOf } from "../ops/concat.ts";
-import { repeat } from "../ops/fill.ts";
+import { repeat } from "../ops/repeat.ts";
 import { takeOf } from "../ops/take.ts";
 import { widthOf } from "../ptype.ts";
 import { readScalar, type VortexScalar } from "../wire/scalar.ts";
@@ -57,8 +57,10 @@ export const sparseEncoding: VortexEncoding<OpenedSparse> = {
     context.charge(4 * values.length, node);
     const codes = allocate(4 * length);
     inNode(node, () => patchInto(codes, new Uint8Array(rows.buffer), 4, indices, patches.offset));
-    const both = concatOf(dtype, [repeat(dtype, fill, 1, allocate), values], allocate);
-    return takeOf(both, new Uint32Array(codes.buffer, 0, length), null, allocate);
+    return inNode(node, () => {
+      const both = concatOf(dtype, [repeat(dtype, fill, 1, allocate), values], allocate);
+      return takeOf(both, new Uint32Array(codes.buffer, 0, length), null, allocate);
+    });
   },
 };
 

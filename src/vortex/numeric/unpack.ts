@@ -46,8 +46,8 @@ export function unpackInto(out: Uint8Array, packed: Uint8Array, packing: Packing
     const [from, to] = [first / block, Math.ceil(end / block)];
     memory.set(packed.subarray(from * packedBlock, to * packedBlock), INPUT);
     run(INPUT, OUTPUT, to - from);
-    const start = Math.max(first, skipped);
-    if (start < end) out.set(memory.subarray(OUTPUT + start - first, OUTPUT + end - first), start - skipped);
+    const start = Math.max(first, skipped); // which is in the first part: a block is smaller
+    out.set(memory.subarray(OUTPUT + start - first, OUTPUT + end - first), start - skipped);
   }
 }
 

@@ -124,7 +124,8 @@ export function widen(from: Uint8Array, width: number, to: Uint8Array, wider: nu
     to.set(from);
     return;
   }
-  for (let source = 0, target = 0; source < from.length; source += width, target += wider) {
+  let target = 0;
+  for (let source = 0; source < from.length; source += width, target += wider) {
     for (let i = 0; i < width; i++) to[target + i] = from[source + i] ?? 0;
     if ((from[source + width - 1] ?? 0) >= 0x80) to.fill(0xff, target + width, target + wider);
   }

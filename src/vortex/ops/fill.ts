@@ -1,16 +1,13 @@
 /**
- * Arrays of one value, or of nothing but nulls.
+ * Arrays of nothing but nulls, or zeros.
  *
  * @module
  */
 import type { Allocate } from "../allocator.ts";
-import { bytesForBits, fillBits } from "../bits.ts";
+import { bytesForBits } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { entriesOf, type VortexDType } from "../dtype.ts";
 import { valuesAt, widthOf } from "../ptype.ts";
-import { scalarBytes, type VortexScalar } from "../wire/scalar.ts";
-import { concatOf } from "./concat.ts";
-import { takeOf } from "./take.ts";
 
 /** Elements that are all null. The dtype is nullable. */
 export function allNull(dtype: VortexDType, length: number, allocate: Allocate): CanonicalArray {
@@ -64,76 +61,4 @@ export function zeros(dtype: VortexDType, length: number, allocate: Allocate): C
 /** Bytes of a decimal of a precision, as Arrow stores it. */
 export function decimalWidth(precision: number): 4 | 8 | 16 | 32 {
   return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;
-}
-
-// law vortex/repeat: vortex/ops
-/** An element again and again. */
-export function repeat(dtype: VortexDType, scalar: VortexScalar, length: number, allocate: Allocate): CanonicalArray {
-  if (scalar === null) return allNull(dtype, length, allocate);
-  const plain = { length, validity: null };
-  switch (dtype.kind) {
-    case "bool": {
-      const bits = allocate(bytesForBits(length));
-      if (scalar === true) fillBits(bits, 0, length);
-      return { ...plain, kind: "bool", dtype, bits, offset: 0 };
-    }
-    case "primitive": {
-      const bytes = allocate(length * widthOf(dtype.ptype));
-      fillBytes(bytes, scalarBytes(dtype, scalar));
-      return { ...plain, kind: "primitive", dtype, values: valuesAt(dtype.ptype, bytes.buffer, 0, length) };
-    }
-    case "decimal": {
-      const one = scalarBytes(dtype, scalar);
-      const bytes = allocate(length * one.length);
-      fillBytes(bytes, one);
-      return { ...plain, kind: "decimal", dtype, width: one.length, bytes };
-    }
-    case "utf8":
-    case "binary": {
-      const views = allocate(16 * length);
-      const data = scalarBytes(dtype, scalar);
-      const view = new Uint8Array(16);
-      new DataView(view.buffer).setUint32(0, data.length, true);
-      view.set(data.subarray(0, data.length > 12 ? 4 : 12), 4);
-      fillBytes(views, view);
-      return { ...plain, kind: "varbinview", dtype, views, data: data.length > 12 ? [data] : [] };
-    }
-    case "extension":
-      return { ...plain, kind: "extension", dtype, storage: repeat(dtype.storage, scalar, length, allocate) };
-    default:
-      return length === 0
-        ? zeros(dtype, 0, allocate)
-        : takeOf(single(dtype, scalar, allocate), allocate(length), null, allocate);
-  }
-}
-
-/** One element that is a list, a map or a struct. */
-function single(dtype: VortexDType, scalar: VortexScalar, allocate: Allocate): CanonicalArray {
-  if (!Array.isArray(scalar)) throw new TypeError(`Expected the parts of a ${dtype.kind}`);
-  const parts: readonly VortexScalar[] = scalar;
-  const together = (element: VortexDType): CanonicalArray =>
-    concatOf(element, parts.map((part) => repeat(element, part, 1, allocate)), allocate);
-  const plain = { length: 1, validity: null };
-  switch (dtype.kind) {
-    case "struct": {
-      const fields = dtype.fields.map((field, i) => repeat(field, parts[i] ?? null, 1, allocate));
-      return { ...plain, kind: "struct", dtype, fields };
-    }
-    case "fixedSizeList":
-      return { ...plain, kind: "fixedSizeList", dtype, size: dtype.size, elements: together(dtype.element) };
-    case "list":
-    case "map": {
-      const elements = together(dtype.kind === "list" ? dtype.element : entriesOf(dtype));
-      return { ...plain, kind: "list", dtype, offsets: Int32Array.of(0, parts.length), elements };
-    }
-    default:
-      throw new TypeError(`A ${dtype.kind} has no parts`);
-  }
-}
-
-/** Fills bytes with copies of others. */
-function fillBytes(to: Uint8Array, one: Uint8Array): void {
-  if (to.length === 0) return;
-  to.set(one);
-  for (let done = one.length; done < to.length; done *= 2) to.copyWithin(done, 0, Math.min(done, to.length - done));
 }

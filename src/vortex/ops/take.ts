@@ -60,7 +60,8 @@ export function takeOf(
     case "fixedSizeList": {
       const { size } = array;
       const inner = indexArray(allocate, length * size, array.elements.length);
-      for (let i = 0, to = 0; i < length; i++) {
+      let to = 0;
+      for (let i = 0; i < length; i++) {
         const from = (indices[i] ?? 0) * size;
         for (let j = 0; j < size; j++) inner[to++] = from + j;
       }
@@ -95,7 +96,8 @@ export function indexArray(allocate: Allocate, length: number, elements: number)
 
 /** The number of the run that each element is in. */
 export function fillRuns(ends: ArrayLike<number>, runs: Uint32Array | Float64Array): void {
-  for (let run = 0, at = 0; run < ends.length; run++) {
+  let at = 0;
+  for (let run = 0; run < ends.length; run++) {
     const end = ends[run] ?? 0;
     runs.fill(run, at, end);
     at = end;
@@ -121,7 +123,8 @@ function takeValues(
   if (width === 8) {
     const from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
     const to = new Uint32Array(buffer, 0, 2 * length); // by halves: a bigint for each would be made
-    for (let i = 0, at = 0; i < length; i++) {
+    let at = 0;
+    for (let i = 0; i < length; i++) {
       const source = 2 * (indices[i] ?? 0);
       to[at++] = from[source] ?? 0;
       to[at++] = from[source + 1] ?? 0;
@@ -145,7 +148,8 @@ function takeWide(from: Bytes, width: number, indices: Indices, to: Bytes): void
     const source = new Uint32Array(from.buffer, from.byteOffset, from.length >>> 2);
     const target = new Uint32Array(to.buffer, to.byteOffset, to.length >>> 2);
     if (words === 4) {
-      for (let i = 0, at = 0; i < length; i++, at += 4) {
+      let at = 0;
+      for (let i = 0; i < length; i++, at += 4) {
         const start = 4 * (indices[i] ?? 0);
         target[at] = source[start] ?? 0;
         target[at + 1] = source[start + 1] ?? 0;
@@ -154,13 +158,15 @@ function takeWide(from: Bytes, width: number, indices: Indices, to: Bytes): void
       }
       return;
     }
-    for (let i = 0, at = 0; i < length; i++) {
+    let at = 0;
+    for (let i = 0; i < length; i++) {
       const start = words * (indices[i] ?? 0);
       for (let j = 0; j < words; j++) target[at++] = source[start + j] ?? 0;
     }
     return;
   }
-  for (let i = 0, at = 0; i < length; i++) {
+  let at = 0;
+  for (let i = 0; i < length; i++) {
     const start = width * (indices[i] ?? 0);
     for (let j = 0; j < width; j++) to[at++] = from[start + j] ?? 0;
   }
@@ -191,7 +197,8 @@ export function gatherLists(
   }
   if (total > mostListElements) throw tooManyElements(total);
   const inner = indexArray(allocate, total, elements.length);
-  for (let i = 0, to = 0; i < length; i++) {
+  let to = 0;
+  for (let i = 0; i < length; i++) {
     const [from, size] = [starts[i] ?? 0, sizes[i] ?? 0];
     for (let j = 0; j < size; j++) inner[to++] = from + j;
   }

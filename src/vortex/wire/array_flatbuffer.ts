@@ -52,7 +52,8 @@ function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
     at = start + size;
     if (at > bytes.length) table.fail(`buffer ${i} ends at ${at} of ${bytes.length} bytes`);
     const buffer = bytes.subarray(start, at);
-    return size === 0 || buffer.byteOffset % 8 === 0 ? buffer : buffer.slice();
+    if (size === 0) return noBytes;
+    return buffer.byteOffset % 8 === 0 ? buffer : buffer.slice();
   });
 }
 

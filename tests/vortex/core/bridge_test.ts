@@ -12,7 +12,7 @@ import { liveExports, reclaim } from "../../../src/order/reclaim.ts";
 import { ExchangeError } from "../../../src/order/exchange_error.ts";
 import {
   fromVortexMetadata,
-  VortexArray,
+  type VortexArray,
   VortexError,
   type VortexMetadata,
   VortexSession,

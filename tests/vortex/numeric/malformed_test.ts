@@ -84,6 +84,18 @@ test("runs, differences, blocks of values, patches by lane and rare values are r
   runs([3, 8], 0, 9);
   runs([2, 9], 3, 6);
   runs([9], 0, 9, "i8");
+  // Ends of 64 bits become numbers, which are counted.
+  const ends = Array.from({ length: 1000 }, (_, run) => run + 1);
+  const long = node(
+    "vortex.runend",
+    proto([1, ptypeCode("u64")], [2, 1000], [3, 0]),
+    [],
+    primitiveNode(ends, "u64"),
+    primitiveNode(words(1000), "u8"),
+  );
+  const decodeIn = (bytes: number) => decodeTree({ dtype: u8, length: 1000, tree: long }, { bytes });
+  assertEquals(decodeIn(9000).length, 1000);
+  assertThrows(() => decodeIn(8999), VortexError, "Decoding would allocate 1000 bytes");
 
   const delta = (count: number, offset: number) =>
     node(
@@ -185,9 +197,13 @@ test("fractions, upper parts, instants and decimals are refused whose parts cann
   const parts = (id: string, message: Uint8Array<ArrayBuffer>, lower: number) =>
     node(id, message, [], primitiveNode([1], "i8"), ...words(lower).map(() => primitiveNode([1], "u64")));
   const [v1, v2] = ["vortex.decimal_byte_parts", "vortex.decimal_byte_parts.v2"];
+  const short: VortexDType = { kind: "decimal", precision: 2, scale: 0, nullable: false };
+  const hundred = node(v1, proto([1, 4]), [], primitiveNode([100], "i8"));
+  refused(short, 1, hundred, "Element 0 has more than the 2 digits of its decimal");
   refused(decimal, 1, parts(v1, proto([1, 4], [2, 1]), 1), "has 1 lower parts. Expected none");
   refused(decimal, 1, parts(v1, proto([1, 0]), 0), "names u8: expected a signed integer");
   refused(decimal, 1, parts(v2, proto([1, 4], [2, Uint8Array.of(3, 3, 3, 3)]), 4), "has 4 lower parts");
+  refused(short, 1, parts(v2, proto([1, 4], [2, Uint8Array.of(3)]), 1), "more than the 2 digits");
   refused(decimal, 1, parts(v2, proto([1, 4], [2, Uint8Array.of(7)]), 1), "names i64: expected an unsigned integer");
 });
 
