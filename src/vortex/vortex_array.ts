@@ -189,7 +189,7 @@ export class VortexArray {
     const { session, limits } = this.#home;
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    session.openAll(root);
+    openAll(session, root);
     return toArrowOnDevice(root, name, new DecodeContext(session, limits), stream);
   }
 
