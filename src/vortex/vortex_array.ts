@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { openAll, openKnown } from "./open_nodes.ts";
 import type { ArrowArray } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
@@ -13,7 +14,7 @@ import { DecodeContext, type Kept } from "./decode_context.ts";
 import { toArrowOnDevice } from "./device/to_arrow_on_device.ts";
 import { showDType, type VortexDType } from "./dtype.ts";
 import { encodeCanonical } from "./encode_canonical.ts";
-import { type EncodedNode, rootNode } from "./encoded_node.ts";
+import { type EncodedNode, rawOf, rootNode } from "./encoded_node.ts";
 import type { VortexLimits } from "./limits.ts";
 import { sliceOf } from "./ops/slice.ts";
 import { type RawNode, sizeOf } from "./raw_node.ts";
@@ -54,6 +55,14 @@ export interface ArrayHome {
   readonly close?: () => void;
 }
 
+/** What only this room may do with an array. Filled in by the class, which alone can reach what is private. */
+const internals: { tree: (array: VortexArray) => RawNode } = { tree: () => noArray() };
+
+/** The tree that an array is made of. What was decoded is encoded in the plainest way. */
+export function treeOf(array: VortexArray): RawNode {
+  return internals.tree(array);
+}
+
 /**
  * An array as Vortex has it: a tree of encodings. It is decoded at first need, once, within its limits.
  *
@@ -74,6 +83,10 @@ export class VortexArray {
   readonly #root: EncodedNode | null;
   #decoded: CanonicalArray | null;
   #isClosed = false;
+
+  static {
+    internals.tree = (array) => array.#encoded();
+  }
 
   private constructor(home: ArrayHome, root: EncodedNode | null, decoded: CanonicalArray | null) {
     const { dtype, length } = root ?? decoded ?? noArray();
@@ -99,7 +112,7 @@ export class VortexArray {
     return this.#encoded().id;
   }
 
-  // law vortex/VortexArray.decoded: vortex/ipc
+  // law vortex/VortexArray.decoded: vortex/core/ipc
   /** The elements, decoded once. @throws {VortexError} if they cannot be, or exceed the limits */
   decoded(): CanonicalArray {
     this.#check();
@@ -116,7 +129,7 @@ export class VortexArray {
   /** The tree that the array is made of. What was decoded is encoded in the plainest way. */
   #encoded(): RawNode {
     this.#check();
-    return this.#root?.raw ?? encodeCanonical(this.#decoded ?? noArray());
+    return (this.#root === null ? null : rawOf(this.#root)) ?? encodeCanonical(this.#decoded ?? noArray());
   }
 
   /**
@@ -176,7 +189,7 @@ export class VortexArray {
     const { session, limits } = this.#home;
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    session.openAll(root);
+    openAll(session, root);
     return toArrowOnDevice(root, name, new DecodeContext(session, limits), stream);
   }
 
@@ -190,7 +203,7 @@ export class VortexArray {
     return this.toArrowDevice(options);
   }
 
-  // law vortex/VortexArray.toMetadata: vortex/bridge
+  // law vortex/VortexArray.toMetadata: vortex/core/bridge
   /**
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.
@@ -198,13 +211,8 @@ export class VortexArray {
   toMetadata(): VortexMetadata {
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    this.#home.session.openAll(root);
+    openAll(this.#home.session, root);
     return metadataOf(root);
-  }
-
-  /** The tree of nodes, for IPC. */
-  get raw(): RawNode {
-    return this.#encoded();
   }
 
   /** Each node's encoding, dtype, length and bytes, one in a line. Children that nobody knows have no dtype. */
@@ -218,8 +226,8 @@ export class VortexArray {
     };
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    this.#home.session.openKnown(root);
-    write(root.raw, root, "root", "");
+    openKnown(this.#home.session, root);
+    write(rawOf(root), root, "root", "");
     return lines.join("\n");
   }
 
@@ -251,7 +259,7 @@ function noArray(): never {
 }
 
 function metadataOf(node: EncodedNode): VortexMetadata {
-  const { raw } = node;
+  const raw = rawOf(node);
   const buffers = typeof raw.buffers === "number"
     ? raw.buffers
     : raw.buffers.map((one) => one instanceof Uint8Array ? one : one.memory);

@@ -10,6 +10,7 @@ import { DeviceDecoder } from "../../src/vortex/device/device_decoder.ts";
 import { rootNode } from "../../src/vortex/encoded_node.ts";
 import { limitsOf } from "../../src/vortex/limits.ts";
 import { numbersOf } from "../../src/vortex/numeric/columns.ts";
+import { openAll } from "../../src/vortex/open_nodes.ts";
 import { VortexSession } from "../../src/vortex/session.ts";
 import type { Behaviour, Root } from "../support/cuda_root.ts";
 import { check, fc } from "../support/property.ts";
@@ -21,7 +22,7 @@ export function rowsOn(device: CudaDevice, { dtype, length, tree }: BuiltArray):
   using stream = device.createStream();
   const session = VortexSession.default();
   const root = rootNode(tree, dtype, length);
-  session.openAll(root);
+  openAll(session, root);
   const decoder = new DeviceDecoder(new DecodeContext(session, limitsOf({ bytes: 2 ** 28 })), stream);
   try {
     const column = decoder.numbers(root);

@@ -9,7 +9,7 @@ import type { MemoryBuffer } from "../../memory/mod.ts";
 import { hostWaitsFor, orderStreams } from "../../order/mod.ts";
 import { primitiveOf } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
-import type { EncodedNode } from "../encoded_node.ts";
+import { type EncodedNode, rawBufferOf } from "../encoded_node.ts";
 import { constantEncoding, dictEncoding, sequenceEncoding } from "../encodings/composed.ts";
 import { primitiveEncoding } from "../encodings/null_bool_primitive.ts";
 import { alpEncoding } from "../numeric/floats.ts";
@@ -20,6 +20,7 @@ import type { NodePatches } from "../numeric/node_patches.ts";
 import { checkRuns } from "../numeric/run_end.ts";
 import { repeatBits, runEndEncoding } from "../numeric/runs.ts";
 import type { Bits } from "../numeric/words.ts";
+import { openNode } from "../open_nodes.ts";
 import { readScalar } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
 import { kernelOn } from "./kernel_cache.ts";
@@ -108,7 +109,7 @@ export class DeviceDecoder {
   }
 
   #column(node: EncodedNode): Words {
-    const { encoding } = this.#context.session.open(node);
+    const { encoding } = openNode(this.#context.session, node);
     if (node.length > 0 && node.length < mostRows) {
       switch (encoding) {
         case forEncoding:
@@ -133,7 +134,7 @@ export class DeviceDecoder {
         case primitiveEncoding: {
           const { validity } = node.opened(primitiveEncoding.open);
           const words = this.#allocate(node.length * bitsOf(primitiveOf(node.dtype).ptype) / 8, node);
-          const raw = node.rawBuffer(0);
+          const raw = rawBufferOf(node, 0);
           if (raw instanceof Uint8Array) words.copyFrom(raw, { stream: this.#stream });
           else this.#using(raw.memory, (memory) => words.copyFrom(memory, { stream: this.#stream }));
           return { words, validity: this.#context.validity(validity) };
@@ -153,7 +154,7 @@ export class DeviceDecoder {
 
   /** Words and what happens to them, in one kernel. */
   #chain(node: EncodedNode, steps: readonly Step[]): Words {
-    const { encoding } = this.#context.session.open(node);
+    const { encoding } = openNode(this.#context.session, node);
     if (steps.length < mostSteps) {
       for (const one of [forEncoding, zigzagEncoding]) {
         if (encoding !== one) continue;
@@ -170,7 +171,7 @@ export class DeviceDecoder {
     const { width, offset, patches, validity } = node.opened(bitPackedEncoding.open);
     if (typeof width !== "number") throw new TypeError("The widths are not known yet"); // only those of .v2
     const words = this.#allocate(node.length * bits / 8, node);
-    const raw = node.rawBuffer(0);
+    const raw = rawBufferOf(node, 0);
     const unpack = ({ ptr }: MemoryBuffer) => this.#unpack(words, ptr, node, { bits, width, offset, steps });
     const device = raw instanceof Uint8Array || raw.size === 0 ? null : raw.memory.device;
     if (!(raw instanceof Uint8Array) && device !== null && isSameDevice(device, this.#stream.device)) {
@@ -270,7 +271,7 @@ export class DeviceDecoder {
 
   /** Whether codes cannot be wrong, because they have too few bits for it: then nobody has to wait for the device. */
   #areRight(codes: EncodedNode, entries: number): boolean {
-    if (this.#context.session.open(codes).encoding !== bitPackedEncoding) return false;
+    if (openNode(this.#context.session, codes).encoding !== bitPackedEncoding) return false;
     const { width, patches } = codes.opened(bitPackedEncoding.open);
     return typeof width === "number" && patches === null && 2 ** width <= entries;
   }

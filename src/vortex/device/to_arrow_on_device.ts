@@ -14,6 +14,7 @@ import { countSet } from "../bits.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import { extensionEncoding, structEncoding } from "../encodings/nested.ts";
+import { openNode } from "../open_nodes.ts";
 import type { Bytes } from "../wire/source.ts";
 import { DeviceDecoder } from "./device_decoder.ts";
 
@@ -53,7 +54,7 @@ class DeviceArrow {
   }
 
   arrayOf(node: EncodedNode, field: ArrowField): ArrowArray {
-    const { encoding } = this.#context.session.open(node);
+    const { encoding } = openNode(this.#context.session, node);
     if (encoding === structEncoding) {
       const { fields, validity } = node.opened(structEncoding.open);
       const bits = this.#context.validity(validity);

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { openNode } from "../open_nodes.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
@@ -193,7 +194,7 @@ export function decodeWords(
   context: DecodeContext,
 ): { readonly bytes: Bytes; readonly validity: Bytes | null } {
   // Encodings are told by what they are and not by id: a session may have others of the same id.
-  const { encoding } = context.session.open(node);
+  const { encoding } = openNode(context.session, node);
   if (steps.length < mostSteps) {
     for (const one of [forEncoding, zigzagEncoding]) {
       if (encoding !== one) continue;

@@ -10,6 +10,7 @@ import type { VortexDType } from "../../../src/vortex/dtype.ts";
 import { rootNode } from "../../../src/vortex/encoded_node.ts";
 import { VortexError } from "../../../src/vortex/error.ts";
 import { limitsOf } from "../../../src/vortex/limits.ts";
+import { openAll } from "../../../src/vortex/open_nodes.ts";
 import { VortexArray } from "../../../src/vortex/vortex_array.ts";
 import { VortexSession } from "../../../src/vortex/session.ts";
 import { check, fc } from "../../support/property.ts";
@@ -23,7 +24,7 @@ const newContext = () => new DecodeContext(session, limitsOf({ bytes: 2 ** 28 })
 
 function onDevice({ dtype, length, tree }: BuiltArray, stream: CudaStream): ArrowArray {
   const root = rootNode(tree, dtype, length);
-  session.openAll(root);
+  openAll(session, root);
   return toArrowOnDevice(root, "column", newContext(), stream);
 }
 
