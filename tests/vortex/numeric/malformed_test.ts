@@ -66,6 +66,7 @@ test("blocks of their own widths are refused where a block's bytes are not there
   expect([128, 1152], "Block 0 has the bytes 128 to 1152 of 1024");
   expect([0, 100], "Block 0 has the bytes 0 to 100");
   expect([256, 128], "Block 0 has the bytes 256 to 128");
+  refused(numbers("u8"), 3, packed([0, 1152], 1152).tree, "Block 0 has the bytes 0 to 1152 of 1152");
   const { tree } = packed([0, 1024]);
   const one = primitiveNode([1], "u8");
   const more = (...children: RawNode[]): RawNode => ({ ...tree, children: [...children, ...tree.children] });
