@@ -33,6 +33,7 @@ import { unixMutations } from "./mutations/unix.ts";
 import { viewMutations } from "./mutations/view.ts";
 import { vortexMutations } from "./mutations/vortex.ts";
 import { vortexFileMutations } from "./mutations/vortex_file.ts";
+import { vortexDeviceMutations } from "./mutations/vortex_device.ts";
 import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
 import { wasmMutations } from "./mutations/wasm.ts";
 
@@ -66,4 +67,5 @@ export const mutations: readonly Mutation[] = [
   ...vortexMutations,
   ...vortexFileMutations,
   ...vortexNumericMutations,
+  ...vortexDeviceMutations,
 ];

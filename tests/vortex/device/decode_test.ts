@@ -1,0 +1,85 @@
+/** What kernels decode is what the host decodes, on the simulator. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Cuda } from "../../../mod.ts";
+import { VortexError } from "../../../src/vortex/error.ts";
+import { handedMemory } from "../../../src/vortex/handed_buffer.ts";
+import type { RawBuffer, RawNode } from "../../../src/vortex/raw_node.ts";
+import { rowsOn, vortexBehaviours } from "../../gpu/vortex_behaviours.ts";
+import { simulatedRoots } from "../../support/simulated_roots.ts";
+import { check, fc } from "../../support/property.ts";
+import { node, primitiveNode, proto, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
+import { numberTree } from "../../support/vortex/number_trees.ts";
+import { type BuiltArray, decodeTree, idsOf, rowsOf } from "../../support/vortex/wheel.ts";
+
+for (const { name, run } of vortexBehaviours) {
+  // A few orders do: there is one stream, and everything is on it.
+  for (const [index, root] of simulatedRoots.slice(0, 4).entries()) {
+    test(`${name}: order ${index}`, () => run(root));
+  }
+}
+
+test("what has been handed over on the device is decoded where it is, and on another one it is copied", () => {
+  let handed = 0;
+  check(
+    fc.property(fc.nat(2 ** 24), fc.nat(), fc.boolean(), (seed, schedule, elsewhere) => {
+      using cuda = Cuda.simulate({ seed: schedule, devices: 2 });
+      const tree = numberTree(seed);
+      if (tree.dtype.kind !== "primitive") return;
+      const owner = cuda.device(elsewhere ? 1 : 0);
+      using producer = owner.createStream();
+      using stack = new DisposableStack();
+      const onDevice = (one: RawNode): RawNode => {
+        const children = one.children.map(onDevice);
+        if (!["vortex.primitive", "fastlanes.bitpacked"].includes(one.id) || !(one.buffers instanceof Array)) {
+          return { ...one, children };
+        }
+        const buffers = one.buffers.map((bytes): RawBuffer => {
+          if (!(bytes instanceof Uint8Array) || bytes.length === 0) return bytes;
+          const memory = stack.use(owner.memory.allocate(bytes.length, { stream: producer }));
+          memory.copyFrom(bytes, { stream: producer });
+          handed++;
+          return handedMemory(memory);
+        });
+        return { ...one, children, buffers };
+      };
+      const rows = rowsOn(cuda.device(0), { ...tree, tree: onDevice(tree.tree) });
+      assertEquals(rows, rowsOf(decodeTree(tree)), `${tree.name}: ${idsOf(tree.tree)}`);
+    }),
+    60,
+  );
+  assert(handed > 20, `handed over only ${handed} buffers`);
+});
+
+test("what is malformed is refused by a device as by the host, and no memory is kept", () => {
+  using cuda = Cuda.simulate();
+  const u8 = { kind: "primitive", ptype: "u8", nullable: true } as const;
+  const dict = (validity: readonly boolean[] | null) =>
+    node(
+      "vortex.dict",
+      proto([1, 2], [2, ptypeCode("u16")], [3, true]),
+      [],
+      primitiveNode([0, 1, 2], "u16", validity),
+      primitiveNode([7, 8], "u8"),
+    );
+  const rows = (tree: BuiltArray["tree"], length = 3) => rowsOn(cuda.device(0), { dtype: u8, length, tree });
+  assertThrows(() => rows(dict(null)), VortexError, "A code stands for no value (at $.children[0])");
+  assertThrows(() => rows(dict([false, true, true])), VortexError, "A code stands for no value");
+  assertEquals(
+    rows(dict([true, true, false])),
+    rowsOf(decodeTree({ dtype: u8, length: 3, tree: dict([true, true, false]) })),
+  );
+  const packed = (row: number) =>
+    node(
+      "fastlanes.bitpacked",
+      proto([1, 1], [3, proto([1, 1], [2, 0], [3, 0])]),
+      [new Uint8Array(128)],
+      primitiveNode([row], "u8"),
+      primitiveNode([9], "u8"),
+    );
+  assertThrows(() => rows(packed(3)), VortexError, "Patch 0 is of row 3, expected one of 0 to 2 (at $)");
+  const many = node("vortex.constant", proto(), [scalarOf(1n, "u8")]);
+  assertThrows(() => rows(many, 2 ** 30), VortexError, "Decoding would allocate 1073741824 bytes");
+  cuda.device(0).synchronize();
+  assertEquals(cuda.device(0).memory.pool.use.used, 0);
+});
