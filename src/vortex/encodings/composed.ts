@@ -28,7 +28,7 @@ interface OpenedChunks {
   readonly chunks: readonly EncodedNode[] | null;
 }
 
-// law vortex/chunkedEncoding: vortex/core/built
+// law vortex/chunkedEncoding: vortex/core/contradictions
 /** Arrays of one dtype, one after the other; offsets say where each begins. */
 export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   id: "vortex.chunked",
@@ -88,7 +88,7 @@ interface OpenedSequence {
   readonly multiplier: bigint;
 }
 
-// law vortex/sequenceEncoding: vortex/core/built
+// law vortex/sequenceEncoding: vortex/core/contradictions
 /** Numbers that rise or fall by the same step. */
 export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
   id: "vortex.sequence",
@@ -165,7 +165,7 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   },
 };
 
-// law vortex/checkedCodes: vortex/core/built
+// law vortex/checkedCodes: vortex/core/contradictions
 /**
  * Codes none of which leads outside: every element's is less than the number of values. There may be no values if all
  * are null.

@@ -40,7 +40,7 @@ export const decimalEncoding: VortexEncoding<OpenedDecimal> = {
   },
 };
 
-// law vortex/checkDigits: vortex/core/built
+// law vortex/checkDigits: vortex/core/contradictions
 /** @throws {VortexError} if a decimal has more digits than its precision */
 export function checkDigits(
   bytes: Bytes,

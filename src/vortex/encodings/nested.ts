@@ -73,7 +73,7 @@ export const listEncoding: VortexEncoding<OpenedList> = {
   },
 };
 
-// law vortex/listsOf: vortex/core/built
+// law vortex/listsOf: vortex/core/contradictions
 /** Lists by where each begins, which is checked: the last offset says where the last list ends. */
 export function listsOf(
   dtype: DTypeOf<"list">,
@@ -104,7 +104,7 @@ interface OpenedListView {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/listViewEncoding: vortex/core/built
+// law vortex/listViewEncoding: vortex/core/contradictions
 /** A range of the elements for each list: ranges may overlap, and may leave elements out. */
 export const listViewEncoding: VortexEncoding<OpenedListView> = {
   id: "vortex.listview",
