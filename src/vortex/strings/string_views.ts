@@ -14,8 +14,6 @@ export interface StringViews {
   readonly views: Bytes;
   /** What the views of more than 12 bytes point into: the bytes of all rows, one behind the other. */
   readonly buffers: readonly Bytes[];
-  /** Whether it is known that all bytes are ASCII. */
-  readonly isAscii: boolean;
 }
 
 /** The longest string that a view has in itself. */
@@ -76,15 +74,11 @@ export class DataBuffer {
   }
 }
 
-/**
- * Writes rows to a data buffer from a place on.
- *
- * @returns all bytes that were not known to be ASCII, or'ed
- */
-export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => number;
+/** Writes rows to a data buffer from a place on. */
+export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => void;
 
 /** Rows that are decoded before their views are written, while their bytes are near. */
-const ROWS = 512;
+const ROWS = 2048;
 
 /**
  * Decodes strings, each to exactly its length, and writes their views.
@@ -102,7 +96,6 @@ export function decodeStrings(
   const views = allocate(lengths.length * 16);
   const words = new Int32Array(views.buffer, views.byteOffset, lengths.length * 4);
   const buffers: Bytes[] = [];
-  let seen = 0;
   for (const { start, end, bytes } of partsOf(lengths, fail, limit)) {
     const data = new DataBuffer(bytes, allocate);
     let at = 0;
@@ -110,12 +103,12 @@ export function decodeStrings(
       const last = Math.min(row + ROWS, end);
       const from = at;
       for (let i = row; i < last; i++) at += lengths[i] ?? 0;
-      seen |= decodeRows(row, last, data, from);
+      decodeRows(row, last, data, from);
       writeViews(words, row, last, lengths, data.words, buffers.length, from);
     }
     buffers.push(data.bytes);
   }
-  return { views, buffers, isAscii: seen < 0x80 };
+  return { views, buffers };
 }
 
 /**

@@ -48,7 +48,7 @@ test("FSST's codes are refused that stand for nothing, end too early, or are of 
   refused(utf8, 2, fsst({ codes: bytes(0, 0x41, 255) }), "row 1 has the code 65, which stands for nothing");
   refused(utf8, 2, fsst({ codes: bytes(0, 255), places: [0, 1, 2] }), "row 1 ends in an escape");
   refused(utf8, 2, fsst({ codes: bytes(255, 255, 0x78), lengths: [1, 2] }), "row 0 ends in an escape");
-  refused(utf8, 2, fsst({ lengths: [2, 2] }), "row 1 decodes to 1 bytes or more, expected 2");
+  refused(utf8, 2, fsst({ lengths: [2, 2] }), "row 1 decodes to 1 bytes, expected 2");
   refused(utf8, 2, fsst({ lengths: [1, 1] }), "row 0 decodes to 2 bytes or more, expected 1");
   refused(utf8, 2, fsst({ lengths: [2, 0] }), "row 1 decodes to 1 bytes or more, expected 0");
   refused(utf8, 2, fsst({ lengths: [2, 1000] }), "the rows have 1002 bytes, but their codes stand for at most 24");
@@ -104,9 +104,9 @@ function onPair(
 
 test("OnPair's codes are refused that stand for nothing, or are of other strings than is said", () => {
   assertEquals(decodeTree({ dtype: utf8, length: 2, tree: onPair({}) }).length, 2);
-  refused(utf8, 2, onPair({ codes: [0, 2, 0] }), "row 0 has the code 2, and there are only 2");
+  refused(utf8, 2, onPair({ codes: [0, 2, 0] }), "row 0 has the code 2, which stands for nothing");
   refused(utf8, 2, onPair({ codes: [0, 65536, 0] }), "code 1 is 65536, expected 0 to 65535", "$.children[1]");
-  refused(utf8, 2, onPair({ lengths: [3, 2] }), "row 1 decodes to 1 bytes or more, expected 2");
+  refused(utf8, 2, onPair({ lengths: [3, 2] }), "row 1 decodes to 1 bytes, expected 2");
   refused(utf8, 2, onPair({ lengths: [2, 1] }), "row 0 decodes to 3 bytes or more, expected 2");
   refused(utf8, 2, onPair({ lengths: [200, 1] }), "the rows have 201 bytes, but their codes stand for at most 48");
   refused(utf8, 2, onPair({ places: [0, 0, 3] }), "token 0 has 0 bytes, expected 1 to 16");

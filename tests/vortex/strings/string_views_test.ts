@@ -1,8 +1,9 @@
 /** Strings in several data buffers: their views, and codecs that write to each exactly what belongs there. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { decodeFsst, fsstSymbols } from "../../../src/vortex/strings/fsst.ts";
-import { decodeOnPair, onPairTokens } from "../../../src/vortex/strings/on_pair.ts";
+import { decodeCodes } from "../../../src/vortex/strings/codes.ts";
+import { fsstTable } from "../../../src/vortex/strings/fsst.ts";
+import { onPairTable } from "../../../src/vortex/strings/on_pair.ts";
 import { decodeStrings, INLINE_BYTES, partsOf, type StringViews } from "../../../src/vortex/strings/string_views.ts";
 import { check, fc } from "../../support/property.ts";
 
@@ -54,7 +55,6 @@ test("strings are viewed in as many buffers as they need, and read back", () => 
           }
           // Behind the rows there may be anything, as long as it is not theirs.
           for (let i = at; i < words.byteLength; i++) words.setUint8(i, 0xaa);
-          return 0;
         },
         allocate,
         fail,
@@ -92,9 +92,9 @@ test("FSST's codes give their strings in any number of buffers", () => {
       );
       const codes = rows.map((row) => row.flat());
       let end = 0;
-      const decoded = decodeFsst(
+      const decoded = decodeCodes(
         {
-          symbols: fsstSymbols(table, sizes, fail),
+          table: fsstTable(table, sizes, fail),
           codes: Uint8Array.from(codes.flat()),
           offsets: Uint32Array.from([0, ...codes.map(({ length }) => end += length)]),
           lengths: Uint32Array.from(expected, ({ length }) => length),
@@ -124,9 +124,9 @@ test("OnPair's codes give their strings in any number of buffers", () => {
       const places = Uint32Array.from([0, ...tokens.map(({ length }) => end += length)]);
       const expected = rows.map((row) => Uint8Array.from(row.flatMap((code) => [...tokens[code] ?? []])));
       end = 0;
-      const decoded = decodeOnPair(
+      const decoded = decodeCodes(
         {
-          tokens: onPairTokens(Uint8Array.from(tokens.flatMap((one) => [...one])), places, fail),
+          table: onPairTable(Uint8Array.from(tokens.flatMap((one) => [...one])), places, fail),
           codes: Uint16Array.from(rows.flat()),
           offsets: Uint32Array.from([0, ...rows.map(({ length }) => end += length)]),
           lengths: Uint32Array.from(expected, ({ length }) => length),
