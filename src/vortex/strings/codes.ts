@@ -48,7 +48,7 @@ export interface CodedStrings {
  */
 export function decodeCodes(strings: CodedStrings, allocate: Allocate, fail: Fail, limit?: number): DecodedStrings {
   const { table, offsets, lengths } = strings;
-  checkTotal(lengths, table.symbolBytes * ((offsets.at(-1) ?? 0) - (offsets[0] ?? 0)), fail);
+  const total = checkTotal(lengths, table.symbolBytes * ((offsets.at(-1) ?? 0) - (offsets[0] ?? 0)), fail);
   const loop = new CodeLoop(strings);
   // Symbols that are no ASCII may be in any row.
   let seen = table.isAscii ? 0 : 0x80;
@@ -65,7 +65,7 @@ export function decodeCodes(strings: CodedStrings, allocate: Allocate, fail: Fai
       at += lengths[row++] ?? 0;
     }
   };
-  const views = decodeStrings(lengths, decodeRows, allocate, fail, limit);
+  const views = decodeStrings(lengths, total, decodeRows, allocate, fail, limit);
   return { ...views, isAscii: seen < 0x80 };
 }
 

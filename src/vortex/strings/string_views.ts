@@ -38,9 +38,11 @@ export interface Part {
  * The rows in parts, one data buffer each: a part ends where the next row would not fit.
  *
  * @param lengths bytes of each row
+ * @param total bytes of all rows
  * @param limit bytes of a data buffer, at least those of the longest row
  */
-export function partsOf(lengths: Uint32Array, fail: Fail, limit = MAX_BUFFER_BYTES): readonly Part[] {
+export function partsOf(lengths: Uint32Array, total: number, fail: Fail, limit = MAX_BUFFER_BYTES): readonly Part[] {
+  if (total <= limit && lengths.length > 0) return [{ start: 0, end: lengths.length, bytes: total }];
   const parts: Part[] = [];
   let start = 0;
   let bytes = 0;
@@ -84,10 +86,12 @@ const ROWS = 2048;
  * Decodes strings, each to exactly its length, and writes their views.
  *
  * @param lengths bytes of each row
+ * @param total bytes of all rows
  * @param limit bytes of a data buffer
  */
 export function decodeStrings(
   lengths: Uint32Array,
+  total: number,
   decodeRows: DecodeRows,
   allocate: Allocate,
   fail: Fail,
@@ -96,7 +100,7 @@ export function decodeStrings(
   const views = allocate(lengths.length * 16);
   const words = new Int32Array(views.buffer, views.byteOffset, lengths.length * 4);
   const buffers: Bytes[] = [];
-  for (const { start, end, bytes } of partsOf(lengths, fail, limit)) {
+  for (const { start, end, bytes } of partsOf(lengths, total, fail, limit)) {
     const data = new DataBuffer(bytes, allocate);
     let at = 0;
     for (let row = start; row < end; row += ROWS) {

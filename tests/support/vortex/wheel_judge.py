@@ -281,7 +281,12 @@ def written(seed, count):
                 drawn = pa.compute.if_else(some, pa.scalar(None, drawn.type), drawn)
             writer = rng.choice([vx.io.VortexWriteOptions.compact, vx.io.VortexWriteOptions.default])()
             edition = rng.choice(["core2025.06.0", "core2025.10.0", "core2026.08.1", "core2026.08.3"])
-            writer.with_edition(str(edition)).write(pa.table({"a": drawn}), path)
+            try:
+                writer.with_edition(str(edition)).write(pa.table({"a": drawn}), path)
+            except RuntimeError as error:
+                if "not permitted by ctx" in str(error):
+                    continue  # it has chosen what that edition did not have yet
+                raise
             array = vx.open(path).scan(["a"]).read_all().field("a")
             if "vortex.shared" in array.display_tree():
                 continue  # values of a dictionary of the file: they have no form outside of it
