@@ -22,6 +22,7 @@ import { toArrowArray } from "../src/vortex/arrow/to_arrow.ts";
 import { DecodeContext } from "../src/vortex/decode_context.ts";
 import { type EncodedNode, rootNode } from "../src/vortex/encoded_node.ts";
 import { limitsOf } from "../src/vortex/limits.ts";
+import { openAll } from "../src/vortex/open_nodes.ts";
 import { VortexSession } from "../src/vortex/session.ts";
 import { readArray } from "../src/vortex/wire/array_flatbuffer.ts";
 import { readDType } from "../src/vortex/wire/dtype_flatbuffer.ts";
@@ -78,7 +79,7 @@ function open({ dtype, array }: PeerArray): EncodedNode {
     readDType(first.body, "dtype", limits),
     second.rowCount,
   );
-  session.openAll(root);
+  openAll(session, root);
   return root;
 }
 

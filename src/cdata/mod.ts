@@ -35,7 +35,6 @@ export {
   type CapsulePointer,
   capsuleSource,
   type ForeignArrow,
-  type ForeignCapsule,
   isForeignCapsule,
   type OpenedArrow,
   openForeignStream,

@@ -11,7 +11,7 @@ import type { Handle } from "./handle.ts";
 /** Names of capsules whose pointer was taken. A capsule keeps the address of its name, so these are never freed. */
 const usedNames = new Map<string, bigint>();
 
-// law python/pointerOf: vortex/bridge
+// law python/pointerOf: vortex/core/bridge
 /**
  * The pointer of a capsule, which the caller can take: the capsule then neither frees nor gives it any more.
  *

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { openAll } from "./open_nodes.ts";
 import { capsuleSource, isForeignCapsule } from "../cdata/mod.ts";
 import { VORTEX_BUFFER_CAPSULE } from "../../bindings/vortex.ts";
 import type { CudaStream } from "../device/mod.ts";
@@ -36,7 +37,7 @@ export interface VortexMetadataSource {
   __vortex_array_metadata__(): unknown;
 }
 
-// law vortex/fromVortexMetadata: vortex/bridge
+// law vortex/fromVortexMetadata: vortex/core/bridge
 /**
  * Rebuilds an array that another session describes. Only what this session knows can be rebuilt: encodings and
  * extension types that a program has registered there must be registered here as well.
@@ -67,7 +68,7 @@ export function fromVortexMetadata(
     const { outer } = raw;
     if (outer === null) throw new VortexError("$", "The tree has no dtype");
     const root = rootNode(raw, outer.dtype, outer.length);
-    home.session.openAll(root);
+    openAll(home.session, root);
     return VortexArray.ofNode(root, { ...home, close });
   } catch (error) {
     close();
@@ -104,7 +105,7 @@ class TreeReader {
     this.#left = limits.nodes;
   }
 
-  // law vortex/TreeReader.read: vortex/bridge
+  // law vortex/TreeReader.read: vortex/core/bridge
   read(tuple: unknown, path: string, depth: number): RawNode {
     const fail = (why: string): never => {
       throw new VortexError(path, why);

@@ -7,7 +7,8 @@ import { type DTypeOf, showDType, type VortexDType } from "./dtype.ts";
 import type { PrimitiveValues } from "./ptype.ts";
 import type { Bytes } from "./wire/source.ts";
 
-interface Decoded {
+/** What all decoded arrays have. */
+export interface DecodedArray {
   /** What the elements are. */
   readonly dtype: VortexDType;
   /** Elements. */
@@ -20,12 +21,14 @@ interface Decoded {
 }
 
 /** Nothing but nulls. */
-export interface NullArray extends Decoded {
+export interface NullArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "null";
 }
 
 /** Truth values, a bit for each. */
-export interface BoolArray extends Decoded {
+export interface BoolArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "bool";
   /** Lowest bit of each byte first. */
   readonly bits: Bytes;
@@ -34,16 +37,20 @@ export interface BoolArray extends Decoded {
 }
 
 /** Numbers. */
-export interface PrimitiveArray extends Decoded {
+export interface PrimitiveArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "primitive";
+  /** What the elements are. */
   readonly dtype: DTypeOf<"primitive">;
   /** As many as there are elements. Of f16 the bits. What a null has is arbitrary. */
   readonly values: PrimitiveValues;
 }
 
 /** Decimals: integers, to be multiplied by ten to the power of minus the dtype's scale. */
-export interface DecimalArray extends Decoded {
+export interface DecimalArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "decimal";
+  /** What the elements are. */
   readonly dtype: DTypeOf<"decimal">;
   /** Bytes of an integer: 1, 2, 4, 8, 16 or 32, which need not be what the precision suggests. */
   readonly width: number;
@@ -52,7 +59,8 @@ export interface DecimalArray extends Decoded {
 }
 
 /** Text or bytes, by a view of 16 bytes for each. */
-export interface VarBinViewArray extends Decoded {
+export interface VarBinViewArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "varbinview";
   /**
    * `u32 size`, then up to 12 bytes of data padded with zeros; or of longer ones the first 4 bytes, `u32 buffer`,
@@ -64,46 +72,59 @@ export interface VarBinViewArray extends Decoded {
 }
 
 /** Lists, and maps as lists of entries. */
-export interface ListArray extends Decoded {
+export interface ListArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "list";
   /** Where each list begins in the elements, and where the last ends: not decreasing. */
   readonly offsets: Int32Array<ArrayBuffer>;
+  /** The elements of all lists. */
   readonly elements: CanonicalArray;
 }
 
 /** Lists of one size. */
-export interface FixedSizeListArray extends Decoded {
+export interface FixedSizeListArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "fixedSizeList";
+  /** Elements of a list. */
   readonly size: number;
   /** As many as there are lists, times the size. */
+  /** The elements of all lists. */
   readonly elements: CanonicalArray;
 }
 
 /** Structs. Their fields keep nulls of their own, and have arbitrary values where the struct is null. */
-export interface StructArray extends Decoded {
+export interface StructArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "struct";
+  /** What the elements are. */
   readonly dtype: DTypeOf<"struct">;
+  /** A column for each field. */
   readonly fields: readonly CanonicalArray[];
 }
 
 /** Values of an extension, as what they are stored as. */
-export interface ExtensionArray extends Decoded {
+export interface ExtensionArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "extension";
+  /** What the elements are. */
   readonly dtype: DTypeOf<"extension">;
   /** With the same length, and the same nulls. */
   readonly storage: CanonicalArray;
 }
 
 /** Indices into a dictionary: made only where dictionaries are kept. */
-export interface DictionaryArray extends Decoded {
+export interface DictionaryArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "dictionary";
   /** Unsigned, each of a valid element smaller than the number of values. */
   readonly codes: PrimitiveArray;
+  /** What the codes stand for. */
   readonly values: CanonicalArray;
 }
 
 /** Runs of one value: made only where they are kept. */
-export interface RunEndArray extends Decoded {
+export interface RunEndArray extends DecodedArray {
+  /** Which kind of array it is. */
   readonly kind: "runEnd";
   /** Where each run ends, counted from the first element: rising, the last is the length. */
   readonly ends: Int32Array<ArrayBuffer>;

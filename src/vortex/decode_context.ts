@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { openNode } from "./open_nodes.ts";
 import { newArrayBuffer } from "../native/mod.ts";
 import type { Allocate } from "./allocator.ts";
 import { allSet, bitmapFrom } from "./bits.ts";
@@ -17,7 +18,9 @@ import type { Bytes } from "./wire/source.ts";
 
 /** Encodings that Arrow has as well, and that an array may keep. */
 export interface Kept {
+  /** Indices into values. */
   readonly dictionary: boolean;
+  /** Runs of one value. */
   readonly runEnd: boolean;
 }
 
@@ -27,13 +30,14 @@ const keepNothing: Kept = { dictionary: false, runEnd: false };
 export class DecodeContext {
   /** The encodings that are known. */
   readonly session: VortexSession;
+  /** What it may cost. */
   readonly limits: VortexLimits;
   /** What `decodeKeeping` keeps. Encodings ask `isKept`. */
   readonly #keep: Kept;
   #kept: Kept = keepNothing;
   #left: number;
 
-  /** @param keep what may stay encoded, where the result is not needed decoded. Default: nothing */
+  /** A decoding. @param keep what may stay encoded, where the result is not needed decoded. Default: nothing */
   constructor(session: VortexSession, limits: VortexLimits, keep: Kept = keepNothing) {
     this.session = session;
     this.limits = limits;
@@ -58,7 +62,7 @@ export class DecodeContext {
     const before = this.#kept;
     this.#kept = kept;
     try {
-      const { encoding, opened } = this.session.open(node);
+      const { encoding, opened } = openNode(this.session, node);
       const array = encoding.decode(node, opened, this);
       if (array.length !== node.length) {
         node.fail(`${node.id} was decoded to ${array.length} elements, expected ${node.length}`);
@@ -87,7 +91,7 @@ export class DecodeContext {
     return array.kind === "bool" ? array : node.fail(`Expected truth values, got ${array.kind}`);
   }
 
-  // law vortex/DecodeContext.validity: vortex/canonical
+  // law vortex/DecodeContext.validity: vortex/core/ipc
   /** Decodes a validity child: a bit for each element, or null if none is null. */
   validity(node: EncodedNode | null): Bytes | null {
     if (node === null) return null;
@@ -96,7 +100,7 @@ export class DecodeContext {
     return bitmapFrom(bits, offset, length, this.allocator(node));
   }
 
-  // law vortex/DecodeContext.charge: vortex/limits
+  // law vortex/DecodeContext.charge: vortex/core/bridge
   /** Counts bytes that are about to be allocated. @throws {VortexError} if they are more than the limit leaves */
   charge(bytes: number, node: Place): void {
     if (bytes > this.#left || !(bytes >= 0)) {

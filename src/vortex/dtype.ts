@@ -74,7 +74,7 @@ export function withNullable(dtype: VortexDType, nullable: boolean): VortexDType
   return { ...dtype, nullable };
 }
 
-// law vortex/equalDTypes: vortex/dtype
+// law vortex/equalDTypes: vortex/core/bridge
 /** Whether two dtypes are the same, with names, nullability and metadata. */
 export function equalDTypes(one: VortexDType, other: VortexDType): boolean {
   if (one === other) return true;

@@ -12,25 +12,39 @@ import { ProtoMessage } from "./wire/protobuf.ts";
 /** What `opened` is before a node was opened. */
 const notOpened: unique symbol = Symbol("notOpened");
 
+/** What only this room may do with a node. Filled in by the class, which alone can reach what is private. */
+const internals: {
+  raw: (node: EncodedNode) => RawNode;
+  rawBuffer: (node: EncodedNode, index: number) => RawBuffer;
+} = { raw: () => missing(), rawBuffer: () => missing() };
+
+function missing(): never {
+  throw new TypeError("The class has not been loaded");
+}
+
 /**
  * A node as it stands in a file, a message or a tuple, to which the node above has given a dtype and a length. Its
  * encoding asks for its children one by one, each with the dtype and the length that it must have.
  */
 export class EncodedNode {
-  /** What the node was read as. */
-  readonly raw: RawNode;
   /** What its elements are. */
   readonly dtype: VortexDType;
   /** Elements. */
   readonly length: number;
+  readonly #raw: RawNode;
   readonly #parent: EncodedNode | null;
   readonly #index: number;
   readonly #children: (EncodedNode | undefined)[] = [];
   #opened: unknown = notOpened;
 
+  static {
+    internals.raw = (node) => node.#raw;
+    internals.rawBuffer = (node, index) => node.#rawBuffer(index);
+  }
+
   /** Use {@linkcode rootNode}, or `child`. */
   constructor(raw: RawNode, dtype: VortexDType, length: number, parent: EncodedNode | null, index: number) {
-    this.raw = raw;
+    this.#raw = raw;
     this.dtype = dtype;
     this.length = length;
     this.#parent = parent;
@@ -39,12 +53,12 @@ export class EncodedNode {
 
   /** The encoding, by its serialized id. */
   get id(): string {
-    return this.raw.id;
+    return this.#raw.id;
   }
 
   /** What the encoding says of itself. */
   get metadata(): Bytes {
-    return this.raw.metadata;
+    return this.#raw.metadata;
   }
 
   /** `$.children[1].children[0]`. */
@@ -54,13 +68,13 @@ export class EncodedNode {
 
   /** How many buffers there are. */
   get bufferCount(): number {
-    const { buffers } = this.raw;
+    const { buffers } = this.#raw;
     return typeof buffers === "number" ? buffers : buffers.length;
   }
 
-  /** A buffer wherever it is. @throws {VortexError} if there is none, or it was not handed over */
-  rawBuffer(index: number): RawBuffer {
-    const { buffers } = this.raw;
+  /** A buffer wherever it is. */
+  #rawBuffer(index: number): RawBuffer {
+    const { buffers } = this.#raw;
     if (typeof buffers === "number") {
       return this.fail("Cannot decode buffers that were counted and not handed over: pass the tree with its buffers");
     }
@@ -69,13 +83,13 @@ export class EncodedNode {
 
   /** A buffer's bytes on the host, aligned to 8. */
   buffer(index: number): Bytes {
-    return hostBytesOf(this.rawBuffer(index));
+    return hostBytesOf(this.#rawBuffer(index));
   }
 
   /** Bytes of a buffer; null if buffers were only counted. */
   bufferSize(index: number): number | null {
-    const { buffers } = this.raw;
-    return typeof buffers === "number" ? null : sizeOf(this.rawBuffer(index));
+    const { buffers } = this.#raw;
+    return typeof buffers === "number" ? null : sizeOf(this.#rawBuffer(index));
   }
 
   /** All buffers' bytes on the host, each aligned to 8. */
@@ -85,7 +99,7 @@ export class EncodedNode {
 
   /** How many children there are. */
   get childCount(): number {
-    return this.raw.children.length;
+    return this.#raw.children.length;
   }
 
   /** The children that were asked for. After `open` these are all. */
@@ -98,14 +112,14 @@ export class EncodedNode {
     return this.#children[index] ?? null;
   }
 
-  // law vortex/EncodedNode.child: vortex/nodes, vortex/bridge
+  // law vortex/EncodedNode.child: vortex/core/bridge
   /**
    * A child, which must have this dtype and this length.
    *
    * @throws {VortexError} if there is no such child, or it says otherwise of itself
    */
   child(index: number, dtype: VortexDType, length: number): EncodedNode {
-    const raw = this.raw.children[index];
+    const raw = this.#raw.children[index];
     if (raw === undefined) this.fail(`Cannot find child ${index} of ${this.id}: it has ${this.childCount} children`);
     if (!Number.isSafeInteger(length) || length < 0) this.fail(`The length of child ${index} would be ${length}`);
     const { outer } = raw;
@@ -120,7 +134,7 @@ export class EncodedNode {
     return this.#children[index] = new EncodedNode(raw, dtype, length, this, index);
   }
 
-  // law vortex/EncodedNode.validityChild: vortex/canonical
+  // law vortex/EncodedNode.validityChild: vortex/core/ipc
   /**
    * The validity child: `index` is where it would be, behind all others. Null if there is none, and no element is null.
    *
@@ -133,22 +147,22 @@ export class EncodedNode {
     return this.child(index, validityDType, this.length);
   }
 
-  /** @throws {VortexError} unless the number of children is in a range */
+  /** Checks how many children there are. @throws {VortexError} unless that is in a range */
   expectChildren(least: number, most: number = least): void {
     if (this.childCount >= least && this.childCount <= most) return;
     const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
     this.fail(`${this.id} has ${this.childCount} children, expected ${expected}`);
   }
 
-  /** @throws {VortexError} unless the number of buffers is in a range */
+  /** Checks how many buffers there are. @throws {VortexError} unless that is in a range */
   expectBuffers(least: number, most: number = least): void {
     if (this.bufferCount >= least && this.bufferCount <= most) return;
     const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
     this.fail(`${this.id} has ${this.bufferCount} buffers, expected ${expected}`);
   }
 
-  // law vortex/EncodedNode.expectSize: vortex/canonical
-  /** @throws {VortexError} unless a buffer has at least so many bytes; unknown sizes are not checked */
+  // law vortex/EncodedNode.expectSize: vortex/core/ipc
+  /** Checks the size of a buffer, if it is known. @throws {VortexError} unless it has at least so many bytes */
   expectSize(index: number, least: number, most = Infinity): void {
     const size = this.bufferSize(index);
     if (size === null || (size >= least && size <= most)) return;
@@ -171,7 +185,7 @@ export class EncodedNode {
     return new VortexError(this.path, text, options);
   }
 
-  /** @throws {VortexError} always */
+  /** Throws an error about this node. @throws {VortexError} always */
   fail(text: string): never {
     throw this.error(text);
   }
@@ -183,9 +197,19 @@ export class EncodedNode {
   }
 }
 
+/** What a node was read as. */
+export function rawOf(node: EncodedNode): RawNode {
+  return internals.raw(node);
+}
+
+/** A buffer of a node wherever it is: on the host, or on a device. */
+export function rawBufferOf(node: EncodedNode, index: number): RawBuffer {
+  return internals.rawBuffer(node, index);
+}
+
 const validityDType: VortexDType = { kind: "bool", nullable: false };
 
-// law vortex/rootNode: vortex/bridge
+// law vortex/rootNode: vortex/core/bridge
 /**
  * The outermost node.
  *

@@ -25,7 +25,7 @@ export class VortexError extends Error {
 export interface Place {
   /** An error about it. */
   error(text: string, options?: ErrorOptions): VortexError;
-  /** @throws {VortexError} always */
+  /** Throws an error about it. @throws {VortexError} always */
   fail(text: string): never;
 }
 

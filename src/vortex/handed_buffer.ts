@@ -34,7 +34,7 @@ export function memoryOf(bytes: Bytes): MemoryBuffer | undefined {
   return memories.get(bytes.buffer);
 }
 
-// law vortex/takeDescriptor: vortex/handed
+// law vortex/takeDescriptor: vortex/core/bridge
 /**
  * Takes over a buffer.
  *
@@ -157,7 +157,7 @@ function copied(buffer: MemoryBuffer): Bytes {
   return bytes;
 }
 
-// law vortex/handedMemory: vortex/handed
+// law vortex/handedMemory: vortex/core/bridge
 /** Memory of this package as a buffer of a node: its owner keeps it. */
 export function handedMemory(memory: MemoryBuffer): HandedBuffer {
   return memory.device === null ? new OnHost(memory, memory.size) : new OnDevice(memory);

@@ -3,11 +3,12 @@
  *
  * @module
  */
+import { openAll } from "./open_nodes.ts";
 import type { VortexDType } from "./dtype.ts";
 import { rootNode } from "./encoded_node.ts";
 import { VortexError } from "./error.ts";
 import { homeOf, type VortexReadOptions } from "./read_options.ts";
-import { type ArrayHome, VortexArray } from "./vortex_array.ts";
+import { type ArrayHome, treeOf, VortexArray } from "./vortex_array.ts";
 import { readArray } from "./wire/array_flatbuffer.ts";
 import { writeArray } from "./wire/array_writer.ts";
 import { readDType, writeDType } from "./wire/dtype_flatbuffer.ts";
@@ -24,7 +25,7 @@ class IpcReader {
     this.#home = home;
   }
 
-  // law vortex/IpcReader.read: vortex/ipc
+  // law vortex/IpcReader.read: vortex/core/ipc
   /** The array of a message; null for a dtype. */
   read(message: IpcMessage): VortexArray | null {
     const { session, limits } = this.#home;
@@ -37,7 +38,7 @@ class IpcReader {
       case "array": {
         if (this.#dtype === null) throw new VortexError("message", "An array came before its dtype: send that first");
         const root = rootNode(readArray(message.body, message.ids, limits), this.#dtype, message.rowCount);
-        session.openAll(root);
+        openAll(session, root);
         return VortexArray.ofNode(root, this.#home);
       }
     }
@@ -122,7 +123,7 @@ class Pieces {
     this.#most = most;
   }
 
-  // law vortex/Pieces.take: vortex/ipc
+  // law vortex/Pieces.take: vortex/core/ipc
   /** The next so many bytes, in memory of their own; null at the end. @throws {VortexError} if it comes too early */
   async take(size: number): Promise<Bytes | null> {
     if (size > this.#most) {
@@ -157,13 +158,13 @@ class Pieces {
   }
 }
 
-// law vortex/encodeVortexIpc: vortex/ipc
+// law vortex/encodeVortexIpc: vortex/core/ipc
 /**
  * Writes an array as messages: one with its dtype, one with the array, which `decodeVortexIpc` reads, and
  * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays stay as they are encoded.
  */
 export function encodeVortexIpc(array: VortexArray): { readonly dtype: Bytes; readonly array: Bytes } {
-  const { body, ids } = writeArray(array.raw);
+  const { body, ids } = writeArray(treeOf(array));
   const dtype = writeDType(array.dtype);
   return {
     dtype: messageOf(3, (writer) => writer.table([]), dtype),

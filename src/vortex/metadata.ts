@@ -3,14 +3,13 @@
  *
  * @module
  */
-import type { ForeignCapsule } from "../cdata/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 
 /**
  * A buffer of a tuple: bytes, memory of this package, or a `VortexBufferExport` of a producer, in a capsule of Python or
  * by its address.
  */
-export type VortexMetadataBuffer = Uint8Array | MemoryBuffer | ForeignCapsule | { readonly descriptor: bigint };
+export type VortexMetadataBuffer = Uint8Array | MemoryBuffer | { readonly descriptor: bigint } | object;
 
 /**
  * An array: its encoding's serialized id, its dtype as a flatbuffer, its length, what its encoding says of itself, its

@@ -7,7 +7,6 @@ import type { ArrowType } from "../cdata/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { defaultEncodings } from "./default_encodings.ts";
 import type { DTypeOf } from "./dtype.ts";
-import type { EncodedNode } from "./encoded_node.ts";
 import type { VortexEncoding } from "./encoding.ts";
 import { defaultExtensions } from "./extensions.ts";
 
@@ -36,12 +35,6 @@ export interface VortexSessionOptions {
 }
 
 const sessionOptionNames: OptionNames<VortexSessionOptions> = { allowsUnknown: true };
-
-/** A node's encoding, and what it has found out about the node. */
-export interface OpenedNode {
-  readonly encoding: VortexEncoding;
-  readonly opened: unknown;
-}
 
 /**
  * What is known of Vortex. Only arrays all of whose encodings are known can be rebuilt: an encoding that a program has
@@ -102,39 +95,8 @@ export class VortexSession {
     return this.#encodings.has(id);
   }
 
-  // law vortex/VortexSession.open: vortex/session, vortex/bridge
-  /**
-   * Opens a node by its encoding, once.
-   *
-   * @throws {VortexError} if the encoding is unknown, or the node is none of it
-   */
-  open(node: EncodedNode): OpenedNode {
-    const encoding = this.#encodings.get(node.id);
-    if (encoding === undefined) {
-      return node.fail(
-        `Unknown encoding: ${node.id}. Only what the session knows can be rebuilt: register the encoding, or have ` +
-          "the array canonicalized by its producer",
-      );
-    }
-    return { encoding, opened: node.opened((one) => encoding.open(one)) };
-  }
-
-  /** Opens a node and those below it whose encodings are known, to describe them. */
-  openKnown(node: EncodedNode): void {
-    if (!this.knows(node.id)) return;
-    this.open(node);
-    for (const child of node.children) this.openKnown(child);
-  }
-
-  // law vortex/VortexSession.openAll: vortex/session, vortex/bridge
-  /**
-   * Opens a node and all below it: dtypes, lengths and counts are then known to fit each other.
-   *
-   * @throws {VortexError} if anything does not
-   */
-  openAll(node: EncodedNode): void {
-    if (this.allowsUnknown && !this.knows(node.id)) return;
-    this.open(node);
-    for (const child of node.children) this.openAll(child);
+  /** An encoding by its id; null if it is unknown. */
+  encoding(id: string): VortexEncoding | null {
+    return this.#encodings.get(id) ?? null;
   }
 }

@@ -3,15 +3,18 @@
  *
  * @module
  */
+import { openAll, openKnown } from "./open_nodes.ts";
 import type { ArrowArray } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { toArrowArray } from "./arrow/to_arrow.ts";
 import type { CanonicalArray } from "./canonical.ts";
 import { DecodeContext, type Kept } from "./decode_context.ts";
+import { toArrowOnDevice } from "./device/to_arrow_on_device.ts";
 import { showDType, type VortexDType } from "./dtype.ts";
 import { encodeCanonical } from "./encode_canonical.ts";
-import { type EncodedNode, rootNode } from "./encoded_node.ts";
+import { type EncodedNode, rawOf, rootNode } from "./encoded_node.ts";
 import type { VortexLimits } from "./limits.ts";
 import { sliceOf } from "./ops/slice.ts";
 import { type RawNode, sizeOf } from "./raw_node.ts";
@@ -30,11 +33,18 @@ export interface VortexToArrowOptions {
 const toArrowOptionNames: OptionNames<VortexToArrowOptions> = { name: true, keep: true };
 
 /** Options of `VortexArray.toArrowDevice`. */
-export interface VortexToArrowDeviceOptions extends VortexToArrowOptions, ToArrowOptions {}
+export interface VortexToArrowDeviceOptions extends VortexToArrowOptions, ToArrowOptions {
+  /**
+   * The stream on whose device the elements are to be, and in whose order. Numbers are decoded there, also of structs
+   * and extensions; all else is decoded by the host and sent there. Default: the elements stay on the host.
+   */
+  readonly stream?: CudaStream;
+}
 
 const toArrowDeviceOptionNames: OptionNames<VortexToArrowDeviceOptions> = {
   ...toArrowOptionNames,
   requestedSchema: true,
+  stream: true,
 };
 
 /** Where arrays belong. */
@@ -43,6 +53,14 @@ export interface ArrayHome {
   readonly limits: VortexLimits;
   /** Returns what the array was made from, once. */
   readonly close?: () => void;
+}
+
+/** What only this room may do with an array. Filled in by the class, which alone can reach what is private. */
+const internals: { tree: (array: VortexArray) => RawNode } = { tree: () => noArray() };
+
+/** The tree that an array is made of. What was decoded is encoded in the plainest way. */
+export function treeOf(array: VortexArray): RawNode {
+  return internals.tree(array);
 }
 
 /**
@@ -65,6 +83,10 @@ export class VortexArray {
   readonly #root: EncodedNode | null;
   #decoded: CanonicalArray | null;
   #isClosed = false;
+
+  static {
+    internals.tree = (array) => array.#encoded();
+  }
 
   private constructor(home: ArrayHome, root: EncodedNode | null, decoded: CanonicalArray | null) {
     const { dtype, length } = root ?? decoded ?? noArray();
@@ -90,7 +112,7 @@ export class VortexArray {
     return this.#encoded().id;
   }
 
-  // law vortex/VortexArray.decoded: vortex/ipc
+  // law vortex/VortexArray.decoded: vortex/core/ipc
   /** The elements, decoded once. @throws {VortexError} if they cannot be, or exceed the limits */
   decoded(): CanonicalArray {
     this.#check();
@@ -107,7 +129,7 @@ export class VortexArray {
   /** The tree that the array is made of. What was decoded is encoded in the plainest way. */
   #encoded(): RawNode {
     this.#check();
-    return this.#root?.raw ?? encodeCanonical(this.#decoded ?? noArray());
+    return (this.#root === null ? null : rawOf(this.#root)) ?? encodeCanonical(this.#decoded ?? noArray());
   }
 
   /**
@@ -142,16 +164,33 @@ export class VortexArray {
   }
 
   /**
-   * The elements by the Arrow C device interface.
+   * The elements by the Arrow C device interface: those of the host, or with a stream those of its device, which are
+   * decoded anew each time.
    *
    * @throws {VortexError} if the elements cannot be decoded
    * @throws {ExchangeError} if a requested schema is of another kind
+   * @throws {TypeError} if encodings are to be kept on a device
    */
   toArrowDevice(options: VortexToArrowDeviceOptions = {}): ArrowDeviceArray {
     checkOptions(options, toArrowDeviceOptionNames);
-    const { name, keep, ...exported } = options;
+    const { name, keep, stream, ...exported } = options;
+    if (stream !== undefined) {
+      if (keep !== undefined && keep.length > 0) {
+        throw new TypeError(`Cannot keep ${keep.join(" and ")} on a device: leave out { keep }, or { stream }`);
+      }
+      using array = this.#onDevice(name ?? "", stream);
+      return array.toArrowDevice(exported); // which keeps the memory that it is about
+    }
     return this.toArrow({ ...name !== undefined && { name }, ...keep !== undefined && { keep } })
       .toArrowDevice(exported);
+  }
+
+  #onDevice(name: string, stream: CudaStream): ArrowArray {
+    const { session, limits } = this.#home;
+    const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
+    this.#check();
+    openAll(session, root);
+    return toArrowOnDevice(root, name, new DecodeContext(session, limits), stream);
   }
 
   /** The Arrow C data protocol, as other libraries call it. */
@@ -164,7 +203,7 @@ export class VortexArray {
     return this.toArrowDevice(options);
   }
 
-  // law vortex/VortexArray.toMetadata: vortex/bridge
+  // law vortex/VortexArray.toMetadata: vortex/core/bridge
   /**
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.
@@ -172,13 +211,8 @@ export class VortexArray {
   toMetadata(): VortexMetadata {
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    this.#home.session.openAll(root);
+    openAll(this.#home.session, root);
     return metadataOf(root);
-  }
-
-  /** The tree of nodes, for IPC. */
-  get raw(): RawNode {
-    return this.#encoded();
   }
 
   /** Each node's encoding, dtype, length and bytes, one in a line. Children that nobody knows have no dtype. */
@@ -192,8 +226,8 @@ export class VortexArray {
     };
     const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
     this.#check();
-    this.#home.session.openKnown(root);
-    write(root.raw, root, "root", "");
+    openKnown(this.#home.session, root);
+    write(rawOf(root), root, "root", "");
     return lines.join("\n");
   }
 
@@ -225,7 +259,7 @@ function noArray(): never {
 }
 
 function metadataOf(node: EncodedNode): VortexMetadata {
-  const { raw } = node;
+  const raw = rawOf(node);
   const buffers = typeof raw.buffers === "number"
     ? raw.buffers
     : raw.buffers.map((one) => one instanceof Uint8Array ? one : one.memory);

@@ -30,7 +30,7 @@ export function toArrowArray(
   return arrayOf(plain, fieldOf(plain.dtype, name, session, plain), allocate);
 }
 
-// law vortex/arrayOf: vortex/arrow
+// law vortex/arrayOf: vortex/core/ipc
 function arrayOf(array: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
   const { length } = array;
   const valid = array.validity === null ? length : countSet(array.validity, 0, length);
@@ -101,7 +101,7 @@ function viewOf(bytes: Bytes): StridedMemoryView {
   return StridedMemoryView.fromBuffer(memory, { shape: [length], dtype: "uint8", offset });
 }
 
-// law vortex/decimalsOf: vortex/arrow
+// law vortex/decimalsOf: vortex/core/ipc
 /** Decimals as wide as Arrow has them of their precision, which every value fits. */
 function decimalsOf({ bytes, width, length, dtype }: DecimalArray, allocate: Allocate): Bytes {
   const wanted = decimalWidth(dtype.precision);

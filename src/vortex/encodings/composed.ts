@@ -7,7 +7,7 @@ import { bitAt } from "../bits.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { type DTypeOf, equalDTypes, primitiveDType, type VortexDType, withNullable } from "../dtype.ts";
-import type { EncodedNode } from "../encoded_node.ts";
+import { type EncodedNode, rawOf } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import type { Place } from "../error.ts";
 import { concatOf } from "../ops/concat.ts";
@@ -28,7 +28,7 @@ interface OpenedChunks {
   readonly chunks: readonly EncodedNode[] | null;
 }
 
-// law vortex/chunkedEncoding: vortex/canonical
+// law vortex/chunkedEncoding: vortex/core/ipc
 /** Arrays of one dtype, one after the other; offsets say where each begins. */
 export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   id: "vortex.chunked",
@@ -36,7 +36,7 @@ export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
     node.expectBuffers(0);
     node.expectChildren(1, Infinity);
     const offsets = node.child(0, primitiveDType("u64"), node.childCount);
-    const outer = node.raw.children.slice(1).map((child) => child.outer);
+    const outer = rawOf(node).children.slice(1).map((child) => child.outer);
     if (outer.includes(null)) return { offsets, chunks: null };
     const chunks = outer.map((one, i) => node.child(i + 1, node.dtype, one?.length ?? 0));
     const total = chunks.reduce((sum, { length }) => sum + length, 0);
@@ -68,7 +68,7 @@ function withoutRangeError<T>(node: Place, act: () => T): T {
   }
 }
 
-// law vortex/constantEncoding: vortex/canonical
+// law vortex/constantEncoding: vortex/core/ipc
 /** One value for all elements. */
 export const constantEncoding: VortexEncoding<null> = {
   id: "vortex.constant",
@@ -89,7 +89,7 @@ interface OpenedSequence {
   readonly multiplier: bigint;
 }
 
-// law vortex/sequenceEncoding: vortex/canonical
+// law vortex/sequenceEncoding: vortex/core/ipc
 /** Numbers that rise or fall by the same step. */
 export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
   id: "vortex.sequence",
@@ -147,7 +147,7 @@ interface OpenedDictionary {
   readonly values: EncodedNode;
 }
 
-// law vortex/dictEncoding: vortex/canonical
+// law vortex/dictEncoding: vortex/core/ipc
 /** Values, and which of them each element is. */
 export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   id: "vortex.dict",
@@ -170,7 +170,7 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   },
 };
 
-// law vortex/checkedCodes: vortex/canonical, vortex/file/files
+// law vortex/checkedCodes: vortex/core/ipc, vortex/file/files
 /**
  * Codes none of which leads outside: every element's is less than the number of values. There may be no values if all
  * are null.
@@ -224,14 +224,14 @@ interface OpenedMask {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/maskedEncoding: vortex/canonical
+// law vortex/maskedEncoding: vortex/core/ipc
 /** An array without nulls, and which of its elements are null all the same. */
 export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",
   open(node) {
     node.expectBuffers(0);
     // The child has no nulls; PyVortex says of some in its tuples that they could.
-    const own = node.raw.children[0]?.outer?.dtype;
+    const own = rawOf(node).children[0]?.outer?.dtype;
     const dtype = own !== undefined && equalDTypes(own, node.dtype) ? own : withNullable(node.dtype, false);
     return { array: node.child(0, dtype, node.length), validity: node.validityChild(1) };
   },

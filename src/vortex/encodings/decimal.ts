@@ -20,7 +20,7 @@ interface OpenedDecimal {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/decimalEncoding: vortex/canonical
+// law vortex/decimalEncoding: vortex/core/ipc
 /** Integers with sign, of which each is as wide. */
 export const decimalEncoding: VortexEncoding<OpenedDecimal> = {
   id: "vortex.decimal",
@@ -41,7 +41,7 @@ export const decimalEncoding: VortexEncoding<OpenedDecimal> = {
   },
 };
 
-// law vortex/checkDigits: vortex/canonical
+// law vortex/checkDigits: vortex/core/ipc
 /** @throws {VortexError} if a decimal has more digits than its precision */
 export function checkDigits(
   bytes: Bytes,

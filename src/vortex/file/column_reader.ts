@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { openAll } from "../open_nodes.ts";
 import type { Allocate } from "../allocator.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { DecodeContext } from "../decode_context.ts";
@@ -89,7 +90,7 @@ class FlatReader implements ColumnReader {
     try {
       const raw = readArray(bytes, arrayIds, limits, tree ?? undefined);
       const root = rootNode(raw, dtype, rows);
-      session.openAll(root);
+      openAll(session, root);
       return new DecodeContext(session, limits).decode(root);
     } catch (error) {
       if (!(error instanceof VortexError)) throw error;

@@ -50,7 +50,7 @@ export class HttpReader implements VortexReader {
   readonly #abort = new AbortController();
   #version: Promise<Version> | undefined;
 
-  /** @throws {TypeError} if the URL is none, or an option is unknown */
+  /** A reader of a URL. @throws {TypeError} if the URL is none, or an option is unknown */
   constructor(url: string | URL, options: HttpReaderOptions = {}) {
     checkOptions(options, optionNames);
     this.#url = new URL(url);

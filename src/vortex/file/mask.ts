@@ -9,7 +9,7 @@ import type { ColumnTest, Predicate } from "./filter.ts";
 import { compareBytes, compareWith, type Literal } from "./literal.ts";
 import { valueAt } from "./zones.ts";
 
-// law vortex/matches: vortex/file/scan
+// law vortex/matches: vortex/file/files
 /** A byte for each row: 1 where a predicate is true. */
 export function matches(predicate: Predicate, array: CanonicalArray): Uint8Array {
   if (predicate.kind === "test") return test(predicate.test, columnAt(array, predicate.path));

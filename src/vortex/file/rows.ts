@@ -10,7 +10,7 @@ export interface RowRange {
   readonly end: number;
 }
 
-// law vortex/keptRows: vortex/file/rows
+// law vortex/keptRows: vortex/file/files
 /**
  * The rows that are left when some pieces are not wanted.
  *
@@ -36,7 +36,7 @@ export function keptRows(
   return kept;
 }
 
-// law vortex/batchesOf: vortex/file/rows
+// law vortex/batchesOf: vortex/file/files
 /** Ranges in pieces of at most so many rows. */
 export function* batchesOf(ranges: readonly RowRange[], most: number): Generator<RowRange> {
   for (const { start, end } of ranges) {

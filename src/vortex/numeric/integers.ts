@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { openNode } from "../open_nodes.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
@@ -179,7 +180,7 @@ function decodeChain(node: EncodedNode, dtype: DTypeOf<"primitive">, context: De
  * A loop is compiled for each chain that turns up: so many steps in one, beyond which nobody chains them, keep what a
  * file can have compiled small.
  */
-const mostSteps = 3;
+export const mostSteps = 3;
 
 // law vortex/numeric.decodeWords: vortex/numeric/built
 /**
@@ -193,7 +194,7 @@ export function decodeWords(
   context: DecodeContext,
 ): { readonly bytes: Bytes; readonly validity: Bytes | null } {
   // Encodings are told by what they are and not by id: a session may have others of the same id.
-  const { encoding } = context.session.open(node);
+  const { encoding } = openNode(context.session, node);
   if (steps.length < mostSteps) {
     for (const one of [forEncoding, zigzagEncoding]) {
       if (encoding !== one) continue;

@@ -17,7 +17,7 @@ export interface WrittenArray {
 /** What readers align each buffer to, as a power of two: no element needs more than 16 bytes. */
 const alignmentExponent = 4;
 
-// law vortex/writeArray: vortex/ipc
+// law vortex/writeArray: vortex/core/ipc
 /** Writes an array. Its buffers must have been handed over. */
 export function writeArray(root: RawNode): WrittenArray {
   const ids = new Map<string, number>();

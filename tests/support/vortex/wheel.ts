@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { openAll } from "../../../src/vortex/open_nodes.ts";
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import process from "node:process";
@@ -126,7 +127,7 @@ export function decodeTree(
 ): CanonicalArray {
   const session = VortexSession.default();
   const root = rootNode(tree, dtype, length);
-  session.openAll(root);
+  openAll(session, root);
   const context = new DecodeContext(session, limitsOf({ bytes }), { dictionary: false, runEnd });
   return context.decodeKeeping(root);
 }

@@ -2,6 +2,7 @@
  * Damaged messages and trees of every encoding: a value that keeps all promises, or an error that names a place, in
  * bounded time and memory. `CAUSEWAY_RUNS=250` tries 100,000 of both together.
  */
+import { openAll } from "../../../src/vortex/open_nodes.ts";
 import { assert } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
@@ -12,7 +13,7 @@ import { rootNode } from "../../../src/vortex/encoded_node.ts";
 import { limitsOf } from "../../../src/vortex/limits.ts";
 import { decodeVortexIpc, encodeVortexIpc, VortexError, VortexSession } from "../../../src/vortex/mod.ts";
 import type { RawNode } from "../../../src/vortex/raw_node.ts";
-import { VortexArray } from "../../../src/vortex/vortex_array.ts";
+import { treeOf, VortexArray } from "../../../src/vortex/vortex_array.ts";
 import { readArray } from "../../../src/vortex/wire/array_flatbuffer.ts";
 import { readDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
 import { messagesOf } from "../../../src/vortex/wire/ipc_message.ts";
@@ -50,15 +51,15 @@ function anyArray(dice: Dice): BuiltArray {
   const seed = dice.below(2 ** 20);
   const array = dice.pick(() => dice.pick(...arrays), () => numberTree(seed), () => codeTree(seed))();
   if (dice.below(3) > 0) return array;
-  const { dtype, length, raw } = arrayOf(array).slice(0);
-  return { dtype, length, tree: raw };
+  const slice = arrayOf(array).slice(0);
+  return { dtype: slice.dtype, length: slice.length, tree: treeOf(slice) };
 }
 
 const session = VortexSession.default();
 
 function arrayOf({ dtype, length, tree }: BuiltArray): VortexArray {
   const root = rootNode(tree, dtype, length);
-  session.openAll(root);
+  openAll(session, root);
   return VortexArray.ofNode(root, { session, limits: limitsOf(limits) });
 }
 

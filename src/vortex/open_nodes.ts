@@ -1,0 +1,52 @@
+/**
+ * Opening nodes: their encodings check all but the elements.
+ *
+ * @module
+ */
+import type { EncodedNode } from "./encoded_node.ts";
+import type { VortexEncoding } from "./encoding.ts";
+import type { VortexSession } from "./session.ts";
+
+/** A node's encoding, and what it has found out about the node. */
+export interface OpenedNode {
+  /** The encoding. */
+  readonly encoding: VortexEncoding;
+  /** What it has found out. */
+  readonly opened: unknown;
+}
+
+// law vortex/openNode: vortex/core/bridge
+/**
+ * Opens a node by its encoding, once.
+ *
+ * @throws {VortexError} if the encoding is unknown, or the node is none of it
+ */
+export function openNode(session: VortexSession, node: EncodedNode): OpenedNode {
+  const encoding = session.encoding(node.id);
+  if (encoding === null) {
+    return node.fail(
+      `Unknown encoding: ${node.id}. Only what the session knows can be rebuilt: register the encoding, or have ` +
+        "the array canonicalized by its producer",
+    );
+  }
+  return { encoding, opened: node.opened((one) => encoding.open(one)) };
+}
+
+/** Opens a node and those below it whose encodings are known, to describe them. */
+export function openKnown(session: VortexSession, node: EncodedNode): void {
+  if (!session.knows(node.id)) return;
+  openNode(session, node);
+  for (const child of node.children) openKnown(session, child);
+}
+
+// law vortex/openAll: vortex/core/bridge
+/**
+ * Opens a node and all below it: dtypes, lengths and counts are then known to fit each other.
+ *
+ * @throws {VortexError} if anything does not
+ */
+export function openAll(session: VortexSession, node: EncodedNode): void {
+  if (session.allowsUnknown && !session.knows(node.id)) return;
+  openNode(session, node);
+  for (const child of node.children) openAll(session, child);
+}
