@@ -32,6 +32,7 @@ import { ucxMutations } from "./mutations/ucx.ts";
 import { unixMutations } from "./mutations/unix.ts";
 import { viewMutations } from "./mutations/view.ts";
 import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
+import { vortexStringMutations } from "./mutations/vortex_strings.ts";
 import { wasmMutations } from "./mutations/wasm.ts";
 
 /** All of them, room by room. */
@@ -62,4 +63,5 @@ export const mutations: readonly Mutation[] = [
   ...ucxMutations,
   ...wasmMutations,
   ...vortexNumericMutations,
+  ...vortexStringMutations,
 ];

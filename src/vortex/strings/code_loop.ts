@@ -102,6 +102,7 @@ export class CodeLoop {
     return { row, at, seen };
   }
 
+  // law vortex/strings/CodeLoop.lastOfBlock: vortex/strings/string_views
   /** Behind the last row that the block has room for. */
   #lastOfBlock(row: number, end: number): number {
     const { offsets } = this.#strings;
@@ -134,6 +135,7 @@ const BEGIN = 12;
 let escapedLoop: ((...numbers: number[]) => number) | undefined;
 let wideLoop: ((...numbers: number[]) => number) | undefined;
 
+// law vortex/strings/escaped: vortex/strings/string_views, vortex/strings/malformed
 /** Codes of one byte for up to 8, with an escape. */
 function escaped(): (...numbers: number[]) => number {
   return escapedLoop ??= compile(rowLoop(1, [
@@ -180,6 +182,7 @@ function escaped(): (...numbers: number[]) => number {
   ]));
 }
 
+// law vortex/strings/wide: vortex/strings/string_views, vortex/strings/malformed
 /** Codes of two bytes for up to 16. */
 function wide(): (...numbers: number[]) => number {
   return wideLoop ??= compile(rowLoop(2, [
@@ -206,6 +209,7 @@ function add(local: number, amount: readonly Instruction[]): readonly Instructio
   return [["local.get", local], ...amount, ["i32.add"], ["local.set", local]];
 }
 
+// law vortex/strings/rowLoop: vortex/strings/string_views, vortex/strings/malformed
 /** All rows; leaves how many were not decoded. */
 function rowLoop(codeBytes: 1 | 2, body: readonly Instruction[]): WasmFunction {
   /** The address of the code whose number is at an address. */

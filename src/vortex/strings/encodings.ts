@@ -37,7 +37,7 @@ interface OpenedFsst {
     | { readonly kind: "child"; readonly child: EncodedNode };
 }
 
-// law vortex/strings.fsstEncoding: vortex/strings/built, vortex/strings/malformed
+// law vortex/strings/fsstEncoding: vortex/strings/built, vortex/strings/malformed
 /** Codes of a byte. Versions before 0.76 had the codes in a child of bytes. */
 export const fsstEncoding: VortexEncoding<OpenedFsst> = {
   id: "vortex.fsst",
@@ -83,7 +83,7 @@ interface OpenedOnPair {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/strings.onPairEncoding: vortex/strings/built, vortex/strings/malformed
+// law vortex/strings/onPairEncoding: vortex/strings/built, vortex/strings/malformed
 /** Codes of two bytes. */
 export const onPairEncoding: VortexEncoding<OpenedOnPair> = {
   id: "vortex.onpair",
@@ -168,7 +168,7 @@ function concatenated(array: VarBinViewArray, node: EncodedNode, context: Decode
     offsets[row + 1] = total;
   }
   const codes = context.allocate(total, node);
-  // law vortex/strings.concatenated: vortex/strings/built
+  // law vortex/strings/concatenated: vortex/strings/built
   for (let row = 0; row < length; row++) {
     const at = offsets[row] ?? 0;
     const size = (offsets[row + 1] ?? 0) - at;

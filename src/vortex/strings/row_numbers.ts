@@ -5,6 +5,7 @@
  */
 import type { Fail } from "./fail.ts";
 
+// law vortex/strings/asUint32: vortex/strings/malformed
 /**
  * Rows' lengths or places, of any integer type, as uint32: the same memory if they are.
  *
@@ -16,7 +17,6 @@ export function asUint32(values: IntegerArray, limit: number, what: string, fail
     for (let i = 0; i < words.length; i++) if ((words[i] ?? 0) > limit) wrong(values, i, limit, what, fail);
     return words;
   };
-  // law vortex/strings/asUint32: vortex/strings/malformed
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
     const halves = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
     const words = new Uint32Array(values.length);

@@ -45,6 +45,8 @@ function fsst(
 test("FSST's codes are refused that stand for nothing, end too early, or are of other strings than is said", () => {
   assertEquals(decodeTree({ dtype: utf8, length: 2, tree: fsst({}) }).length, 2);
   refused(utf8, 2, fsst({ codes: bytes(1, 255, 0x78) }), "row 0 has the code 1, which stands for nothing");
+  const unknown = fsst({ codes: bytes(1, 0x41, 0), places: [0, 2, 3], lengths: [1, 2] });
+  refused(utf8, 2, unknown, "row 0 has the code 1, which stands for nothing");
   refused(utf8, 2, fsst({ codes: bytes(0, 0x41, 255) }), "row 1 has the code 65, which stands for nothing");
   refused(utf8, 2, fsst({ codes: bytes(0, 255), places: [0, 1, 2] }), "row 1 ends in an escape");
   refused(utf8, 2, fsst({ codes: bytes(255, 255, 0x78), lengths: [1, 2] }), "row 0 ends in an escape");

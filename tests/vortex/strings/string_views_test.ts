@@ -111,6 +111,38 @@ test("FSST's codes give their strings in any number of buffers", () => {
   );
 });
 
+test("rows of more codes than a block has, and more rows, are decoded as all others are", () => {
+  const sizes = fc.array(fc.constantFrom(0, 1, 5, 200, 16_383, 16_384, 16_385, 40_000), { minLength: 1, maxLength: 6 });
+  check(
+    fc.property(sizes, fc.nat(9000), fc.boolean(), (counts, more, isWide) => {
+      const symbols = isWide ? ["a", "bc", "0123456789abcdef"] : ["a", "bc", "01234567"];
+      const rows = [...counts, ...Array.from({ length: more }, (_, i) => i % 4)];
+      let end = 0;
+      const offsets = Uint32Array.from([0, ...rows.map((count) => end += count)]);
+      const codes = Array.from({ length: end }, (_, i) => i * 7 % 11 % 3);
+      const expected = rows.map((count, row) =>
+        codes.slice(offsets[row], (offsets[row] ?? 0) + count).map((code) => symbols[code]).join("")
+      );
+      const places = Uint32Array.of(0, 1, 3, 19);
+      const padded = new TextEncoder().encode(symbols.map((symbol) => symbol.padEnd(8, "\0")).join(""));
+      const decoded = decodeCodes(
+        {
+          table: isWide
+            ? onPairTable(new TextEncoder().encode(symbols.join("")), places, fail)
+            : fsstTable(padded, Uint8Array.of(1, 2, 8), fail),
+          codes: isWide ? Uint16Array.from(codes) : Uint8Array.from(codes),
+          offsets,
+          lengths: Uint32Array.from(expected, ({ length }) => length),
+        },
+        allocate,
+        fail,
+      );
+      assertEquals(stringsOf(decoded).map((bytes) => new TextDecoder().decode(bytes)), expected);
+    }),
+    40,
+  );
+});
+
 test("OnPair's codes give their strings in any number of buffers", () => {
   const token = fc.uint8Array({ minLength: 1, maxLength: 16 });
   const cases = fc.array(token, { minLength: 1, maxLength: 300, size: "max" }).chain((tokens) =>
