@@ -10,8 +10,8 @@ in base64, buffers with their alignment. Answers a list of {"rows"} or {"error"}
 {"written": seed, "count": n}: n random columns of text and of numbers that compress badly, as they stand in files that
 PyVortex writes today and wrote earlier, small and fast. Answers the same.
 
-Rows are base64 of, for each row, a byte that says whether it is there, and its value: zeros if it is not, decimals as 32
-bytes, text and bytes after their size in 4.
+Rows are base64 of, for each row, a byte that says whether it is there, and its value: zeros if it is not, decimals as
+32 bytes, text and bytes after their size in 4.
 """
 
 import base64
@@ -245,7 +245,9 @@ def any_text(rng, count):
     else:
         texts = ["a" * int(v % 300) for v in numbers]
     as_bytes = rng.random() < 0.2
-    return str(shape), pa.array([t.encode() if as_bytes else t for t in texts], pa.binary() if as_bytes else pa.string())
+    return str(shape), pa.array(
+        [t.encode() if as_bytes else t for t in texts], pa.binary() if as_bytes else pa.string()
+    )
 
 
 def any_numbers(rng, count):
@@ -297,7 +299,9 @@ def written(seed, count):
                     continue
                 raise
             message = [encoded(b"".join(bytes(part) for part in some)) for some in (parts, dtype)]
-            answers.append({"name": name, "array": message[0], "dtype": message[1], "rows": rows(array.to_arrow_array())})
+            answers.append(
+                {"name": name, "array": message[0], "dtype": message[1], "rows": rows(array.to_arrow_array())}
+            )
     return answers
 
 
