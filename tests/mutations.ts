@@ -35,6 +35,7 @@ import { vortexMutations } from "./mutations/vortex.ts";
 import { vortexFileMutations } from "./mutations/vortex_file.ts";
 import { vortexDeviceMutations } from "./mutations/vortex_device.ts";
 import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
+import { vortexStringMutations } from "./mutations/vortex_strings.ts";
 import { wasmMutations } from "./mutations/wasm.ts";
 
 /** All of them, room by room. */
@@ -68,4 +69,5 @@ export const mutations: readonly Mutation[] = [
   ...vortexFileMutations,
   ...vortexNumericMutations,
   ...vortexDeviceMutations,
+  ...vortexStringMutations,
 ];

@@ -154,6 +154,9 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
     node.expectBuffers(0);
     node.expectChildren(2);
     const nullable = message.bool(3) ?? node.dtype.nullable;
+    if (nullable && !node.dtype.nullable) {
+      node.fail(`Its codes may be null, and its dtype ${node.typeText} has no nulls`);
+    }
     const codes = wholeDType(node, message.u32(2), "codes", nullable);
     return { codes: node.child(0, codes, node.length), values: node.child(1, node.dtype, message.u32(1)) };
   },

@@ -9,7 +9,7 @@ import type { DTypeOf } from "../dtype.ts";
 import { TextBytes } from "../utf8.ts";
 import type { Bytes } from "../wire/source.ts";
 import type { Fail } from "./fail.ts";
-import type { StringViews } from "./string_views.ts";
+import type { DecodedStrings } from "./codes.ts";
 
 /**
  * The array.
@@ -18,7 +18,7 @@ import type { StringViews } from "./string_views.ts";
  */
 export function textArray(
   dtype: DTypeOf<"utf8" | "binary">,
-  { views, buffers, isAscii }: StringViews,
+  { views, buffers, isAscii }: DecodedStrings,
   lengths: Uint32Array,
   validity: Bytes | null,
   fail: Fail,
