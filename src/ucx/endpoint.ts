@@ -584,11 +584,11 @@ export class UcxEndpoint {
   }
 
   async #closeHandle(handle: bigint, flags: number): Promise<void> {
-    const { ucp } = this.#context;
+    const { resources } = this.#context;
     const own = this.#operations;
     this.#leaving = 0n;
     const close = own.foreign("ucp_ep_close_nbx", flags);
-    await this.#follow(close, ucp.endpoint.ucp_ep_close_nbx(handle, close.parameters));
+    await this.#follow(close, resources.closeEndpoint(handle, close.parameters));
     this.#context.progress.poll(Infinity); // UCX ends what was in flight soon after, and its memory is free then
     const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // as UCX says it
     own.abandon(({ call }) => gone(call, status)); // what UCX has forgotten
