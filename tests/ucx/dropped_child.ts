@@ -34,11 +34,15 @@ function sample(): Sample {
   };
 }
 
+/** For how long to collect, in milliseconds: Deno ends a thread that nobody has used for 10 s. */
+const patience = 30_000;
+
 /** Collects garbage until something holds, or for long. */
 async function collect(due: () => boolean): Promise<void> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");
   if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
-  for (let round = 0; round < 8 || (!due() && round < 100); round++) {
+  const end = performance.now() + patience;
+  for (let round = 0; round < 8 || (!due() && performance.now() < end); round++) {
     useStack(100);
     collectGarbage();
     await pause(20); // finalisers run in tasks of their own, and workers fall asleep
@@ -100,13 +104,27 @@ async function exchange(from: UcxEndpoint, to: UcxWorker): Promise<void> {
   await until(() => to.take(1n) !== null);
 }
 
-/** Has many workers used, and closes or drops them in a function of its own, so that nothing stays on the stack. */
-async function many(ucx: Ucx | null, end: (worker: UcxWorker) => void): Promise<void> {
+/** Has many workers used, all of which are there at once. */
+async function many(ucx: Ucx | null): Promise<UcxWorker[]> {
+  const workers: UcxWorker[] = [];
   for (let i = 0; i < pairs; i++) {
     const mode = progressModes[i % progressModes.length];
-    const workers = await used(ucx ?? openUcx(), mode ?? "adaptive");
-    workers.forEach(end);
+    workers.push(...await used(ucx ?? openUcx(), mode ?? "adaptive"));
   }
+  return workers;
+}
+
+/** Closes many, in a function of its own, as that which drops them: nothing stays on the stack. */
+async function manyClosed(ucx: Ucx): Promise<void> {
+  for (const worker of await many(ucx)) worker.abort();
+}
+
+/** Drops many. @returns what the process has while they are there */
+async function manyDropped(ucx: Ucx | null): Promise<Sample> {
+  const workers = await many(ucx);
+  const most = sample();
+  workers.length = 0;
+  return most;
 }
 
 function openUcx(): Ucx {
@@ -116,18 +134,20 @@ function openUcx(): Ucx {
 const [what = ""] = process.argv.slice(2);
 const dropsContexts = what === "contexts";
 const ucx = openUcx();
-await many(ucx, (worker) => worker.abort()); // code is compiled, and the allocators have grown
-await collect(() => true);
-const before = sample();
-let most = before;
-await many(dropsContexts ? null : ucx, () => {
+await manyClosed(ucx); // code is compiled, and the allocators have grown
+let least = sample();
+await collect(() => {
   const now = sample();
-  if (now.descriptors > most.descriptors) most = now;
+  const isSteady = now.descriptors >= least.descriptors && now.threads >= least.threads;
+  least = now;
+  return isSteady;
 });
-const isBack = () => sample().descriptors <= before.descriptors && sample().threads <= before.threads;
-await collect(isBack);
+const before = sample();
+const most = await manyDropped(dropsContexts ? null : ucx);
+await collect(() => sample().descriptors <= before.descriptors && sample().threads <= before.threads);
 const after = sample();
 // The process goes on as before.
-await (await used(ucx, "adaptive"))[0]?.close();
+const [worker] = await used(ucx, "adaptive");
+await worker?.close({ timeout: 100 }); // nobody takes what was sent
 console.log(JSON.stringify({ before, most, after }));
 process.exit(0);
