@@ -10,13 +10,13 @@ import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
-import { Operations } from "../../src/ucx/operation.ts";
+import type { Operations } from "../../src/ucx/operation.ts";
 import { Receiver } from "../../src/ucx/receiver.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { causewayProtocol } from "../../src/ucx/protocol.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
-import { ScriptedUcp } from "./scripted_ucp.ts";
+import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 import { unwritten } from "./unwritten.ts";
 
 const reset = -25; // UCS_ERR_CONNECTION_RESET
@@ -37,13 +37,15 @@ function open(handlesErrors = false): {
   operations: Operations;
 } {
   const ucp = new ScriptedUcp();
-  const operations = new Operations(8);
-  const progress = new Progress(ucp.functions, 1n, operations, "adaptive");
+  const resources = scriptedResources(ucp);
+  const { operations, keys } = resources;
+  const progress = new Progress(resources, "adaptive", null);
   opened.push(() => progress.stop(new TypeError("the test is over"), 0));
-  const receiver = new Receiver({ ucp: ucp.functions, hasCuda: false }, 1n, operations, progress);
+  const receiver = new Receiver(resources, progress, false);
   const forgotten: bigint[] = [];
   const forget = (handle: bigint) => forgotten.push(handle);
   const home = {
+    resources,
     ucp: ucp.functions,
     progress,
     operations,
@@ -57,7 +59,7 @@ function open(handlesErrors = false): {
     hasRemoteMemory: true,
     handlesErrors,
     isConnecting: false,
-    keys: new RemoteKeys(ucp.functions),
+    keys,
     protocol: causewayProtocol,
     forget,
   };
@@ -259,7 +261,8 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
     hasRemoteMemory: true,
     requestBytes: 8,
     family: 4,
-    forget,
+    owner: { add: () => {}, forget },
+    root: {},
   });
   opened.push(() => worker.abort());
   return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };

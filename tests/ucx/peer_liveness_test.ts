@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { watchReadable } from "../../src/native/readable_watch.ts";
 import { PeerLiveness } from "../../src/ucx/peer_liveness.ts";
+import type { DescriptorSet } from "../../src/unix/mod.ts";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process_identity.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { until } from "../support/until.ts";
@@ -21,10 +22,11 @@ function endpoint(): { lose(): Promise<void>; readonly lost: number } {
 /** Sleeps on a descriptor, as a worker does, and counts how often it wakes up. */
 function sleeper() {
   const watches: { close(): void }[] = [];
+  const sets: { close(): void }[] = [];
   const counted = {
     wakes: 0,
-    watchAlso: (fd: number, act: () => void) => {
-      const watch = watchReadable([fd], () => {
+    watchAlso: (descriptors: DescriptorSet, act: () => void) => {
+      const watch = watchReadable([descriptors.fd], () => {
         counted.wakes++;
         act();
         watch.start();
@@ -32,8 +34,9 @@ function sleeper() {
       watch.keepAlive(false);
       watch.start();
       watches.push(watch);
+      sets.push(descriptors);
     },
-    close: () => watches.forEach((watch) => watch.close()),
+    close: () => [...watches, ...sets].forEach((one) => one.close()),
   };
   return counted;
 }
