@@ -576,8 +576,8 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#progress.poll();\n", "", "A message that has come is not seen."],
     ["tag, mask, remove,", "tag, mask, 0,", "A message that was taken is received by somebody else."],
   ]),
-  ...law("ucx/UcxMemoryRegion.close", [
-    ["    if (this.#handle === 0n) return;\n", "", "Memory is unregistered twice."],
+  ...law("ucx/Registration.close", [
+    ["if (!this.#all.delete(this)) return;", "this.#all.delete(this);", "Memory is unregistered twice."],
   ]),
   ...law("ucx/UcxRemoteKey.retainRange", [
     ["    this.#users++;\n", "", "UCX uses a key that was freed."],
@@ -636,7 +636,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["if (operation.owner === owner) ", "", "Who is lost takes others with it."],
   ]),
   ...law("ucx/Progress.stop", [
-    ["    this.#watch?.close();\n", "", "A thread waits for a descriptor that is closed."],
+    ["    this.#resources.watch?.close();\n", "", "A thread waits for a descriptor that is closed."],
   ]),
   ...law("ucx/Progress.end", [
     ["    owner?.ended(operation);\n", "", "A close waits for ever for sends that are over."],
@@ -652,8 +652,8 @@ export const ucxMutations: readonly Mutation[] = [
       "What came last is slept through.",
     ],
     [
-      "this.#watch.keepAlive(this.#pending > 0 || this.#holds > 0)",
-      "this.#watch.keepAlive(true)",
+      "watch.keepAlive(this.#isAwaited)",
+      "watch.keepAlive(true)",
       "An idle worker keeps the process alive.",
     ],
   ]),
@@ -667,7 +667,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/EndpointOperations.fail", [
     ["    this.#starts.stop(error);\n", "", "A failed endpoint sends what waited."],
   ]),
-  ...law("ucx/UcxWorker.isAnswering", [
+  ...law("ucx/WorkerResources.isAnswering", [
     [
       "return !flush.isDone;",
       "return false;",

@@ -100,7 +100,8 @@ test("an endpoint that UCX has failed is lost after the time that UCX has to end
 test("however many endpoints lead to a process it takes one descriptor, which goes with the last", async () => {
   const files = () => readdirSync("/proc/self/fd").length;
   const { child, process } = start();
-  const watch = new PeerLiveness({ watchAlso: () => {} });
+  let set: DescriptorSet | undefined;
+  const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) });
   const endpoints = Array.from({ length: 100 }, endpoint);
   watch.watch(endpoint(), process); // the set's own descriptor is there from now on
   const before = files();
@@ -109,6 +110,7 @@ test("however many endpoints lead to a process it takes one descriptor, which go
   for (const each of endpoints) watch.forget(each);
   assertEquals(files(), before);
   watch.close();
+  set?.close();
   assertEquals(files(), before - 2);
   await kill(child);
 });
