@@ -46,15 +46,14 @@ export class ContextResources implements DroppedState {
     this.#hasStuckWorker ||= !isGone;
   }
 
-  // law ucx/ContextResources.close: ucx/dropped, ucx/lifecycle
+  // law ucx/ContextResources.close: ucx/endpoint, ucx/dropped, ucx/lifecycle
   /** Frees the context, after closing the workers that are still open without waiting for their peers. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const [resources, reference] of this.#workers) {
-      const worker = reference.deref();
-      if (worker === undefined) closeDropped(resources);
-      else worker.abort();
+      reference.deref()?.abort();
+      if (!resources.closed) closeDropped(resources); // it was collected, or could not be made
     }
     if (!this.#hasStuckWorker) this.#ucp.opening.ucp_cleanup(this.handle);
   }

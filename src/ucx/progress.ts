@@ -463,7 +463,7 @@ export class Progress {
     else this.#sleep();
   };
 
-  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed
+  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped
   /** Sleeps until UCX has news. Whatever came before the worker was armed keeps it awake. */
   #sleep(): void {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);

@@ -60,6 +60,7 @@ export class UcxMemoryRegion {
   /** The worker: it stays as long as the region does. */
   readonly worker: object;
 
+  // law ucx/UcxMemoryRegion.constructor: ucx/dropped
   /** Use {@linkcode UcxWorker.register}. `memory`: what an operation has taken, whose pin becomes this region's. */
   constructor(context: RegionContext, memory: Operation) {
     const { ucp } = context;

@@ -124,7 +124,8 @@ export class UcxWorker {
   readonly #limits: Required<MessageLimits>;
   #dropped = 0;
   #longestHeader: number | undefined;
-  #handle: bigint;
+  /** 0n until it is made, and when it is closed. */
+  #handle = 0n;
   /** Until when peers may still connect back, by `performance.now()`. */
   #answersUntil = 0;
   #closing: Promise<void> | undefined;
@@ -143,8 +144,8 @@ export class UcxWorker {
     this.#limits = takeMessageLimits(options.limits ?? none);
     this.#context = context;
     const { ucp, version, requestBytes, owner } = context;
-    this.#handle = createUcpWorker(ucp, context.context);
-    const resources = new WorkerResources({ ucp, version, requestBytes, owner, madeAt: placeOfCall() }, this.#handle);
+    const handle = createUcpWorker(ucp, context.context);
+    const resources = new WorkerResources({ ucp, version, requestBytes, owner, madeAt: placeOfCall() }, handle);
     this.#resources = resources;
     owner.add(resources, this);
     closeIfDropped(this, resources);
@@ -193,6 +194,7 @@ export class UcxWorker {
       longestHeader: () => this.#longestHeader ??= this.#askLongestHeader(),
       cutShort: () => this.#answersUntil = performance.now() + farewell,
     });
+    this.#handle = handle;
   }
 
   /**

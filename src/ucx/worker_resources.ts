@@ -100,7 +100,7 @@ export class WorkerResources implements DroppedState {
 
   /** Closes a worker that was dropped. */
   close(): void {
-    this.giveBack(new Progress(this, "event", null), new TypeError("The worker was dropped"));
+    if (!this.#isClosed) this.giveBack(new Progress(this, "event", null), new TypeError("The worker was dropped"));
   }
 
   // law ucx/WorkerResources.giveBack: ucx/dropped, ucx/lifecycle, ucx/probe

@@ -1,7 +1,8 @@
 /** The net below `close`: workers and contexts that are dropped are given back, and none that somebody waits for. */
-import { assert } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { patiently, runScriptForJson } from "../support/child.ts";
+import { progressModes } from "../../src/ucx/progress.ts";
+import { patiently, runScript, runScriptForJson } from "../support/child.ts";
 
 const script = new URL("./dropped_child.ts", import.meta.url);
 
@@ -29,3 +30,37 @@ for (const what of ["workers", "contexts"]) {
     }
   });
 }
+
+for (const mode of progressModes) {
+  test(`a worker that somebody waits for is not collected: ${mode}`, patiently, async () => {
+    const awaited = new URL("./awaited_child.ts", import.meta.url);
+    const came = await runScriptForJson(awaited, { args: [mode], gc: true, env: { UCX_LOG_LEVEL: "fatal" } });
+    const waits = Object.entries(came as Readonly<Record<string, unknown>>); // what it prints
+    assertEquals(waits.length, 10);
+    for (const [what, brought] of waits) assertEquals(brought, [1, 2, 3, ""], what);
+  });
+}
+
+test("CAUSEWAY_LEAKS=1 reports workers and contexts that were dropped, with who has made them", patiently, async () => {
+  const leaked = new URL("./leaked_child.ts", import.meta.url);
+  const env = { CAUSEWAY_LEAKS: "1", UCX_LOG_LEVEL: "fatal" };
+  const { code, stderr } = await runScript(leaked, { gc: true, env });
+  assertEquals(code, 0, stderr);
+  const reports = stderr.split("Causeway: a ").slice(1).map((report) => {
+    const [first = "", ...callers] = report.trimEnd().split("\n");
+    const [made = "", by = ""] = callers.filter((line) => !line.includes("/src/ucx/ucx.ts"));
+    return [first, /(\w+) .*leaked_child/.exec(made)?.[1], /(\w+) .*leaked_child/.exec(by)?.[1]].join();
+  });
+  const said = (what: string) => `${what} was never closed; freed by garbage collection. It was made`;
+  const [worker, context] = ["dropWorkers", "dropContext"].map((by) => `${by},dropAll`);
+  assertEquals(reports.toSorted(), [
+    `${said("Ucx")},${context}`,
+    `${said("UcxWorker")},${context}`,
+    `${said("UcxWorker")},${context}`,
+    `${said("UcxWorker")},${worker}`,
+    `${said("UcxWorker")},${worker}`,
+    `${said("UcxWorker")},${worker}`,
+  ]);
+  const quiet = await runScript(leaked, { gc: true, env: { ...env, CAUSEWAY_LEAKS: undefined } });
+  assertEquals([quiet.code, quiet.stderr], [0, ""]);
+});

@@ -7,6 +7,7 @@ import { afterEach, test } from "node:test";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
+import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
@@ -308,6 +309,22 @@ test("a worker closes its endpoints, then itself, once, and says so to its conte
     "ucp_worker_destroy",
   ]);
   assertEquals(forgotten(), 1);
+});
+
+test("what UCX has of a worker that could not be made is given back with its context", () => {
+  const { log, functions } = new ScriptedUcp();
+  const failing = { ...functions.activeMessage, ucp_worker_set_am_recv_handler: () => -4 }; // UCS_ERR_NO_MEMORY
+  const ucp = { ...functions, activeMessage: failing };
+  const owner = new ContextResources(ucp, 1n, "");
+  const [version, context, requestBytes, family] = ["1.22.0", 1n, 8, 4] as const;
+  const [hasCuda, hasRemoteMemory] = [false, false];
+  const make = () =>
+    new UcxWorker({ ucp, version, context, requestBytes, family, hasCuda, hasRemoteMemory, owner, root: {} });
+  assertThrows(make, UcxError, "UCS_ERR_NO_MEMORY");
+  assertEquals(log, []);
+  owner.close();
+  owner.close();
+  assertEquals(log, ["ucp_worker_destroy", "ucp_cleanup"]);
 });
 
 test("a receive that UCX does not give back is rejected all the same when its worker goes", async () => {

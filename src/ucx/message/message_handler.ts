@@ -36,7 +36,7 @@ export interface MessageTaker {
 
 const field = layoutOf(ucp_am_recv_param_t).offsets;
 
-// law ucx/handleMessages: ucx/active_messages
+// law ucx/handleMessages: ucx/active_messages, ucx/dropped
 /**
  * Has UCX call somebody for each active message with a number, as long as there is somebody: UCX does not keep them.
  *
