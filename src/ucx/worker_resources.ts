@@ -136,7 +136,6 @@ export class WorkerResources implements DroppedState {
     progress.abandon(close);
   }
 
-  // law ucx/WorkerResources.discard: ucx/probe, ucx/dropped
   /** Receives a message that was taken into nothing: UCX cannot forget it, and waits for that. */
   #discard(progress: Progress, message: bigint): void {
     const receive = this.#operation("ucp_tag_msg_recv_nbx");
@@ -176,6 +175,7 @@ export class WorkerResources implements DroppedState {
     return operation;
   }
 
+  // law ucx/WorkerResources.destroy: ucx/dropped
   #destroy(): void {
     this.ucp.worker.ucp_worker_destroy(this.handle);
     for (const operation of this.operations.pending()) operation.release(); // UCX has forgotten them

@@ -721,6 +721,8 @@ export const ucxMutations: readonly Mutation[] = [
       "    this.#destroy();",
       "A message arrives in memory that is freed.",
     ],
+  ]),
+  ...law("ucx/WorkerResources.destroy", [
     ["    for (const one of this.#kept) one.close();\n", "", "What UCX calls stays as long as the process."],
   ]),
   ...law("ucx/UcxMemoryRegion.constructor", [

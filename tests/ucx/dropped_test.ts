@@ -49,7 +49,7 @@ test("CAUSEWAY_LEAKS=1 reports workers and contexts that were dropped, with who 
   const reports = stderr.split("Causeway: a ").slice(1).map((report) => {
     const [first = "", ...callers] = report.trimEnd().split("\n");
     const [made = "", by = ""] = callers.filter((line) => !line.includes("/src/ucx/ucx.ts"));
-    return [first, /(\w+) .*leaked_child/.exec(made)?.[1], /(\w+) .*leaked_child/.exec(by)?.[1]].join();
+    return [first, /at (\w+) .*leaked_child/.exec(made)?.[1], /at (\w+) .*leaked_child/.exec(by)?.[1]].join();
   });
   const said = (what: string) => `${what} was never closed; freed by garbage collection. It was made`;
   const [worker, context] = ["dropWorkers", "dropContext"].map((by) => `${by},dropAll`);
