@@ -175,7 +175,7 @@ export class WorkerResources implements DroppedState {
     return operation;
   }
 
-  // law ucx/WorkerResources.destroy: ucx/dropped
+  // law ucx/WorkerResources.destroy: ucx/endpoint
   #destroy(): void {
     this.ucp.worker.ucp_worker_destroy(this.handle);
     for (const operation of this.operations.pending()) operation.release(); // UCX has forgotten them

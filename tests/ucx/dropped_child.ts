@@ -2,15 +2,18 @@
  * Drops workers, with connections, messages that nobody has taken and receives that were given up, and prints what the
  * process has then: the argument is what is dropped, `workers` or `contexts` with their workers.
  */
+import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
+import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
 import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { until } from "../support/until.ts";
+import { identityOf } from "./identity.ts";
 
 /** How many pairs of workers there are at once: Deno waits for the descriptors of 32 at most. */
 const pairs = 12;
@@ -20,6 +23,10 @@ const roundsClosed = 5;
 const roundsDropped = 5;
 /** More than UCX takes in on its own: what is sent stays at the sender. */
 const big = 1 << 20;
+
+/** Another process. */
+const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+const somebody = identityOf(child.pid ?? 0);
 
 /** What a process has of the system. */
 interface Sample {
@@ -74,6 +81,7 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   if (accepted === null) throw new Error("the listener was closed");
   await listener.close(); // one that is open is no garbage
   const [there, back] = [await one.connect(other.address), await other.connect(one.address)];
+  await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), somebody)); // whose process is looked after
   await exchange(there, other);
   await exchange(back, one);
   await exchange(byHost, one);
@@ -151,4 +159,5 @@ const after = sample();
 const [worker] = await used(ucx, "adaptive");
 await worker?.close({ timeout: 100 }); // nobody takes what was sent
 console.log(JSON.stringify({ before, most, after }));
+child.kill("SIGKILL");
 process.exit(0);

@@ -327,6 +327,15 @@ test("what UCX has of a worker that could not be made is given back with its con
   assertEquals(log, ["ucp_worker_destroy", "ucp_cleanup"]);
 });
 
+test("what UCX calls is closed once, and only when the worker is gone", () => {
+  const ucp = new ScriptedUcp();
+  const resources = scriptedResources(ucp);
+  resources.keep({ close: () => ucp.log.push("close") });
+  resources.close();
+  resources.close();
+  assertEquals(ucp.log, ["ucp_worker_destroy", "close"]);
+});
+
 test("a receive that UCX does not give back is rejected all the same when its worker goes", async () => {
   const { ucp, worker, forgotten } = openWorker();
   const receive = assertRejects(() => worker.recv(new Uint8Array(4)), TypeError, "The worker was closed");
