@@ -119,7 +119,10 @@ export interface ConnectionsContext
   open(doing: string): bigint;
 }
 
-/** One callback for all endpoints of a worker, as long as there is one. UCX calls it inside ucp_worker_progress, on this thread. */
+/**
+ * One callback for all endpoints of a worker, as long as there is one. UCX calls it inside ucp_worker_progress, on this
+ * thread.
+ */
 function callOnError(connections: WeakRef<Connections>): NativeCallback {
   return ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, handle, status) => {
     connections.deref()?.failed(handle, status);
@@ -140,7 +143,10 @@ export class Connections {
     this.#onError = context.resources.keep(callOnError(new WeakRef(this)));
   }
 
-  /** UCX reports a failure, inside a function of its own: messages that have come before, by another transport, are taken first. */
+  /**
+   * UCX reports a failure, inside a function of its own: messages that have come before, by another transport, are taken
+   * first.
+   */
   failed(handle: bigint, status: number): void {
     const endpoint = this.#endpoints.get(handle);
     const error = new UcxError("ucp_worker_progress", status, advice(status));

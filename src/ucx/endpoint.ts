@@ -76,7 +76,10 @@ function gone(call: string, status: number = ucs_status_t.UCS_ERR_CONNECTION_RES
 
 /** A connection to another worker. */
 export class UcxEndpoint {
-  /** Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. */
+  /**
+   * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. It does not
+   * keep the endpoint: whoever drops the worker and all that leads to it may wait for ever.
+   */
   readonly closed: Promise<CloseReason>;
   readonly #context: EndpointContext;
   readonly #settleClosed: (reason: CloseReason) => void;

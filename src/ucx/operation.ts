@@ -24,8 +24,8 @@ import {
 } from "../native/mod.ts";
 
 /**
- * What operations belong to, and end with. Nothing of it leads to an endpoint or a worker: UCX may be at an operation when
- * they have been collected.
+ * What operations belong to, and end with. Nothing of it leads to an endpoint or a worker: UCX may be at an operation
+ * when they have been collected.
  */
 export interface Owner {
   /** UCX is done with it. Called once, before its promise settles. */

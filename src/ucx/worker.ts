@@ -110,7 +110,13 @@ function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
   return worker.value;
 }
 
-/** A UCX worker. All of it happens on the JavaScript thread. */
+/**
+ * A UCX worker. All of it happens on the JavaScript thread.
+ *
+ * One that is dropped without having been closed is closed at once, as by {@linkcode UcxWorker.abort}, when the garbage
+ * collector finds it. It is not dropped while somebody has something of it (an endpoint, a region, a message), waits for
+ * something of it, or a listener of it is open.
+ */
 export class UcxWorker {
   readonly #context: WorkerContext;
   readonly #protocol: Protocol;
