@@ -104,10 +104,10 @@ test("chunks are as long as their array", () => {
 
 test("text is whole characters, and a view leads to what it says", () => {
   const text: VortexDType = { kind: "utf8", nullable: false };
-  const bytes = new TextEncoder().encode("é!");
+  const bytes = new TextEncoder().encode("\u00e9!");
   const varbin = (offsets: Int32Array<ArrayBuffer>) =>
     node("vortex.varbin", text, offsets.length - 1, [[1, code("i32")]], [bytes], [numbers("i32", offsets)]);
-  assertEquals(valuesOf(varbin(Int32Array.of(0, 2, 3))), ["é", "!"]);
+  assertEquals(valuesOf(varbin(Int32Array.of(0, 2, 3))), ["\u00e9", "!"]);
   assertThrows(() => valuesOf(varbin(Int32Array.of(0, 1, 3))), VortexError, "Element 0 is no UTF-8");
   assertThrows(() => valuesOf(varbin(Int32Array.of(1, 3))), VortexError, "Element 0 is no UTF-8");
   const long = new TextEncoder().encode("long enough to need its buffer");
