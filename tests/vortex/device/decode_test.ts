@@ -78,6 +78,14 @@ test("what is malformed is refused by a device as by the host, and no memory is 
       primitiveNode([9], "u8"),
     );
   assertThrows(() => rows(packed(3)), VortexError, "Patch 0 is of row 3, expected one of 0 to 2 (at $)");
+  const runs = node(
+    "vortex.runend",
+    proto([1, ptypeCode("u8")], [2, 1], [3, 0]),
+    [],
+    primitiveNode([2], "u8"),
+    primitiveNode([9], "u8"),
+  );
+  assertThrows(() => rows(runs), VortexError, "The last run ends at 2, expected 3 (at $)");
   const many = node("vortex.constant", proto(), [scalarOf(1n, "u8")]);
   assertThrows(() => rows(many, 2 ** 30), VortexError, "Decoding would allocate 1073741824 bytes");
   cuda.device(0).synchronize();
