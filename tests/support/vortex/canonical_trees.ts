@@ -289,9 +289,12 @@ const chunked: Writer = (dice, dtype, values, depth) => {
 
 const dictionary: Writer = (dice, dtype, values, depth) => {
   const hasNullCodes = dtype.nullable && dice.below(2) === 0;
-  const entries = new Map<string, Value>([anyValue(dice, dtype), ...values].map((value) => [keyOf(value), value]));
+  // Where they are offsets PyVortex wants even those that no code names to be in range.
+  const unused = dtype.kind === "primitive" ? [] : [anyValue(dice, dtype)];
+  const entries = new Map<string, Value>([...unused, ...values].map((value) => [keyOf(value), value]));
   if (hasNullCodes) entries.delete(keyOf(null));
   const keys = [...entries.keys()].toSorted();
+  if (keys.length === 0) return null;
   const codes = values.map((value) => hasNullCodes && value === null ? null : keys.indexOf(keyOf(value)));
   const ptype = dice.pick<PType>(...unsigned.filter((one) => keys.length <= 2 ** Number(one.slice(1)) - 1));
   const valid = codes.map((code) => code !== null);

@@ -41,8 +41,8 @@ test("arrays in encodings near to Arrow's are what they were made of, whole and 
       const slice = array.slice(start, end);
       assertEquals(slice.toArrow().toArray() as unknown, tree.values.slice(start, end));
       assertEquals(fromVortexMetadata(slice.toMetadata()).toArrow().toArray(), slice.toArrow().toArray());
-      assertEquals(fromVortexMetadata(array.toMetadata()).toArrow().toArray() as unknown, tree.values);
-      const { array: message, dtype } = encodeVortexIpc(array);
+      assertEquals(fromVortexMetadata(arrayOf(tree).toMetadata()).toArrow().toArray() as unknown, tree.values);
+      const { array: message, dtype } = encodeVortexIpc(arrayOf(tree));
       assertEquals(decodeVortexIpc(message, { dtype }).toArrow().toArray() as unknown, tree.values);
     }),
     2000,
