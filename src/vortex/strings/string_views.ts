@@ -22,7 +22,7 @@ export const INLINE_BYTES = 12;
 /** A place in a data buffer is an int32. */
 export const MAX_BUFFER_BYTES = 0x7fff_ffff;
 
-/** Bytes behind a data buffer's that may be read and written: words are moved whole, whatever a string's end. */
+/** Bytes behind a data buffer's that may be read: a view's words are read whole, wherever a string ends. */
 export const SLACK_BYTES = 16;
 
 /** Rows that share a data buffer. */

@@ -32,7 +32,7 @@ function checkText(buffers: readonly Bytes[], lengths: Uint32Array, validity: By
   const texts = buffers.map((bytes) => new TextBytes(bytes));
   let buffer = 0;
   let at = 0;
-  // law vortex/strings/checkText: vortex/strings/malformed
+  // law vortex/strings/checkText: vortex/strings/string_views
   for (let row = 0; row < lengths.length; row++) {
     const length = lengths[row] ?? 0;
     if (at + length > (buffers[buffer]?.length ?? 0)) [buffer, at] = [buffer + 1, 0];

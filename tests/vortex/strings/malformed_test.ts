@@ -3,6 +3,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
 import { VortexError } from "../../../src/vortex/error.ts";
+import type { PType } from "../../../src/vortex/ptype.ts";
 import type { RawNode } from "../../../src/vortex/raw_node.ts";
 import { node, primitiveNode, proto, ptypeCode } from "../../support/vortex/nodes.ts";
 import { decodeTree } from "../../support/vortex/wheel.ts";
@@ -83,6 +84,29 @@ test("FSST's codes are refused that stand for nothing, end too early, or are of 
   refused({ kind: "bool", nullable: false }, 2, fsst({}), "cannot have the dtype bool");
   const one = node("vortex.fsst", proto(), [bytes()], primitiveNode([0], "u8"), primitiveNode([0, 0], "u8"));
   refused(utf8, 1, one, "has 1 buffers, expected 2 to 3");
+});
+
+test("lengths and places of any integer type are refused that are too large or negative", () => {
+  const row = (length: bigint, ptype: PType) =>
+    node(
+      "vortex.fsst",
+      proto([1, ptypeCode(ptype)], [2, ptypeCode(ptype)]),
+      [bytes(), bytes(), bytes(255, 0x78)],
+      primitiveNode([length], ptype),
+      primitiveNode([0n, 2n], ptype),
+    );
+  for (const ptype of ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"] as const) {
+    assertEquals(decodeTree({ dtype: utf8, length: 1, tree: row(1n, ptype) }).length, 1);
+  }
+  const expect = (length: bigint, ptype: PType) =>
+    refused(utf8, 1, row(length, ptype), `length 0 is ${length}, expected 0 to 2147483647`, "$.children[0]");
+  expect(2n ** 32n + 1n, "u64");
+  expect(2n ** 31n, "u64");
+  expect(2n ** 31n, "u32");
+  expect(-1n, "i64");
+  expect(-1n, "i32");
+  expect(-1n, "i16");
+  expect(-1n, "i8");
 });
 
 /** Two rows, "abc" and "a". */

@@ -1,10 +1,12 @@
 /** Strings in several data buffers: their views, and codecs that write to each exactly what belongs there. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { isUtf8 } from "node:buffer";
 import { test } from "node:test";
 import { decodeCodes } from "../../../src/vortex/strings/codes.ts";
 import { fsstTable } from "../../../src/vortex/strings/fsst.ts";
 import { onPairTable } from "../../../src/vortex/strings/on_pair.ts";
 import { decodeStrings, INLINE_BYTES, partsOf, type StringViews } from "../../../src/vortex/strings/string_views.ts";
+import { textArray } from "../../../src/vortex/strings/text_array.ts";
 import { check, fc } from "../../support/property.ts";
 
 class Refused extends Error {}
@@ -111,8 +113,49 @@ test("FSST's codes give their strings in any number of buffers", () => {
   );
 });
 
+test("text is refused exactly where a row that is not null is none, in any number of buffers", () => {
+  const text = fc.string({ unit: "binary", maxLength: 30 }).map((one) => new TextEncoder().encode(one));
+  const row = fc.record({
+    bytes: fc.oneof({ weight: 9, arbitrary: text }, fc.uint8Array({ maxLength: 20 })),
+    isValid: fc.boolean(),
+  });
+  let [texts, refusals] = [0, 0];
+  check(
+    fc.property(fc.array(row, { maxLength: 12, size: "max" }), limits, fc.boolean(), (rows, limit, isNullable) => {
+      const isThere = ({ isValid }: { readonly isValid: boolean }) => isValid || !isNullable;
+      const validity = new Uint8Array(Math.ceil(rows.length / 8));
+      rows.forEach((one, i) => validity[i >> 3] = (validity[i >> 3] ?? 0) | Number(isThere(one)) << (i & 7));
+      const lengths = Uint32Array.from(rows, ({ bytes }) => bytes.length);
+      let end = 0;
+      const strings = decodeCodes(
+        {
+          table: fsstTable(new Uint8Array(0), new Uint8Array(0), fail),
+          codes: Uint8Array.from(rows.flatMap(({ bytes }) => [...bytes].flatMap((byte) => [255, byte]))),
+          offsets: Uint32Array.from([0, ...rows.map(({ bytes }) => end += 2 * bytes.length)]),
+          lengths,
+        },
+        allocate,
+        fail,
+        limit,
+      );
+      const make = () =>
+        textArray({ kind: "utf8", nullable: isNullable }, strings, lengths, isNullable ? validity : null, fail);
+      const wrong = rows.findIndex((one) => isThere(one) && !isUtf8(one.bytes));
+      if (wrong >= 0) assertThrows(make, Refused, `Element ${wrong} is no UTF-8`);
+      else assertEquals(stringsOf({ views: make().views, buffers: make().data }), rows.map(({ bytes }) => bytes));
+      if (wrong >= 0) refusals++;
+      else texts++;
+    }),
+    500,
+  );
+  assert(texts > 50 && refusals > 50, `${texts} texts, ${refusals} refusals`);
+});
+
 test("rows of more codes than a block has, and more rows, are decoded as all others are", () => {
-  const sizes = fc.array(fc.constantFrom(0, 1, 5, 200, 16_383, 16_384, 16_385, 40_000), { minLength: 1, maxLength: 6 });
+  const sizes = fc.array(fc.constantFrom(0, 1, 5, 200, 16_383, 16_384, 16_385, 300_000), {
+    minLength: 1,
+    maxLength: 6,
+  });
   check(
     fc.property(sizes, fc.nat(9000), fc.boolean(), (counts, more, isWide) => {
       const symbols = isWide ? ["a", "bc", "0123456789abcdef"] : ["a", "bc", "01234567"];
@@ -139,7 +182,7 @@ test("rows of more codes than a block has, and more rows, are decoded as all oth
       );
       assertEquals(stringsOf(decoded).map((bytes) => new TextDecoder().decode(bytes)), expected);
     }),
-    40,
+    20,
   );
 });
 
