@@ -141,8 +141,19 @@ export const vortexMutations: readonly Mutation[] = [
   ...law("vortex/wholesOf", [
     ["high > 0x7fff_ffff", "high > 0xffff_ffff", "A negative offset is a large one."],
   ]),
-  ...law("vortex/writeArray", [
-    ["    struct[2] = alignmentExponent;\n", "", "PyVortex refuses numbers that lie anywhere."],
+  ...law("vortex/alignmentsOf", [
+    [
+      'node.dtype.kind === "primitive" ? widthOf(node.dtype.ptype) : 1',
+      'node.dtype.kind === "primitive" ? 1 : 1',
+      "PyVortex refuses numbers that lie anywhere.",
+    ],
+  ]),
+  ...law("vortex/openEvery", [
+    [
+      "  encoding.openRest?.(node, opened, context);\n",
+      "",
+      "Chunks of a file or a message are missing in a description.",
+    ],
   ]),
   ...law("vortex/decimalsOf", [
     ["if (wanted > width) widen", "if (wanted === width) widen", "Negative decimals that are widened are large ones."],
