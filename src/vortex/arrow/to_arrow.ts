@@ -96,7 +96,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer
 }
 
 /** A view of bytes. Over memory that was handed over it is the memory's own, so that exports keep that. */
-function viewOf(bytes: Bytes): StridedMemoryView {
+export function viewOf(bytes: Bytes): StridedMemoryView {
   const memory = memoryOf(bytes);
   if (memory === undefined) return StridedMemoryView.fromTypedArray(bytes);
   const { byteOffset: offset, length } = bytes;
