@@ -116,7 +116,6 @@ export class VortexArray implements VortexForm {
     return this.#encoded().id;
   }
 
-  // law vortex/VortexArray.decoded: vortex/core/ipc
   /** The elements, decoded once. @throws {VortexError} if they cannot be, or exceed the limits */
   decoded(): CanonicalArray {
     this.#check();
@@ -218,7 +217,6 @@ export class VortexArray implements VortexForm {
     return root;
   }
 
-  // law vortex/VortexArray.toMetadata: vortex/core/bridge
   /**
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.

@@ -82,7 +82,6 @@ class FlatReader implements ColumnReader {
     return sliceOf(array, start, end, allocatorOf(this.#home));
   }
 
-  // law vortex/FlatReader.decode: vortex/file/files
   async #decode(): Promise<CanonicalArray> {
     const { segment, tree, dtype, rows, path } = this.#layout;
     const { session, limits, arrayIds } = this.#home;

@@ -46,7 +46,6 @@ function fail(why: string, path = "file"): never {
   throw new VortexError(path, `Cannot read a Vortex file: ${why}`);
 }
 
-// law vortex/readContainer: vortex/file/files
 /**
  * Reads the end of a file: one read, and one more for each part that lies before it.
  *
@@ -140,7 +139,6 @@ function idsOf(footer: FlatTable, slot: number): string[] {
   return footer.tables(slot).map((spec) => spec.text(0) ?? fail("an encoding has no id", "footer"));
 }
 
-// law vortex/segmentsOf: vortex/file/files
 function segmentsOf(footer: FlatTable, size: number): ByteRange[] {
   let before = 0;
   return footer.structs(2, 16).map((spec, i) => {
@@ -157,7 +155,6 @@ function segmentsOf(footer: FlatTable, size: number): ByteRange[] {
   });
 }
 
-// law vortex/layoutOf: vortex/file/files
 function layoutOf(table: FlatTable, ids: readonly string[], segmentCount: number, depth: number): RawLayout {
   if (depth === 0) table.fail("it is nested more deeply than the limit allows");
   const number = table.u16(0);

@@ -10,7 +10,6 @@ export interface RowRange {
   readonly end: number;
 }
 
-// law vortex/keptRows: vortex/file/files
 /**
  * The rows that are left when some pieces are not wanted.
  *

@@ -58,7 +58,6 @@ const scanOptionNames: OptionNames<VortexScanOptions> = {
 /** Reads under way at once. */
 const requests = 4;
 
-// law vortex/openVortex: vortex/file/files
 /**
  * Opens a file: its end is read, and nothing else.
  *
@@ -130,7 +129,6 @@ export class VortexFile {
     return statistics === null ? [] : fileStatistics(statistics, dtype, this.rowCount, this.#home.limits);
   }
 
-  // law vortex/VortexFile.scan: vortex/file/files
   /**
    * Reads rows in batches. Columns that are not wanted are not read, nor are zones of rows in which, by their
    * statistics, the filter is true of none.
