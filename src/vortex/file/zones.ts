@@ -143,8 +143,8 @@ export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | nu
         add("min", "min", own);
         add("min_is_truncated", "minCut", boolDType);
         break;
-      case 5: {
-        const sum = sumOf(dtype);
+      case 5: { // of an extension, that of what is stored, which today's zones do not have
+        const sum = sumOf(dtype.kind === "extension" ? dtype.storage : dtype);
         if (sum !== null) add("sum", "other", sum);
         break;
       }
