@@ -23,3 +23,4 @@ export {
 } from "./array_parts.ts";
 export { copyElements, explainCopy, readElements, type ViewCopyOptions } from "./copy.ts";
 export { copyToDevice, copyToHost, withLastingCopies } from "./copy_for_consumer.ts";
+export { PtxWriter, type Register } from "./ptx_writer.ts";

@@ -10,7 +10,7 @@ const kinds = { p: ".pred", h: ".b16", r: ".b32", d: ".b64" } as const;
 /** A register's name. */
 export type Register = `%${keyof typeof kinds}${number}`;
 
-/** Collects the body of one kernel with two pointers: `to` and `from`. */
+/** Collects the body of one kernel. */
 export class PtxWriter {
   readonly #lines: string[] = [];
   readonly #counts = { p: 0, h: 0, r: 0, d: 0 };
@@ -53,8 +53,9 @@ export class PtxWriter {
    *
    * @param name of the kernel
    * @param shared bytes of shared memory, named `tile`
+   * @param parameters names of 64-bit parameters. Default: two pointers
    */
-  program(name: string, shared = 0): string {
+  program(name: string, shared = 0, parameters: readonly string[] = ["to", "from"]): string {
     const registers = Object.entries(kinds).map(([kind, type]) =>
       `\t.reg ${type} %${kind}<${Math.max(1, this.#counts[kind as keyof typeof kinds])}>;`
     );
@@ -62,7 +63,7 @@ export class PtxWriter {
       ".version 7.0",
       ".target sm_70",
       ".address_size 64",
-      `.visible .entry ${name}(.param .u64 to, .param .u64 from)`,
+      `.visible .entry ${name}(${parameters.map((one) => `.param .u64 ${one}`).join(", ")})`,
       "{",
       ...registers,
       ...(shared > 0 ? [`\t.shared .align 16 .b8 tile[${shared}];`] : []),

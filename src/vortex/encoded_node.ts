@@ -13,7 +13,10 @@ import { ProtoMessage } from "./wire/protobuf.ts";
 const notOpened: unique symbol = Symbol("notOpened");
 
 /** What only this room may do with a node. Filled in by the class, which alone can reach what is private. */
-const internals: { raw: (node: EncodedNode) => RawNode } = { raw: () => missing() };
+const internals: {
+  raw: (node: EncodedNode) => RawNode;
+  rawBuffer: (node: EncodedNode, index: number) => RawBuffer;
+} = { raw: () => missing(), rawBuffer: () => missing() };
 
 function missing(): never {
   throw new TypeError("The class has not been loaded");
@@ -36,6 +39,7 @@ export class EncodedNode {
 
   static {
     internals.raw = (node) => node.#raw;
+    internals.rawBuffer = (node, index) => node.#rawBuffer(index);
   }
 
   /** Use {@linkcode rootNode}, or `child`. */
@@ -196,6 +200,11 @@ export class EncodedNode {
 /** What a node was read as. */
 export function rawOf(node: EncodedNode): RawNode {
   return internals.raw(node);
+}
+
+/** A buffer of a node wherever it is: on the host, or on a device. */
+export function rawBufferOf(node: EncodedNode, index: number): RawBuffer {
+  return internals.rawBuffer(node, index);
 }
 
 const validityDType: VortexDType = { kind: "bool", nullable: false };

@@ -6,10 +6,12 @@
 import { openAll, openKnown } from "./open_nodes.ts";
 import type { ArrowArray } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { toArrowArray } from "./arrow/to_arrow.ts";
 import type { CanonicalArray } from "./canonical.ts";
 import { DecodeContext, type Kept } from "./decode_context.ts";
+import { toArrowOnDevice } from "./device/to_arrow_on_device.ts";
 import { showDType, type VortexDType } from "./dtype.ts";
 import { encodeCanonical } from "./encode_canonical.ts";
 import { type EncodedNode, rawOf, rootNode } from "./encoded_node.ts";
@@ -31,11 +33,18 @@ export interface VortexToArrowOptions {
 const toArrowOptionNames: OptionNames<VortexToArrowOptions> = { name: true, keep: true };
 
 /** Options of `VortexArray.toArrowDevice`. */
-export interface VortexToArrowDeviceOptions extends VortexToArrowOptions, ToArrowOptions {}
+export interface VortexToArrowDeviceOptions extends VortexToArrowOptions, ToArrowOptions {
+  /**
+   * The stream on whose device the elements are to be, and in whose order. Numbers are decoded there, also of structs
+   * and extensions; all else is decoded by the host and sent there. Default: the elements stay on the host.
+   */
+  readonly stream?: CudaStream;
+}
 
 const toArrowDeviceOptionNames: OptionNames<VortexToArrowDeviceOptions> = {
   ...toArrowOptionNames,
   requestedSchema: true,
+  stream: true,
 };
 
 /** Where arrays belong. */
@@ -155,16 +164,33 @@ export class VortexArray {
   }
 
   /**
-   * The elements by the Arrow C device interface.
+   * The elements by the Arrow C device interface: those of the host, or with a stream those of its device, which are
+   * decoded anew each time.
    *
    * @throws {VortexError} if the elements cannot be decoded
    * @throws {ExchangeError} if a requested schema is of another kind
+   * @throws {TypeError} if encodings are to be kept on a device
    */
   toArrowDevice(options: VortexToArrowDeviceOptions = {}): ArrowDeviceArray {
     checkOptions(options, toArrowDeviceOptionNames);
-    const { name, keep, ...exported } = options;
+    const { name, keep, stream, ...exported } = options;
+    if (stream !== undefined) {
+      if (keep !== undefined && keep.length > 0) {
+        throw new TypeError(`Cannot keep ${keep.join(" and ")} on a device: leave out { keep }, or { stream }`);
+      }
+      using array = this.#onDevice(name ?? "", stream);
+      return array.toArrowDevice(exported); // which keeps the memory that it is about
+    }
     return this.toArrow({ ...name !== undefined && { name }, ...keep !== undefined && { keep } })
       .toArrowDevice(exported);
+  }
+
+  #onDevice(name: string, stream: CudaStream): ArrowArray {
+    const { session, limits } = this.#home;
+    const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
+    this.#check();
+    openAll(session, root);
+    return toArrowOnDevice(root, name, new DecodeContext(session, limits), stream);
   }
 
   /** The Arrow C data protocol, as other libraries call it. */

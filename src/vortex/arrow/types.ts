@@ -6,9 +6,10 @@
 import { type ArrowField, arrowField, type ArrowMetadata, type ArrowType } from "../../cdata/mod.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { type DTypeOf, entriesOf, type VortexDType } from "../dtype.ts";
+import { VortexError } from "../error.ts";
 import { decimalWidth } from "../ops/fill.ts";
 import type { PType } from "../ptype.ts";
-import type { VortexSession } from "../session.ts";
+import type { VortexExtension, VortexSession } from "../session.ts";
 
 const numbers: Readonly<Record<PType, ArrowType>> = {
   u8: { kind: "uint", bits: 8 },
@@ -85,13 +86,13 @@ function typeOf(
       return { kind: "map", keysSorted: dtype.keysSorted, child: fieldOf(entriesOf(dtype), "entries", session) };
     case "variant":
     case "union":
-      throw new TypeError(`Arrays of ${dtype.kind} are not supported`);
+      throw new VortexError("dtype", `Arrays of ${dtype.kind} are not supported`);
   }
 }
 
 function extensionField(dtype: DTypeOf<"extension">, name: string, session: VortexSession): ArrowField {
   const known = session.extension(dtype.id);
-  const type = known?.toArrow(dtype) ?? null;
+  const type = known === null ? null : typeOfExtension(known, dtype);
   const { nullable } = dtype;
   if (type !== null) return arrowField(type, { name, nullable, metadata: known?.fieldMetadata ?? {} });
   const storage = fieldOf(dtype.storage, name, session);
@@ -102,4 +103,14 @@ function extensionField(dtype: DTypeOf<"extension">, name: string, session: Vort
     ["ARROW:extension:metadata", dtype.metadata],
   ]);
   return { ...storage, metadata };
+}
+
+/** What an extension says that its values are; what it objects to is an error of the dtype. */
+function typeOfExtension(known: VortexExtension, dtype: DTypeOf<"extension">): ArrowType | null {
+  try {
+    return known.toArrow(dtype);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new VortexError("dtype", error.message, { cause: error });
+  }
 }

@@ -180,7 +180,7 @@ function decodeChain(node: EncodedNode, dtype: DTypeOf<"primitive">, context: De
  * A loop is compiled for each chain that turns up: so many steps in one, beyond which nobody chains them, keep what a
  * file can have compiled small.
  */
-const mostSteps = 3;
+export const mostSteps = 3;
 
 // law vortex/numeric.decodeWords: vortex/numeric/built
 /**

@@ -109,7 +109,7 @@ function flatRuns(
 }
 
 /** A bit of each run for each of its rows. */
-function repeatBits(
+export function repeatBits(
   bits: Bytes,
   from: number,
   ends: Indices,

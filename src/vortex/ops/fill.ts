@@ -7,6 +7,7 @@ import type { Allocate } from "../allocator.ts";
 import { bytesForBits } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { entriesOf, type VortexDType } from "../dtype.ts";
+import { VortexError } from "../error.ts";
 import { valuesAt, widthOf } from "../ptype.ts";
 
 /** Elements that are all null. The dtype is nullable. */
@@ -53,7 +54,7 @@ export function zeros(dtype: VortexDType, length: number, allocate: Allocate): C
       return { ...plain, kind: "extension", dtype, storage: zeros(dtype.storage, length, allocate) };
     case "variant":
     case "union":
-      throw new TypeError(`Arrays of ${dtype.kind} are not supported`);
+      throw new VortexError("dtype", `Arrays of ${dtype.kind} are not supported`);
   }
 }
 

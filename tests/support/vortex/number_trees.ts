@@ -88,7 +88,7 @@ function patches(
 function column(dice: Dice, ptype: PType, nullable: boolean, length: number, depth: number): RawNode {
   const isFloat = ptype.startsWith("f");
   const own = isFloat ? floatColumns : integerColumns;
-  const all = depth === 0 ? [plain] : [plain, runEnd, sparse, rle, patched, ...own, ...own];
+  const all = depth === 0 ? [plain] : [plain, runEnd, sparse, rle, patched, constant, dict, ...own, ...own];
   const tree = dice.pick(...all)(dice, ptype, nullable, length, depth);
   return tree ?? plain(dice, ptype, nullable, length);
 }
@@ -255,7 +255,43 @@ const alpRd: Writer = (dice, ptype, nullable, length, depth) => {
   return node("vortex.alprd", whole, [], left, right, ...put?.children ?? []);
 };
 
+const sequence: Writer = (dice, ptype, _nullable, length) => {
+  if (length === 0) return null;
+  const bits = ptypeBits(ptype);
+  const [isSigned, most] = [ptype.startsWith("i"), 1n << BigInt(bits - 1)];
+  const steps = BigInt(Math.max(1, length - 1));
+  const step = dice.pick(0n, 1n, (most - 1n) / steps, isSigned ? -(most / steps) : 1n);
+  if (step * steps >= most) return null;
+  const term = (value: bigint) => proto([3, value < 0n ? -2n * value - 1n : 2n * value]);
+  return node("vortex.sequence", proto([1, term(0n)], [2, term(step)]), []);
+};
+
+const constant: Writer = (dice, ptype, nullable) => {
+  const word = nullable && dice.below(3) === 0 ? null : dice.words(1, ptypeBits(ptype))[0] ?? 0n;
+  return node("vortex.constant", proto(), [scalarOf(word, ptype)]);
+};
+
+const dict: Writer = (dice, ptype, nullable, length, depth) => {
+  const width = dice.below(6);
+  const entries = 2 ** width + dice.below(3);
+  const code = dice.pick<PType>("u8", "u16", "u32");
+  const isNullable = nullable && dice.below(2) === 0;
+  const validity = dice.validity(length, isNullable);
+  // Where a row is null its code stands for nothing.
+  const codes = dice.words(length, 30).map((word, row) =>
+    validity?.[row] === false ? 99n : dice.below(2) === 0 ? word % BigInt(entries) : 0n
+  );
+  const packed = pack(dice.words(length, width), ptypeBits(code), width);
+  const tree = dice.below(2) === 0
+    ? primitiveNode(codes, code, validity)
+    : node("fastlanes.bitpacked", proto([1, width], [2, 0]), [packed], boolNode(validity));
+  const values = column(dice, ptype, nullable, entries, depth - 1);
+  const message = proto([1, entries], [2, ptypeCode(code)], [3, isNullable]);
+  return node("vortex.dict", message, [], tree, values);
+};
+
 const integerColumns: readonly Writer[] = [
+  sequence,
   bitPacked,
   bitPackedV2,
   frameOfReference,

@@ -1,0 +1,324 @@
+/**
+ * Decodes columns of numbers on a device: what is encoded is sent there, and becomes words there.
+ *
+ * @module
+ */
+import type { DTypeOf } from "../dtype.ts";
+import type { CudaStream } from "../../device/mod.ts";
+import type { MemoryBuffer } from "../../memory/mod.ts";
+import { hostWaitsFor, orderStreams } from "../../order/mod.ts";
+import { primitiveOf } from "../canonical.ts";
+import type { DecodeContext } from "../decode_context.ts";
+import { type EncodedNode, rawBufferOf } from "../encoded_node.ts";
+import { constantEncoding, dictEncoding, sequenceEncoding } from "../encodings/composed.ts";
+import { primitiveEncoding } from "../encodings/null_bool_primitive.ts";
+import { alpEncoding } from "../numeric/floats.ts";
+import { bitsOf, bytesOf, indexColumn, inNode } from "../numeric/columns.ts";
+import { bitPackedEncoding, forEncoding, mostSteps, zigzagEncoding } from "../numeric/integers.ts";
+import type { Step } from "../numeric/kernel.ts";
+import type { NodePatches } from "../numeric/node_patches.ts";
+import { checkRuns } from "../numeric/run_end.ts";
+import { repeatBits, runEndEncoding } from "../numeric/runs.ts";
+import type { Bits } from "../numeric/words.ts";
+import { openNode } from "../open_nodes.ts";
+import { readScalar } from "../wire/scalar.ts";
+import type { Bytes } from "../wire/source.ts";
+import { kernelOn } from "./kernel_cache.ts";
+import {
+  type NumberKernel,
+  patchKernel,
+  runKernel,
+  sequenceKernel,
+  stepArguments,
+  stepKernel,
+  takeKernel,
+  THREADS,
+  unpackKernel,
+  unpackThreads,
+} from "./number_kernels.ts";
+
+/** A column whose words are on a device. */
+export interface DeviceNumbers {
+  readonly dtype: DTypeOf<"primitive">;
+  readonly length: number;
+  /** The words; whoever has the column closes it. */
+  readonly words: MemoryBuffer;
+  /** On the host. A bit for each row; null: all are valid. */
+  readonly validity: Bytes | null;
+}
+
+/** Words, and which of them are valid. */
+type Words = Pick<DeviceNumbers, "words" | "validity">;
+
+/** Rows that kernels count with 32 bits: the last blocks must fit, too. */
+const mostRows = 2 ** 31 - 2 ** 11;
+
+/** One decoding on one stream. */
+export class DeviceDecoder {
+  readonly #context: DecodeContext;
+  readonly #stream: CudaStream;
+  /** All memory of this decoding that is not closed. */
+  readonly #open = new Set<MemoryBuffer>();
+  /** Words that become 1 if codes stand for no value, with the nodes of the codes. */
+  readonly #wrong: { readonly node: EncodedNode; readonly word: MemoryBuffer }[] = [];
+
+  /** @param stream on which everything happens, and where the results belong */
+  constructor(context: DecodeContext, stream: CudaStream) {
+    this.#context = context;
+    this.#stream = stream;
+  }
+
+  // law vortex/device.numbers: vortex/device/decode
+  /**
+   * Decodes a node whose dtype is primitive. What the device cannot decode the host does, and it is sent there.
+   *
+   * @throws {VortexError} if the data is wrong; codes are known to be right only after `finish`
+   */
+  numbers(node: EncodedNode): DeviceNumbers {
+    const dtype = primitiveOf(node.dtype);
+    return { dtype, length: node.length, ...this.#column(node) };
+  }
+
+  /** Bytes of the host on the device. Whoever asks closes it. */
+  upload(bytes: Bytes, node: EncodedNode): MemoryBuffer {
+    const buffer = this.#allocate(bytes.length, node);
+    if (bytes.length > 0) buffer.copyFrom(bytes, { stream: this.#stream });
+    return buffer;
+  }
+
+  /**
+   * Waits for what has to be known of the codes, if anything has.
+   *
+   * @throws {VortexError} if a code stands for no value
+   */
+  finish(): void {
+    for (const { node, word } of this.#wrong.splice(0)) {
+      const found = new Uint32Array(1);
+      word.copyTo(found, { stream: this.#stream });
+      hostWaitsFor(this.#stream);
+      this.#close(word);
+      if (found[0] !== 0) node.fail("A code stands for no value");
+    }
+    this.#open.clear(); // what is left belongs to the results
+  }
+
+  /** Closes everything, results too: after an error. */
+  abandon(): void {
+    for (const buffer of this.#open) buffer.close();
+    this.#open.clear();
+  }
+
+  #column(node: EncodedNode): Words {
+    const { encoding } = openNode(this.#context.session, node);
+    if (node.length > 0 && node.length < mostRows) {
+      switch (encoding) {
+        case forEncoding:
+        case zigzagEncoding:
+        case bitPackedEncoding:
+          return this.#chain(node, []);
+        case alpEncoding: {
+          const { bits, step, encoded, patches } = node.opened(alpEncoding.open);
+          const column = this.#chain(encoded, [step]);
+          this.#patch(column.words, bits, node, patches, []);
+          return column;
+        }
+        case sequenceEncoding: {
+          const { base, multiplier } = node.opened(sequenceEncoding.open);
+          return { words: this.#sequence(node, base, multiplier), validity: null };
+        }
+        case constantEncoding: {
+          const scalar = readScalar(node.buffer(0), node.dtype, node.path);
+          if (typeof scalar === "bigint") return { words: this.#sequence(node, scalar, 0n), validity: null };
+          break;
+        }
+        case primitiveEncoding: {
+          const { validity } = node.opened(primitiveEncoding.open);
+          const words = this.#allocate(node.length * bitsOf(primitiveOf(node.dtype).ptype) / 8, node);
+          const raw = rawBufferOf(node, 0);
+          if (raw instanceof Uint8Array) words.copyFrom(raw, { stream: this.#stream });
+          else words.copyFrom(raw.memory, { stream: this.#stream });
+          return { words, validity: this.#context.validity(validity) };
+        }
+        case dictEncoding: {
+          const taken = this.#take(node);
+          if (taken !== null) return taken;
+          break;
+        }
+        case runEndEncoding:
+          if (node.opened(runEndEncoding.open).offset + node.length < 2 ** 32) return this.#runs(node);
+      }
+    }
+    const array = this.#context.primitive(node);
+    return { words: this.upload(bytesOf(array), node), validity: array.validity };
+  }
+
+  /** Words and what happens to them, in one kernel. */
+  #chain(node: EncodedNode, steps: readonly Step[]): Words {
+    const { encoding } = openNode(this.#context.session, node);
+    if (steps.length < mostSteps) {
+      for (const one of [forEncoding, zigzagEncoding]) {
+        if (encoding !== one) continue;
+        const { child, step } = node.opened(one.open);
+        return this.#chain(child, [step, ...steps]);
+      }
+    }
+    const bits = bitsOf(primitiveOf(node.dtype).ptype);
+    if (encoding !== bitPackedEncoding) {
+      const column = this.#column(node);
+      if (steps.length > 0) this.#step(column.words, bits, steps, node.length);
+      return column;
+    }
+    const { width, offset, patches, validity } = node.opened(bitPackedEncoding.open);
+    if (typeof width !== "number") throw new TypeError("The widths are not known yet"); // only those of .v2
+    const words = this.#allocate(node.length * bits / 8, node);
+    const raw = rawBufferOf(node, 0);
+    if (raw instanceof Uint8Array) {
+      const packed = this.upload(raw, node);
+      this.#unpack(words, packed.ptr, node, { bits, width, offset, steps });
+      this.#close(packed);
+    } else {
+      // Memory that was handed over is read where it is, if that is on this device.
+      const { memory } = raw;
+      const isHere = memory.device?.ordinal === this.#stream.device.ordinal && raw.size > 0;
+      const packed = isHere ? memory : this.upload(node.buffer(0), node);
+      if (isHere) orderStreams(memory.stream, this.#stream);
+      this.#unpack(words, packed.ptr, node, { bits, width, offset, steps });
+      if (isHere) {
+        orderStreams(this.#stream, memory.stream);
+        memory.pinUntilPassed(this.#stream);
+      } else this.#close(packed);
+    }
+    this.#patch(words, bits, node, patches, steps);
+    return { words, validity: this.#context.validity(validity) };
+  }
+
+  #unpack(
+    words: MemoryBuffer,
+    from: bigint,
+    { length }: EncodedNode,
+    { bits, width, offset, steps }: {
+      readonly bits: Bits;
+      readonly width: number;
+      readonly offset: number;
+      readonly steps: readonly Step[];
+    },
+  ): void {
+    const parameters = [words.ptr, from, BigInt(offset), BigInt(length), ...stepArguments(bits, steps)];
+    this.#launch(unpackKernel(bits, width, steps), unpackThreads(bits, offset + length), parameters);
+  }
+
+  #step(words: MemoryBuffer, bits: Bits, steps: readonly Step[], length: number): void {
+    this.#launch(stepKernel(bits, steps), length, [words.ptr, BigInt(length), ...stepArguments(bits, steps)]);
+  }
+
+  #sequence(node: EncodedNode, base: bigint, step: bigint): MemoryBuffer {
+    const bits = bitsOf(primitiveOf(node.dtype).ptype);
+    const words = this.#allocate(node.length * bits / 8, node);
+    const [first, by] = [BigInt.asUintN(64, base), BigInt.asUintN(64, step)];
+    this.#launch(sequenceKernel(bits), node.length, [words.ptr, BigInt(node.length), first, by]);
+    return words;
+  }
+
+  /** Patches are few: the host looks at their rows, and which of them counts. */
+  #patch(
+    words: MemoryBuffer,
+    bits: Bits,
+    node: EncodedNode,
+    patches: NodePatches | null,
+    steps: readonly Step[],
+  ): void {
+    if (patches === null) return;
+    const indices = indexColumn(patches.indices, this.#context);
+    const last = new Map<number, number>();
+    for (let patch = 0; patch < indices.length; patch++) {
+      const row = (indices[patch] ?? 0) - patches.offset;
+      if (!(row >= 0 && row < node.length)) {
+        node.fail(`Patch ${patch} is of row ${row}, expected one of 0 to ${node.length - 1}`);
+      }
+      last.set(row, patch);
+    }
+    const all = bytesOf(this.#context.primitive(patches.values));
+    const bytes = bits / 8;
+    const values = this.#context.allocate(last.size * bytes, node);
+    [...last.values()].forEach((patch, index) => {
+      values.set(all.subarray(patch * bytes, (patch + 1) * bytes), index * bytes);
+    });
+    const rows = this.upload(new Uint8Array(Uint32Array.from(last.keys()).buffer), node);
+    const put = this.upload(values, node);
+    if (steps.length > 0) this.#step(put, bits, steps, last.size);
+    this.#launch(patchKernel(bits), last.size, [words.ptr, rows.ptr, put.ptr, BigInt(last.size)]);
+    this.#close(rows);
+    this.#close(put);
+  }
+
+  /** A dictionary's rows; null if the host has to look at them. */
+  #take(node: EncodedNode): Words | null {
+    const { codes, values } = node.opened(dictEncoding.open);
+    const codeBits = bitsOf(primitiveOf(codes.dtype).ptype);
+    if (codeBits === 64 || values.length === 0 || values.length >= mostRows) return null;
+    const entries = this.#column(values);
+    if (entries.validity !== null) {
+      this.#close(entries.words);
+      return null;
+    }
+    const { words: indices, validity } = this.#column(codes);
+    const bits = bitsOf(primitiveOf(node.dtype).ptype);
+    const words = this.#allocate(node.length * bits / 8, node);
+    const wrong = this.upload(new Uint8Array(4), node);
+    const mask = validity === null ? null : this.upload(validity, node);
+    const [count, known] = [BigInt(node.length), BigInt(values.length)];
+    const parameters = [words.ptr, indices.ptr, entries.words.ptr, count, known, wrong.ptr];
+    const kernel = takeKernel(bits, codeBits, mask !== null);
+    this.#launch(kernel, node.length, mask === null ? parameters : [...parameters, mask.ptr]);
+    for (const buffer of [entries.words, indices, mask]) if (buffer !== null) this.#close(buffer);
+    if (this.#areRight(codes, values.length)) this.#close(wrong);
+    else this.#wrong.push({ node: codes, word: wrong });
+    return { words, validity };
+  }
+
+  /** Whether codes cannot be wrong, because they have too few bits for it: then nobody has to wait for the device. */
+  #areRight(codes: EncodedNode, entries: number): boolean {
+    if (openNode(this.#context.session, codes).encoding !== bitPackedEncoding) return false;
+    const { width, patches } = codes.opened(bitPackedEncoding.open);
+    return typeof width === "number" && patches === null && 2 ** width <= entries;
+  }
+
+  #runs(node: EncodedNode): Words {
+    const { ends: endsNode, values: valuesNode, offset } = node.opened(runEndEncoding.open);
+    const { length } = node;
+    const ends = indexColumn(endsNode, this.#context);
+    inNode(node, () => checkRuns(ends, length, offset));
+    const values = this.#column(valuesNode);
+    const bits = bitsOf(primitiveOf(node.dtype).ptype);
+    const words = this.#allocate(length * bits / 8, node);
+    const least = this.#context.allocate(4 * ends.length, node);
+    // An end that 32 bits cannot say is behind the last row in any case.
+    new Uint32Array(least.buffer, 0, ends.length).set(ends.map((end) => Math.min(end, 0xffff_ffff)));
+    const sent = this.upload(least, node);
+    const counts = [BigInt(length), BigInt(ends.length), BigInt(offset)];
+    this.#launch(runKernel(bits), length, [words.ptr, sent.ptr, values.words.ptr, ...counts]);
+    this.#close(sent);
+    this.#close(values.words);
+    const allocate = this.#context.allocator(node);
+    const validity = values.validity === null ? null : repeatBits(values.validity, 0, ends, offset, length, allocate);
+    return { words, validity };
+  }
+
+  #launch(kernel: NumberKernel, threads: number, parameters: readonly bigint[]): void {
+    const { device } = this.#stream;
+    kernelOn(device, kernel).launch(this.#stream, Math.ceil(threads / THREADS), THREADS, parameters);
+  }
+
+  #allocate(bytes: number, node: EncodedNode): MemoryBuffer {
+    this.#context.charge(bytes, node);
+    const buffer = this.#stream.device.memory.allocate(bytes, { stream: this.#stream });
+    this.#open.add(buffer);
+    return buffer;
+  }
+
+  /** Frees memory in order: behind the kernels that use it. */
+  #close(buffer: MemoryBuffer): void {
+    this.#open.delete(buffer);
+    buffer.close();
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * Kernels that decode columns of words, in PTX. All parameters are of 64 bits; the kernel of each program is `decode`.
+ *
+ * @module
+ */
+import { PtxWriter, type Register } from "../../copy/mod.ts";
+import { firstOfRow } from "../numeric/fastlanes.ts";
+import type { Step } from "../numeric/kernel.ts";
+import type { Bits } from "../numeric/words.ts";
+
+/** Threads of a block. */
+export const THREADS = 128;
+
+/** A program that the driver compiles, and what tells it from others. */
+export interface NumberKernel {
+  readonly key: string;
+  readonly ptx: () => string;
+}
+
+/** The kind of registers for words of a type: shorter ones than 32 bits are in the low bits of one of 32. */
+type Kind = "r" | "d";
+
+const kindOf = (bits: Bits): Kind => bits === 64 ? "d" : "r";
+const size = (kind: Kind) => kind === "d" ? 64 : 32;
+
+/** A parameter. */
+function parameter(ptx: PtxWriter, name: string): Register {
+  return ptx.make("d", `ld.param.u64 $, [${name}]`);
+}
+
+/** A parameter that is an address. */
+function pointer(ptx: PtxWriter, name: string): Register {
+  return ptx.make("d", `cvta.to.global.u64 $, ${parameter(ptx, name)}`);
+}
+
+/** A parameter that is below 2^32. */
+function small(ptx: PtxWriter, name: string): Register {
+  return ptx.make("r", `cvt.u32.u64 $, ${parameter(ptx, name)}`);
+}
+
+/** The number of the thread among all. */
+function threadNumber(ptx: PtxWriter): Register {
+  const [block, thread] = [ptx.make("r", "mov.u32 $, %ctaid.x"), ptx.make("r", "mov.u32 $, %tid.x")];
+  return ptx.make("r", `mad.lo.u32 $, ${block}, ${THREADS}, ${thread}`);
+}
+
+/** `base + index * step`, of an index without a sign. */
+function at(ptx: PtxWriter, base: Register, index: Register, step: number): Register {
+  return ptx.make("d", `mad.lo.s64 $, ${ptx.make("d", `cvt.u64.u32 $, ${index}`)}, ${step}, ${base}`);
+}
+
+/** Reads a word; where the guard says no it is 0. */
+function loadWord(ptx: PtxWriter, bits: Bits, address: string, guard = ""): Register {
+  if (bits > 16) {
+    const kind = kindOf(bits);
+    const word = guard === "" ? ptx.register(kind) : ptx.zero(kind);
+    ptx.line(`${guard}ld.global.u${bits} ${word}, [${address}]`);
+    return word;
+  }
+  const half = guard === "" ? ptx.register("h") : ptx.zero("h");
+  ptx.line(`${guard}ld.global.u${bits} ${half}, [${address}]`);
+  return ptx.make("r", `cvt.u32.u16 $, ${half}`);
+}
+
+function storeWord(ptx: PtxWriter, bits: Bits, address: string, word: Register, guard = ""): void {
+  const stored = bits > 16 ? word : ptx.make("h", `cvt.u16.u32 $, ${word}`);
+  ptx.line(`${guard}st.global.u${bits} [${address}], ${stored}`);
+}
+
+/** Ends the threads for which there is nothing to do. */
+function endUnless(ptx: PtxWriter, index: Register, count: Register): void {
+  const isOver = ptx.make("p", `setp.ge.u32 $, ${index}, ${count}`);
+  ptx.line(`@${isOver} ret`);
+}
+
+/** All low bits. */
+const ones = (bits: number) => `0x${((1n << BigInt(bits)) - 1n).toString(16)}`;
+
+/** The parameters that steps have: `s0`, and `t0` of those that have two. */
+export function stepParameters(steps: readonly Step[]): string[] {
+  return steps.flatMap(({ kind }, index) =>
+    kind === "add" ? [`s${index}`] : kind === "alp" ? [`s${index}`, `t${index}`] : []
+  );
+}
+
+/** What is passed for them. */
+export function stepArguments(bits: Bits, steps: readonly Step[]): bigint[] {
+  const view = new DataView(new ArrayBuffer(8));
+  return steps.flatMap((step) => {
+    if (step.kind === "add") return [BigInt.asUintN(64, step.reference)];
+    if (step.kind === "zigzag") return [];
+    return step.factors.map((factor) => {
+      if (bits === 64) view.setFloat64(0, factor);
+      else view.setFloat32(4, factor);
+      return view.getBigUint64(0) & (bits === 64 ? 0xffff_ffff_ffff_ffffn : 0xffff_ffffn);
+    });
+  });
+}
+
+/** Reads the steps' parameters, and gives what takes a word through them. */
+function stepper(ptx: PtxWriter, bits: Bits, steps: readonly Step[]): (word: Register) => Register {
+  const kind = kindOf(bits);
+  const own = (name: string) => kind === "d" ? parameter(ptx, name) : small(ptx, name);
+  const parameters = steps.map((step, index) =>
+    step.kind === "add" ? [own(`s${index}`)] : step.kind === "alp" ? [own(`s${index}`), own(`t${index}`)] : []
+  );
+  const narrowed = (word: Register) => bits < 32 ? ptx.make("r", `and.b32 $, ${word}, ${ones(bits)}`) : word;
+  const [b, u] = [`b${size(kind)}`, `u${size(kind)}`];
+  return (word) =>
+    steps.reduce((one, step, index) => {
+      const [first, second] = parameters[index] ?? [];
+      switch (step.kind) {
+        case "add":
+          return narrowed(ptx.make(kind, `add.${u} $, ${one}, ${first}`));
+        case "zigzag": {
+          const half = ptx.make(kind, `shr.${u} $, ${one}, 1`);
+          const sign = ptx.make(kind, `neg.s${size(kind)} $, ${ptx.make(kind, `and.${b} $, ${one}, 1`)}`);
+          return narrowed(ptx.make(kind, `xor.${b} $, ${half}, ${sign}`));
+        }
+        case "alp": {
+          const float = ptx.make(kind, `cvt.rn.f${size(kind)}.s${size(kind)} $, ${one}`);
+          const up = ptx.make(kind, `mul.rn.f${size(kind)} $, ${float}, ${first}`);
+          return ptx.make(kind, `mul.rn.f${size(kind)} $, ${up}, ${second}`);
+        }
+      }
+    }, word);
+}
+
+const chainKey = (bits: Bits, steps: readonly Step[]) => `${bits} ${steps.map(({ kind }) => kind)}`;
+
+// law vortex/device.unpackKernel: vortex/device/decode
+/**
+ * Unpacks blocks of 1024 words: a thread for each lane, so that neighbours read and write neighbouring words.
+ *
+ * Parameters: `to`, `from`, `skip` (words of the first block that are not wanted), `count`, and those of the steps.
+ */
+export function unpackKernel(bits: Bits, width: number, steps: readonly Step[]): NumberKernel {
+  return { key: `unpack ${width} ${chainKey(bits, steps)}`, ptx: () => unpackProgram(bits, width, steps) };
+}
+
+/** Threads that unpacking so many words takes. */
+export function unpackThreads(bits: Bits, words: number): number {
+  return Math.ceil(words / 1024) * (1024 / bits);
+}
+
+function unpackProgram(bits: Bits, width: number, steps: readonly Step[]): string {
+  const ptx = new PtxWriter();
+  const [kind, bytes, lanes] = [kindOf(bits), bits / 8, 1024 / bits];
+  const [b, u] = [`b${size(kind)}`, `u${size(kind)}`];
+  const [to, from, skip, count] = [pointer(ptx, "to"), pointer(ptx, "from"), small(ptx, "skip"), small(ptx, "count")];
+  const thread = threadNumber(ptx);
+  const block = ptx.make("r", `shr.u32 $, ${thread}, ${Math.log2(lanes)}`);
+  const lane = ptx.make("r", `and.b32 $, ${thread}, ${lanes - 1}`);
+  const end = ptx.make("r", `add.u32 $, ${ptx.make("r", `add.u32 $, ${skip}, ${count}`)}, 1023`);
+  endUnless(ptx, block, ptx.make("r", `shr.u32 $, ${end}, 10`));
+  const source = at(ptx, at(ptx, from, block, 128 * width), lane, bytes);
+  // The place of row 0, which of the first block may be before the first word: then it wraps, beyond the count.
+  const place = ptx.make("r", `sub.u32 $, ${ptx.make("r", `mad.lo.u32 $, ${block}, 1024, ${lane}`)}, ${skip}`);
+  const signed = ptx.make("d", `cvt.s64.s32 $, ${place}`);
+  const target = ptx.make("d", `mad.lo.s64 $, ${signed}, ${bytes}, ${to}`);
+  const apply = stepper(ptx, bits, steps);
+  const words: Register[] = [];
+  const word = (index: number) => words[index] ??= loadWord(ptx, bits, `${source}+${128 * index}`);
+  for (let row = 0; row < bits; row++) {
+    const [first, shift] = [Math.floor(row * width / bits), row * width % bits];
+    let value: Register;
+    if (width === 0) value = ptx.zero(kind);
+    else {
+      value = shift === 0 ? word(first) : ptx.make(kind, `shr.${u} $, ${word(first)}, ${shift}`);
+      if (shift + width > bits) {
+        const next = ptx.make(kind, `shl.${b} $, ${word(first + 1)}, ${bits - shift}`);
+        value = ptx.make(kind, `or.${b} $, ${value}, ${next}`);
+      }
+      if (width < bits) value = ptx.make(kind, `and.${b} $, ${value}, ${ones(width)}`);
+    }
+    const offset = firstOfRow(row);
+    const isWanted = ptx.make("p", `setp.lt.u32 $, ${ptx.make("r", `add.u32 $, ${place}, ${offset}`)}, ${count}`);
+    storeWord(ptx, bits, `${target}+${offset * bytes}`, apply(value), `@${isWanted} `);
+  }
+  return ptx.program("decode", 0, ["to", "from", "skip", "count", ...stepParameters(steps)]);
+}
+
+// law vortex/device.stepKernel: vortex/device/decode
+/** Takes words through steps where they are. Parameters: `to`, `count`, and those of the steps. */
+export function stepKernel(bits: Bits, steps: readonly Step[]): NumberKernel {
+  const ptx = () => {
+    const ptx = new PtxWriter();
+    const [to, count, thread] = [pointer(ptx, "to"), small(ptx, "count"), threadNumber(ptx)];
+    endUnless(ptx, thread, count);
+    const address = at(ptx, to, thread, bits / 8);
+    storeWord(ptx, bits, address, stepper(ptx, bits, steps)(loadWord(ptx, bits, address)));
+    return ptx.program("decode", 0, ["to", "count", ...stepParameters(steps)]);
+  };
+  return { key: `step ${chainKey(bits, steps)}`, ptx };
+}
+
+// law vortex/device.takeKernel: vortex/device/decode
+/**
+ * Looks words up. A code that stands for none gives 0, and the word at `wrong` becomes 1 if its row is valid.
+ *
+ * Parameters: `to`, `codes`, `values`, `count`, `entries`, `wrong`, and if there is a mask of rows, `valid`.
+ */
+export function takeKernel(bits: Bits, codeBits: 8 | 16 | 32, hasMask: boolean): NumberKernel {
+  const ptx = () => {
+    const ptx = new PtxWriter();
+    const [to, codes, values] = [pointer(ptx, "to"), pointer(ptx, "codes"), pointer(ptx, "values")];
+    const [count, entries, thread] = [small(ptx, "count"), small(ptx, "entries"), threadNumber(ptx)];
+    endUnless(ptx, thread, count);
+    const code = loadWord(ptx, codeBits, at(ptx, codes, thread, codeBits / 8));
+    const isThere = ptx.make("p", `setp.lt.u32 $, ${code}, ${entries}`);
+    const word = loadWord(ptx, bits, at(ptx, values, code, bits / 8), `@${isThere} `);
+    storeWord(ptx, bits, at(ptx, to, thread, bits / 8), word);
+    ptx.line(`@${isThere} ret`);
+    if (hasMask) {
+      const byte = loadWord(ptx, 8, at(ptx, pointer(ptx, "valid"), ptx.make("r", `shr.u32 $, ${thread}, 3`), 1));
+      const place = ptx.make("r", `and.b32 $, ${thread}, 7`);
+      const bit = ptx.make("r", `and.b32 $, ${ptx.make("r", `shr.u32 $, ${byte}, ${place}`)}, 1`);
+      ptx.line(`@${ptx.make("p", `setp.eq.u32 $, ${bit}, 0`)} ret`);
+    }
+    ptx.line(`st.global.u32 [${pointer(ptx, "wrong")}], ${ptx.make("r", "mov.u32 $, 1")}`);
+    const mask = hasMask ? ["valid"] : [];
+    return ptx.program("decode", 0, ["to", "codes", "values", "count", "entries", "wrong", ...mask]);
+  };
+  return { key: `take ${bits} ${codeBits} ${hasMask}`, ptx };
+}
+
+// law vortex/device.runKernel: vortex/device/decode
+/**
+ * Repeats words to the ends of their runs: each row seeks the first run that ends behind it.
+ *
+ * Parameters: `to`, `ends` (of 32 bits, rising, the last behind the last row), `values`, `count`, `runs`, `offset`.
+ */
+export function runKernel(bits: Bits): NumberKernel {
+  const ptx = () => {
+    const ptx = new PtxWriter();
+    const [to, ends, values] = [pointer(ptx, "to"), pointer(ptx, "ends"), pointer(ptx, "values")];
+    const [count, thread] = [small(ptx, "count"), threadNumber(ptx)];
+    endUnless(ptx, thread, count);
+    const row = ptx.make("r", `add.u32 $, ${thread}, ${small(ptx, "offset")}`);
+    const [low, high] = [ptx.zero("r"), ptx.make("r", `mov.u32 $, ${small(ptx, "runs")}`)];
+    const [again, found] = [ptx.label(), ptx.label()];
+    ptx.place(again);
+    ptx.line(`@${ptx.make("p", `setp.ge.u32 $, ${low}, ${high}`)} bra ${found}`);
+    const middle = ptx.make("r", `shr.u32 $, ${ptx.make("r", `add.u32 $, ${low}, ${high}`)}, 1`);
+    const isBehind = ptx.make("p", `setp.gt.u32 $, ${loadWord(ptx, 32, at(ptx, ends, middle, 4))}, ${row}`);
+    ptx.line(`@${isBehind} mov.u32 ${high}, ${middle}`);
+    ptx.line(`@!${isBehind} add.u32 ${low}, ${middle}, 1`);
+    ptx.line(`bra ${again}`);
+    ptx.place(found);
+    const word = loadWord(ptx, bits, at(ptx, values, low, bits / 8));
+    storeWord(ptx, bits, at(ptx, to, thread, bits / 8), word);
+    return ptx.program("decode", 0, ["to", "ends", "values", "count", "runs", "offset"]);
+  };
+  return { key: `runs ${bits}`, ptx };
+}
+
+// law vortex/device.sequenceKernel: vortex/device/decode
+/** Words that differ by the same step, 0 for one word everywhere. Parameters: `to`, `count`, `base`, `step`. */
+export function sequenceKernel(bits: Bits): NumberKernel {
+  const ptx = () => {
+    const ptx = new PtxWriter();
+    const [to, count, thread] = [pointer(ptx, "to"), small(ptx, "count"), threadNumber(ptx)];
+    endUnless(ptx, thread, count);
+    const number = ptx.make("d", `cvt.u64.u32 $, ${thread}`);
+    const word = ptx.make("d", `mad.lo.s64 $, ${number}, ${parameter(ptx, "step")}, ${parameter(ptx, "base")}`);
+    const stored = bits === 64 ? word : ptx.make("r", `cvt.u32.u64 $, ${word}`);
+    storeWord(ptx, bits, at(ptx, to, thread, bits / 8), stored);
+    return ptx.program("decode", 0, ["to", "count", "base", "step"]);
+  };
+  return { key: `sequence ${bits}`, ptx };
+}
+
+// law vortex/device.patchKernel: vortex/device/decode
+/** Puts words in the places of others. Parameters: `to`, `rows` (of 32 bits, no two the same), `values`, `count`. */
+export function patchKernel(bits: Bits): NumberKernel {
+  const ptx = () => {
+    const ptx = new PtxWriter();
+    const [to, rows, values] = [pointer(ptx, "to"), pointer(ptx, "rows"), pointer(ptx, "values")];
+    const [count, thread] = [small(ptx, "count"), threadNumber(ptx)];
+    endUnless(ptx, thread, count);
+    const row = loadWord(ptx, 32, at(ptx, rows, thread, 4));
+    storeWord(ptx, bits, at(ptx, to, row, bits / 8), loadWord(ptx, bits, at(ptx, values, thread, bits / 8)));
+    return ptx.program("decode", 0, ["to", "rows", "values", "count"]);
+  };
+  return { key: `patch ${bits}`, ptx };
+}

@@ -1,0 +1,125 @@
+/**
+ * Arrays of Vortex as Arrow's on a device.
+ *
+ * @module
+ */
+import { ArrowArray } from "../../arrow/mod.ts";
+import { type ArrowField, childrenOf } from "../../cdata/mod.ts";
+import type { CudaStream } from "../../device/mod.ts";
+import type { MemoryBuffer } from "../../memory/mod.ts";
+import { StridedMemoryView } from "../../view/mod.ts";
+import { fieldOf } from "../arrow/types.ts";
+import { toArrowArray } from "../arrow/to_arrow.ts";
+import { countSet } from "../bits.ts";
+import type { DecodeContext } from "../decode_context.ts";
+import type { EncodedNode } from "../encoded_node.ts";
+import { extensionEncoding, structEncoding } from "../encodings/nested.ts";
+import { openNode } from "../open_nodes.ts";
+import type { Bytes } from "../wire/source.ts";
+import { DeviceDecoder } from "./device_decoder.ts";
+
+// law vortex/toArrowOnDevice: vortex/device/arrow
+/**
+ * Decodes an array to Arrow's on the device of a stream, whose order it is in. Numbers, also of structs and extensions,
+ * are decoded there; all else is decoded by the host and sent there.
+ *
+ * @returns an array whose memory is freed by its `close`
+ * @throws {VortexError} if the data is wrong
+ */
+export function toArrowOnDevice(
+  root: EncodedNode,
+  name: string,
+  context: DecodeContext,
+  stream: CudaStream,
+): ArrowArray {
+  const decoder = new DeviceDecoder(context, stream);
+  try {
+    const array = new DeviceArrow(decoder, context).arrayOf(root, fieldOf(root.dtype, name, context.session));
+    decoder.finish();
+    return array;
+  } catch (error) {
+    decoder.abandon();
+    throw error;
+  }
+}
+
+/** Arrays of one decoding. Those inside another one are closed with it. */
+class DeviceArrow {
+  readonly #decoder: DeviceDecoder;
+  readonly #context: DecodeContext;
+
+  constructor(decoder: DeviceDecoder, context: DecodeContext) {
+    this.#decoder = decoder;
+    this.#context = context;
+  }
+
+  arrayOf(node: EncodedNode, field: ArrowField): ArrowArray {
+    const { encoding } = openNode(this.#context.session, node);
+    if (encoding === structEncoding) {
+      const { fields, validity } = node.opened(structEncoding.open);
+      const bits = this.#context.validity(validity);
+      const children = fields.map((one, index) => {
+        const inner = childrenOf(field.type)[index];
+        if (inner === undefined) throw new TypeError(`A field of ${field.type.kind} has no child ${index}`);
+        return this.arrayOf(one, inner);
+      });
+      return this.#array(node, field, bits, [], children);
+    }
+    if (encoding === extensionEncoding && node.dtype.kind === "extension" && node.dtype.storage.kind === "primitive") {
+      return this.arrayOf(node.child(0, node.dtype.storage, node.length), field);
+    }
+    if (node.dtype.kind === "primitive") {
+      const { words, validity } = this.#decoder.numbers(node);
+      return this.#array(node, field, validity, [words], []);
+    }
+    const { session } = this.#context;
+    const array = toArrowArray(this.#context.decode(node), field.name, session, this.#context.allocator(node));
+    return this.#sent(array, node);
+  }
+
+  /** An array of the host, sent to the device. */
+  #sent(array: ArrowArray, node: EncodedNode): ArrowArray {
+    const { field, length, offset, nullCount } = array;
+    const buffers = array.buffers.map((view) => view === null ? null : this.#decoder.upload(bytesOf(view), node));
+    const children = array.children.map((one) => this.#sent(one, node));
+    const dictionary = array.dictionary === null ? null : this.#sent(array.dictionary, node);
+    const parts = { field, length, offset, nullCount, children, dictionary };
+    return new ArrowArray({ ...parts, buffers: buffers.map(viewOf), onClose: closing(buffers, children, dictionary) });
+  }
+
+  #array(
+    node: EncodedNode,
+    field: ArrowField,
+    validity: Bytes | null,
+    words: readonly MemoryBuffer[],
+    children: readonly ArrowArray[],
+  ): ArrowArray {
+    const { length } = node;
+    const valid = validity === null ? length : countSet(validity, 0, length);
+    const mask = validity === null || valid === length ? null : this.#decoder.upload(validity, node);
+    const buffers = [mask, ...words];
+    const parts = { field, length, nullCount: length - valid, children };
+    return new ArrowArray({ ...parts, buffers: buffers.map(viewOf), onClose: closing(buffers, children, null) });
+  }
+}
+
+function viewOf(buffer: MemoryBuffer | null): StridedMemoryView | null {
+  return buffer === null ? null : StridedMemoryView.fromBuffer(buffer, { shape: [buffer.size], dtype: "uint8" });
+}
+
+/** The bytes of a view of the host's memory. */
+function bytesOf(view: StridedMemoryView): Bytes {
+  return view.buffer.bytes().subarray(view.offset, view.offset + view.nbytes);
+}
+
+function closing(
+  buffers: readonly (MemoryBuffer | null)[],
+  children: readonly ArrowArray[],
+  dictionary: ArrowArray | null,
+): () => void {
+  return () => {
+    for (const buffer of buffers) buffer?.close();
+    for (const child of children) child.close();
+    dictionary?.close();
+  };
+}

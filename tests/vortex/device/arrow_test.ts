@@ -1,0 +1,127 @@
+/** Arrays of Vortex as Arrow's on the simulator's device. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { ArrowArray, Cuda, type CudaStream, StridedMemoryView } from "../../../mod.ts";
+import { pollAll } from "../../../src/order/exports.ts";
+import { toArrowArray } from "../../../src/vortex/arrow/to_arrow.ts";
+import { DecodeContext } from "../../../src/vortex/decode_context.ts";
+import { toArrowOnDevice } from "../../../src/vortex/device/to_arrow_on_device.ts";
+import type { VortexDType } from "../../../src/vortex/dtype.ts";
+import { rootNode } from "../../../src/vortex/encoded_node.ts";
+import { VortexError } from "../../../src/vortex/error.ts";
+import { limitsOf } from "../../../src/vortex/limits.ts";
+import { openAll } from "../../../src/vortex/open_nodes.ts";
+import { VortexArray } from "../../../src/vortex/vortex_array.ts";
+import { VortexSession } from "../../../src/vortex/session.ts";
+import { check, fc } from "../../support/property.ts";
+import { until } from "../../support/until.ts";
+import { boolNode, node, primitiveNode, proto, ptypeCode } from "../../support/vortex/nodes.ts";
+import { numberTree } from "../../support/vortex/number_trees.ts";
+import { type BuiltArray, decodeTree } from "../../support/vortex/wheel.ts";
+
+const session = VortexSession.default();
+const newContext = () => new DecodeContext(session, limitsOf({ bytes: 2 ** 28 }));
+
+function onDevice({ dtype, length, tree }: BuiltArray, stream: CudaStream): ArrowArray {
+  const root = rootNode(tree, dtype, length);
+  openAll(session, root);
+  return toArrowOnDevice(root, "column", newContext(), stream);
+}
+
+/** An array of a device's memory, copied to the host. */
+function onHost(array: ArrowArray, stream: CudaStream): ArrowArray {
+  const buffers = array.buffers.map((view) => {
+    if (view === null) return null;
+    const bytes = new Uint8Array(view.buffer.size);
+    if (bytes.length > 0) view.buffer.copyTo(bytes, { stream });
+    stream.synchronize();
+    return StridedMemoryView.fromTypedArray(bytes);
+  });
+  const { field, length, offset, nullCount } = array;
+  const children = array.children.map((child) => onHost(child, stream));
+  const dictionary = array.dictionary === null ? null : onHost(array.dictionary, stream);
+  return new ArrowArray({ field, length, offset, nullCount, buffers, children, dictionary });
+}
+
+/** Some columns of the length of the first as a struct. */
+function structOf(columns: readonly BuiltArray[], valid: readonly boolean[] | null): BuiltArray {
+  const length = columns[0]?.length ?? 0;
+  const own = columns.filter((column) => column.length === length);
+  const dtype: VortexDType = {
+    kind: "struct",
+    names: own.map((_, index) => `f${index}`),
+    fields: own.map((column) => column.dtype),
+    nullable: valid !== null,
+  };
+  const validity = boolNode(
+    valid === null ? null : Array.from({ length }, (_, row) => valid[row % valid.length] ?? true),
+  );
+  return { dtype, length, tree: node("vortex.struct", proto(), [], validity, ...own.map(({ tree }) => tree)) };
+}
+
+test("an array on a device has the elements, nulls and type that it has on the host", () => {
+  const columns = fc.record({
+    seeds: fc.array(fc.nat(2 ** 20), { minLength: 1, maxLength: 12 }),
+    valid: fc.option(fc.array(fc.boolean(), { minLength: 1, maxLength: 9 })),
+    schedule: fc.nat(),
+  });
+  check(
+    fc.property(columns, ({ seeds, valid, schedule }) => {
+      const trees = seeds.map(numberTree);
+      const [first] = trees;
+      if (first === undefined) return;
+      const tree = trees.length === 1 ? first : structOf(trees, valid);
+      using cuda = Cuda.simulate({ seed: schedule });
+      const device = cuda.device(0);
+      using stream = device.createStream();
+      const array = onDevice(tree, stream);
+      const wanted = toArrowArray(decodeTree(tree), "column", session, newContext().allocateForAll);
+      const got = onHost(array, stream);
+      assertEquals([got.field, got.nullCount, got.toArray()], [wanted.field, wanted.nullCount, wanted.toArray()]);
+      array.close();
+      stream.synchronize();
+      assertEquals(device.memory.pool.use.used, 0);
+    }),
+    40,
+  );
+});
+
+test("an export to a device keeps the memory until its consumer has released it, of whole arrays and of slices", async () => {
+  const u8: VortexDType = { kind: "primitive", ptype: "u8", nullable: false };
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  const tree = node("fastlanes.bitpacked", proto([1, 8]), [Uint8Array.from({ length: 1024 }, () => 9)]);
+  using array = VortexArray.ofNode(rootNode(tree, u8, 100), { session, limits: limitsOf() });
+  for (const part of [array, array.slice(10, 60)]) {
+    const imported = ArrowArray.from(part.toArrowDevice({ stream, name: "nines" }), { stream });
+    assertEquals([imported.field.name, imported.length, device.memory.pool.use.used > 0], ["nines", part.length, true]);
+    assertEquals(onHost(imported, stream).toArray(), Array.from({ length: part.length }, () => 9));
+    imported.close();
+    await until(() => {
+      pollAll(); // what consumers have released is seen when somebody looks
+      return device.memory.pool.use.used === 0;
+    });
+    assertEquals(device.memory.pool.use.used, 0);
+  }
+  assertThrows(() => array.toArrowDevice({ stream, keep: ["runEnd"] }), TypeError, "Cannot keep runEnd on a device");
+});
+
+test("an array that cannot be decoded leaves no memory on the device, nor what was decoded before it", () => {
+  const u8: VortexDType = { kind: "primitive", ptype: "u8", nullable: false };
+  const codes = (code: number) => primitiveNode([0, code], "u8");
+  const dict = (code: number): BuiltArray => ({
+    dtype: u8,
+    length: 2,
+    tree: node("vortex.dict", proto([1, 1], [2, ptypeCode("u8")]), [], codes(code), primitiveNode([5], "u8")),
+  });
+  const short: BuiltArray = { dtype: u8, length: 2, tree: primitiveNode([1, 2], "u8") };
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  const fine = onDevice(structOf([short, dict(0)], null), stream);
+  assertEquals(onHost(fine, stream).toArray(), [{ f0: 1, f1: 5 }, { f0: 2, f1: 5 }]);
+  fine.close();
+  assertThrows(() => onDevice(structOf([short, dict(1)], null), stream), VortexError, "(at $.children[1].children[0])");
+  stream.synchronize();
+  assertEquals(cuda.device(0).memory.pool.use.used, 0);
+});
