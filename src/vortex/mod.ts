@@ -42,7 +42,7 @@ export type { LiteralValue } from "./file/literal.ts";
 export type { VortexReader, VortexSource } from "./file/reader.ts";
 export type { VortexColumnStatistics } from "./file/statistics.ts";
 export { openVortex, type OpenVortexOptions, VortexFile } from "./file/vortex_file.ts";
-export type { VortexLayout } from "./file/describe.ts";
+export { layoutLines, showEncodings, type VortexLayout } from "./file/describe.ts";
 export type { VortexScanOptions } from "./file/scan.ts";
 export type { EncodingTree } from "./wire/array_flatbuffer.ts";
 export type { Allocate } from "./allocator.ts";

@@ -129,7 +129,8 @@ export function layoutLines(layout: VortexLayout): string[] {
     const zones = zoneRows === undefined ? "" : `, zones of ${zoneRows} rows`;
     const chunks = kind === "chunked" ? `, ${children.length} chunks` : "";
     const what = encodings === undefined ? "" : `, ${showEncodings(encodings)}`;
-    const of = kind === "struct" ? "" : ` of ${showDType(dtype)}`;
+    // What a struct has follows it, and tables of zones are all alike.
+    const of = kind === "struct" || name === "zones" ? "" : ` of ${showDType(dtype)}`;
     lines.push(`${indent}${name}: ${kind}, ${rows} rows${of}, ${bytes} bytes${zones}${chunks}${what}`);
     for (const child of kind === "chunked" ? children.slice(0, 1) : children) write(child, `${indent}  `);
   };
