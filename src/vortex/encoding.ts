@@ -24,6 +24,12 @@ export interface VortexEncoding<Opened = unknown> {
    */
   open(node: EncodedNode): Opened;
   /**
+   * Asks for the children whose lengths stand in the data of others, where there are such. The node has been opened.
+   *
+   * @throws {VortexError} if the data is wrong
+   */
+  openRest?(node: EncodedNode, opened: Opened, context: DecodeContext): void;
+  /**
    * Decodes the node. It has been opened.
    *
    * @returns an array of the node's dtype and length

@@ -8,7 +8,7 @@ import type { VortexDType } from "./dtype.ts";
 import { rootNode } from "./encoded_node.ts";
 import { VortexError } from "./error.ts";
 import { homeOf, type VortexReadOptions } from "./read_options.ts";
-import { type ArrayHome, treeOf, VortexArray } from "./vortex_array.ts";
+import { type ArrayHome, rootOf, VortexArray } from "./vortex_array.ts";
 import { readArray } from "./wire/array_flatbuffer.ts";
 import { writeArray } from "./wire/array_writer.ts";
 import { readDType, writeDType } from "./wire/dtype_flatbuffer.ts";
@@ -164,7 +164,7 @@ class Pieces {
  * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays stay as they are encoded.
  */
 export function encodeVortexIpc(array: VortexArray): { readonly dtype: Bytes; readonly array: Bytes } {
-  const { body, ids } = writeArray(treeOf(array));
+  const { body, ids } = writeArray(rootOf(array));
   const dtype = writeDType(array.dtype);
   return {
     dtype: messageOf(3, (writer) => writer.table([]), dtype),

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { DecodeContext } from "./decode_context.ts";
 import type { EncodedNode } from "./encoded_node.ts";
 import type { VortexEncoding } from "./encoding.ts";
 import type { VortexSession } from "./session.ts";
@@ -49,4 +50,17 @@ export function openAll(session: VortexSession, node: EncodedNode): void {
   if (session.allowsUnknown && !session.knows(node.id)) return;
   openNode(session, node);
   for (const child of node.children) openAll(session, child);
+}
+
+// law vortex/openEvery: vortex/core/built
+/**
+ * Opens a node and all below it that are known, also those whose lengths stand in data.
+ *
+ * @throws {VortexError} if anything does not fit, or such data is wrong
+ */
+export function openEvery(context: DecodeContext, node: EncodedNode): void {
+  if (!context.session.knows(node.id)) return;
+  const { encoding, opened } = openNode(context.session, node);
+  encoding.openRest?.(node, opened, context);
+  for (const child of node.children) openEvery(context, child);
 }

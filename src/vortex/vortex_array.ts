@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { openAll, openKnown } from "./open_nodes.ts";
+import { openAll, openEvery, openKnown } from "./open_nodes.ts";
 import type { ArrowArray } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
@@ -56,11 +56,14 @@ export interface ArrayHome {
 }
 
 /** What only this room may do with an array. Filled in by the class, which alone can reach what is private. */
-const internals: { tree: (array: VortexArray) => RawNode } = { tree: () => noArray() };
+const internals: { root: (array: VortexArray) => EncodedNode } = { root: () => noArray() };
 
-/** The tree that an array is made of. What was decoded is encoded in the plainest way. */
-export function treeOf(array: VortexArray): RawNode {
-  return internals.tree(array);
+/**
+ * The tree that an array is made of, opened as far as its session knows it. What was decoded is encoded in the plainest
+ * way.
+ */
+export function rootOf(array: VortexArray): EncodedNode {
+  return internals.root(array);
 }
 
 /**
@@ -85,7 +88,7 @@ export class VortexArray {
   #isClosed = false;
 
   static {
-    internals.tree = (array) => array.#encoded();
+    internals.root = (array) => array.#opened();
   }
 
   private constructor(home: ArrayHome, root: EncodedNode | null, decoded: CanonicalArray | null) {
@@ -187,8 +190,7 @@ export class VortexArray {
 
   #onDevice(name: string, stream: CudaStream): ArrowArray {
     const { session, limits } = this.#home;
-    const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
-    this.#check();
+    const root = this.#nodes();
     openAll(session, root);
     return toArrowOnDevice(root, name, new DecodeContext(session, limits), stream);
   }
@@ -203,16 +205,26 @@ export class VortexArray {
     return this.toArrowDevice(options);
   }
 
+  #nodes(): EncodedNode {
+    this.#check();
+    return this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
+  }
+
+  #opened(): EncodedNode {
+    const root = this.#nodes();
+    const { session, limits } = this.#home;
+    openEvery(new DecodeContext(session, limits), root);
+    return root;
+  }
+
   // law vortex/VortexArray.toMetadata: vortex/core/bridge
   /**
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.
    */
   toMetadata(): VortexMetadata {
-    const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
-    this.#check();
-    openAll(this.#home.session, root);
-    return metadataOf(root);
+    openAll(this.#home.session, this.#nodes());
+    return metadataOf(this.#opened());
   }
 
   /** Each node's encoding, dtype, length and bytes, one in a line. Children that nobody knows have no dtype. */
@@ -224,8 +236,7 @@ export class VortexArray {
       lines.push(`${indent}${name}: ${raw.id}${what}${bytes === null ? "" : ` nbytes=${bytes}`}`);
       raw.children.forEach((child, i) => write(child, node?.known(i) ?? null, `${i}`, `${indent}  `));
     };
-    const root = this.#root ?? rootNode(this.#encoded(), this.dtype, this.length);
-    this.#check();
+    const root = this.#nodes();
     openKnown(this.#home.session, root);
     write(rawOf(root), root, "root", "");
     return lines.join("\n");

@@ -31,7 +31,9 @@ export function toArrowArray(
 }
 
 // law vortex/arrayOf: vortex/core/ipc
-function arrayOf(array: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
+function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
+  // Inside of maps and extensions nothing is kept: there the field has no dictionary, whatever the array has.
+  const array = field.type.kind === given.kind ? given : flatten(given, allocate);
   const { length } = array;
   const valid = array.validity === null ? length : countSet(array.validity, 0, length);
   const validity = array.validity === null || valid === length ? null : viewOf(array.validity);
@@ -39,7 +41,7 @@ function arrayOf(array: CanonicalArray, field: ArrowField, allocate: Allocate): 
   const child = (one: CanonicalArray, at = 0): ArrowArray => {
     const inner = childrenOf(field.type)[at];
     if (inner === undefined) throw new TypeError(`A field of ${field.type.kind} has no child ${at}`);
-    return arrayOf(flatten(one, allocate), inner, allocate);
+    return arrayOf(one, inner, allocate);
   };
   switch (array.kind) {
     case "null":
@@ -76,12 +78,12 @@ function arrayOf(array: CanonicalArray, field: ArrowField, allocate: Allocate): 
         const bytes = elements.kind === "primitive" ? bytesOf(elements.values) : new Uint8Array();
         return new ArrowArray({ ...plain, buffers: [validity, viewOf(bytes)] });
       }
-      return arrayOf(flatten(storage, allocate), field, allocate);
+      return arrayOf(storage, field, allocate);
     }
     case "dictionary": {
       if (field.type.kind !== "dictionary") throw new TypeError(`A dictionary is no ${field.type.kind}`);
       const indices = indicesOf(array.codes, field.type.index.bits / 8, allocate);
-      const dictionary = arrayOf(flatten(array.values, allocate), field.type.values, allocate);
+      const dictionary = arrayOf(array.values, field.type.values, allocate);
       return new ArrowArray({ ...plain, buffers: [validity, viewOf(indices)], dictionary });
     }
     case "runEnd":

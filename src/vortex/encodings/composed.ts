@@ -43,20 +43,28 @@ export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
     if (total !== node.length) node.fail(`The chunks have ${total} elements, expected ${node.length}`);
     return { offsets, chunks };
   },
-  decode(node, { offsets: offsetsNode }, context) {
-    const offsets = wholeNumbers(offsetsNode, context, "Offset");
-    checkOffsets(offsets, node.length, node, "the chunks");
-    const [first, last] = [offsets[0] ?? 0, offsets.at(-1) ?? 0];
-    if (first !== 0 || last !== node.length) {
-      node.fail(`The chunks reach from ${first} to ${last}, expected 0 to ${node.length}`);
-    }
-    const chunks: CanonicalArray[] = [];
-    for (let i = 1; i < offsets.length; i++) {
-      chunks.push(context.decode(node.child(i, node.dtype, (offsets[i] ?? 0) - (offsets[i - 1] ?? 0))));
-    }
+  openRest(node, { offsets, chunks }, context) {
+    if (chunks === null) chunksBy(node, offsets, context);
+  },
+  decode(node, { offsets }, context) {
+    const chunks = chunksBy(node, offsets, context).map((chunk) => context.decode(chunk));
     return withoutRangeError(node, () => concatOf(node.dtype, chunks, context.allocator(node)));
   },
 };
+
+/** The chunks, by where each begins. */
+function chunksBy(node: EncodedNode, offsetsNode: EncodedNode, context: DecodeContext): EncodedNode[] {
+  const offsets = wholeNumbers(offsetsNode, context, "Offset");
+  checkOffsets(offsets, node.length, node, "the chunks");
+  const [first, last] = [offsets[0] ?? 0, offsets.at(-1) ?? 0];
+  if (first !== 0 || last !== node.length) {
+    node.fail(`The chunks reach from ${first} to ${last}, expected 0 to ${node.length}`);
+  }
+  return Array.from(
+    { length: offsets.length - 1 },
+    (_, i) => node.child(i + 1, node.dtype, (offsets[i + 1] ?? 0) - (offsets[i] ?? 0)),
+  );
+}
 
 /** Has an error say which node it is about: what is done with decoded arrays knows none. */
 function withoutRangeError<T>(node: Place, act: () => T): T {

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { alignmentOfUnknown, alignmentsOf } from "../buffer_alignment.ts";
+import { type EncodedNode, rawOf } from "../encoded_node.ts";
 import { hostBytesOf, type RawNode } from "../raw_node.ts";
 import { FlatWriter, type Written } from "./flatbuffer_writer.ts";
 import type { Bytes } from "./source.ts";
@@ -14,16 +16,14 @@ export interface WrittenArray {
   readonly ids: readonly string[];
 }
 
-/** What readers align each buffer to, as a power of two: no element needs more than 16 bytes. */
-const alignmentExponent = 4;
-
 // law vortex/writeArray: vortex/core/ipc
-/** Writes an array. Its buffers must have been handed over. */
-export function writeArray(root: RawNode): WrittenArray {
+/** Writes an array, which was opened as far as it is known. Its buffers must have been handed over. */
+export function writeArray(root: EncodedNode): WrittenArray {
   const ids = new Map<string, number>();
   const buffers: Bytes[] = [];
+  const alignments: number[] = [];
   const writer = new FlatWriter();
-  const write = (node: RawNode): Written => {
+  const write = (node: RawNode, known: EncodedNode | null): Written => {
     const own = node.buffers;
     if (typeof own === "number") {
       throw new TypeError("Cannot write an array whose buffers were counted, not handed over");
@@ -31,7 +31,8 @@ export function writeArray(root: RawNode): WrittenArray {
     const number = ids.get(node.id) ?? ids.size;
     ids.set(node.id, number);
     const indices = own.map((one) => buffers.push(hostBytesOf(one)) - 1);
-    const children = node.children.map(write);
+    alignments.push(...known === null ? own.map(() => alignmentOfUnknown) : alignmentsOf(known));
+    const children = node.children.map((child, i) => write(child, known?.known(i) ?? null));
     return writer.table([
       { u16: number },
       writer.bytes(node.metadata),
@@ -39,10 +40,10 @@ export function writeArray(root: RawNode): WrittenArray {
       writer.u16s(indices),
     ]);
   };
-  const tree = write(root);
-  const structs = writer.structs(buffers.map(({ length }) => {
+  const tree = write(rawOf(root), root);
+  const structs = writer.structs(buffers.map(({ length }, i) => {
     const struct = new Uint8Array(8);
-    struct[2] = alignmentExponent;
+    struct[2] = Math.log2(alignments[i] ?? alignmentOfUnknown);
     new DataView(struct.buffer).setUint32(4, length, true);
     return struct;
   }));

@@ -33,7 +33,8 @@ def write_file(array, path, compact, edition):
         options = options.with_edition(edition)
     options.write(vx.array(pa.array(array)), path)
 def of_messages(array, dtype):
-    return serde.decode_ipc_array(bytes(array), bytes(dtype)).to_arrow_array()
+    made = serde.decode_ipc_array(bytes(array), bytes(dtype)).to_arrow_array()
+    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
 `);
   return python;
 }

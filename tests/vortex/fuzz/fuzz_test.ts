@@ -9,11 +9,11 @@ import { readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
 import { defaultEncodings } from "../../../src/vortex/default_encodings.ts";
-import { rootNode } from "../../../src/vortex/encoded_node.ts";
+import { rawOf, rootNode } from "../../../src/vortex/encoded_node.ts";
 import { limitsOf } from "../../../src/vortex/limits.ts";
 import { decodeVortexIpc, encodeVortexIpc, VortexError, VortexSession } from "../../../src/vortex/mod.ts";
 import type { RawNode } from "../../../src/vortex/raw_node.ts";
-import { treeOf, VortexArray } from "../../../src/vortex/vortex_array.ts";
+import { rootOf, VortexArray } from "../../../src/vortex/vortex_array.ts";
 import { readArray } from "../../../src/vortex/wire/array_flatbuffer.ts";
 import { readDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
 import { messagesOf } from "../../../src/vortex/wire/ipc_message.ts";
@@ -52,7 +52,7 @@ function anyArray(dice: Dice): BuiltArray {
   const array = dice.pick(() => dice.pick(...arrays), () => numberTree(seed), () => codeTree(seed))();
   if (dice.below(3) > 0) return array;
   const slice = arrayOf(array).slice(0);
-  return { dtype: slice.dtype, length: slice.length, tree: treeOf(slice) };
+  return { dtype: slice.dtype, length: slice.length, tree: rawOf(rootOf(slice)) };
 }
 
 const session = VortexSession.default();
