@@ -72,7 +72,7 @@ export async function describeVortex(source: string): Promise<{ report: VortexRe
 }
 
 /** Whatever goes wrong is wrong with the file, as what it says of itself or as the system does: it is the only input. */
-function badInput(source: string, error: unknown): UsageError {
+export function badInput(source: string, error: unknown): UsageError {
   const message = error instanceof Error ? error.message : `${error}`;
   return new UsageError(message.includes(source) ? message : `Cannot read ${source}: ${message}`);
 }
