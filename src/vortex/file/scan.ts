@@ -190,7 +190,7 @@ async function survivors(file: ScannedFile, { rows, original }: ScanPlan): Promi
   if (rows.start === rows.end) return [];
   if (original === null) return [rows];
   const { dtype, layout } = file;
-  const whole = file.statistics();
+  const whole = await unlessWrong(() => file.statistics()) ?? [];
   const wholeBounds = (path: readonly number[]): ColumnBounds | null => {
     // Statistics of fields do not know which rows of the root are null.
     if (dtype.kind !== "struct") return path.length === 0 ? whole[0] ?? null : null;
@@ -236,8 +236,14 @@ async function zoneTable(file: ScannedFile, zoned: ZonedLayout | undefined): Pro
       return file.reader.read(offset, length);
     },
   };
+  const table = await unlessWrong(() => readerOf(zones.table, home).read(0, zones.table.rows));
+  return table === null ? null : { zones, rows, table };
+}
+
+/** Statistics, or null if they are wrong or nobody here understands them: they spare work, and rows are right without. */
+async function unlessWrong<Read>(read: () => Read | Promise<Read>): Promise<Read | null> {
   try {
-    return { zones, rows, table: await readerOf(zones.table, home).read(0, zones.table.rows) };
+    return await read();
   } catch (error) {
     if (error instanceof VortexError) return null;
     throw error;
