@@ -65,3 +65,4 @@ export {
   type VortexToArrowDeviceOptions,
   type VortexToArrowOptions,
 } from "../vortex/mod.ts";
+export { type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";

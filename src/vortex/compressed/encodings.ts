@@ -53,7 +53,7 @@ interface OpenedZstd {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/compressed.zstdEncoding: vortex/compressed/built, vortex/compressed/malformed
+// law vortex/compressed/zstdEncoding: vortex/strings/built, vortex/compressed/malformed
 /** Numbers, or strings each behind its size, in frames of Zstandard. */
 export const zstdEncoding: VortexEncoding<OpenedZstd> = {
   id: "vortex.zstd",
@@ -109,7 +109,7 @@ function pcoTypeOf(node: EncodedNode, ptype: PType): PcoType {
   return ptype;
 }
 
-// law vortex/compressed.pcoEncoding: vortex/compressed/built, vortex/compressed/malformed
+// law vortex/compressed/pcoEncoding: vortex/strings/built, vortex/compressed/malformed
 /** Numbers as pco compresses them: chunks, each of which has pages. */
 export const pcoEncoding: VortexEncoding<OpenedPco> = {
   id: "vortex.pco",

@@ -28,7 +28,7 @@ export function prefixedText(
   const source = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const text = new TextBytes(bytes);
   let at = 0;
-  // law vortex/compressed/prefixedText: vortex/compressed/prefixed_text
+  // law vortex/compressed/prefixedText: vortex/strings/built, vortex/compressed/malformed
   for (let row = 0; row < rows; row++) {
     if (validity !== null && !bitAt(validity, row)) continue;
     if (at + 4 > bytes.length) fail(`${bytes.length} bytes of strings end before the size of row ${row}`);

@@ -20,6 +20,7 @@ export interface ZstdFrame {
   readonly dictionaryId: number;
 }
 
+// law vortex/compressed/readZstdFrame: vortex/compressed/zstd
 /**
  * Reads a frame's header, and walks over its blocks.
  *
@@ -40,7 +41,6 @@ export function readZstdFrame(bytes: Uint8Array, fail: Fail): ZstdFrame {
     for (let i = 0; i < count; i++) value += (bytes[from + i] ?? 0) * 2 ** (8 * i);
     return value;
   };
-  // law vortex/compressed/readZstdFrame: vortex/compressed/zstd_frame
   if (bytes.length < 5 || view.getUint32(skip(4), true) !== MAGIC) fail("bytes that do not begin as a zstd frame");
   const descriptor = little(1);
   if ((descriptor & 0x08) !== 0) fail("a zstd frame with a reserved bit set");

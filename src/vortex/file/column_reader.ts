@@ -82,7 +82,6 @@ class FlatReader implements ColumnReader {
     return sliceOf(array, start, end, allocatorOf(this.#home));
   }
 
-  // law vortex/FlatReader.decode: vortex/file/files
   async #decode(): Promise<CanonicalArray> {
     const { segment, tree, dtype, rows, path } = this.#layout;
     const { session, limits, arrayIds } = this.#home;
@@ -134,7 +133,6 @@ class ChunkedReader implements ColumnReader {
     for (const [reader, from, to] of this.#parts(start, end)) reader.segments(from, to, add);
   }
 
-  // law vortex/ChunkedReader.read: vortex/file/scan
   async read(start: number, end: number): Promise<CanonicalArray> {
     const pieces: CanonicalArray[] = [];
     if (end > start) {

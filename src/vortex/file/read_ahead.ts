@@ -69,7 +69,6 @@ export class ReadAhead {
     return this.#held;
   }
 
-  // law vortex/ReadAhead.take: vortex/file/read_ahead
   /** The bytes of a range, which can be taken once. */
   async take(at: number): Promise<Uint8Array> {
     const range = this.#ranges[at];

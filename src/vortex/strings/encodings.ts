@@ -11,9 +11,10 @@ import type { VortexEncoding } from "../encoding.ts";
 import { dtypeOf } from "../encodings/null_bool_primitive.ts";
 import { wholeDType } from "../encodings/whole_numbers.ts";
 import type { Bytes } from "../wire/source.ts";
+import { decodeCodes } from "./codes.ts";
 import type { Fail } from "./fail.ts";
-import { decodeFsst, fsstSymbols } from "./fsst.ts";
-import { decodeOnPair, MAX_TOKENS, onPairTokens } from "./on_pair.ts";
+import { fsstTable } from "./fsst.ts";
+import { MAX_TOKENS, onPairTable } from "./on_pair.ts";
 import { asUint32, checkOffsets, type IntegerArray } from "./row_numbers.ts";
 import { MAX_BUFFER_BYTES } from "./string_views.ts";
 import { textArray } from "./text_array.ts";
@@ -36,7 +37,7 @@ interface OpenedFsst {
     | { readonly kind: "child"; readonly child: EncodedNode };
 }
 
-// law vortex/strings.fsstEncoding: vortex/strings/built, vortex/strings/malformed
+// law vortex/strings/fsstEncoding: vortex/strings/built, vortex/strings/malformed
 /** Codes of a byte. Versions before 0.76 had the codes in a child of bytes. */
 export const fsstEncoding: VortexEncoding<OpenedFsst> = {
   id: "vortex.fsst",
@@ -59,7 +60,7 @@ export const fsstEncoding: VortexEncoding<OpenedFsst> = {
   },
   decode(node, { dtype, lengths: lengthsNode, codes: place }, context) {
     const fail: Fail = (problem) => node.fail(problem);
-    const symbols = fsstSymbols(node.buffer(0), node.buffer(1), fail);
+    const table = fsstTable(node.buffer(0), node.buffer(1), fail);
     const { codes, offsets, validity } = place.kind === "child"
       ? concatenated(bytesOf(place.child, context), node, context)
       : {
@@ -68,7 +69,7 @@ export const fsstEncoding: VortexEncoding<OpenedFsst> = {
         validity: context.validity(place.validity),
       };
     const lengths = lengthsOf(lengthsNode, context);
-    const strings = decodeFsst({ symbols, codes, offsets, lengths }, context.allocator(node), fail);
+    const strings = decodeCodes({ table, codes, offsets, lengths }, context.allocator(node), fail);
     return textArray(dtype, strings, lengths, validity, fail);
   },
 };
@@ -82,7 +83,7 @@ interface OpenedOnPair {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/strings.onPairEncoding: vortex/strings/built, vortex/strings/malformed
+// law vortex/strings/onPairEncoding: vortex/strings/built, vortex/strings/malformed
 /** Codes of two bytes. */
 export const onPairEncoding: VortexEncoding<OpenedOnPair> = {
   id: "vortex.onpair",
@@ -105,12 +106,12 @@ export const onPairEncoding: VortexEncoding<OpenedOnPair> = {
   decode(node, opened, context) {
     const fail: Fail = (problem) => node.fail(problem);
     const dictionary = node.buffer(0);
-    const tokens = onPairTokens(dictionary, offsetsIn(opened.tokens, dictionary.length, "tokens", context), fail);
+    const table = onPairTable(dictionary, offsetsIn(opened.tokens, dictionary.length, "tokens", context), fail);
     const codes = codesOf(opened.codes, context);
     const offsets = offsetsIn(opened.offsets, codes.length, "codes", context);
     const lengths = lengthsOf(opened.lengths, context);
     const validity = context.validity(opened.validity);
-    const strings = decodeOnPair({ tokens, codes, offsets, lengths }, context.allocator(node), fail);
+    const strings = decodeCodes({ table, codes, offsets, lengths }, context.allocator(node), fail);
     return textArray(opened.dtype, strings, lengths, validity, fail);
   },
 };
@@ -167,7 +168,7 @@ function concatenated(array: VarBinViewArray, node: EncodedNode, context: Decode
     offsets[row + 1] = total;
   }
   const codes = context.allocate(total, node);
-  // law vortex/strings.concatenated: vortex/strings/built
+  // law vortex/strings/concatenated: vortex/strings/built
   for (let row = 0; row < length; row++) {
     const at = offsets[row] ?? 0;
     const size = (offsets[row + 1] ?? 0) - at;

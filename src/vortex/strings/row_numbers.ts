@@ -5,6 +5,7 @@
  */
 import type { Fail } from "./fail.ts";
 
+// law vortex/strings/asUint32: vortex/strings/malformed
 /**
  * Rows' lengths or places, of any integer type, as uint32: the same memory if they are.
  *
@@ -12,26 +13,23 @@ import type { Fail } from "./fail.ts";
  * @param limit the greatest that may be
  */
 export function asUint32(values: IntegerArray, limit: number, what: string, fail: Fail): Uint32Array {
-  if (values instanceof Uint32Array) {
-    for (let i = 0; i < values.length; i++) if ((values[i] ?? 0) > limit) wrong(values, i, limit, what, fail);
-    return values;
-  }
-  const words = new Uint32Array(values.length);
-  // law vortex/strings/asUint32: vortex/strings/malformed
+  const check = (words: Uint32Array): Uint32Array => {
+    for (let i = 0; i < words.length; i++) if ((words[i] ?? 0) > limit) wrong(values, i, limit, what, fail);
+    return words;
+  };
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
     const halves = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
+    const words = new Uint32Array(values.length);
     for (let i = 0; i < words.length; i++) {
-      if ((halves[2 * i + 1] ?? 0) !== 0 || (halves[2 * i] ?? 0) > limit) wrong(values, i, limit, what, fail);
+      if ((halves[2 * i + 1] ?? 0) !== 0) wrong(values, i, limit, what, fail);
       words[i] = halves[2 * i] ?? 0;
     }
-    return words;
+    return check(words);
   }
-  for (let i = 0; i < words.length; i++) {
-    const value = values[i] ?? 0;
-    if (value < 0 || value > limit) wrong(values, i, limit, what, fail);
-    words[i] = value;
-  }
-  return words;
+  if (values instanceof Uint32Array) return check(values);
+  // What is negative is too large now. The engine's own copy is several times as fast as a loop over any type.
+  const words = new Uint32Array(values);
+  return limit >= 0xffff && (values instanceof Uint8Array || values instanceof Uint16Array) ? words : check(words);
 }
 
 /** What children with lengths and places hold. */
@@ -73,10 +71,12 @@ export function checkOffsets(offsets: Uint32Array, end: number, what: string, fa
  *
  * @param lengths bytes of each row
  * @param most bytes that all codes can stand for
+ * @returns bytes of all rows
  */
-export function checkTotal(lengths: Uint32Array, most: number, fail: Fail): void {
+export function checkTotal(lengths: Uint32Array, most: number, fail: Fail): number {
   let total = 0;
   // law vortex/strings/checkTotal: vortex/strings/malformed
   for (let i = 0; i < lengths.length; i++) total += lengths[i] ?? 0;
   if (total > most) fail(`the rows have ${total} bytes, but their codes stand for at most ${most}`);
+  return total;
 }

@@ -14,8 +14,6 @@ export interface StringViews {
   readonly views: Bytes;
   /** What the views of more than 12 bytes point into: the bytes of all rows, one behind the other. */
   readonly buffers: readonly Bytes[];
-  /** Whether it is known that all bytes are ASCII. */
-  readonly isAscii: boolean;
 }
 
 /** The longest string that a view has in itself. */
@@ -24,7 +22,7 @@ export const INLINE_BYTES = 12;
 /** A place in a data buffer is an int32. */
 export const MAX_BUFFER_BYTES = 0x7fff_ffff;
 
-/** Bytes behind a data buffer's that may be read and written: words are moved whole, whatever a string's end. */
+/** Bytes behind a data buffer's that may be read: a view's words are read whole, wherever a string ends. */
 export const SLACK_BYTES = 16;
 
 /** Rows that share a data buffer. */
@@ -40,9 +38,11 @@ export interface Part {
  * The rows in parts, one data buffer each: a part ends where the next row would not fit.
  *
  * @param lengths bytes of each row
+ * @param total bytes of all rows
  * @param limit bytes of a data buffer, at least those of the longest row
  */
-export function partsOf(lengths: Uint32Array, fail: Fail, limit = MAX_BUFFER_BYTES): readonly Part[] {
+export function partsOf(lengths: Uint32Array, total: number, fail: Fail, limit = MAX_BUFFER_BYTES): readonly Part[] {
+  if (total <= limit && lengths.length > 0) return [{ start: 0, end: lengths.length, bytes: total }];
   const parts: Part[] = [];
   let start = 0;
   let bytes = 0;
@@ -76,24 +76,22 @@ export class DataBuffer {
   }
 }
 
-/**
- * Writes rows to a data buffer from a place on.
- *
- * @returns all bytes that were not known to be ASCII, or'ed
- */
-export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => number;
+/** Writes rows to a data buffer from a place on. */
+export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => void;
 
 /** Rows that are decoded before their views are written, while their bytes are near. */
-const ROWS = 512;
+const ROWS = 2048;
 
 /**
  * Decodes strings, each to exactly its length, and writes their views.
  *
  * @param lengths bytes of each row
+ * @param total bytes of all rows
  * @param limit bytes of a data buffer
  */
 export function decodeStrings(
   lengths: Uint32Array,
+  total: number,
   decodeRows: DecodeRows,
   allocate: Allocate,
   fail: Fail,
@@ -102,20 +100,19 @@ export function decodeStrings(
   const views = allocate(lengths.length * 16);
   const words = new Int32Array(views.buffer, views.byteOffset, lengths.length * 4);
   const buffers: Bytes[] = [];
-  let seen = 0;
-  for (const { start, end, bytes } of partsOf(lengths, fail, limit)) {
+  for (const { start, end, bytes } of partsOf(lengths, total, fail, limit)) {
     const data = new DataBuffer(bytes, allocate);
     let at = 0;
     for (let row = start; row < end; row += ROWS) {
       const last = Math.min(row + ROWS, end);
       const from = at;
       for (let i = row; i < last; i++) at += lengths[i] ?? 0;
-      seen |= decodeRows(row, last, data, from);
+      decodeRows(row, last, data, from);
       writeViews(words, row, last, lengths, data.words, buffers.length, from);
     }
     buffers.push(data.bytes);
   }
-  return { views, buffers, isAscii: seen < 0x80 };
+  return { views, buffers };
 }
 
 /**

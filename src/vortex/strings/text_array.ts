@@ -9,7 +9,7 @@ import type { DTypeOf } from "../dtype.ts";
 import { TextBytes } from "../utf8.ts";
 import type { Bytes } from "../wire/source.ts";
 import type { Fail } from "./fail.ts";
-import type { StringViews } from "./string_views.ts";
+import type { DecodedStrings } from "./codes.ts";
 
 /**
  * The array.
@@ -18,7 +18,7 @@ import type { StringViews } from "./string_views.ts";
  */
 export function textArray(
   dtype: DTypeOf<"utf8" | "binary">,
-  { views, buffers, isAscii }: StringViews,
+  { views, buffers, isAscii }: DecodedStrings,
   lengths: Uint32Array,
   validity: Bytes | null,
   fail: Fail,
@@ -32,7 +32,7 @@ function checkText(buffers: readonly Bytes[], lengths: Uint32Array, validity: By
   const texts = buffers.map((bytes) => new TextBytes(bytes));
   let buffer = 0;
   let at = 0;
-  // law vortex/strings/checkText: vortex/strings/malformed
+  // law vortex/strings/checkText: vortex/strings/string_views
   for (let row = 0; row < lengths.length; row++) {
     const length = lengths[row] ?? 0;
     if (at + length > (buffers[buffer]?.length ?? 0)) [buffer, at] = [buffer + 1, 0];

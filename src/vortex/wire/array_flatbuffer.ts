@@ -62,7 +62,6 @@ function bordersOf(segment: Bytes): readonly [number, Bytes] {
 
 const COMPRESSION_NONE = 0;
 
-// law vortex/buffersOf: vortex/core/ipc
 /** The buffers, each at a multiple of 8. */
 function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
   let at = 0;
@@ -78,7 +77,6 @@ function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
   });
 }
 
-// law vortex/nodeOf: vortex/core/ipc
 function nodeOf(table: FlatTable, ids: readonly string[], buffers: readonly Bytes[], depth: number): RawNode {
   if (depth === 0) table.fail("its nodes are nested more deeply than the limit allows");
   const number = table.u16(0);

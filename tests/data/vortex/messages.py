@@ -1,7 +1,7 @@
 """Arrays of every kind as messages of Vortex's IPC, small ones, as PyVortex writes them: messages.json.
 
-Needs `pip install vortex-data==0.93.0 flatbuffers numpy`. Run as `python messages.py > messages.json`. What is damaged in
-tests/vortex/fuzz, where there may be no PyVortex.
+Needs `pip install vortex-data==0.93.0 flatbuffers numpy`. Run as `python messages.py > messages.json`. What is damaged
+in tests/vortex/fuzz, where there may be no PyVortex.
 """
 
 import datetime

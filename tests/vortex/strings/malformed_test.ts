@@ -1,15 +1,12 @@
 /** Strings as codes whose bytes contradict themselves: each is refused by the node that has them. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
 import { VortexError } from "../../../src/vortex/error.ts";
+import type { PType } from "../../../src/vortex/ptype.ts";
 import type { RawNode } from "../../../src/vortex/raw_node.ts";
-import { check, fc } from "../../support/property.ts";
-import { codeTree } from "../../support/vortex/code_trees.ts";
-import { damagedTree } from "../../support/vortex/damage.ts";
 import { node, primitiveNode, proto, ptypeCode } from "../../support/vortex/nodes.ts";
-import { Dice } from "../../support/vortex/number_trees.ts";
-import { type BuiltArray, decodeTree, judge, rowsOf, withWheel } from "../../support/vortex/wheel.ts";
+import { decodeTree } from "../../support/vortex/wheel.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -45,10 +42,12 @@ function fsst(
 test("FSST's codes are refused that stand for nothing, end too early, or are of other strings than is said", () => {
   assertEquals(decodeTree({ dtype: utf8, length: 2, tree: fsst({}) }).length, 2);
   refused(utf8, 2, fsst({ codes: bytes(1, 255, 0x78) }), "row 0 has the code 1, which stands for nothing");
+  const unknown = fsst({ codes: bytes(1, 0x41, 0), places: [0, 2, 3], lengths: [1, 2] });
+  refused(utf8, 2, unknown, "row 0 has the code 1, which stands for nothing");
   refused(utf8, 2, fsst({ codes: bytes(0, 0x41, 255) }), "row 1 has the code 65, which stands for nothing");
   refused(utf8, 2, fsst({ codes: bytes(0, 255), places: [0, 1, 2] }), "row 1 ends in an escape");
   refused(utf8, 2, fsst({ codes: bytes(255, 255, 0x78), lengths: [1, 2] }), "row 0 ends in an escape");
-  refused(utf8, 2, fsst({ lengths: [2, 2] }), "row 1 decodes to 1 bytes or more, expected 2");
+  refused(utf8, 2, fsst({ lengths: [2, 2] }), "row 1 decodes to 1 bytes, expected 2");
   refused(utf8, 2, fsst({ lengths: [1, 1] }), "row 0 decodes to 2 bytes or more, expected 1");
   refused(utf8, 2, fsst({ lengths: [2, 0] }), "row 1 decodes to 1 bytes or more, expected 0");
   refused(utf8, 2, fsst({ lengths: [2, 1000] }), "the rows have 1002 bytes, but their codes stand for at most 24");
@@ -87,6 +86,29 @@ test("FSST's codes are refused that stand for nothing, end too early, or are of 
   refused(utf8, 1, one, "has 1 buffers, expected 2 to 3");
 });
 
+test("lengths and places of any integer type are refused that are too large or negative", () => {
+  const row = (length: bigint, ptype: PType) =>
+    node(
+      "vortex.fsst",
+      proto([1, ptypeCode(ptype)], [2, ptypeCode(ptype)]),
+      [bytes(), bytes(), bytes(255, 0x78)],
+      primitiveNode([length], ptype),
+      primitiveNode([0n, 2n], ptype),
+    );
+  for (const ptype of ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"] as const) {
+    assertEquals(decodeTree({ dtype: utf8, length: 1, tree: row(1n, ptype) }).length, 1);
+  }
+  const expect = (length: bigint, ptype: PType) =>
+    refused(utf8, 1, row(length, ptype), `length 0 is ${length}, expected 0 to 2147483647`, "$.children[0]");
+  expect(2n ** 32n + 1n, "u64");
+  expect(2n ** 31n, "u64");
+  expect(2n ** 31n, "u32");
+  expect(-1n, "i64");
+  expect(-1n, "i32");
+  expect(-1n, "i16");
+  expect(-1n, "i8");
+});
+
 /** Two rows, "abc" and "a". */
 function onPair(
   { tokens = ascii("abc"), places = [0, 1, 3], codes = [0, 1, 0], rows = [0, 2, 3], lengths = [3, 1], count = 2 },
@@ -104,9 +126,9 @@ function onPair(
 
 test("OnPair's codes are refused that stand for nothing, or are of other strings than is said", () => {
   assertEquals(decodeTree({ dtype: utf8, length: 2, tree: onPair({}) }).length, 2);
-  refused(utf8, 2, onPair({ codes: [0, 2, 0] }), "row 0 has the code 2, and there are only 2");
+  refused(utf8, 2, onPair({ codes: [0, 2, 0] }), "row 0 has the code 2, which stands for nothing");
   refused(utf8, 2, onPair({ codes: [0, 65536, 0] }), "code 1 is 65536, expected 0 to 65535", "$.children[1]");
-  refused(utf8, 2, onPair({ lengths: [3, 2] }), "row 1 decodes to 1 bytes or more, expected 2");
+  refused(utf8, 2, onPair({ lengths: [3, 2] }), "row 1 decodes to 1 bytes, expected 2");
   refused(utf8, 2, onPair({ lengths: [2, 1] }), "row 0 decodes to 3 bytes or more, expected 2");
   refused(utf8, 2, onPair({ lengths: [200, 1] }), "the rows have 201 bytes, but their codes stand for at most 48");
   refused(utf8, 2, onPair({ places: [0, 0, 3] }), "token 0 has 0 bytes, expected 1 to 16");
@@ -122,30 +144,4 @@ test("OnPair's codes are refused that stand for nothing, or are of other strings
   refused(utf8, 2, onPair({ rows: [0, 3, 2] }), "places of codes fall from 3 to 2", "$.children[2]");
   refused(utf8, 2, onPair({ count: 65537 }), "It has 65537 tokens. Expected at most 65536");
   refused(utf8, 2, onPair({ tokens: bytes(0x61, 0xc3, 0x63) }), "Element 0 is no UTF-8");
-});
-
-test(...withWheel("what is decoded of damaged strings and compressed numbers is what PyVortex decodes"), () => {
-  let same = 0;
-  check(
-    fc.property(fc.nat(2 ** 24), (seed) => {
-      const trees: BuiltArray[] = Array.from({ length: 150 }, (_, index) => {
-        const array = codeTree(seed + index);
-        const dice = new Dice(seed + index);
-        return { ...array, tree: damagedTree(dice, array.tree, [array.tree]) };
-      });
-      for (const [index, verdict] of judge(trees).entries()) {
-        const tree = trees[index];
-        if (tree === undefined || "error" in verdict) continue;
-        try {
-          assertEquals(rowsOf(decodeTree(tree, { bytes: 2 ** 26 })), verdict.rows, `seed ${seed + index}`);
-          same++;
-        } catch (error) {
-          if (!(error instanceof VortexError)) throw error;
-        }
-      }
-    }),
-    2,
-    { endOnFailure: true },
-  );
-  assert(same > 30, `compared only ${same}`);
 });

@@ -1,9 +1,12 @@
 /** Strings in several data buffers: their views, and codecs that write to each exactly what belongs there. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { isUtf8 } from "node:buffer";
 import { test } from "node:test";
-import { decodeFsst, fsstSymbols } from "../../../src/vortex/strings/fsst.ts";
-import { decodeOnPair, onPairTokens } from "../../../src/vortex/strings/on_pair.ts";
+import { decodeCodes } from "../../../src/vortex/strings/codes.ts";
+import { fsstTable } from "../../../src/vortex/strings/fsst.ts";
+import { onPairTable } from "../../../src/vortex/strings/on_pair.ts";
 import { decodeStrings, INLINE_BYTES, partsOf, type StringViews } from "../../../src/vortex/strings/string_views.ts";
+import { textArray } from "../../../src/vortex/strings/text_array.ts";
 import { check, fc } from "../../support/property.ts";
 
 class Refused extends Error {}
@@ -47,6 +50,7 @@ test("strings are viewed in as many buffers as they need, and read back", () => 
       const lengths = Uint32Array.from(rows, ({ length }) => length);
       const views = decodeStrings(
         lengths,
+        lengths.reduce((sum, length) => sum + length, 0),
         (start, end, { bytes, words }, at) => {
           for (const row of rows.slice(start, end)) {
             bytes.set(row, at);
@@ -54,7 +58,6 @@ test("strings are viewed in as many buffers as they need, and read back", () => 
           }
           // Behind the rows there may be anything, as long as it is not theirs.
           for (let i = at; i < words.byteLength; i++) words.setUint8(i, 0xaa);
-          return 0;
         },
         allocate,
         fail,
@@ -71,7 +74,7 @@ test("strings are viewed in as many buffers as they need, and read back", () => 
 
 test("a string that no data buffer can hold is refused", () => {
   const lengths = Uint32Array.of(5, 101);
-  assertThrows(() => partsOf(lengths, fail, 100), Refused, "row 1 has 101 bytes, a string view holds at most 100");
+  assertThrows(() => partsOf(lengths, 106, fail, 100), Refused, "row 1 has 101 bytes, a string view holds at most 100");
 });
 
 test("FSST's codes give their strings in any number of buffers", () => {
@@ -92,9 +95,9 @@ test("FSST's codes give their strings in any number of buffers", () => {
       );
       const codes = rows.map((row) => row.flat());
       let end = 0;
-      const decoded = decodeFsst(
+      const decoded = decodeCodes(
         {
-          symbols: fsstSymbols(table, sizes, fail),
+          table: fsstTable(table, sizes, fail),
           codes: Uint8Array.from(codes.flat()),
           offsets: Uint32Array.from([0, ...codes.map(({ length }) => end += length)]),
           lengths: Uint32Array.from(expected, ({ length }) => length),
@@ -107,6 +110,79 @@ test("FSST's codes give their strings in any number of buffers", () => {
       assert(!decoded.isAscii || expected.every((row) => row.every((byte) => byte < 0x80)));
     }),
     500,
+  );
+});
+
+test("text is refused exactly where a row that is not null is none, in any number of buffers", () => {
+  const text = fc.string({ unit: "binary", maxLength: 30 }).map((one) => new TextEncoder().encode(one));
+  const row = fc.record({
+    bytes: fc.oneof({ weight: 9, arbitrary: text }, fc.uint8Array({ maxLength: 20 })),
+    isValid: fc.boolean(),
+  });
+  let [texts, refusals] = [0, 0];
+  check(
+    fc.property(fc.array(row, { maxLength: 12, size: "max" }), limits, fc.boolean(), (rows, limit, isNullable) => {
+      const isThere = ({ isValid }: { readonly isValid: boolean }) => isValid || !isNullable;
+      const validity = new Uint8Array(Math.ceil(rows.length / 8));
+      rows.forEach((one, i) => validity[i >> 3] = (validity[i >> 3] ?? 0) | Number(isThere(one)) << (i & 7));
+      const lengths = Uint32Array.from(rows, ({ bytes }) => bytes.length);
+      let end = 0;
+      const strings = decodeCodes(
+        {
+          table: fsstTable(new Uint8Array(0), new Uint8Array(0), fail),
+          codes: Uint8Array.from(rows.flatMap(({ bytes }) => [...bytes].flatMap((byte) => [255, byte]))),
+          offsets: Uint32Array.from([0, ...rows.map(({ bytes }) => end += 2 * bytes.length)]),
+          lengths,
+        },
+        allocate,
+        fail,
+        limit,
+      );
+      const make = () =>
+        textArray({ kind: "utf8", nullable: isNullable }, strings, lengths, isNullable ? validity : null, fail);
+      const wrong = rows.findIndex((one) => isThere(one) && !isUtf8(one.bytes));
+      if (wrong >= 0) assertThrows(make, Refused, `Element ${wrong} is no UTF-8`);
+      else assertEquals(stringsOf({ views: make().views, buffers: make().data }), rows.map(({ bytes }) => bytes));
+      if (wrong >= 0) refusals++;
+      else texts++;
+    }),
+    500,
+  );
+  assert(texts > 50 && refusals > 50, `${texts} texts, ${refusals} refusals`);
+});
+
+test("rows of more codes than a block has, and more rows, are decoded as all others are", () => {
+  const sizes = fc.array(fc.constantFrom(0, 1, 5, 200, 16_383, 16_384, 16_385, 300_000), {
+    minLength: 1,
+    maxLength: 6,
+  });
+  check(
+    fc.property(sizes, fc.nat(9000), fc.boolean(), (counts, more, isWide) => {
+      const symbols = isWide ? ["a", "bc", "0123456789abcdef"] : ["a", "bc", "01234567"];
+      const rows = [...counts, ...Array.from({ length: more }, (_, i) => i % 4)];
+      let end = 0;
+      const offsets = Uint32Array.from([0, ...rows.map((count) => end += count)]);
+      const codes = Array.from({ length: end }, (_, i) => i * 7 % 11 % 3);
+      const expected = rows.map((count, row) =>
+        codes.slice(offsets[row], (offsets[row] ?? 0) + count).map((code) => symbols[code]).join("")
+      );
+      const places = Uint32Array.of(0, 1, 3, 19);
+      const padded = new TextEncoder().encode(symbols.map((symbol) => symbol.padEnd(8, "\0")).join(""));
+      const decoded = decodeCodes(
+        {
+          table: isWide
+            ? onPairTable(new TextEncoder().encode(symbols.join("")), places, fail)
+            : fsstTable(padded, Uint8Array.of(1, 2, 8), fail),
+          codes: isWide ? Uint16Array.from(codes) : Uint8Array.from(codes),
+          offsets,
+          lengths: Uint32Array.from(expected, ({ length }) => length),
+        },
+        allocate,
+        fail,
+      );
+      assertEquals(stringsOf(decoded).map((bytes) => new TextDecoder().decode(bytes)), expected);
+    }),
+    20,
   );
 });
 
@@ -124,9 +200,9 @@ test("OnPair's codes give their strings in any number of buffers", () => {
       const places = Uint32Array.from([0, ...tokens.map(({ length }) => end += length)]);
       const expected = rows.map((row) => Uint8Array.from(row.flatMap((code) => [...tokens[code] ?? []])));
       end = 0;
-      const decoded = decodeOnPair(
+      const decoded = decodeCodes(
         {
-          tokens: onPairTokens(Uint8Array.from(tokens.flatMap((one) => [...one])), places, fail),
+          table: onPairTable(Uint8Array.from(tokens.flatMap((one) => [...one])), places, fail),
           codes: Uint16Array.from(rows.flat()),
           offsets: Uint32Array.from([0, ...rows.map(({ length }) => end += length)]),
           lengths: Uint32Array.from(expected, ({ length }) => length),

@@ -1,7 +1,19 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { VortexError } from "../../../src/vortex/error.ts";
 import { check, fc } from "../../support/property.ts";
-import { decodeTree, idsOf, rowsOf, withWheel, writtenColumns } from "../../support/vortex/wheel.ts";
+import { codeTree } from "../../support/vortex/code_trees.ts";
+import { damagedTree } from "../../support/vortex/damage.ts";
+import { Dice } from "../../support/vortex/number_trees.ts";
+import {
+  type BuiltArray,
+  decodeTree,
+  idsOf,
+  judge,
+  rowsOf,
+  withWheel,
+  writtenColumns,
+} from "../../support/vortex/wheel.ts";
 
 /** What PyVortex chooses for these columns, of what this shelf and its neighbour decode. */
 const chosen = ["vortex.fsst", "vortex.onpair", "vortex.zstd", "vortex.pco"];
@@ -24,3 +36,41 @@ test(
     assert(chosen.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
   },
 );
+
+test(...withWheel("what is decoded of damaged strings and compressed numbers is what PyVortex decodes"), () => {
+  let same = 0;
+  check(
+    fc.property(fc.nat(2 ** 24), (seed) => {
+      const trees: BuiltArray[] = Array.from({ length: 100 }, (_, index) => {
+        const array = codeTree(seed + index);
+        const dice = new Dice(seed + index);
+        return { ...array, tree: damagedTree(dice, array.tree, [array.tree]) };
+      });
+      for (const [index, verdict] of judge(trees).entries()) {
+        const tree = trees[index];
+        if (tree === undefined || "error" in verdict) continue;
+        try {
+          assertEquals(rowsOf(decodeTree(tree, { bytes: 2 ** 26 })), verdict.rows, `seed ${seed + index}`);
+          same++;
+        } catch (error) {
+          if (!(error instanceof VortexError)) throw error;
+        }
+      }
+    }),
+    2,
+    { endOnFailure: true },
+  );
+  assert(same > 30, `compared only ${same}`);
+});
+
+test(...withWheel("strings as codes and what compressors store are decoded by PyVortex to what was encoded"), () => {
+  check(
+    fc.property(fc.nat(2 ** 24), (seed) => {
+      const trees = Array.from({ length: 70 }, (_, index) => codeTree(seed + index));
+      const verdicts = judge(trees);
+      for (const [index, { name, rows }] of trees.entries()) assertEquals(verdicts[index], { rows }, name);
+    }),
+    2,
+    { endOnFailure: true },
+  );
+});

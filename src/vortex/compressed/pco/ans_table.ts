@@ -31,7 +31,7 @@ export function readAnsTable(reader: BitReader, bits: LatentBits, fail: Fail): A
   const sizeLog = reader.read(4);
   const count = reader.read(15);
   const size = 2 ** sizeLog;
-  // law vortex/compressed/readAnsTable: vortex/compressed/pco
+  // law vortex/compressed/readAnsTable: vortex/compressed/pco, vortex/compressed/malformed
   if (sizeLog > 14) fail(`a table of 2^${sizeLog} states, expected at most 2^14`);
   if (count > size) fail(`${count} bins, expected at most the ${size} states of their table`);
   if (count === 1 && sizeLog !== 0) fail(`one bin with ${size} states, expected one`);

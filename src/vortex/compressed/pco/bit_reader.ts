@@ -62,7 +62,7 @@ export class BitReader {
     this.bit = to & 7;
   }
 
-  // law vortex/compressed/BitReader: vortex/compressed/pco
+  // law vortex/compressed/BitReader: vortex/compressed/pco, vortex/compressed/malformed
   /** Checks that all that was read was there. */
   check(): void {
     if (this.left < 0) this.#tooShort();

@@ -63,7 +63,7 @@ export function bitsOf(type: PcoType): LatentBits {
 /** The bits of a float's mantissa that are stored. */
 const mantissaBits = { 16: 10, 32: 23, 64: 52 } as const;
 
-// law vortex/compressed/readPcoHeader: vortex/compressed/pco
+// law vortex/compressed/readPcoHeader: vortex/compressed/pco, vortex/compressed/malformed
 /** @returns the major version: 0 to 3 are one byte, 4 has a minor version behind it */
 export function readPcoHeader(header: Uint8Array, fail: Fail): number {
   const [major = -1] = header;
@@ -95,7 +95,7 @@ function readMode(reader: BitReader, type: PcoType, version: number, fail: Fail)
   const bits = bitsOf(type);
   const isFloat = type.startsWith("f");
   const value = reader.read(4);
-  // law vortex/compressed/readMode: vortex/compressed/pco
+  // law vortex/compressed/readMode: vortex/compressed/pco, vortex/compressed/malformed
   switch (value) {
     case 0:
       return { kind: "classic" };
@@ -159,7 +159,7 @@ function readDelta(
     return [states === 0 ? none : { kind: "consecutive", states }, none, false];
   }
   const value = reader.read(4);
-  // law vortex/compressed/readDelta: vortex/compressed/pco
+  // law vortex/compressed/readDelta: vortex/compressed/pco, vortex/compressed/malformed
   switch (value) {
     case 0:
       return [none, none, false];

@@ -42,6 +42,7 @@ export function decodePco(
   const version = readPcoHeader(header, fail);
   let at = 0;
   for (const { meta, pages } of chunks) {
+    // law vortex/compressed/decodePco: vortex/compressed/malformed
     charge(CHUNK_BYTES + 2 * meta.length);
     const chunk = readPcoChunk(meta, type, version, fail);
     charge(tableBytes(chunk));
@@ -88,7 +89,7 @@ function readPage(
   const second = chunk.second === null ? null : open(chunk.second, reader, length, fail);
   reader.align();
   const { states } = chunk.first.delta;
-  // law vortex/compressed/readPage: vortex/compressed/pco
+  // law vortex/compressed/readPage: vortex/compressed/pco, vortex/compressed/malformed
   if (length > states && chunk.lookbacks?.hasBins === false) fail("a pco chunk without bins has lookbacks");
   for (let done = 0; done < length; done += BATCH) {
     const count = Math.min(BATCH, length - done);

@@ -176,7 +176,7 @@ function joinShortFloatMult(
 }
 
 function lookUp(low: Int32Array, high: Int32Array, first: Latents, count: number, fail: Fail): void {
-  // law vortex/compressed/lookUp: vortex/compressed/pco
+  // law vortex/compressed/lookUp: vortex/compressed/pco, vortex/compressed/malformed
   for (let i = 0; i < count; i++) {
     const index = (first.low[i] ?? 0) >>> 0;
     if (index >= low.length) fail(`the number ${index} of a dictionary of ${low.length}`);

@@ -59,6 +59,13 @@ export class PageVariable {
     let bit = reader.bit;
     let [a = 0, b = 0, c = 0, d = 0] = this.#states;
     const isLong = bits === 64;
+    if (nodes.length === 1) {
+      // One bin: no bits say so.
+      low.fill(lows[0] ?? 0, 0, count);
+      if (isLong) high.fill(highs[0] ?? 0, 0, count);
+      offsetBits.fill((nodes[0] ?? 0) >>> 18, 0, count);
+      return;
+    }
     // law vortex/compressed/readBins: vortex/compressed/pco
     for (let i = 0; i < count; i++) {
       const state = a;
@@ -69,7 +76,10 @@ export class PageVariable {
       low[i] = lows[state] ?? 0;
       if (isLong) high[i] = highs[state] ?? 0;
       offsetBits[i] = node >>> 18;
-      [a, b, c, d] = [b, c, d, (node & 0x3fff) + added];
+      a = b;
+      b = c;
+      c = d;
+      d = (node & 0x3fff) + added;
     }
     // They took turns by moving up: after a number that four does not divide, the first is not the first's.
     this.#states.set(rotated([a, b, c, d], count & 3));

@@ -1,0 +1,128 @@
+/** Compressed numbers and strings whose bytes contradict themselves, or make too much of too little. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import type { VortexDType } from "../../../src/vortex/dtype.ts";
+import { VortexError } from "../../../src/vortex/error.ts";
+import type { PType } from "../../../src/vortex/ptype.ts";
+import type { RawNode } from "../../../src/vortex/raw_node.ts";
+import { boolNode, joined, node, proto } from "../../support/vortex/nodes.ts";
+import { BitWriter } from "../../support/vortex/bit_writer.ts";
+import { decodeTree } from "../../support/vortex/wheel.ts";
+import { zstdFrame } from "../../support/vortex/zstd_frames.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+const numbers = (ptype: PType, nullable = false): VortexDType => ({ kind: "primitive", ptype, nullable });
+const utf8: VortexDType = { kind: "utf8", nullable: false };
+const bytes = (...of: number[]): Bytes => Uint8Array.from(of);
+
+/** Asserts that a tree is refused, by the node at the root. */
+function refused(dtype: VortexDType, length: number, tree: RawNode, text: string): void {
+  const error = assertThrows(() => decodeTree({ dtype, length, tree }, { bytes: 2 ** 24 }), VortexError, text);
+  assertEquals(error.path, "$", error.message);
+}
+
+/** One frame of blocks as they are. */
+function zstd(content: Bytes, { size = content.length, count = 1, validity = null as RawNode | null } = {}): RawNode {
+  const frame = zstdFrame(content, { blocks: "raw", sizeBytes: 4, isSingleSegment: true });
+  return node("vortex.zstd", proto([2, proto([1, size], [2, count])]), [frame], validity);
+}
+
+test("frames are refused that hold more or less than the rows, or other strings than they say", () => {
+  const two = bytes(1, 0, 2, 0);
+  assertEquals(decodeTree({ dtype: numbers("u16"), length: 2, tree: zstd(two) }).length, 2);
+  refused(numbers("u16"), 3, zstd(two), "4 bytes, expected 6 for 3 values of u16");
+  refused(numbers("u16"), 1, zstd(two), "4 bytes, expected 2 for 1 values of u16");
+  refused(numbers("u16", true), 2, zstd(two, { validity: boolNode([true, false]) }), "expected 2 for 1 values");
+  refused(numbers("u64"), 2 ** 40, zstd(two), "4 bytes, expected 8796093022208");
+  refused(numbers("u16"), 2, zstd(two, { size: 6 }), "expected 4 for 2 values");
+  refused(numbers("u16"), 3, zstd(two, { size: 6 }), "zstd frame 0 holds 4 bytes, expected 6");
+  refused({ kind: "bool", nullable: false }, 2, zstd(two), "cannot have the dtype bool");
+  const more = node("vortex.zstd", proto([2, proto([1, 4])]), [two, two]);
+  refused(numbers("u16"), 2, more, "has 2 buffers, expected 1");
+
+  const text = bytes(1, 0, 0, 0, 0x61, 0, 0, 0, 0);
+  assertEquals(decodeTree({ dtype: utf8, length: 2, tree: zstd(text) }).length, 2);
+  refused(utf8, 1, zstd(text), "4 bytes behind the last string");
+  refused(utf8, 3, zstd(text), "9 bytes for 3 strings, each of which has its size in 4 bytes");
+  refused(utf8, 2, zstd(bytes(2, 0, 0, 0, 0x61, 0x61, 0, 0)), "8 bytes of strings end before the size of row 1");
+  refused(utf8, 1, zstd(bytes(2, 0, 0, 0, 0x61)), "row 0 has 2 bytes, but the strings end 1 bytes later");
+  refused(utf8, 1, zstd(bytes(255, 255, 255, 255, 0x61)), "row 0 has 4294967295 bytes");
+  refused(utf8, 1, zstd(bytes(1, 0, 0, 0, 0x80)), "row 0 is no UTF-8");
+  // A character's first byte is the row's last, and the next row's size goes on with it.
+  refused(utf8, 2, zstd(bytes(1, 0, 0, 0, 0xc3, 0x80, 0, 0, 0, ...new Uint8Array(128))), "row 0 is no UTF-8");
+  refused(utf8, 0, zstd(bytes(1, 2, 3, 4)), "4 bytes behind the last string");
+});
+
+test("a dictionary must be as large as is said", () => {
+  const tree = node("vortex.zstd", proto([1, 5]), [bytes(1, 2, 3)]);
+  refused(numbers("u16"), 0, tree, "Buffer 0 of vortex.zstd has 3 bytes, expected 5");
+});
+
+/** Bits, the lowest first: pairs of a value and how many. */
+function bits(...parts: readonly (readonly [value: number | bigint, width: number])[]): Bytes {
+  const writer = new BitWriter();
+  for (const [value, width] of parts) writer.write(value, width);
+  return Uint8Array.from(writer.bytes());
+}
+
+/** A chunk's metadata: no mode, no differences, then one table of these bits. */
+const plain = (...table: readonly (readonly [number | bigint, number])[]) => bits([0, 4], [0, 4], ...table);
+
+/** One bin, of numbers that are all `lower`. */
+const constant = (lower: number, width: number) => plain([0, 4], [1, 15], [lower, width], [0, Math.log2(width) + 1]);
+
+function pco(meta: Bytes, page: Bytes, count: number, header: Bytes = bytes(4, 1)): RawNode {
+  return node("vortex.pco", proto([1, header], [2, proto([1, proto([1, count])])]), [meta, page]);
+}
+
+test("pco's chunks are refused whose parts cannot be", () => {
+  const u32 = numbers("u32");
+  const meta = constant(7, 32);
+  assertEquals(decodeTree({ dtype: u32, length: 5, tree: pco(meta, bytes(), 5) }).length, 5);
+  const expect = (meta: Bytes, text: string, page = bytes()) => refused(u32, 5, pco(meta, page, 5), text);
+  refused(u32, 5, pco(meta, bytes(), 5, bytes(5, 0)), "version 5 of the pco format");
+  refused(u32, 5, pco(meta, bytes(), 5, bytes(4)), "a header of 1 bytes");
+  refused(u32, 5, pco(meta, bytes(), 5, bytes()), "a header of 0 bytes");
+  refused(u32, 4, pco(meta, bytes(), 5), "pages of 5 numbers, expected 4");
+  refused(u32, 2 ** 40, pco(meta, bytes(), 5), "pages of 5 numbers, expected 1099511627776");
+  refused(numbers("u8"), 5, pco(meta, bytes(), 5), "cannot have the dtype u8. Expected numbers of 16, 32 or 64 bits");
+  expect(meta.slice(0, 3), "the metadata of a pco chunk has 3 bytes, which end in the middle");
+  expect(bits([5, 4], [0, 4]), "mode 5 of a pco chunk");
+  expect(bits([1, 4], [0, 32], [0, 4]), "mode IntMult with a base of 0");
+  expect(bits([2, 4], [1, 32], [0, 4]), "mode FloatMult of u32, which are no floats");
+  expect(bits([3, 4], [1, 8], [0, 4]), "mode FloatQuant of u32, which are no floats");
+  expect(bits([4, 4], [2 ** 25 - 1, 25]), "a dictionary of 33554431 numbers in 0 bytes");
+  expect(bits([0, 4], [4, 4]), "differences of kind 4");
+  expect(bits([0, 4], [1, 4], [0, 3]), "consecutive differences of order 0");
+  expect(bits([0, 4], [2, 4], [0, 5], [9, 4]), "2^9 numbers before a window of 2^1");
+  expect(plain([15, 4], [1, 15]), "a table of 2^15 states");
+  expect(plain([2, 4], [5, 15]), "5 bins, expected at most the 4 states");
+  expect(plain([1, 4], [1, 15]), "one bin with 2 states");
+  expect(plain([0, 4], [1, 15], [7, 32], [33, 6]), "offsets of 33 bits, expected at most 32");
+  expect(plain([1, 4], [2, 15], [1, 1], [0, 32], [0, 6], [1, 1], [0, 32], [0, 6]), "add up to 4");
+  expect(plain([0, 4], [0, 15]), "a pco chunk without bins has a page of 5 numbers");
+  // 32 bits for each number: the page ends before.
+  expect(
+    plain([0, 4], [1, 15], [0, 32], [32, 6]),
+    "a pco page has 7 bytes, which end in the middle",
+    new Uint8Array(7),
+  );
+  expect(
+    bits([4, 4], [1, 25], [0, 3], [9, 32], [0, 4], [0, 4], [1, 15], [1, 32], [0, 6]),
+    "the number 1 of a dictionary",
+  );
+  refused(numbers("f32"), 5, pco(bits([2, 4], [2 ** 31, 32], [0, 4]), bytes(), 5), "FloatMult with a base of 0");
+  refused(numbers("f32"), 5, pco(bits([3, 4], [24, 8], [0, 4]), bytes(), 5), "with 24 bits, expected 1 to 23 of f32");
+});
+
+test("a few bytes of pco cannot make more than the limits allow", () => {
+  // Numbers of no bits at all: their memory is counted before it is there.
+  refused(numbers("u32"), 2 ** 31, pco(constant(7, 32), bytes(), 2 ** 31), "Decoding would allocate");
+  // Tables of many states, again and again, for pages of nothing.
+  const half = [[2 ** 13 - 1, 14], [0, 32], [0, 6]] as const;
+  const meta = plain([14, 4], [2, 15], ...half, ...half);
+  const chunks = Array.from({ length: 200 }, () => [2, proto()] as const);
+  const tree = node("vortex.pco", joined(proto([1, bytes(4, 1)]), proto(...chunks)), chunks.map(() => meta));
+  refused(numbers("u32"), 0, tree, "Decoding would allocate");
+});
