@@ -133,7 +133,6 @@ class ChunkedReader implements ColumnReader {
     for (const [reader, from, to] of this.#parts(start, end)) reader.segments(from, to, add);
   }
 
-  // law vortex/ChunkedReader.read: vortex/file/scan
   async read(start: number, end: number): Promise<CanonicalArray> {
     const pieces: CanonicalArray[] = [];
     if (end > start) {

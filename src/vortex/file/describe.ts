@@ -101,7 +101,6 @@ export async function describedTree(file: ScannedFile): Promise<VortexLayout> {
   return layoutTree(file, known);
 }
 
-// law vortex/encodingsOf: vortex/file/describe
 async function encodingsOf({ reader, segments, arrayIds, home }: ScannedFile, piece: FlatLayout) {
   const { tree, segment, path } = piece;
   const { offset, length } = segments[segment] ?? { offset: 0, length: 0 };

@@ -184,7 +184,7 @@ function withoutLast(array: CanonicalArray & { readonly kind: "struct" }, extra:
   return { ...array, dtype: cut, fields: array.fields.slice(0, -extra) };
 }
 
-// law vortex/survivors: vortex/file/scan
+// law vortex/survivors: vortex/file/old_files, vortex/file/container
 /** The rows of which statistics do not say that the filter is true of none. */
 async function survivors(file: ScannedFile, { rows, original }: ScanPlan): Promise<Iterable<RowRange>> {
   if (rows.start === rows.end) return [];

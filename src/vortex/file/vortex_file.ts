@@ -27,7 +27,7 @@ let make: (reader: FileReader, container: Container, home: ArrayHome) => VortexF
 
 const openOptionNames: OptionNames<OpenVortexOptions> = { session: true, limits: true, dtype: true };
 
-// law vortex/openVortex: vortex/file/files
+// law vortex/openVortex: vortex/file/scan
 /**
  * Opens a file: its end is read, and nothing else.
  *

@@ -34,7 +34,6 @@ export interface EncodingTree {
   readonly children: readonly EncodingTree[];
 }
 
-// law vortex/readEncodings: vortex/file/describe
 /** Reads what the nodes of an array are, from its flatbuffer alone. @throws {VortexError} as `readArray` does */
 export function readEncodings(flatbuffer: Bytes, ids: readonly string[], limits: VortexLimits): EncodingTree {
   const table = FlatTable.root(flatbuffer, "$", "array", limits.nodes);

@@ -98,6 +98,8 @@ for (const minor of [40, 54, 76, 93]) {
     for (const [filter, holds] of filters) {
       const found = await rowsOf(file, { columns: ["row"], filter });
       assertEquals(found, rows.filter(holds).map(({ row }) => ({ row })), JSON.stringify(filter));
+      const part = await rowsOf(file, { columns: ["row"], filter, rows: [123, 8900] }); // from the middle of a zone
+      assertEquals(part, rows.slice(123, 8900).filter(holds).map(({ row }) => ({ row })), JSON.stringify(filter));
     }
     const { bytes } = file.readStatistics;
     assertEquals(await rowsOf(file, { filter: { column: "row", op: "<", value: 0 } }), []);

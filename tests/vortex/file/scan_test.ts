@@ -234,6 +234,24 @@ test("a file that claims more rows than can be counted gives its first ones, or 
   }
 });
 
+test("a source is closed once: with its file, or when it is refused", async () => {
+  const writer = new FileWriter();
+  const bytes = writer.finish({ dtype: i64, layout: writer.flat(primitiveNode([1], "i64"), 1) });
+  let closed = 0;
+  const sourceOf = (bytes: Uint8Array): VortexReader => ({
+    size: Promise.resolve(bytes.length),
+    read: (offset, length) => Promise.resolve(bytes.subarray(offset, offset + length)),
+    close: () => void closed++,
+  });
+  await assertRejects(() => openVortex(sourceOf(bytes.subarray(8, bytes.length - 1))), VortexError);
+  assertEquals(closed, 1);
+  const file = await openVortex(sourceOf(bytes));
+  assertEquals([await valuesOf(file), closed], [[1n], 1]);
+  file.close();
+  file[Symbol.dispose]();
+  assertEquals(closed, 2);
+});
+
 test("what is asked for must be there", async () => {
   const { source } = hugeFile(3, 2, 10);
   using file = await openVortex(source);
