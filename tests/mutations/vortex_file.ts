@@ -13,11 +13,99 @@ export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/ReadAhead.plan", [
     ["      if (group.length > 0 && total + length > budget) break;\n", "", "Everything is read at once."],
   ]),
-  ...law("vortex/VortexFile.survivors", [
+  ...law("vortex/survivors", [
     [
-      "const zone = Math.floor(start / zones.length);",
-      "const zone = Math.ceil(start / zones.length);",
+      "const zone = Math.floor(start / known.zones.length);",
+      "const zone = Math.ceil(start / known.zones.length);",
       "Rows are left out by what is true of the next zone.",
+    ],
+    [
+      "await unlessWrong(() => file.statistics()) ?? []",
+      "file.statistics()",
+      "Rows cannot be read because of statistics that say nothing.",
+    ],
+  ]),
+  ...law("vortex/batchesOfScan", [
+    [
+      "ahead.wanted < plan.readAhead && planned.length < windowsAhead",
+      "true",
+      "What is read is planned for all rows before the first one comes.",
+    ],
+    ["    if (!numbers.has(layout)) numbers", "    numbers", "Segments are read once for each batch that needs them."],
+  ]),
+  ...law("vortex/planScan", [
+    [
+      "[...wanted, ...new Set(roots.filter((root) => !wanted.includes(root)))]",
+      "wanted",
+      "A filter looks at columns that are not read.",
+    ],
+    ["fields.length - wanted.length", "0", "Columns come that only the filter needs."],
+    ["start <= end && end <= layout.rows", "start <= end", "Rows are read that are not there."],
+    [
+      "if (twice !== undefined) throw",
+      "if (twice === null) throw",
+      "A column that is asked for twice fails far from there.",
+    ],
+  ]),
+  ...law("vortex/keptRows", [
+    ["Math.floor(at / zone) + 1) * zone", "Math.floor(at / zone) + 2) * zone", "Zones are passed over."],
+    ["      if (from < at) yield { start: from, end: at };\n", "", "Rows before a zone that is left out are left out."],
+  ]),
+  ...law("vortex/boundsOfZone", [
+    [
+      "valueAt(unknown, zone) === false",
+      "valueAt(unknown, zone) !== undefined",
+      "A bound is believed that nobody knows.",
+    ],
+  ]),
+  ...law("vortex/zonesOf", [
+    ["if (column === undefined) return null;", "if (column === undefined) continue;", "Zones are read as others."],
+    [
+      "if (metadata[0] !== 1) return null;",
+      "if (metadata[0] === 0) return null;",
+      "Zones of a later version are taken for today's.",
+    ],
+  ]),
+  ...law("vortex/openVortex", [
+    ["    reader.close();\n", "", "A file that is refused stays open."],
+  ]),
+  ...law("vortex/readContainer", [
+    [
+      "if (dtypePart === null && dtype === undefined) fail(",
+      "if (dtypePart === undefined) fail(",
+      "A file without a dtype is refused without saying how it can be read.",
+    ],
+  ]),
+  ...law("vortex/segmentsOf", [
+    ["if (offset < before)", "if (offset < 0)", "Segments that no writer would write are accepted."],
+    ["if (offset + length > size)", "if (offset > size)", "A segment is looked for behind the end."],
+    ["spec.getUint8(13) !== 0 || spec.getUint16(14, true) !== 0", "false", "Compressed bytes are read as they are."],
+  ]),
+  ...law("vortex/layoutOf", [
+    ["  if (depth === 0) table", "  if (depth === -1e9) table", "Layouts in each other use up the stack."],
+    ["segment >= segmentCount", "segment > segmentCount", "A segment is read that is not there."],
+  ]),
+  ...law("vortex/typedLayout", [
+    [
+      'if (read === undefined) return fail("is unknown");',
+      'if (read === undefined) return fail("");',
+      "Nobody learns what is missing.",
+    ],
+    ["if (starts.at(-1) !== node.rows)", "if (false)", "Rows are missing that the file says it has."],
+    ["rows !== null && child.rows !== rows", "false", "Columns have other rows than their table."],
+    ["length < children[0] || length > children[1]", "length < children[0]", "What else a layout has is left aside."],
+    ["raw.segments.length !== segments", "false", "A layout without a segment has the first one's rows."],
+    [
+      "message.bool(2) ?? node.dtype.nullable",
+      "message.bool(2) ?? false",
+      "Dictionaries of old files cannot be read.",
+    ],
+  ]),
+  ...law("vortex/layoutTree", [
+    [
+      "segments[one.segment]?.length ?? 0 : sum",
+      "1 : sum",
+      "Nobody learns how large a column is.",
     ],
   ]),
   ...law("vortex/fileStatistics", [
@@ -80,6 +168,11 @@ export const vortexFileMutations: readonly Mutation[] = [
     [' - (parts["rest"] ?? "").length', "", "A decimal of 1.5 is 15."],
   ]),
   ...law("vortex/legacyZones", [
+    [
+      'sumOf(dtype.kind === "extension" ? dtype.storage : dtype)',
+      "sumOf(dtype)",
+      "Zones of dates in old files spare nothing.",
+    ],
     ['        add("min_is_truncated", "minCut", boolDType);\n', "", "The zones of old files cannot be read."],
   ]),
   ...law("vortex/coalesce", [
@@ -97,5 +190,6 @@ export const vortexFileMutations: readonly Mutation[] = [
       "view.getUint32(tail + 4, true) === 0",
       "Whatever ends like a file is read as one.",
     ],
+    ["if (version !== VERSION)", "if (version === 0)", "A later version is read as if it were today's."],
   ]),
 ];

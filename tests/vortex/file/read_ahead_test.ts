@@ -104,3 +104,24 @@ test("an error of the source comes to who takes the range, and the next ones can
   await assertRejects(() => ahead.take(1), Error, "the cable is out");
   assertEquals((await ahead.take(2)).length, 10);
 });
+
+test("columns that lie apart are read side by side, not each as far as a read may go", async () => {
+  const [columns, rows, size] = [10, 40, 10];
+  const { reader } = await counted(0, () => 1);
+  const ranges = Array.from({ length: columns * rows }, (_, at) => ({
+    offset: at % columns * 400 + Math.floor(at / columns) * size,
+    length: size,
+  }));
+  const ahead = new ReadAhead(reader, ranges.slice(0, columns), { bytes: 200, requests: 4 });
+  for (const [at, range] of ranges.entries()) {
+    if (at >= columns) assertEquals(ahead.add(range), at);
+  }
+  assertEquals(ahead.wanted, columns * rows * size);
+  let most = 0;
+  for (const [at, { offset, length }] of ranges.entries()) {
+    assertEquals(await ahead.take(at), bytes.subarray(offset, offset + length));
+    most = Math.max(most, ahead.held);
+  }
+  assert(most <= 200, `${most} bytes were held`);
+  assertEquals([ahead.held, ahead.wanted], [0, 0]);
+});

@@ -1,0 +1,70 @@
+/** The tree that a file says of itself is that which was written. */
+import { assertEquals, assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
+import { openVortex, showEncodings, VortexError, type VortexLayout } from "../../../src/vortex/mod.ts";
+import { FileWriter, type LaidOut, segmentOf } from "../../support/vortex/file_writer.ts";
+import { node, primitiveNode, scalarOf } from "../../support/vortex/nodes.ts";
+
+const i64 = primitiveDType("i64");
+const none = new Uint8Array(0);
+
+/** A tree without what is the same everywhere. */
+function plain({ name, kind, rows, bytes, encodings, children }: VortexLayout): unknown {
+  const what = encodings === undefined ? [] : [showEncodings(encodings)];
+  return [name, kind, rows, bytes, ...what, ...children.map(plain)];
+}
+
+test("parts have their names, rows and bytes, and the first piece of a column its encodings", async () => {
+  const writer = new FileWriter();
+  const nulls = primitiveNode([1, 2], "i64", [true, false]);
+  const constant = node("vortex.constant", none, [scalarOf(7n, "i64")]);
+  const chunks: LaidOut[] = [writer.flat(nulls, 2, true), writer.flat(constant, 3)];
+  const long = node("vortex.chunked", none, [], ...Array.from({ length: 300 }, () => constant));
+  const layout: LaidOut = {
+    id: "struct",
+    rows: 5,
+    children: [{ id: "chunked", rows: 5, children: chunks }, writer.flat(long, 5)],
+  };
+  const dtype: VortexDType = { kind: "struct", names: ["a", "b"], fields: [i64, i64], nullable: false };
+  using file = await openVortex(writer.finish({ dtype, layout }));
+  const numbers = new Map(
+    ["vortex.primitive", "vortex.bool", "vortex.constant", "vortex.chunked"].map((id, i) => [id, i]),
+  );
+  const sizes = [nulls, constant, long].map((root) => segmentOf(root, (id) => numbers.get(id) ?? -1).body.length);
+  const [first = 0, second = 0, third = 0] = sizes;
+  const before = file.readStatistics;
+  const tree = (isDescribed: boolean) => [
+    ...["root", "struct", 5, first + second + third],
+    [
+      ...["a", "chunked", 5, first + second],
+      ["0", "flat", 2, first, ...isDescribed ? ["vortex.primitive(vortex.bool)"] : []],
+      ["1", "flat", 3, second],
+    ],
+    [
+      "b",
+      "flat",
+      5,
+      third,
+      ...isDescribed ? [`vortex.chunked(${new Array(300).fill("vortex.constant").join(", ")})`] : [],
+    ],
+  ];
+  assertEquals(plain(file.layout), tree(false));
+  assertEquals(file.readStatistics, before);
+  assertEquals(plain(await file.describe()), tree(true));
+  // The first piece's tree is in the layout; the long one's begins before what is read at first.
+  assertEquals(file.readStatistics.reads - before.reads, 2);
+  assertEquals(file.explain().split("\n").slice(2).map((line) => line.trim().split(":")[0]), ["root", "a", "0", "b"]);
+});
+
+test("a segment whose end lies is refused", async () => {
+  const writer = new FileWriter();
+  const bytes = writer.finish({ dtype: i64, layout: writer.flat(primitiveNode([1], "i64"), 1) });
+  const { body } = segmentOf(primitiveNode([1], "i64"), () => 0);
+  for (const size of [2 ** 31, body.length - 3, 3]) {
+    const changed = bytes.slice();
+    new DataView(changed.buffer).setUint32(64 + body.length - 4, size, true);
+    using file = await openVortex(changed);
+    await assertRejects(() => file.describe(), VortexError);
+  }
+});
