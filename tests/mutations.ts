@@ -31,6 +31,9 @@ import { simMutations } from "./mutations/sim.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 import { unixMutations } from "./mutations/unix.ts";
 import { viewMutations } from "./mutations/view.ts";
+import { vortexMutations } from "./mutations/vortex.ts";
+import { vortexFileMutations } from "./mutations/vortex_file.ts";
+import { vortexDeviceMutations } from "./mutations/vortex_device.ts";
 import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
 import { vortexStringMutations } from "./mutations/vortex_strings.ts";
 import { wasmMutations } from "./mutations/wasm.ts";
@@ -62,6 +65,9 @@ export const mutations: readonly Mutation[] = [
   ...cudaMutations,
   ...ucxMutations,
   ...wasmMutations,
+  ...vortexMutations,
+  ...vortexFileMutations,
   ...vortexNumericMutations,
+  ...vortexDeviceMutations,
   ...vortexStringMutations,
 ];

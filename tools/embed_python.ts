@@ -37,6 +37,7 @@ const sources: readonly Source[] = [
       "arrow_requests.py",
       "arrow_arrays.py",
       "arrow_streams.py",
+      "vortex_arrays.py",
       "device_memory.py",
       "copies.py",
       "call_frames.py",

@@ -15,3 +15,4 @@ export { ArrowArray, type ArrowArrayParts } from "./array.ts";
 export type { ArrowValue } from "./element_reader.ts";
 export { ArrowStream } from "./stream.ts";
 export { ArrowStreamExport, exportArrowStream, type ExportStreamOptions } from "./stream_export.ts";
+export { isVortexForm, type VortexForm, vortexForm, type VortexNodeForm } from "./vortex_form.ts";

@@ -5,7 +5,6 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { Summary } from "./summary.ts";
 
 type Read = (bytes: DataView, at: number) => number | bigint;
@@ -39,7 +38,6 @@ function halfToNumber(bits: number): number {
 
 /** The part of an array that the demo sends: every second index of the first axis, the last axis backwards. */
 export interface Part {
-  readonly dataOffset: number;
   readonly shape: readonly number[];
   readonly isFortran: boolean;
   readonly typestr: string;
@@ -50,13 +48,12 @@ export function canSum(typestr: string | null): typestr is string {
   return typestr !== null && typestr in readers;
 }
 
-/** Summarises `array[::2, ..., ::-1]` (`array[::2]` with one axis, all of it with none) straight from the file. */
-export function controlSummary(path: string, { dataOffset, shape, isFortran, typestr }: Part): Summary {
+/** Summarises `array[::2, ..., ::-1]` (`array[::2]` with one axis, all of it with none) straight from its bytes. */
+export function controlSummary(bytes: Uint8Array, { shape, isFortran, typestr }: Part): Summary {
   const reader = readers[typestr];
   if (reader === undefined) throw new TypeError(`Cannot add up elements of type ${typestr}`);
   const { size, parts, read } = reader;
-  const file = readFileSync(path);
-  const view = new DataView(file.buffer, file.byteOffset + dataOffset);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const last = shape.length - 1;
   const extents = shape.map((extent, axis) => (axis === 0 ? Math.ceil(extent / 2) : extent));
   const columns = shape.length < 2 ? 1 : shape[last] ?? 1;

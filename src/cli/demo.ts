@@ -15,9 +15,10 @@ import { DeviceMemoryResource, HostMemoryResource, type MemoryBuffer } from "../
 import { Ucx } from "../ucx/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { firstLine, ownCommand, startPartner } from "./child_process.ts";
-import { canSum, controlSummary } from "./control.ts";
+import { canSum } from "./control.ts";
+import { type DemoFile, readDemoFile } from "./demo_file.ts";
 import { type Header, headerBytes, TAG } from "./demo_peer.ts";
-import { type NpyArray, NpyError, readNpy } from "./npy.ts";
+import { NpyError } from "./npy.ts";
 import type { Summary } from "./summary.ts";
 import { formatBytes, formatRate, formatTime, Table } from "./table.ts";
 
@@ -28,7 +29,7 @@ export class DemoError extends Error {
 
 /** Options of {@linkcode runDemo}. */
 export interface DemoOptions {
-  /** The array. Default: the handwritten digits that come with Causeway. */
+  /** The array: `.npy`, or a column of `.vortex`. Default: the handwritten digits that come with Causeway. */
   readonly file?: string;
   /** The program that is the second process. Default: this command line program. */
   readonly peer?: readonly string[];
@@ -47,18 +48,19 @@ type Report = (step: string, bytes: number, since: number, copies: number | "", 
  * Runs the demo.
  *
  * @throws {NpyError} if the file is no array that can be exchanged
+ * @throws {UsageError} if it is a `.vortex` file that cannot be read, or has no column of numbers without nulls
  * @throws {DemoError} if a step's result is wrong, or the second process does not answer
  */
 export async function runDemo(options: DemoOptions = {}): Promise<void> {
   const { file = digits, print = console.log } = options;
   const start = performance.now();
-  const array = readNpy(file);
+  const array = await readDemoFile(file);
   const { dtype, shape } = array.view;
   if (!canSum(dtype.typestr)) throw new NpyError(`The demo cannot add up elements of type ${dtype.name}`);
 
   const { name, version } = ffiPort().runtime;
   print(`Causeway on ${name === "deno" ? "Deno" : "Bun"} ${version}`);
-  print(`${basename(file)}: ${dtype.name} (${shape.join(", ")})\n`);
+  print(`${basename(file)}: ${array.what}${dtype.name} (${shape.join(", ")})\n`);
   const columns = [["step", 31], ["bytes", -9], ["time", -9], ["GB/s", -6], ["copies", -6], ["path", 0]] as const;
   const table = new Table(columns, print);
   const report: Report = (step, bytes, since, copies, path) => {
@@ -75,7 +77,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<void> {
     const packed = await pack(part, report);
     try {
       const answer = await send(packed, options.peer ?? ownCommand("demo-peer"), report);
-      verify(answer, file, array, report);
+      await verify(answer, array, report);
     } finally {
       packed.buffer.close();
     }
@@ -97,7 +99,7 @@ interface Placed extends Disposable {
 }
 
 /** Puts the array on the best device there is. */
-function place(array: NpyArray, cuda: Cuda | null, report: Report): Placed {
+function place(array: DemoFile, cuda: Cuda | null, report: Report): Placed {
   const start = performance.now();
   const device = cuda?.devices[0];
   const { size } = array.buffer;
@@ -230,20 +232,10 @@ async function talkToPeer(
   return JSON.parse(decoder.decode(answer));
 }
 
-function control(file: string, { view, dataOffset }: NpyArray): Summary {
-  const { shape, layout, dtype } = view;
-  return controlSummary(file, {
-    dataOffset,
-    shape,
-    isFortran: !layout.isContiguousC,
-    typestr: dtype.require("typestr"),
-  });
-}
-
 /** Compares the answer with what the file says. */
-function verify(answer: Summary, file: string, array: NpyArray, report: Report): void {
+async function verify(answer: Summary, array: DemoFile, report: Report): Promise<void> {
   const start = performance.now();
-  const expected = control(file, array);
+  const expected = await array.control();
   if (answer.sha256 !== expected.sha256) {
     throw new DemoError(`Wrong bytes: the second process has SHA-256 ${answer.sha256}, expected ${expected.sha256}`);
   }

@@ -1,5 +1,5 @@
 /**
- * The command line: `doctor`, `demo`, `send-recv`.
+ * The command line: `doctor`, `demo`, `send-recv`, `vortex`.
  *
  * @module
  */
@@ -12,12 +12,16 @@ import { NpyError } from "./npy.ts";
 import { sendRecv, sendRecvServer } from "./send_recv/mod.ts";
 import { warnOnStandardError } from "./ucx_log.ts";
 import { UsageError } from "./usage_error.ts";
+import { describeVortex } from "./vortex.ts";
 
 const usage = `Usage: causeway <command>
 
   doctor [--json]      what is installed here, what is missing, and how to get it
-  demo [file.npy]      carry an array through every room to a second process, and check every byte
-  send-recv [options]  measure round trips to a second process, as UCXX's benchmark does; --help lists the options`;
+  demo [file]          carry an array (.npy, or a column of .vortex) through every room to a second process, and check
+                       every byte
+  send-recv [options]  measure round trips to a second process, as UCXX's benchmark does; --help lists the options
+  vortex <file> [--json]
+                       what is in a file of Vortex, on disk or at a URL: columns, layouts, encodings, first rows`;
 
 async function main(args: string[]): Promise<number> {
   const [command, ...rest] = args;
@@ -41,6 +45,15 @@ async function main(args: string[]): Promise<number> {
     case "demo-peer":
       await runPeer();
       return 0;
+    case "vortex": {
+      const { values, positionals } = parse(rest, { json: { type: "boolean" } });
+      if (values["help"] === true) return help();
+      const [file, ...others] = positionals;
+      if (file === undefined || others.length > 0) throw new UsageError("vortex takes one file", usage);
+      const { report, text } = await describeVortex(file);
+      console.log(values["json"] === true ? JSON.stringify(report, null, 2) : text);
+      return 0;
+    }
     case "send-recv":
       await sendRecv(rest);
       return 0;

@@ -8,7 +8,7 @@
  * which kind: tiled where axes are transposed, else strided; `packed_plan.ts` plans elements smaller than a byte.
  * `plan_cache.ts` remembers plans, `device_copy.ts` carries them out, and `copy_kernel_cache.ts` has the kernel of a
  * plan written (`tiled_kernel.ts`, `strided_kernel.ts`, `packed_kernel.ts`) and compiled once. What is decided can be
- * explained: `explainCopy`.
+ * explained: `explainCopy`. Kernels are written by `PtxWriter`, those of other rooms, too.
  *
  * @module
  */

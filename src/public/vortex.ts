@@ -18,6 +18,7 @@ export {
   type DTypeOf as VortexDTypeOf,
   type EncodedNode,
   encodeVortexIpc,
+  type EncodingTree as VortexEncodingTree,
   type ExtensionArray,
   type FixedSizeListArray,
   fromVortexMetadata,
@@ -50,6 +51,7 @@ export {
   type VortexExtension,
   VortexFile,
   type VortexFilter,
+  type VortexLayout,
   type VortexLimits,
   type VortexMetadata,
   type VortexMetadataBuffer,
@@ -63,3 +65,4 @@ export {
   type VortexToArrowDeviceOptions,
   type VortexToArrowOptions,
 } from "../vortex/mod.ts";
+export { type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";

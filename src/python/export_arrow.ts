@@ -4,8 +4,14 @@
  * @module
  */
 import { type StridedMemoryView, viewOf } from "../view/mod.ts";
-import type { ArrowArray, ArrowStreamExport } from "../arrow/mod.ts";
-import { numbersOf as arrowNumbers } from "../cdata/mod.ts";
+import {
+  type ArrowArray,
+  type ArrowStreamExport,
+  type VortexForm,
+  vortexForm,
+  type VortexNodeForm,
+} from "../arrow/mod.ts";
+import { type ArrowDeviceArray, numbersOf as arrowNumbers } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -20,12 +26,40 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
   const { device } = array;
   if (device !== null) bindCuda(python, device);
   const numbers = numbersOf(array);
-  const make = () => {
-    const { schema, array: pointer } = array.toArrowDevice().take();
-    python.hasExports = true;
-    return python.callHelper("Arrow", [python.integer(schema), python.integer(pointer)]);
-  };
+  const make = () => ownerOf(python, array.toArrowDevice());
   return numbers === null ? make() : exportArray(python, numbers, make);
+}
+
+/** A new reference to an `Arrow` that owns an export. */
+function ownerOf(python: Interpreter, exported: ArrowDeviceArray): bigint {
+  const { schema, array } = exported.take();
+  python.hasExports = true;
+  return python.callHelper("Arrow", [python.integer(schema), python.integer(array)]);
+}
+
+// law python/exportVortex: vortex/core/python
+/**
+ * A new reference to an array of Vortex in Python: a `Vortex` (guest/vortex_arrays.py), which is an array of Arrow and
+ * describes its nodes. It keeps the memory of both allocated until Python releases them.
+ *
+ * @param convert makes a new reference to nested lists of text, numbers and views
+ */
+export function exportVortex(python: Interpreter, array: VortexForm, convert: (value: unknown) => bigint): bigint {
+  const node = convert(listOf(array[vortexForm]()));
+  try {
+    return python.callHelper("Vortex", [ownerOf(python, array.toArrowDevice()), python.retain(node)]);
+  } finally {
+    python.release(node);
+  }
+}
+
+/** A node as nested lists. */
+function listOf({ id, dtype, length, metadata, buffers, children }: VortexNodeForm): unknown[] {
+  return [id, hexOf(dtype), length, hexOf(metadata), buffers, children.map(listOf)];
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 // law python/numbersOf: python/arrow_capsules

@@ -209,8 +209,14 @@ Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a deleter or release callba
 # Addresses of the machine code for structs that Python exports, by the struct's type or, for DLPack's, its size.
 release_code = {}
 
+BUFFER_OF_VORTEX = b"vortex_buffer_export"  # the name of such capsules, which keep its address
+
 # Functions, from bind() on.
-release_tensor = new_capsule = capsule_name = capsule_pointer = to_contiguous = None
+release_tensor = new_capsule = capsule_name = capsule_pointer = capsule_destructor = to_contiguous = None
+
+# The address of a function that does nothing to its argument, from bind() on. A capsule whose consumer says by taking
+# its destructor away that it takes what is inside needs one, and no code of ours may run as a destructor.
+does_nothing = None
 
 
 def function(library, name, result, *arguments):
@@ -222,7 +228,7 @@ def function(library, name, result, *arguments):
 
 def bind(handle, versioned, legacy, schema, array):
     """Bind what JavaScript knows: the interpreter's library, by its handle, and the machine code, by its addresses."""
-    global release_tensor, new_capsule, capsule_name, capsule_pointer, to_contiguous
+    global release_tensor, new_capsule, capsule_name, capsule_pointer, capsule_destructor, to_contiguous, does_nothing
     release_tensor = Release(versioned)
     release_code.update({VERSIONED: versioned, LEGACY: legacy, ArrowSchema: schema, ArrowArray: array})
     api = ctypes.PyDLL("libpython", handle=handle)
@@ -230,6 +236,8 @@ def bind(handle, versioned, legacy, schema, array):
     new_capsule = function(api, "PyCapsule_New", any_object, pointer, text, pointer)
     capsule_name = function(api, "PyCapsule_GetName", text, any_object)
     capsule_pointer = function(api, "PyCapsule_GetPointer", pointer, any_object, text)
+    capsule_destructor = function(api, "PyCapsule_GetDestructor", pointer, any_object)
+    does_nothing = ctypes.cast(api.Py_GetVersion, pointer).value
     to_contiguous = function(api, "PyBuffer_ToContiguous", ctypes.c_int, pointer, text, ctypes.c_ssize_t, ctypes.c_char)
 
 import contextlib
@@ -377,7 +385,7 @@ def put_in_capsule(one, name):
 # law python/release_unclaimed: python/arrow_capsules
 def release_unclaimed(name, address):
     """Release the struct of a capsule that no consumer took it from, unless one has moved it out meanwhile."""
-    if name.startswith(b"dltensor"):
+    if name.startswith(b"dltensor") or name == BUFFER_OF_VORTEX:
         deleter = address + (16 if name == b"dltensor_versioned" else 56)
         return Release(c_void_p.from_address(deleter).value)(address)
     one = capsule_structs.pop(address)
@@ -409,7 +417,8 @@ def poll_once():
     with lock:
         for capsule, count in zip(list(unclaimed), reference_counts(unclaimed)):
             name = capsule_name(capsule)
-            if name.startswith(b"used_"):
+            is_taken = name == BUFFER_OF_VORTEX and not capsule_destructor(capsule)
+            if is_taken or name.startswith(b"used_"):
                 unclaimed.remove(capsule)
             elif count <= listed_only + 1:  # the copy of the list
                 has_ended = True
@@ -680,6 +689,81 @@ class DeviceStream(ArrowStream):
     def __arrow_c_device_stream__(self, requested_schema=None, **options):
         check_options(options)
         return self.export(requested_schema)
+
+import ctypes
+from ctypes import c_int32, c_size_t, c_uint32, c_void_p
+
+
+VortexBufferExport = struct(
+    "VortexBufferExport",
+    ("version", c_uint32),
+    ("kind", c_uint32),
+    ("ptr", c_void_p),
+    ("len", c_size_t),
+    ("alignment", c_size_t),
+    ("device_id", c_int32),
+    ("sync_event", c_void_p),
+    ("private_data", c_void_p),
+    ("release", c_void_p),
+)
+
+
+class Vortex(ArrowProtocol):
+    """An array of Vortex of ours: an \`\`Arrow\`\` with its elements, and the nodes that it is made of."""
+
+    __slots__ = "arrow", "node", "__weakref__"
+
+    def __init__(self, arrow, node):
+        self.arrow, self.node = arrow, node
+
+    def arrow_schema(self):
+        return self.arrow.arrow_schema()
+
+    def arrow_array(self):
+        return self.arrow.arrow_array()
+
+    def __vortex_array_metadata__(self):
+        return described(self.node)
+
+    def __len__(self):
+        return self.node[2]
+
+    def __repr__(self):
+        return f"<Vortex array of {len(self)} elements, {self.node[0]}>"
+
+
+def described(node):
+    """Return a node as Vortex describes it: id, dtype, length, metadata, buffers, children."""
+    id, dtype, length, metadata, buffers, children = node
+    return (
+        id,
+        bytes.fromhex(dtype),
+        length,
+        bytes.fromhex(metadata),
+        [hand_over(array, alignment) for array, alignment in buffers],
+        [described(child) for child in children],
+    )
+
+
+# law python/hand_over: vortex/core/python
+def hand_over(array, alignment):
+    """Return a capsule with the bytes of an array. It keeps the array until it is released."""
+    size = len(array)
+    one = VortexBufferExport(
+        version=1,
+        ptr=array.__array_interface__["data"][0] if size else None,
+        len=size,
+        alignment=alignment,
+        device_id=-1,
+        # The machine code of DLPack's struct without a version finds its counter where this struct has it, too.
+        release=release_code[LEGACY],
+    )
+    one.private_data = counters.keep((one, array))
+    capsule = new_capsule(ctypes.addressof(one), BUFFER_OF_VORTEX, does_nothing)
+    poll_exports()
+    with lock:
+        unclaimed.append(capsule)
+    return capsule
 
 import contextlib
 import ctypes

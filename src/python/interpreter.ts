@@ -29,6 +29,7 @@ type Helper =
   | "Array"
   | "export_array"
   | "Arrow"
+  | "Vortex"
   | "HostStream"
   | "DeviceStream"
   | "request_capsule"

@@ -9,9 +9,9 @@
 import { Slice } from "../layout/mod.ts";
 import { isArraySource, StridedMemoryView } from "../view/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
-import { ArrowArray, ArrowStreamExport } from "../arrow/mod.ts";
+import { ArrowArray, ArrowStreamExport, isVortexForm } from "../arrow/mod.ts";
 import { exportArray } from "./export_array.ts";
-import { emptyStream, exportArrow, exportStream } from "./export_arrow.ts";
+import { emptyStream, exportArrow, exportStream, exportVortex } from "./export_arrow.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 
@@ -99,6 +99,7 @@ class Conversion {
     if (value instanceof Map) return this.#inside(value, () => this.#dict([...value]));
     if (value instanceof Slice) return python.callHelper("slice", this.all([value.start, value.stop, value.step]));
     if (value instanceof ArrowArray) return exportArrow(python, value);
+    if (isVortexForm(value)) return exportVortex(python, value, (parts) => this.#value(parts));
     if (value instanceof ArrowStreamExport) return this.#stream(value);
     if (value instanceof StridedMemoryView) return exportArray(python, value);
     if (value instanceof ArrayBuffer) return exportArray(python, StridedMemoryView.from(new Uint8Array(value)));

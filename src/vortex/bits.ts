@@ -22,7 +22,6 @@ const counts = Uint8Array.from({ length: 256 }, (_, byte) => {
   return count;
 });
 
-// law vortex/countSet: vortex/core/ipc
 /** How many of `length` bits from `offset` on are set. */
 export function countSet(bits: Uint8Array, offset: number, length: number): number {
   if (length === 0) return 0;
@@ -53,7 +52,7 @@ export function allSet(bits: Uint8Array, offset: number, length: number): boolea
   return countSet(bits, offset, length) === length;
 }
 
-// law vortex/bitmapFrom: vortex/core/ipc
+// law vortex/bitmapFrom: vortex/core/ops
 /**
  * Bits from `offset` on as a bitmap that begins at bit 0: the same bytes where they lie so.
  *
@@ -76,7 +75,7 @@ export function bitmapFrom(
   return out;
 }
 
-// law vortex/copyBits: vortex/core/ipc
+// law vortex/copyBits: vortex/core/ops
 /** Copies bits to where their bits are 0 still. */
 export function copyBits(from: Uint8Array, offset: number, to: Uint8Array, at: number, length: number): void {
   if (offset % 8 === 0 && at % 8 === 0) {

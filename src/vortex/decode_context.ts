@@ -91,7 +91,6 @@ export class DecodeContext {
     return array.kind === "bool" ? array : node.fail(`Expected truth values, got ${array.kind}`);
   }
 
-  // law vortex/DecodeContext.validity: vortex/core/ipc
   /** Decodes a validity child: a bit for each element, or null if none is null. */
   validity(node: EncodedNode | null): Bytes | null {
     if (node === null) return null;
@@ -100,7 +99,7 @@ export class DecodeContext {
     return bitmapFrom(bits, offset, length, this.allocator(node));
   }
 
-  // law vortex/DecodeContext.charge: vortex/core/bridge
+  // law vortex/DecodeContext.charge: vortex/core/ops
   /** Counts bytes that are about to be allocated. @throws {VortexError} if they are more than the limit leaves */
   charge(bytes: number, node: Place): void {
     if (bytes > this.#left || !(bytes >= 0)) {

@@ -22,7 +22,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-// law vortex/encodeCanonical: vortex/core/bridge
+// law vortex/encodeCanonical: vortex/core/ipc
 /** The nodes of a decoded array. Each says its dtype and its length. */
 export function encodeCanonical(array: CanonicalArray): RawNode {
   const { dtype, length } = array;

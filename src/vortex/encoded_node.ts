@@ -134,7 +134,7 @@ export class EncodedNode {
     return this.#children[index] = new EncodedNode(raw, dtype, length, this, index);
   }
 
-  // law vortex/EncodedNode.validityChild: vortex/core/ipc
+  // law vortex/EncodedNode.validityChild: vortex/core/bridge
   /**
    * The validity child: `index` is where it would be, behind all others. Null if there is none, and no element is null.
    *
@@ -161,7 +161,7 @@ export class EncodedNode {
     this.fail(`${this.id} has ${this.bufferCount} buffers, expected ${expected}`);
   }
 
-  // law vortex/EncodedNode.expectSize: vortex/core/ipc
+  // law vortex/EncodedNode.expectSize: vortex/core/bridge
   /** Checks the size of a buffer, if it is known. @throws {VortexError} unless it has at least so many bytes */
   expectSize(index: number, least: number, most = Infinity): void {
     const size = this.bufferSize(index);
@@ -209,7 +209,6 @@ export function rawBufferOf(node: EncodedNode, index: number): RawBuffer {
 
 const validityDType: VortexDType = { kind: "bool", nullable: false };
 
-// law vortex/rootNode: vortex/core/bridge
 /**
  * The outermost node.
  *

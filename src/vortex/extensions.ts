@@ -30,7 +30,6 @@ function unitOf(dtype: DTypeOf<"extension">): ArrowTimeUnit {
   return unit;
 }
 
-// law vortex/timestamp: vortex/core/ipc
 function timestamp(dtype: DTypeOf<"extension">): ArrowType {
   checkStorage(dtype, "i64");
   const { metadata } = dtype;

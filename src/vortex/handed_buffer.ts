@@ -157,7 +157,6 @@ function copied(buffer: MemoryBuffer): Bytes {
   return bytes;
 }
 
-// law vortex/handedMemory: vortex/core/bridge
 /** Memory of this package as a buffer of a node: its owner keeps it. */
 export function handedMemory(memory: MemoryBuffer): HandedBuffer {
   return memory.device === null ? new OnHost(memory, memory.size) : new OnDevice(memory);

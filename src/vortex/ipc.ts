@@ -25,7 +25,6 @@ class IpcReader {
     this.#home = home;
   }
 
-  // law vortex/IpcReader.read: vortex/core/ipc
   /** The array of a message; null for a dtype. */
   read(message: IpcMessage): VortexArray | null {
     const { session, limits } = this.#home;
@@ -123,7 +122,7 @@ class Pieces {
     this.#most = most;
   }
 
-  // law vortex/Pieces.take: vortex/core/ipc
+  // law vortex/Pieces.take: vortex/core/ops
   /** The next so many bytes, in memory of their own; null at the end. @throws {VortexError} if it comes too early */
   async take(size: number): Promise<Bytes | null> {
     if (size > this.#most) {
@@ -158,7 +157,6 @@ class Pieces {
   }
 }
 
-// law vortex/encodeVortexIpc: vortex/core/ipc
 /**
  * Writes an array as messages: one with its dtype, one with the array, which `decodeVortexIpc` reads, and
  * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays stay as they are encoded.

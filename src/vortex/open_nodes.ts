@@ -16,7 +16,6 @@ export interface OpenedNode {
   readonly opened: unknown;
 }
 
-// law vortex/openNode: vortex/core/bridge
 /**
  * Opens a node by its encoding, once.
  *
@@ -40,7 +39,6 @@ export function openKnown(session: VortexSession, node: EncodedNode): void {
   for (const child of node.children) openKnown(session, child);
 }
 
-// law vortex/openAll: vortex/core/bridge
 /**
  * Opens a node and all below it: dtypes, lengths and counts are then known to fit each other.
  *

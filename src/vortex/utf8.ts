@@ -25,7 +25,7 @@ export class TextBytes {
     this.#bytes = bytes;
   }
 
-  // law vortex/TextBytes.holds: vortex/core/ipc
+  // law vortex/TextBytes.holds: vortex/core/contradictions
   /** Whether the bytes from `start` to before `end` are UTF-8. */
   holds(start: number, end: number): boolean {
     if (start === end) return true;

@@ -4,11 +4,12 @@
  * @module
  */
 import { openAll, openEvery, openKnown } from "./open_nodes.ts";
-import type { ArrowArray } from "../arrow/mod.ts";
+import { type ArrowArray, type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
-import { toArrowArray } from "./arrow/to_arrow.ts";
+import { toArrowArray, viewOf } from "./arrow/to_arrow.ts";
+import { alignmentsOf } from "./buffer_alignment.ts";
 import type { CanonicalArray } from "./canonical.ts";
 import { DecodeContext, type Kept } from "./decode_context.ts";
 import { toArrowOnDevice } from "./device/to_arrow_on_device.ts";
@@ -76,7 +77,7 @@ export function rootOf(array: VortexArray): EncodedNode {
  * console.log(`${array.slice(0, 3).toArrow()}`);
  * ```
  */
-export class VortexArray {
+export class VortexArray implements VortexForm {
   /** What the elements are. */
   readonly dtype: VortexDType;
   /** Elements. */
@@ -115,7 +116,6 @@ export class VortexArray {
     return this.#encoded().id;
   }
 
-  // law vortex/VortexArray.decoded: vortex/core/ipc
   /** The elements, decoded once. @throws {VortexError} if they cannot be, or exceed the limits */
   decoded(): CanonicalArray {
     this.#check();
@@ -217,7 +217,6 @@ export class VortexArray {
     return root;
   }
 
-  // law vortex/VortexArray.toMetadata: vortex/core/bridge
   /**
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.
@@ -225,6 +224,12 @@ export class VortexArray {
   toMetadata(): VortexMetadata {
     openAll(this.#home.session, this.#nodes());
     return metadataOf(this.#opened());
+  }
+
+  /** How Python gets the array: as one of Arrow, and by `__vortex_array_metadata__`. */
+  [vortexForm](): VortexNodeForm {
+    openAll(this.#home.session, this.#nodes());
+    return formOf(this.#opened());
   }
 
   /** Each node's encoding, dtype, length and bytes, one in a line. Children that nobody knows have no dtype. */
@@ -275,4 +280,16 @@ function metadataOf(node: EncodedNode): VortexMetadata {
     ? raw.buffers
     : raw.buffers.map((one) => one instanceof Uint8Array ? one : one.memory);
   return [raw.id, writeDType(node.dtype), node.length, raw.metadata, buffers, node.children.map(metadataOf)];
+}
+
+function formOf(node: EncodedNode): VortexNodeForm {
+  const alignments = alignmentsOf(node);
+  return {
+    id: node.id,
+    dtype: writeDType(node.dtype),
+    length: node.length,
+    metadata: node.metadata,
+    buffers: node.buffers.map((bytes, i) => [viewOf(bytes), alignments[i] ?? 1] as const),
+    children: node.children.map(formOf),
+  };
 }

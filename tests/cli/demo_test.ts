@@ -9,7 +9,10 @@ import { fileURLToPath } from "node:url";
 import "../../mod.ts";
 import { controlSummary } from "../../src/cli/control.ts";
 import { DemoError, runDemo } from "../../src/cli/demo.ts";
+import { primitiveDType } from "../../src/vortex/dtype.ts";
 import { fileOf, headerOf, npy } from "../support/npy_files.ts";
+import { FileWriter } from "../support/vortex/file_writer.ts";
+import { primitiveNode } from "../support/vortex/nodes.ts";
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const run = "deno" in process.versions ? ["run", "-A"] : [];
@@ -79,6 +82,29 @@ for (const [what, make] of Object.entries(arrays)) {
     assertEquals(lines.at(-1), "\nEvery byte and every sum is right.");
   });
 }
+
+for (const version of ["0.40", "0.93"]) {
+  test(`a column of a file that PyVortex ${version} wrote: carried and checked`, async () => {
+    const lines: string[] = [];
+    await runDemo({ file: path(`../data/vortex/written_by_${version}.vortex`), print: (line) => lines.push(line) });
+    assertEquals(lines[1], `written_by_${version}.vortex: column row, int64 (9000)\n`);
+    assertEquals(lines.at(-1), "\nEvery byte and every sum is right.");
+  });
+}
+
+test("a bad file of Vortex is one line and exit code 2", async () => {
+  const bytes = readFileSync(path("../data/vortex/written_by_0.93.vortex"));
+  const writer = new FileWriter();
+  const text = writer.flat(primitiveNode([1, 2], "i64", [true, false]), 2);
+  const dtype = { kind: "struct", names: ["n"], fields: [primitiveDType("i64", true)], nullable: false } as const;
+  const nulls = writer.finish({ dtype, layout: { id: "struct", rows: 2, children: [text] } });
+  for (const [content, why] of [[bytes.subarray(0, 9999), "VTXF"], [nulls, "no column of numbers"]] as const) {
+    const file = fileOf(content, ".vortex");
+    const { code, out, err } = await causeway(["demo", file]);
+    assertEquals([code, out], [2, ""]);
+    assertMatch(err, new RegExp(`^causeway: .*${why}.*\n$`));
+  }
+});
 
 test("a bad file is one line and exit code 2", async () => {
   for (const file of [fileOf(new Uint8Array(50)), npy(headerOf(">f8", [3]), new Uint8Array(24)), "/nonexistent.npy"]) {
@@ -162,7 +188,11 @@ function isPeerOf(pid: string, parent: number): boolean {
 
 test("the control agrees with arithmetic done by hand", () => {
   const file = npy(headerOf("|u1", [3, 2]), Uint8Array.of(1, 2, 3, 4, 5, 6));
-  const { sha256, sums } = controlSummary(file, { dataOffset: 128, shape: [3, 2], isFortran: false, typestr: "|u1" });
+  const { sha256, sums } = controlSummary(readFileSync(file).subarray(128), {
+    shape: [3, 2],
+    isFortran: false,
+    typestr: "|u1",
+  });
   assertEquals(sums, ["8", "6"]); // rows 0 and 2, mirrored: (2, 1) and (6, 5)
   assertEquals(sha256, createHash("sha256").update(Uint8Array.of(2, 1, 6, 5)).digest("hex"));
 });

@@ -461,4 +461,12 @@ export const pythonMutations: readonly Mutation[] = [
       "A stream that is passed twice is given away, and nobody gets it.",
     ],
   ]),
+  ...law("python/pointerOf", [
+    [
+      "        capsules.PyCapsule_SetDestructor(object, 0n);\n",
+      "",
+      "What was taken out of a capsule is freed once more when the capsule goes.",
+    ],
+    ["        capsules.PyCapsule_SetName(object, used);\n", "", "A pointer is taken out of its capsule twice."],
+  ]),
 ];

@@ -169,11 +169,7 @@ export const vortexNumericMutations: readonly Mutation[] = [
     ["hasValidity && !dtype.nullable", "false", "There are nulls of a dtype that has none."],
   ]),
   ...law("vortex/numeric.forV2Encoding", [
-    [
-      "(block + 1) * 1024 - offset) * bits",
-      "(block + 1) * 1024) * bits",
-      "A word is added the next block's reference, too.",
-    ],
+    ["Math.max(0, block * 1024 - offset)", "Math.max(0, block * 1024)", "Words get the reference of the block before."],
   ]),
   ...law("vortex/numeric.decodeWords", [
     ["part.first === 0 ? offset : 0", "offset", "Blocks of another width begin in the middle."],

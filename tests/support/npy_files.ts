@@ -7,8 +7,8 @@ const folder = mkdtempSync(join(tmpdir(), "causeway-npy-"));
 let count = 0;
 
 /** Writes bytes to a new file and returns its path. */
-export function fileOf(bytes: Uint8Array): string {
-  const path = join(folder, `${count++}.npy`);
+export function fileOf(bytes: Uint8Array, ending = ".npy"): string {
+  const path = join(folder, `${count++}${ending}`);
   writeFileSync(path, bytes);
   return path;
 }

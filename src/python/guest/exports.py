@@ -11,7 +11,15 @@ import sys
 from ctypes import c_void_p
 
 from .arrow_structs import ArrowDeviceArray
-from .interpreter_api import Release, capsule_name, capsule_pointer, new_capsule, release_code
+from .interpreter_api import (
+    BUFFER_OF_VORTEX,
+    Release,
+    capsule_destructor,
+    capsule_name,
+    capsule_pointer,
+    new_capsule,
+    release_code,
+)
 from .release_counters import counters, lock
 
 unclaimed = []  # capsules whose struct was not taken yet at the last poll
@@ -78,7 +86,7 @@ def put_in_capsule(one, name):
 # law python/release_unclaimed: python/arrow_capsules
 def release_unclaimed(name, address):
     """Release the struct of a capsule that no consumer took it from, unless one has moved it out meanwhile."""
-    if name.startswith(b"dltensor"):
+    if name.startswith(b"dltensor") or name == BUFFER_OF_VORTEX:
         deleter = address + (16 if name == b"dltensor_versioned" else 56)
         return Release(c_void_p.from_address(deleter).value)(address)
     one = capsule_structs.pop(address)
@@ -110,7 +118,8 @@ def poll_once():
     with lock:
         for capsule, count in zip(list(unclaimed), reference_counts(unclaimed)):
             name = capsule_name(capsule)
-            if name.startswith(b"used_"):
+            is_taken = name == BUFFER_OF_VORTEX and not capsule_destructor(capsule)
+            if is_taken or name.startswith(b"used_"):
                 unclaimed.remove(capsule)
             elif count <= listed_only + 1:  # the copy of the list
                 has_ended = True

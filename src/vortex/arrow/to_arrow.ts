@@ -30,7 +30,6 @@ export function toArrowArray(
   return arrayOf(plain, fieldOf(plain.dtype, name, session, plain), allocate);
 }
 
-// law vortex/arrayOf: vortex/core/ipc
 function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
   // Inside of maps and extensions nothing is kept: there the field has no dictionary, whatever the array has.
   const array = field.type.kind === given.kind ? given : flatten(given, allocate);
@@ -96,7 +95,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer
 }
 
 /** A view of bytes. Over memory that was handed over it is the memory's own, so that exports keep that. */
-function viewOf(bytes: Bytes): StridedMemoryView {
+export function viewOf(bytes: Bytes): StridedMemoryView {
   const memory = memoryOf(bytes);
   if (memory === undefined) return StridedMemoryView.fromTypedArray(bytes);
   const { byteOffset: offset, length } = bytes;

@@ -30,7 +30,6 @@ const decimalBits = { 4: 32, 8: 64, 16: 128, 32: 256 } as const;
 /** Indices of dictionaries: with sign, and wide enough for every unsigned code, as Vortex itself exports them. */
 export const indexBits = { u8: 16, u16: 32, u32: 64 } as const;
 
-// law vortex/fieldOf: vortex/core/ipc
 /**
  * The field of a dtype: text and bytes by views, lists by offsets of 32 bits, decimals as narrow as their precision
  * allows, extensions as their session says.

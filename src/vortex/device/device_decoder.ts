@@ -4,7 +4,7 @@
  * @module
  */
 import type { DTypeOf } from "../dtype.ts";
-import type { CudaStream } from "../../device/mod.ts";
+import { type CudaStream, isSameDevice } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import { hostWaitsFor, orderStreams } from "../../order/mod.ts";
 import { primitiveOf } from "../canonical.ts";
@@ -136,7 +136,7 @@ export class DeviceDecoder {
           const words = this.#allocate(node.length * bitsOf(primitiveOf(node.dtype).ptype) / 8, node);
           const raw = rawBufferOf(node, 0);
           if (raw instanceof Uint8Array) words.copyFrom(raw, { stream: this.#stream });
-          else words.copyFrom(raw.memory, { stream: this.#stream });
+          else this.#using(raw.memory, (memory) => words.copyFrom(memory, { stream: this.#stream }));
           return { words, validity: this.#context.validity(validity) };
         }
         case dictEncoding: {
@@ -172,21 +172,14 @@ export class DeviceDecoder {
     if (typeof width !== "number") throw new TypeError("The widths are not known yet"); // only those of .v2
     const words = this.#allocate(node.length * bits / 8, node);
     const raw = rawBufferOf(node, 0);
-    if (raw instanceof Uint8Array) {
-      const packed = this.upload(raw, node);
-      this.#unpack(words, packed.ptr, node, { bits, width, offset, steps });
-      this.#close(packed);
+    const unpack = ({ ptr }: MemoryBuffer) => this.#unpack(words, ptr, node, { bits, width, offset, steps });
+    const device = raw instanceof Uint8Array || raw.size === 0 ? null : raw.memory.device;
+    if (!(raw instanceof Uint8Array) && device !== null && isSameDevice(device, this.#stream.device)) {
+      this.#using(raw.memory, unpack); // where it is
     } else {
-      // Memory that was handed over is read where it is, if that is on this device.
-      const { memory } = raw;
-      const isHere = memory.device?.ordinal === this.#stream.device.ordinal && raw.size > 0;
-      const packed = isHere ? memory : this.upload(node.buffer(0), node);
-      if (isHere) orderStreams(memory.stream, this.#stream);
-      this.#unpack(words, packed.ptr, node, { bits, width, offset, steps });
-      if (isHere) {
-        orderStreams(this.#stream, memory.stream);
-        memory.pinUntilPassed(this.#stream);
-      } else this.#close(packed);
+      const packed = this.upload(node.buffer(0), node);
+      unpack(packed);
+      this.#close(packed);
     }
     this.#patch(words, bits, node, patches, steps);
     return { words, validity: this.#context.validity(validity) };
@@ -302,6 +295,14 @@ export class DeviceDecoder {
     const allocate = this.#context.allocator(node);
     const validity = values.validity === null ? null : repeatBits(values.validity, 0, ends, offset, length, allocate);
     return { words, validity };
+  }
+
+  /** Enqueues what uses memory that was handed over, in the order of its own stream. */
+  #using(memory: MemoryBuffer, enqueue: (memory: MemoryBuffer) => void): void {
+    orderStreams(memory.stream, this.#stream);
+    enqueue(memory);
+    orderStreams(this.#stream, memory.stream);
+    memory.pinUntilPassed(this.#stream);
   }
 
   #launch(kernel: NumberKernel, threads: number, parameters: readonly bigint[]): void {

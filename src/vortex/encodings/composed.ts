@@ -28,7 +28,7 @@ interface OpenedChunks {
   readonly chunks: readonly EncodedNode[] | null;
 }
 
-// law vortex/chunkedEncoding: vortex/core/ipc
+// law vortex/chunkedEncoding: vortex/core/contradictions
 /** Arrays of one dtype, one after the other; offsets say where each begins. */
 export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   id: "vortex.chunked",
@@ -76,7 +76,6 @@ function withoutRangeError<T>(node: Place, act: () => T): T {
   }
 }
 
-// law vortex/constantEncoding: vortex/core/ipc
 /** One value for all elements. */
 export const constantEncoding: VortexEncoding<null> = {
   id: "vortex.constant",
@@ -97,7 +96,7 @@ interface OpenedSequence {
   readonly multiplier: bigint;
 }
 
-// law vortex/sequenceEncoding: vortex/core/ipc
+// law vortex/sequenceEncoding: vortex/core/contradictions
 /** Numbers that rise or fall by the same step. */
 export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
   id: "vortex.sequence",
@@ -155,7 +154,6 @@ interface OpenedDictionary {
   readonly values: EncodedNode;
 }
 
-// law vortex/dictEncoding: vortex/core/ipc
 /** Values, and which of them each element is. */
 export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   id: "vortex.dict",
@@ -178,7 +176,7 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   },
 };
 
-// law vortex/checkedCodes: vortex/core/ipc, vortex/file/files
+// law vortex/checkedCodes: vortex/core/contradictions
 /**
  * Codes none of which leads outside: every element's is less than the number of values. There may be no values if all
  * are null.
@@ -232,7 +230,6 @@ interface OpenedMask {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/maskedEncoding: vortex/core/ipc
 /** An array without nulls, and which of its elements are null all the same. */
 export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",

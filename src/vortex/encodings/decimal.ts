@@ -20,7 +20,6 @@ interface OpenedDecimal {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/decimalEncoding: vortex/core/ipc
 /** Integers with sign, of which each is as wide. */
 export const decimalEncoding: VortexEncoding<OpenedDecimal> = {
   id: "vortex.decimal",
@@ -41,7 +40,7 @@ export const decimalEncoding: VortexEncoding<OpenedDecimal> = {
   },
 };
 
-// law vortex/checkDigits: vortex/core/ipc
+// law vortex/checkDigits: vortex/core/contradictions
 /** @throws {VortexError} if a decimal has more digits than its precision */
 export function checkDigits(
   bytes: Bytes,

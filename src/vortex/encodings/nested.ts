@@ -22,7 +22,6 @@ interface OpenedStruct {
   readonly fields: readonly EncodedNode[];
 }
 
-// law vortex/structEncoding: vortex/core/ipc
 /** An array for each field; validity comes before them, and not behind as elsewhere. */
 export const structEncoding: VortexEncoding<OpenedStruct> = {
   id: "vortex.struct",
@@ -54,7 +53,6 @@ interface OpenedList {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/listEncoding: vortex/core/ipc
 /** Elements one after the other, and where each list begins. */
 export const listEncoding: VortexEncoding<OpenedList> = {
   id: "vortex.list",
@@ -75,7 +73,7 @@ export const listEncoding: VortexEncoding<OpenedList> = {
   },
 };
 
-// law vortex/listsOf: vortex/core/ipc, vortex/file/files
+// law vortex/listsOf: vortex/core/contradictions
 /** Lists by where each begins, which is checked: the last offset says where the last list ends. */
 export function listsOf(
   dtype: DTypeOf<"list">,
@@ -106,7 +104,7 @@ interface OpenedListView {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/listViewEncoding: vortex/core/ipc
+// law vortex/listViewEncoding: vortex/core/contradictions
 /** A range of the elements for each list: ranges may overlap, and may leave elements out. */
 export const listViewEncoding: VortexEncoding<OpenedListView> = {
   id: "vortex.listview",

@@ -30,7 +30,6 @@ interface OpenedBool {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/boolEncoding: vortex/core/ipc
 /** A bit for each truth value. */
 export const boolEncoding: VortexEncoding<OpenedBool> = {
   id: "vortex.bool",
@@ -71,7 +70,6 @@ export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   },
 };
 
-// law vortex/primitiveEncoding: vortex/core/ipc
 /** Numbers as they are. */
 export const primitiveEncoding: VortexEncoding<OpenedPlain<DTypeOf<"primitive">>> = {
   id: "vortex.primitive",

@@ -26,7 +26,6 @@ interface OpenedVarBin {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/varBinEncoding: vortex/core/ipc
 /** Elements one after the other in one buffer, and where each begins. */
 export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
   id: "vortex.varbin",
@@ -78,7 +77,6 @@ interface OpenedView {
   readonly validity: EncodedNode | null;
 }
 
-// law vortex/varBinViewEncoding: vortex/core/ipc
 /** A view of each element, and buffers with what the views have no room for. */
 export const varBinViewEncoding: VortexEncoding<OpenedView> = {
   id: "vortex.varbinview",

@@ -36,7 +36,7 @@ export function wholeNumbers(node: EncodedNode, context: DecodeContext, what: st
   return wholesOf(context.primitive(node), node, context, what);
 }
 
-// law vortex/wholesOf: vortex/core/ipc
+// law vortex/wholesOf: vortex/core/contradictions
 /** The same of numbers that were decoded. */
 export function wholesOf(array: PrimitiveArray, node: Place, context: DecodeContext, what: string): WholeNumbers {
   const { values, validity, length } = array;

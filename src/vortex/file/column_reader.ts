@@ -82,7 +82,6 @@ class FlatReader implements ColumnReader {
     return sliceOf(array, start, end, allocatorOf(this.#home));
   }
 
-  // law vortex/FlatReader.decode: vortex/file/files
   async #decode(): Promise<CanonicalArray> {
     const { segment, tree, dtype, rows, path } = this.#layout;
     const { session, limits, arrayIds } = this.#home;
@@ -106,7 +105,8 @@ class ChunkedReader implements ColumnReader {
   readonly #layout: ChunkedLayout;
   readonly #home: ScanHome;
   readonly #fields: readonly number[] | undefined;
-  readonly #readers: (ColumnReader | undefined)[] = [];
+  /** Readers of chunks that rows were asked of, and that are not behind. */
+  readonly #readers = new Map<number, ColumnReader>();
 
   constructor(layout: ChunkedLayout, home: ScanHome, fields: readonly number[] | undefined) {
     this.#layout = layout;
@@ -118,23 +118,42 @@ class ChunkedReader implements ColumnReader {
   /** The chunks that rows are in, and which of their rows these are. */
   *#parts(start: number, end: number): Generator<readonly [reader: ColumnReader, start: number, end: number]> {
     const { chunks, starts } = this.#layout;
-    for (const [i, chunk] of chunks.entries()) {
-      const [first, last] = [starts[i] ?? 0, starts[i + 1] ?? 0];
-      if (last <= start || first >= end) continue;
-      const reader = this.#readers[i] ??= readerOf(chunk, this.#home, this.#fields);
+    for (let i = chunkAt(starts, start); i < chunks.length; i++) {
+      const [chunk, first, last] = [chunks[i], starts[i] ?? 0, starts[i + 1] ?? 0];
+      if (chunk === undefined || first >= end) break;
+      if (first === last) continue;
+      const reader = this.#readers.get(i) ?? readerOf(chunk, this.#home, this.#fields);
+      this.#readers.set(i, reader);
       yield [reader, Math.max(0, start - first), Math.min(last, end) - first];
     }
   }
 
   segments(start: number, end: number, add: (layout: FlatLayout) => void): void {
+    if (end === start) return;
     for (const [reader, from, to] of this.#parts(start, end)) reader.segments(from, to, add);
   }
 
+  // law vortex/ChunkedReader.read: vortex/file/scan
   async read(start: number, end: number): Promise<CanonicalArray> {
     const pieces: CanonicalArray[] = [];
-    for (const [reader, from, to] of this.#parts(start, end)) pieces.push(await reader.read(from, to));
+    if (end > start) {
+      for (const [reader, from, to] of this.#parts(start, end)) pieces.push(await reader.read(from, to));
+    }
+    // Chunks that end here hold arrays that nobody will ask for, also where a filter skipped their last rows.
+    for (const i of this.#readers.keys()) if ((this.#layout.starts[i + 1] ?? 0) <= end) this.#readers.delete(i);
     return concatOf(this.dtype, pieces, allocatorOf(this.#home));
   }
+}
+
+/** The first chunk that ends behind a row. */
+function chunkAt(starts: readonly number[], row: number): number {
+  let [low, high] = [0, starts.length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((starts[middle + 1] ?? 0) > row) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** A struct's dtype with some of its fields. */

@@ -46,7 +46,7 @@ function fail(why: string, path = "file"): never {
   throw new VortexError(path, `Cannot read a Vortex file: ${why}`);
 }
 
-// law vortex/readContainer: vortex/file/files
+// law vortex/readContainer: vortex/file/container
 /**
  * Reads the end of a file: one read, and one more for each part that lies before it.
  *
@@ -106,7 +106,7 @@ class End {
   }
 }
 
-// law vortex/postscriptOf: vortex/file/files
+// law vortex/postscriptOf: vortex/file/container
 function postscriptOf(bytes: Bytes, limits: VortexLimits): FlatTable {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tail = bytes.length - tailBytes;
@@ -140,7 +140,7 @@ function idsOf(footer: FlatTable, slot: number): string[] {
   return footer.tables(slot).map((spec) => spec.text(0) ?? fail("an encoding has no id", "footer"));
 }
 
-// law vortex/segmentsOf: vortex/file/files
+// law vortex/segmentsOf: vortex/file/container
 function segmentsOf(footer: FlatTable, size: number): ByteRange[] {
   let before = 0;
   return footer.structs(2, 16).map((spec, i) => {
@@ -157,7 +157,7 @@ function segmentsOf(footer: FlatTable, size: number): ByteRange[] {
   });
 }
 
-// law vortex/layoutOf: vortex/file/files
+// law vortex/layoutOf: vortex/file/container
 function layoutOf(table: FlatTable, ids: readonly string[], segmentCount: number, depth: number): RawLayout {
   if (depth === 0) table.fail("it is nested more deeply than the limit allows");
   const number = table.u16(0);

@@ -72,7 +72,7 @@ const opposite: Readonly<Record<VortexComparison, VortexComparison>> = {
   "<=": ">",
 };
 
-// law vortex/bindFilter: vortex/file/filter
+// law vortex/bindFilter: vortex/file/filter, vortex/file/files
 /**
  * Binds a filter to the columns of a dtype.
  *

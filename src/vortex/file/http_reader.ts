@@ -81,7 +81,6 @@ export class HttpReader implements VortexReader {
     this.#abort.abort();
   }
 
-  // law vortex/HttpReader.ask: vortex/file/http_reader
   /** Asks for the first byte, and so for the size: not every server that knows ranges answers HEAD alike. */
   async #ask(): Promise<Version> {
     const response = await this.#request(0, 1);

@@ -81,7 +81,6 @@ const units = {
   4: { multiply: 1n, divide: 86_400_000n },
 } as const;
 
-// law vortex/literalOf: vortex/file/filter
 /**
  * A value as a column's literal.
  *

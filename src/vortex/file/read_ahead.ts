@@ -33,7 +33,7 @@ interface Started {
  */
 export class ReadAhead {
   readonly #reader: FileReader;
-  readonly #ranges: readonly ByteRange[];
+  readonly #ranges: ByteRange[];
   readonly #options: ReadAheadOptions;
   /** The read of each range, once it is started. */
   readonly #reads = new Map<number, Started>();
@@ -44,11 +44,24 @@ export class ReadAhead {
   #next = 0;
   #held = 0;
   #underWay = 0;
+  #wanted = 0;
 
   constructor(reader: FileReader, ranges: readonly ByteRange[], options: ReadAheadOptions) {
     this.#reader = reader;
-    this.#ranges = ranges;
+    this.#ranges = [];
     this.#options = options;
+    for (const range of ranges) this.add(range);
+  }
+
+  /** One more range, which is needed after those that are known. @returns its number, by which it is taken */
+  add(range: ByteRange): number {
+    this.#wanted += range.length;
+    return this.#ranges.push(range) - 1;
+  }
+
+  /** Bytes of ranges that are known, and were neither taken nor dropped. */
+  get wanted(): number {
+    return this.#wanted;
   }
 
   /** Bytes that are held or on their way. */
@@ -56,11 +69,11 @@ export class ReadAhead {
     return this.#held;
   }
 
-  // law vortex/ReadAhead.take: vortex/file/read_ahead
   /** The bytes of a range, which can be taken once. */
   async take(at: number): Promise<Uint8Array> {
     const range = this.#ranges[at];
     if (range === undefined || this.#dropped.has(at)) throw new RangeError(`Cannot take range ${at}: it is gone`);
+    this.#wanted -= range.length;
     if (range.length === 0) {
       this.#dropped.add(at);
       return new Uint8Array(0);
@@ -84,6 +97,7 @@ export class ReadAhead {
   drop(at: number): void {
     if (this.#dropped.has(at)) return;
     this.#dropped.add(at);
+    this.#wanted -= this.#ranges[at]?.length ?? 0;
     const read = this.#reads.get(at);
     if (read !== undefined) this.#release(at, read);
   }

@@ -39,7 +39,6 @@ export interface FileReader {
   close(): void;
 }
 
-// law vortex/openReader: vortex/file/reader
 /** Opens a source. @throws {TypeError} if it is none @throws {VortexError} if its size is none */
 export async function openReader(source: VortexSource): Promise<FileReader> {
   const reader = readerOf(source);

@@ -10,35 +10,35 @@ export interface RowRange {
   readonly end: number;
 }
 
-// law vortex/keptRows: vortex/file/files
+// law vortex/keptRows: vortex/file/rows
 /**
- * The rows that are left when some pieces are not wanted.
+ * The rows that are left when some pieces are not wanted. They are looked for as they are asked for: who wrote the file
+ * says how many pieces there are.
  *
- * @param borders where what is known of rows may change, rising
- * @param isWanted of a piece between two borders
+ * @param zones how many rows are between two borders, for each column of which something is known by zones
+ * @param isWanted of a piece between two borders, whosever they are
  * @returns neighbours as one range
  */
-export function keptRows(
+export function* keptRows(
   { start, end }: RowRange,
-  borders: readonly number[],
+  zones: readonly number[],
   isWanted: (piece: RowRange) => boolean,
-): RowRange[] {
-  const kept: { start: number; end: number }[] = [];
-  const inside = borders.filter((border) => border > start && border < end);
-  const all = [start, ...new Set(inside), end];
-  for (let i = 1; i < all.length; i++) {
-    const piece = { start: all[i - 1] ?? 0, end: all[i] ?? 0 };
-    if (piece.start === piece.end || !isWanted(piece)) continue;
-    const last = kept.at(-1);
-    if (last?.end === piece.start) last.end = piece.end;
-    else kept.push({ ...piece });
+): Generator<RowRange> {
+  let from = start; // of what is kept and not given yet, up to where we are
+  for (let at = start; at < end;) {
+    const next = zones.reduce((least, zone) => Math.min(least, (Math.floor(at / zone) + 1) * zone), end);
+    if (!isWanted({ start: at, end: next })) {
+      if (from < at) yield { start: from, end: at };
+      from = next;
+    }
+    at = next;
   }
-  return kept;
+  if (from < end) yield { start: from, end };
 }
 
-// law vortex/batchesOf: vortex/file/files
+// law vortex/batchesOf: vortex/file/rows
 /** Ranges in pieces of at most so many rows. */
-export function* batchesOf(ranges: readonly RowRange[], most: number): Generator<RowRange> {
+export function* batchesOf(ranges: Iterable<RowRange>, most: number): Generator<RowRange> {
   for (const { start, end } of ranges) {
     for (let at = start; at < end; at += most) yield { start: at, end: Math.min(end, at + most) };
   }

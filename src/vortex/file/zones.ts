@@ -61,7 +61,7 @@ function isFloat(dtype: VortexDType): boolean {
   return dtype.kind === "primitive" && dtype.ptype.startsWith("f");
 }
 
-// law vortex/zonesOf: vortex/file/files
+// law vortex/zonesOf: vortex/file/old_files, vortex/file/judged
 /** The zones of `vortex.zoned`; null if one of its aggregates is unknown, which leaves the table's dtype unknown. */
 export function zonesOf(metadata: Bytes, dtype: VortexDType): ZonesHead | null {
   if (metadata[0] !== 1) return null; // of a version that is not known
@@ -114,7 +114,7 @@ function sumOf(dtype: VortexDType): VortexDType | null {
   return primitiveDType(dtype.ptype.startsWith("u") ? "u64" : dtype.ptype.startsWith("i") ? "i64" : "f64", true);
 }
 
-// law vortex/legacyZones: vortex/file/files
+// law vortex/legacyZones: vortex/file/old_files
 /** The zones of `vortex.stats`, of files up to the edition of October 2025: a bit for each statistic. */
 export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | null {
   if (metadata.length < 4) return null;
@@ -143,8 +143,8 @@ export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | nu
         add("min", "min", own);
         add("min_is_truncated", "minCut", boolDType);
         break;
-      case 5: {
-        const sum = sumOf(dtype);
+      case 5: { // of an extension, that of what is stored, which today's zones do not have
+        const sum = sumOf(dtype.kind === "extension" ? dtype.storage : dtype);
         if (sum !== null) add("sum", "other", sum);
         break;
       }
@@ -164,7 +164,7 @@ export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | nu
   return headOf(length, columns);
 }
 
-// law vortex/boundsOfZone: vortex/file/files
+// law vortex/boundsOfZone: vortex/file/old_files, vortex/file/judged
 /** What a table of zones says of one zone. */
 export function boundsOfZone(
   { columns }: Pick<Zones, "columns">,

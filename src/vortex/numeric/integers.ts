@@ -182,7 +182,7 @@ function decodeChain(node: EncodedNode, dtype: DTypeOf<"primitive">, context: De
  */
 export const mostSteps = 3;
 
-// law vortex/numeric.decodeWords: vortex/numeric/built
+// law vortex/numeric.decodeWords: vortex/numeric/built, vortex/numeric/malformed
 /**
  * Decodes a node's words, which then go through steps.
  *

@@ -14,7 +14,7 @@ import { flatten } from "./flatten.ts";
 import { sliceOf } from "./slice.ts";
 import { mostListElements, tooManyElements } from "./take.ts";
 
-// law vortex/concatOf: vortex/core/ipc
+// law vortex/concatOf: vortex/core/ops
 /**
  * The elements of arrays of one dtype, one after the other.
  *
@@ -135,7 +135,7 @@ export function widen(from: Uint8Array, width: number, to: Uint8Array, wider: nu
 const manyBuffers = 16;
 const smallBuffer = 4096;
 
-// law vortex/joinViews: vortex/core/ipc
+// law vortex/joinViews: vortex/core/ops
 function joinViews(
   arrays: readonly VarBinViewArray[],
   allocate: Allocate,

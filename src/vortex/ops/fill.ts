@@ -58,7 +58,6 @@ export function zeros(dtype: VortexDType, length: number, allocate: Allocate): C
   }
 }
 
-// law vortex/decimalWidth: vortex/core/ipc
 /** Bytes of a decimal of a precision, as Arrow stores it. */
 export function decimalWidth(precision: number): 4 | 8 | 16 | 32 {
   return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;

@@ -8,7 +8,7 @@ import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import { allNull } from "./fill.ts";
 import { fillRuns, indexArray, type Indices, takeOf } from "./take.ts";
 
-// law vortex/flatten: vortex/core/ipc
+// law vortex/flatten: vortex/core/ops
 /** The elements one by one. Nothing happens to arrays that are plain already; what is in them is left as it is. */
 export function flatten(array: CanonicalArray, allocate: Allocate): CanonicalArray {
   if (array.kind === "dictionary") {

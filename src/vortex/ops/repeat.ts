@@ -13,7 +13,6 @@ import { concatOf } from "./concat.ts";
 import { allNull, zeros } from "./fill.ts";
 import { takeOf } from "./take.ts";
 
-// law vortex/repeat: vortex/core/ipc
 /** An element again and again. */
 export function repeat(dtype: VortexDType, scalar: VortexScalar, length: number, allocate: Allocate): CanonicalArray {
   if (scalar === null) return allNull(dtype, length, allocate);

@@ -19,7 +19,6 @@ export function retyped(array: CanonicalArray, dtype: VortexDType): CanonicalArr
     : same;
 }
 
-// law vortex/masked: vortex/core/ipc
 /**
  * The same elements, of which only those can be valid that a bitmap has.
  *

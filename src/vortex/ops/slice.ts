@@ -7,7 +7,7 @@ import type { Allocate } from "../allocator.ts";
 import { bitmapFrom } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 
-// law vortex/sliceOf: vortex/core/ipc
+// law vortex/sliceOf: vortex/core/ops
 /** The elements from `start` to before `end`, which must be in the array. */
 export function sliceOf(array: CanonicalArray, start: number, end: number, allocate: Allocate): CanonicalArray {
   const length = end - start;

@@ -13,7 +13,7 @@ import type { Bytes } from "../wire/source.ts";
 /** Indices, each a number. */
 export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
-// law vortex/takeOf: vortex/core/ipc
+// law vortex/takeOf: vortex/core/ops
 /**
  * The elements at some indices, each of which must be smaller than the array's length.
  *

@@ -26,6 +26,27 @@ export function readArray(segment: Bytes, ids: readonly string[], limits: Vortex
   return nodeOf(root, ids, buffers, limits.depth);
 }
 
+/** The encodings of an array, each with those of its children. */
+export interface EncodingTree {
+  /** The serialized id: `fastlanes.bitpacked`. */
+  readonly id: string;
+  /** Those of the children. */
+  readonly children: readonly EncodingTree[];
+}
+
+// law vortex/readEncodings: vortex/file/describe
+/** Reads what the nodes of an array are, from its flatbuffer alone. @throws {VortexError} as `readArray` does */
+export function readEncodings(flatbuffer: Bytes, ids: readonly string[], limits: VortexLimits): EncodingTree {
+  const table = FlatTable.root(flatbuffer, "$", "array", limits.nodes);
+  return encodingsOf(table.table(0) ?? table.fail("it has no root"), ids, limits.depth);
+}
+
+function encodingsOf(table: FlatTable, ids: readonly string[], depth: number): EncodingTree {
+  if (depth === 0) table.fail("its nodes are nested more deeply than the limit allows");
+  const id = ids[table.u16(0)] ?? table.fail(`a node has encoding ${table.u16(0)} of ${ids.length}`);
+  return { id, children: table.tables(2).map((child) => encodingsOf(child, ids, depth - 1)) };
+}
+
 /** Where the buffers end, and the flatbuffer behind them. */
 function bordersOf(segment: Bytes): readonly [number, Bytes] {
   const fail = (why: string): never => {
@@ -41,7 +62,6 @@ function bordersOf(segment: Bytes): readonly [number, Bytes] {
 
 const COMPRESSION_NONE = 0;
 
-// law vortex/buffersOf: vortex/core/ipc
 /** The buffers, each at a multiple of 8. */
 function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
   let at = 0;
@@ -57,7 +77,6 @@ function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
   });
 }
 
-// law vortex/nodeOf: vortex/core/ipc
 function nodeOf(table: FlatTable, ids: readonly string[], buffers: readonly Bytes[], depth: number): RawNode {
   if (depth === 0) table.fail("its nodes are nested more deeply than the limit allows");
   const number = table.u16(0);

@@ -42,7 +42,6 @@ export function readDType(bytes: Bytes, path: string, limits: VortexLimits): Vor
   return dtypeOf(FlatTable.root(bytes, path, "dtype", limits.nodes), limits.depth);
 }
 
-// law vortex/dtypeOf: vortex/core/bridge
 function dtypeOf(table: FlatTable, depth: number): VortexDType {
   if (depth === 0) table.fail("it is nested more deeply than the limit allows");
   const code = table.u8(0);

@@ -52,7 +52,6 @@ export class FlatTable {
     this.#source.fail(why);
   }
 
-  // law vortex/FlatTable.field: vortex/fuzz/fuzz
   /** Where a field of so many bytes is; 0 if it is absent. */
   #field(slot: number, bytes: number): number {
     const entry = 4 + 2 * slot;
@@ -116,7 +115,6 @@ export class FlatTable {
     return at === 0 ? null : new FlatTable(this.#source, at);
   }
 
-  // law vortex/FlatTable.vector: vortex/fuzz/fuzz
   /** A vector: where its elements begin, and how many there are. */
   #vector(slot: number, width: number): { readonly start: number; readonly count: number } | null {
     const at = this.#follow(slot);

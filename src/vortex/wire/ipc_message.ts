@@ -27,7 +27,6 @@ function fail(why: string): never {
   throw new VortexError("message", `Cannot read a message of Vortex: ${why}`);
 }
 
-// law vortex/readHeader: vortex/core/ipc
 /** Reads the flatbuffer of a message. */
 export function readHeader(bytes: Bytes): IpcHeader {
   const table = FlatTable.root(bytes, "message", "message", headerTables);

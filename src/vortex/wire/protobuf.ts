@@ -61,7 +61,6 @@ export class ProtoMessage {
     return this.#numbers;
   }
 
-  // law vortex/ProtoMessage.find: vortex/fuzz/fuzz
   #find(field: number, type: number): number {
     const index = this.#numbers.lastIndexOf(field);
     if (index >= 0 && this.#types[index] !== type) {
@@ -178,7 +177,6 @@ function bordersOf(source: WireSource, type: number, start: number): readonly [n
   }
 }
 
-// law vortex/varintAt: vortex/fuzz/fuzz
 /** A varint of up to 64 bits, and where it ends. */
 function varintAt(source: WireSource, at: number, end = source.bytes.length): readonly [number | bigint, number] {
   const { bytes } = source;

@@ -35,7 +35,6 @@ export function readScalar(bytes: Bytes, dtype: VortexDType, path: string, depth
   return scalarOf(new ProtoMessage(bytes, path, "scalar"), dtype, path, depth);
 }
 
-// law vortex/scalarOf: vortex/fuzz/fuzz
 /** Reads a value that is a message already. */
 export function scalarOf(message: ProtoMessage, dtype: VortexDType, path: string, depth = 64): VortexScalar {
   if (depth === 0) message.fail("it is nested more deeply than the limit allows");

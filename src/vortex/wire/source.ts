@@ -32,7 +32,6 @@ export class WireSource {
     this.#left = visits;
   }
 
-  // law vortex/WireSource.visit: vortex/fuzz/fuzz
   /** Counts a table. @throws {VortexError} if there were too many */
   visit(): void {
     if (this.#left-- <= 0) this.fail("it has more tables than the limit allows");

@@ -182,7 +182,8 @@ function runs(dice: Dice, length: number, values: (count: number) => RawNode): R
   if (length === 0) return null;
   const offset = dice.pick(0, 0, 7, 500);
   const inner = dice.rising(dice.below(60), offset + length).filter((end) => end > offset);
-  const ends = [...inner, offset + length + dice.pick(0, 0, 5)];
+  const cut = offset > 0 && dice.below(3) === 0 ? [offset] : []; // a run that ends where the first row begins
+  const ends = [...cut, ...inner, offset + length + dice.pick(0, 0, 5)];
   const ptype = indexType(dice, ends.at(-1) ?? 0);
   const message = proto([1, ptypeCode(ptype)], [2, ends.length], [3, offset]);
   return node("vortex.runend", message, [], primitiveNode(ends, ptype), values(ends.length));

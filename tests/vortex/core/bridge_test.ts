@@ -5,9 +5,7 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { PyObject } from "../../../mod.ts";
-import { VortexBufferExport } from "../../../bindings/vortex.ts";
 import { NativeArena } from "../../../src/ffi/arena.ts";
-import { ffiPort } from "../../../src/ffi/mod.ts";
 import { liveExports, reclaim } from "../../../src/order/reclaim.ts";
 import { ExchangeError } from "../../../src/order/exchange_error.ts";
 import {
@@ -22,6 +20,7 @@ import { models, type Quirks, valueOf } from "../../support/arrow_model.ts";
 import { patiently } from "../../support/child.ts";
 import { needs } from "../../support/needs.ts";
 import { check, fc } from "../../support/property.ts";
+import { type Change, CountingRelease, descriptor, numbers } from "../../support/vortex/descriptors.ts";
 import { arrayOfValues, isVortexType, missingPyVortex, openPyVortex } from "../../support/vortex/python_arrays.ts";
 
 const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
@@ -54,46 +53,6 @@ test(title, { ...options, ...patiently }, () => {
   );
   assertEquals(liveExports(), 0);
 });
-
-/** A tree of numbers, from whatever its buffer is. */
-function numbers(length: number, buffers: VortexMetadata[4]): VortexMetadata {
-  const dtype = writeDType({ kind: "primitive", ptype: "u32", nullable: false });
-  return ["vortex.primitive", dtype, length, new Uint8Array(0), buffers, []];
-}
-
-/** A release callback that counts its calls. The callback stays: nobody can say when a runtime has left it. */
-class CountingRelease {
-  count = 0;
-  readonly address: bigint = ffiPort().callback({ args: ["ptr"], returns: "void" }, () => this.count++).address;
-}
-
-interface Change {
-  readonly version?: number;
-  readonly kind?: number;
-  readonly ptr?: bigint;
-  readonly alignment?: number;
-  readonly release?: bigint;
-}
-
-/** A descriptor of some numbers. */
-function descriptor(arena: NativeArena, release: CountingRelease, values: Uint32Array, change: Change = {}): bigint {
-  const memory = arena.bytes(Math.max(8, values.byteLength));
-  memory.bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
-  const raw = arena.struct(VortexBufferExport);
-  Object.assign(raw, {
-    version: 1,
-    kind: 0,
-    ptr: memory.address,
-    len: values.byteLength,
-    alignment: 4,
-    device_id: -1,
-    sync_event: 0n,
-    private_data: 0n,
-    release: release.address,
-    ...change,
-  });
-  return raw.$address;
-}
 
 test("a buffer that was handed over is returned once, when the array is closed and nothing uses it", () => {
   using arena = new NativeArena();
@@ -143,24 +102,53 @@ test("a buffer that does not say what it should stays the producer's, and its si
   }
 });
 
-const refused: readonly (readonly [name: string, change: (tree: unknown[]) => unknown, text: string])[] = [
-  ["too short", (tree) => tree.slice(1), "expected Vortex array metadata tuple of length 6, got 5 (at $.children[0])"],
-  ["no tuple", () => "x", "expected a Vortex array metadata tuple, got string"],
-  ["an unknown id", ([, ...rest]) => ["mine.own", ...rest], "Unknown encoding: mine.own"],
-  ["no id", ([, ...rest]) => [7, ...rest], "The encoding's id is 7"],
-  ["another length", ([a, b, , ...rest]) => [a, b, 9, ...rest], "child 0 has length 9, expected 2"],
+/** When a fault is found: while the tuples are read, when the node above looks at its children, by the node itself. */
+type Phase = 0 | 1 | 2;
+type Fault = readonly [name: string, phase: Phase, change: (tree: unknown[]) => unknown, text: string];
+
+const refused: readonly Fault[] = [
+  [
+    "too short",
+    0,
+    (tree) => tree.slice(1),
+    "expected Vortex array metadata tuple of length 6, got 5 (at $.children[0])",
+  ],
+  ["no tuple", 0, () => "x", "expected a Vortex array metadata tuple, got string"],
+  ["an unknown id", 2, ([, ...rest]) => ["mine.own", ...rest], "Unknown encoding: mine.own"],
+  ["no id", 0, ([, ...rest]) => [7, ...rest], "The encoding's id is 7"],
+  ["another length", 1, ([a, b, , ...rest]) => [a, b, 9, ...rest], "child 0 has length 9, expected 2"],
   [
     "another dtype",
+    1,
     ([a, , ...rest]) => [a, writeDType({ kind: "bool", nullable: false }), ...rest],
     "child 0 has dtype bool, expected u32",
   ],
-  ["no dtype", ([a, , ...rest]) => [a, new Uint8Array(3), ...rest], "Cannot read the dtype"],
-  ["no list of buffers", ([a, b, c, d, , f]) => [a, b, c, d, "x", f], "neither a list nor a count"],
-  ["no buffer", ([a, b, c, d, , f]) => [a, b, c, d, [7], f], "neither bytes nor a MemoryBuffer nor a capsule"],
-  ["too few bytes", ([a, b, c, d, , f]) => [a, b, c, d, [new Uint8Array(7)], f], "has 7 bytes, expected 8"],
+  [
+    "a dtype of the same size",
+    1,
+    ([a, , ...rest]) => [a, writeDType({ kind: "primitive", ptype: "i32", nullable: false }), ...rest],
+    "child 0 has dtype i32, expected u32",
+  ],
+  [
+    "nulls where its dtype has none",
+    2,
+    ([a, b, c, d, e]) => [a, b, c, d, e, [[
+      "vortex.bool",
+      writeDType({ kind: "bool", nullable: false }),
+      2,
+      new Uint8Array(0),
+      [new Uint8Array(1)],
+      [],
+    ]]],
+    "has no nulls",
+  ],
+  ["no dtype", 0, ([a, , ...rest]) => [a, new Uint8Array(3), ...rest], "Cannot read the dtype"],
+  ["no list of buffers", 0, ([a, b, c, d, , f]) => [a, b, c, d, "x", f], "neither a list nor a count"],
+  ["no buffer", 0, ([a, b, c, d, , f]) => [a, b, c, d, [7], f], "neither bytes nor a MemoryBuffer nor a capsule"],
+  ["too few bytes", 2, ([a, b, c, d, , f]) => [a, b, c, d, [new Uint8Array(7)], f], "has 7 bytes, expected 8"],
 ];
 
-for (const [name, change, text] of refused) {
+for (const [name, , change, text] of refused) {
   test(`a tree that is wrong is refused with the node's path: ${name}`, () => {
     const column = { kind: "primitive", ptype: "u32", nullable: false } as const;
     const dtype = writeDType({ kind: "struct", names: ["a"], fields: [column], nullable: false });
@@ -170,6 +158,37 @@ for (const [name, change, text] of refused) {
     assert(error.path === "$" || error.path === "$.children[0]", error.path);
   });
 }
+
+test("of several faults the one is named that Vortex finds first: in the tuples, then in the nodes from outside", () => {
+  const column = { kind: "primitive", ptype: "u32", nullable: false } as const;
+  const dtype = writeDType({
+    kind: "struct",
+    names: ["a", "b", "c"],
+    fields: [column, column, column],
+    nullable: false,
+  });
+  const faults = fc.tuple(...[0, 1, 2].map(() => fc.option(fc.constantFrom(...refused))));
+  check(
+    fc.property(faults, (chosen) => {
+      const children = chosen.map((fault) => {
+        const good = [...numbers(2, [new Uint8Array(8)])];
+        return fault === null ? good : fault[2](good);
+      });
+      const tree = ["vortex.struct", dtype, 2, new Uint8Array(0), [], children] as unknown as VortexMetadata; // or not
+      const found = chosen.flatMap((fault, i) => fault === null ? [] : [{ fault, i }]);
+      const [first] = found.toSorted((one, other) => one.fault[1] - other.fault[1] || one.i - other.i);
+      if (first === undefined) {
+        fromVortexMetadata(tree);
+        return;
+      }
+      const { fault: [, phase, , text], i } = first;
+      const error = assertThrows(() => fromVortexMetadata(tree), VortexError);
+      assertStringIncludes(error.message, text.replace("child 0", `child ${i}`).replace("[0]", `[${i}]`));
+      assertEquals(error.path, phase === 1 ? "$" : `$.children[${i}]`);
+    }),
+    500,
+  );
+});
 
 test("buffers that are only counted describe an array, which cannot be decoded", () => {
   const array = fromVortexMetadata(numbers(5, 1));

@@ -126,9 +126,12 @@ test(filtered, { ...filteredOptions, ...patiently }, async () => {
   const python = openPyVortex();
   python.run(`
 import math
-def write_rows(path, ints, floats, texts, truths, repeats):
+def write_rows(path, ints, floats, texts, truths, repeats, edition):
     repeat = lambda values: [value for value in values for _ in range(repeats)]
-    vx.io.write(pa.table({
+    options = vx.io.VortexWriteOptions.default()
+    if edition is not None:
+        options = options.with_edition(edition)
+    options.write(pa.table({
         "int": pa.array(repeat(ints), pa.int64()), "float": pa.array(repeat(floats), pa.float64()),
         "text": pa.array(repeat(texts), pa.string()), "truth": pa.array(repeat(truths), pa.bool_()),
     }), path)
@@ -140,10 +143,11 @@ def write_rows(path, ints, floats, texts, truths, repeats):
       fc.array(row, { minLength: 1, maxLength: 8 }),
       fc.array(filters, { minLength: 4, maxLength: 4 }),
       fc.constantFrom(1, 3000), // a zone has 8192 rows
-      async (rows, filters, repeats) => {
+      editions,
+      async (rows, filters, repeats, edition) => {
         const path = join(folder, `${files++}.vortex`);
         const column = (name: Name) => list(rows.map((one) => one[name]));
-        write(path, column("int"), column("float"), column("text"), column("truth"), repeats);
+        write(path, column("int"), column("float"), column("text"), column("truth"), repeats, edition);
         using file = await openVortex(path);
         for (const filter of filters) {
           const expected = rows.flatMap((one) =>

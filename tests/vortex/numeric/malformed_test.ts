@@ -66,6 +66,12 @@ test("blocks of their own widths are refused where a block's bytes are not there
   expect([128, 1152], "Block 0 has the bytes 128 to 1152 of 1024");
   expect([0, 100], "Block 0 has the bytes 0 to 100");
   expect([256, 128], "Block 0 has the bytes 256 to 128");
+  refused(numbers("u8"), 3, packed([0, 1152], 1152).tree, "Block 0 has the bytes 0 to 1152 of 1152");
+  const { tree } = packed([0, 1024]);
+  const one = primitiveNode([1], "u8");
+  const more = (...children: RawNode[]): RawNode => ({ ...tree, children: [...children, ...tree.children] });
+  refused(numbers("u8"), 3, more(one), "has a validity child, and u8 has no nulls");
+  refused(numbers("u8", true), 3, more(one, one), "has 3 children, expected 1 to 2");
 });
 
 test("runs, differences, blocks of values, patches by lane and rare values are refused where they miss rows", () => {
@@ -156,6 +162,8 @@ test("fractions, upper parts, instants and decimals are refused whose parts cann
     node("vortex.alp", proto([1, e], [2, f]), [], primitiveNode([1, 2], ptype));
   refused(f64, 2, alp(19, 0), "Expected exponents up to 18, got 19 and 0");
   refused(f32, 2, alp(0, 11, "i32"), "Expected exponents up to 10, got 0 and 11");
+  const twice = alp(0, 0);
+  refused(f64, 2, { ...twice, children: [...twice.children, ...twice.children] }, "has 2 children, expected 1");
   refused(numbers("f16"), 2, alp(0, 0), "cannot have the dtype f16. Expected f32 or f64");
 
   const alpRd = (width: number, count: number, entries: number[], code = 0, ptype = 1) =>

@@ -1,0 +1,105 @@
+/**
+ * The demo's array, from either kind of file, with what the second process must answer about it.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import { DType } from "../layout/mod.ts";
+import { HostMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
+import { openVortex, type VortexDType, type VortexFile } from "../vortex/mod.ts";
+import { controlSummary } from "./control.ts";
+import { readNpy } from "./npy.ts";
+import type { Summary } from "./summary.ts";
+import { badInput } from "./vortex.ts";
+import { UsageError } from "./usage_error.ts";
+
+/** An array from a file. Closing the buffer frees it. */
+export interface DemoFile {
+  readonly view: StridedMemoryView;
+  readonly buffer: MemoryBuffer;
+  /** What it is, beside its type and shape: nothing, or the column. */
+  readonly what: string;
+  /** What the second process must answer, from what is in the file now. */
+  control(): Promise<Summary>;
+}
+
+/**
+ * Reads the array of a `.npy` file, or of a `.vortex` file the first column of numbers of which none is null.
+ *
+ * @throws {NpyError} if a .npy file cannot be read
+ * @throws {UsageError} if a .vortex file cannot be read, or has no such column
+ */
+export function readDemoFile(file: string): Promise<DemoFile> {
+  return file.endsWith(".vortex") ? readVortex(file) : Promise.resolve(readNumpy(file));
+}
+
+function readNumpy(file: string): DemoFile {
+  const { view, buffer, dataOffset } = readNpy(file);
+  const { shape, layout, dtype } = view;
+  const control = () => {
+    const part = { shape, isFortran: !layout.isContiguousC, typestr: dtype.require("typestr") };
+    return Promise.resolve(controlSummary(readFileSync(file).subarray(dataOffset), part));
+  };
+  return { view, buffer, what: "", control };
+}
+
+async function readVortex(file: string): Promise<DemoFile> {
+  try {
+    using opened = await openVortex(file);
+    const { name, dtype } = columnOf(opened, file);
+    const buffer = new HostMemoryResource().allocate(opened.rowCount * dtype.itemsize);
+    try {
+      await fill(buffer.bytes(), opened, name, 65_536);
+    } catch (error) {
+      buffer.close();
+      throw error;
+    }
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [opened.rowCount], dtype });
+    const control = async () => {
+      // Read and decoded once more, in pieces that begin elsewhere.
+      using again = await openVortex(file);
+      const bytes = new Uint8Array(buffer.size);
+      await fill(bytes, again, name, 10_007);
+      return controlSummary(bytes, { shape: [again.rowCount], isFortran: false, typestr: dtype.require("typestr") });
+    };
+    return { view, buffer, what: `column ${name}, `, control };
+  } catch (error) {
+    throw error instanceof UsageError ? error : badInput(file, error);
+  }
+}
+
+/** NumPy's name of a type of numbers. */
+function nameOf(dtype: VortexDType): string | null {
+  if (dtype.kind !== "primitive") return null;
+  const kinds = { u: "uint", i: "int", f: "float" } as const;
+  const kind = dtype.ptype.startsWith("u") ? kinds.u : dtype.ptype.startsWith("i") ? kinds.i : kinds.f;
+  return `${kind}${dtype.ptype.slice(1)}`;
+}
+
+function columnOf({ dtype, statistics }: VortexFile, file: string): { readonly name: string; readonly dtype: DType } {
+  if (dtype.kind === "struct") {
+    for (const [i, name] of dtype.names.entries()) {
+      const field = dtype.fields[i];
+      const type = field === undefined ? null : nameOf(field);
+      if (type === null || (field?.nullable === true && statistics.get(name)?.nullCount !== 0)) continue;
+      return { name, dtype: DType.from(type) };
+    }
+  }
+  throw new UsageError(`${file} has no column of numbers of which none is null`);
+}
+
+/** Decodes a column, which must be as large as its place. */
+async function fill(into: Uint8Array, file: VortexFile, name: string, batchRows: number): Promise<void> {
+  let at = 0;
+  for await (const batch of file.scan({ columns: [name], batchRows })) {
+    const array = batch.decoded();
+    const column = array.kind === "struct" ? array.fields[0] : undefined;
+    if (column?.kind !== "primitive" || batch.toArrow().child(0).nullCount > 0) {
+      throw new UsageError(`Some numbers of column ${name} are null, though the file says that none is`);
+    }
+    const { buffer, byteOffset, byteLength } = column.values;
+    into.set(new Uint8Array(buffer, byteOffset, byteLength), at);
+    at += byteLength;
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * Scans: which rows of which columns are wanted, and how they come in batches, with no more in memory than was said.
+ *
+ * @module
+ */
+import { checkOptions, type OptionNames, show } from "../../layout/mod.ts";
+import type { CanonicalArray } from "../canonical.ts";
+import { DecodeContext } from "../decode_context.ts";
+import type { VortexDType } from "../dtype.ts";
+import { VortexError } from "../error.ts";
+import { takeOf } from "../ops/take.ts";
+import type { ArrayHome } from "../vortex_array.ts";
+import type { ByteRange } from "./coalesce.ts";
+import { projected, readerOf } from "./column_reader.ts";
+import { bindFilter, columnOf, columnsOf, type Predicate, type VortexFilter } from "./filter.ts";
+import type { FlatLayout, Layout, ZonedLayout } from "./layout.ts";
+import { matchingRows } from "./mask.ts";
+import { type ColumnBounds, isFalsified } from "./prune.ts";
+import { ReadAhead } from "./read_ahead.ts";
+import type { FileReader } from "./reader.ts";
+import { batchesOf, keptRows, type RowRange } from "./rows.ts";
+import type { VortexColumnStatistics } from "./statistics.ts";
+import { boundsOfZone, type Zones } from "./zones.ts";
+
+/** Options of `VortexFile.scan`. */
+export interface VortexScanOptions {
+  /** Names of the columns that are wanted, in the order in which they come. Default: all. */
+  readonly columns?: readonly string[];
+  /** The first row, and the one behind the last. Default: all. */
+  readonly rows?: readonly [start: number, end: number];
+  /** Which rows are wanted. Default: all. */
+  readonly filter?: VortexFilter;
+  /** Rows of a batch at most. Default 65536. */
+  readonly batchRows?: number;
+  /** Bytes that are read ahead at most, beside the batch that is worked on. Default 64 MiB. */
+  readonly readAhead?: number;
+}
+
+const scanOptionNames: OptionNames<VortexScanOptions> = {
+  columns: true,
+  rows: true,
+  filter: true,
+  batchRows: true,
+  readAhead: true,
+};
+
+/** What is scanned. */
+export interface ScannedFile {
+  readonly dtype: VortexDType;
+  readonly layout: Layout;
+  readonly reader: FileReader;
+  readonly home: ArrayHome;
+  /** What the nodes' numbers of arrays mean. */
+  readonly arrayIds: readonly string[];
+  readonly segments: readonly ByteRange[];
+  /** Statistics of whole columns; empty if the file has none. */
+  readonly statistics: () => readonly VortexColumnStatistics[];
+}
+
+/** A scan, checked. */
+export interface ScanPlan {
+  readonly rows: RowRange;
+  /** The filter by the places of the columns that are read. */
+  readonly predicate: Predicate | null;
+  /** The same by the places of the file's columns. */
+  readonly original: Predicate | null;
+  /** The root fields that are read; undefined for all. */
+  readonly fields: readonly number[] | undefined;
+  /** How many of them, at the end, only the filter needs. */
+  readonly extra: number;
+  /** The dtype of the batches. */
+  readonly dtype: VortexDType;
+  readonly batchRows: number;
+  readonly readAhead: number;
+}
+
+/** Reads under way at once. */
+const requests = 4;
+/** Rows whose segments are planned together, and how often that is done ahead. */
+const windowRows = 65_536;
+const windowsAhead = 64;
+
+// law vortex/planScan: vortex/file/scan
+/**
+ * Checks what a scan is asked for.
+ *
+ * @throws {TypeError} for a column that is not there, or a filter that does not fit
+ * @throws {RangeError} for rows that are not there
+ */
+export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOptions): ScanPlan {
+  checkOptions(options, scanOptionNames);
+  const { columns, rows = [0, layout.rows], filter, batchRows = 65_536, readAhead = 64 << 20 } = options;
+  const [start, end] = rows;
+  if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= layout.rows)) {
+    throw new RangeError(`Cannot scan the rows from ${start} to ${end} of ${layout.rows}`);
+  }
+  for (const [name, value] of [["batchRows", batchRows], ["readAhead", readAhead]] as const) {
+    if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`Cannot scan with ${name} ${show(value)}`);
+  }
+  const predicate = filter === undefined ? null : bindFilter(filter, dtype);
+  const wanted = columns?.map((name) => rootColumn(name, dtype));
+  const twice = columns?.find((name, i) => columns.indexOf(name) !== i);
+  if (twice !== undefined) throw new TypeError(`Cannot scan the column ${show(twice)} twice at once`);
+  // Columns of the filter are read as well, behind those that are wanted.
+  const roots = predicate === null ? [] : columnsOf(predicate).flatMap(([first]) => first ?? []);
+  const fields = wanted === undefined
+    ? undefined
+    : [...wanted, ...new Set(roots.filter((root) => !wanted.includes(root)))];
+  return {
+    rows: { start, end },
+    predicate: predicate === null || fields === undefined ? predicate : moved(predicate, fields),
+    original: predicate,
+    fields,
+    extra: fields === undefined || wanted === undefined ? 0 : fields.length - wanted.length,
+    dtype: projected(dtype, wanted),
+    batchRows,
+    readAhead,
+  };
+}
+
+function rootColumn(name: string, dtype: VortexDType): number {
+  if (dtype.kind !== "struct") throw new TypeError(`There is no column ${show(name)}: the file has no columns`);
+  return columnOf([name], dtype).path[0] ?? 0;
+}
+
+/** A predicate on some of the root's fields. */
+function moved(predicate: Predicate, fields: readonly number[]): Predicate {
+  if (predicate.kind !== "test") {
+    return { ...predicate, parts: predicate.parts.map((part) => moved(part, fields)) };
+  }
+  const [first, ...rest] = predicate.path;
+  return { ...predicate, path: first === undefined ? [] : [fields.indexOf(first), ...rest] };
+}
+
+// law vortex/batchesOfScan: vortex/file/scan
+/** The rows of a scan, decoded, in batches of which none is empty. */
+export async function* batchesOfScan(file: ScannedFile, plan: ScanPlan): AsyncGenerator<CanonicalArray, void, void> {
+  const ahead = new ReadAhead(file.reader, [], { bytes: plan.readAhead, requests });
+  const numbers = new Map<FlatLayout, number>();
+  const home = {
+    ...file.home,
+    arrayIds: file.arrayIds,
+    segment: (layout: FlatLayout) => ahead.take(numbers.get(layout) ?? -1),
+  };
+  const reader = readerOf(file.layout, home, plan.fields);
+  const add = (layout: FlatLayout) => {
+    if (!numbers.has(layout)) numbers.set(layout, ahead.add(rangeOf(file, layout)));
+  };
+  // What will be read is planned a window at a time: a file may have more rows than anybody can count.
+  const size = plan.batchRows * Math.max(1, Math.floor(windowRows / plan.batchRows));
+  const windows = batchesOf(await survivors(file, plan), size);
+  const planned: RowRange[] = [];
+  for (;;) {
+    while (planned.length === 0 || (ahead.wanted < plan.readAhead && planned.length < windowsAhead)) {
+      const next = windows.next();
+      if (next.done === true) break;
+      reader.segments(next.value.start, next.value.end, add);
+      planned.push(next.value);
+    }
+    const window = planned.shift();
+    if (window === undefined) return;
+    for (const { start, end } of batchesOf([window], plan.batchRows)) {
+      const array = filtered(await reader.read(start, end), plan, file.home);
+      if (array.length > 0) yield array;
+    }
+  }
+}
+
+function rangeOf({ segments }: ScannedFile, { segment }: FlatLayout): ByteRange {
+  return segments[segment] ?? { offset: 0, length: 0 };
+}
+
+/** The rows of a batch that the filter is true of, without the columns that only it needs. */
+function filtered(array: CanonicalArray, { predicate, extra }: ScanPlan, { session, limits }: ArrayHome) {
+  const kept = predicate === null ? null : matchingRows(predicate, array);
+  const bare = extra === 0 || array.kind !== "struct" ? array : withoutLast(array, extra);
+  if (kept === null || kept.length === array.length) return bare;
+  return takeOf(bare, kept, null, new DecodeContext(session, limits).allocateForAll);
+}
+
+function withoutLast(array: CanonicalArray & { readonly kind: "struct" }, extra: number): CanonicalArray {
+  const { dtype } = array;
+  const cut = { ...dtype, names: dtype.names.slice(0, -extra), fields: dtype.fields.slice(0, -extra) };
+  return { ...array, dtype: cut, fields: array.fields.slice(0, -extra) };
+}
+
+// law vortex/survivors: vortex/file/scan
+/** The rows of which statistics do not say that the filter is true of none. */
+async function survivors(file: ScannedFile, { rows, original }: ScanPlan): Promise<Iterable<RowRange>> {
+  if (rows.start === rows.end) return [];
+  if (original === null) return [rows];
+  const { dtype, layout } = file;
+  const whole = await unlessWrong(() => file.statistics()) ?? [];
+  const wholeBounds = (path: readonly number[]): ColumnBounds | null => {
+    // Statistics of fields do not know which rows of the root are null.
+    if (dtype.kind !== "struct") return path.length === 0 ? whole[0] ?? null : null;
+    return path.length === 1 && !dtype.nullable ? whole[path[0] ?? -1] ?? null : null;
+  };
+  if (isFalsified(original, wholeBounds)) return [];
+  const tables = new Map<string, ZoneTable>();
+  await Promise.all(
+    columnsOf(original).map(async (path) => {
+      const table = await zoneTable(file, zonedAt(layout, path));
+      if (table !== null) tables.set(`${path}`, table);
+    }),
+  );
+  if (tables.size === 0) return [rows];
+  const sizes = [...tables.values()].map(({ zones }) => zones.length);
+  return keptRows(rows, sizes, ({ start }) =>
+    !isFalsified(original, (path) => {
+      const known = tables.get(`${path}`);
+      if (known === undefined) return null;
+      const zone = Math.floor(start / known.zones.length);
+      const count = Math.min(known.rows - zone * known.zones.length, known.zones.length);
+      return boundsOfZone(known.zones, known.table, zone, count);
+    }));
+}
+
+/** Statistics of a column's zones, read. */
+interface ZoneTable {
+  readonly zones: Zones;
+  /** Rows of the column. */
+  readonly rows: number;
+  readonly table: CanonicalArray;
+}
+
+/** Reads the zones of a column; null if it has none, or none that can be understood: then all rows are looked at. */
+async function zoneTable(file: ScannedFile, zoned: ZonedLayout | undefined): Promise<ZoneTable | null> {
+  if (zoned === undefined || zoned.zones === null) return null;
+  const { zones, rows } = zoned;
+  const home = {
+    ...file.home,
+    arrayIds: file.arrayIds,
+    segment: (flat: FlatLayout) => {
+      const { offset, length } = rangeOf(file, flat);
+      return file.reader.read(offset, length);
+    },
+  };
+  const table = await unlessWrong(() => readerOf(zones.table, home).read(0, zones.table.rows));
+  return table === null ? null : { zones, rows, table };
+}
+
+/** Statistics, or null if they are wrong or nobody here understands them: they spare work, and rows are right without. */
+async function unlessWrong<Read>(read: () => Read | Promise<Read>): Promise<Read | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof VortexError) return null;
+    throw error;
+  }
+}
+
+/**
+ * The zones of a column; undefined if it has none. Those below a struct that may be null were made without looking at
+ * its nulls, and say nothing.
+ */
+function zonedAt(layout: Layout, path: readonly number[]): ZonedLayout | undefined {
+  if (layout.kind === "zoned") return path.length === 0 ? layout : zonedAt(layout.data, path);
+  const [first, ...rest] = path;
+  if (layout.kind !== "struct" || first === undefined || layout.validity !== null) return undefined;
+  const field = layout.fields[first];
+  return field === undefined ? undefined : zonedAt(field, rest);
+}

@@ -1,0 +1,71 @@
+/**
+ * Vortex's numbers decoded by kernels, on a GPU or a simulated one.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import type { CudaDevice } from "../../src/device/mod.ts";
+import { DecodeContext } from "../../src/vortex/decode_context.ts";
+import { DeviceDecoder } from "../../src/vortex/device/device_decoder.ts";
+import { rootNode } from "../../src/vortex/encoded_node.ts";
+import { limitsOf } from "../../src/vortex/limits.ts";
+import { numbersOf } from "../../src/vortex/numeric/columns.ts";
+import { openAll } from "../../src/vortex/open_nodes.ts";
+import { VortexSession } from "../../src/vortex/session.ts";
+import type { Behaviour, Root } from "../support/cuda_root.ts";
+import { check, fc } from "../support/property.ts";
+import { numberTree } from "../support/vortex/number_trees.ts";
+import { type BuiltArray, decodeTree, idsOf, rowsOf } from "../support/vortex/wheel.ts";
+
+/** The rows that a device decodes. */
+export function rowsOn(device: CudaDevice, { dtype, length, tree }: BuiltArray): string {
+  using stream = device.createStream();
+  const session = VortexSession.default();
+  const root = rootNode(tree, dtype, length);
+  openAll(session, root);
+  const decoder = new DeviceDecoder(new DecodeContext(session, limitsOf({ bytes: 2 ** 28 })), stream);
+  try {
+    const column = decoder.numbers(root);
+    decoder.finish();
+    using words = column.words;
+    const bytes = new Uint8Array(words.size);
+    if (bytes.length > 0) words.copyTo(bytes, { stream });
+    stream.synchronize();
+    return rowsOf(numbersOf(column.dtype, bytes, column.validity));
+  } catch (error) {
+    decoder.abandon();
+    throw error;
+  }
+}
+
+/** What kernels decode. */
+const decoded = ["fastlanes.bitpacked", "fastlanes.for", "vortex.zigzag", "vortex.alp", "vortex.dict", "vortex.runend"]
+  .concat("vortex.sequence", "vortex.constant", "vortex.primitive");
+
+function decodesAsTheHost(root: Root): void {
+  using cuda = root.open();
+  const device = cuda.device(0);
+  const { used } = device.memory.pool.use;
+  const met = new Set<string>();
+  check(
+    fc.property(fc.nat(2 ** 24), (seed) => {
+      const tree = numberTree(seed);
+      if (tree.dtype.kind !== "primitive") return;
+      const ids = idsOf(tree.tree);
+      for (const id of ids) met.add(id);
+      assertEquals(rowsOn(device, tree), rowsOf(decodeTree(tree)), `${tree.name}: ${ids}`);
+      assertEquals(device.memory.pool.use.used, used);
+    }),
+    150,
+  );
+  assert(decoded.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
+}
+
+/** What must be so on every root. */
+export const vortexBehaviours: readonly Behaviour[] = [
+  {
+    name: "a device decodes Vortex's numbers as the host does, bit for bit, and keeps no memory",
+    devices: 1,
+    run: decodesAsTheHost,
+  },
+];

@@ -1,0 +1,8 @@
+/** Vortex's numbers decoded by kernels of a GPU. */
+import { test } from "node:test";
+import { realRoot } from "../support/cuda_root.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+import { vortexBehaviours } from "./vortex_behaviours.ts";
+
+for (const { name, devices, run } of vortexBehaviours) test(...needs(missingGpus(devices), name), () => run(realRoot));

@@ -1,0 +1,150 @@
+/** The protective lines of Vortex: trees, messages, decoded arrays. */
+import { law, type Mutation } from "./mutation.ts";
+
+/** What can be broken there. */
+export const vortexMutations: readonly Mutation[] = [
+  ...law("vortex/EncodedNode.child", [
+    [
+      "outer.length !== length) {",
+      "outer.length !== length && length < 0) {",
+      "A child of another length than its parent says is read.",
+    ],
+  ]),
+  ...law("vortex/EncodedNode.validityChild", [
+    [
+      "    if (!this.dtype.nullable) this.fail(`${this.id} has a validity child and its dtype ${this.typeText} has no nulls`);\n",
+      "",
+      "An array whose dtype has no nulls has some.",
+    ],
+  ]),
+  ...law("vortex/EncodedNode.expectSize", [
+    ["size >= least && size <= most", "size <= most", "Elements are read from behind a buffer."],
+  ]),
+  ...law("vortex/fromVortexMetadata", [
+    [
+      "  } catch (error) {\n    close();\n",
+      "  } catch (error) {\n",
+      "What was taken before another buffer was refused is never returned.",
+    ],
+  ]),
+  ...law("vortex/TreeReader.read", [
+    [
+      "    if (parts.length !== 6) fail(`expected Vortex array metadata tuple of length 6, got ${parts.length}`);\n",
+      "",
+      "A tuple that is none is an error of whatever is missing.",
+    ],
+  ]),
+  ...law("vortex/takeDescriptor", [
+    [
+      "  if (version !== 1) refuse(`its struct has version ${version}. Expected 1`);\n",
+      "",
+      "A struct of another version is read as one of this.",
+    ],
+    ["  if (size === 0) memory.close();\n", "", "A buffer without bytes waits for the array to be closed."],
+  ]),
+  ...law("vortex/DecodeContext.charge", [
+    ["    this.#left -= bytes;\n", "", "Many small arrays may take more than the limit."],
+    [
+      "bytes > this.#left || !(bytes >= 0)",
+      "!(bytes >= 0)",
+      "A constant of 2^40 rows is made, or the process dies of it.",
+    ],
+  ]),
+  ...law("vortex/equalDTypes", [
+    ["one.ptype === other.ptype", "one.ptype.length === other.ptype.length", "A child of u32 is read as one of i32."],
+  ]),
+  ...law("vortex/encodeCanonical", [
+    ["[[1, array.offset % 8]]", "[]", "Truth values of a slice are those before it."],
+  ]),
+  ...law("vortex/Pieces.take", [
+    [
+      "      if (part.length < first.length) this.#here.unshift(first.subarray(part.length));\n",
+      "",
+      "What follows in the same piece is lost.",
+    ],
+    [
+      "if (this.#count < size) throw",
+      "if (this.#count < 0) throw",
+      "A stream that ends inside a message waits for nothing, for ever.",
+    ],
+  ]),
+  ...law("vortex/bitmapFrom", [
+    ["(8 - shift) : 0", "(7 - shift) : 0", "Bits of a slice are their neighbours."],
+  ]),
+  ...law("vortex/copyBits", [
+    ["(shift === 0 ? 0 :", "(shift !== 0 ? 0 :", "Bits of pieces that are put together are lost."],
+  ]),
+  ...law("vortex/concatOf", [
+    ["at += one.length * width;", "at += one.length;", "Decimals of the second piece lie in those of the first."],
+  ]),
+  ...law("vortex/joinViews", [
+    [
+      "words[at + 2] = buffer + base;",
+      "words[at + 2] = buffer;",
+      "Long texts of the second piece are read from the first one's.",
+    ],
+  ]),
+  ...law("vortex/takeOf", [
+    [
+      "const from = (indices[i] ?? 0) * size;",
+      "const from = indices[i] ?? 0;",
+      "Lists of a size are picked as if they had one element.",
+    ],
+  ]),
+  ...law("vortex/sliceOf", [
+    ["offset: array.offset + start", "offset: start", "Truth values of a slice of a slice are others."],
+  ]),
+  ...law("vortex/flatten", [
+    [
+      "takeOf(array.values, indicesOf(array.codes), array.validity, allocate)",
+      "takeOf(array.values, indicesOf(array.codes), null, allocate)",
+      "Nulls of a dictionary have values.",
+    ],
+  ]),
+  ...law("vortex/listViewEncoding", [
+    [
+      "isInRow = from[i] === end;",
+      "isInRow = true;",
+      "Lists that overlap, or leave elements out, have others' elements.",
+    ],
+  ]),
+  ...law("vortex/checkedCodes", [
+    [
+      "if (validity === null || bitAt(validity, i)) place.fail",
+      "if (validity === undefined) place.fail",
+      "A code without a value is another one's.",
+    ],
+  ]),
+  ...law("vortex/listsOf", [
+    ['  checkOffsets(wholes, elements.length, place, "the elements");\n', "", "Lists end behind their elements."],
+  ]),
+  ...law("vortex/sequenceEncoding", [
+    ["(sum > 0xffff_ffff ? 1 : 0)", "0", "Numbers of a sequence fall back at 2^32."],
+  ]),
+  ...law("vortex/chunkedEncoding", [
+    ["first !== 0 || last !== node.length", "first !== 0", "Chunks end before the array does, or behind it."],
+  ]),
+  ...law("vortex/TextBytes.holds", [
+    [
+      "    return !isInside(this.#bytes[start]) && !isInside(this.#bytes[end]);\n",
+      "    return true;\n",
+      "A text is half of a character.",
+    ],
+  ]),
+  ...law("vortex/checkDigits", [
+    [
+      "exact >= limit || exact <= -limit",
+      "exact > limit || exact < -limit",
+      "A decimal has one digit more than it says.",
+    ],
+  ]),
+  ...law("vortex/wholesOf", [
+    ["high > 0x7fff_ffff", "high > 0xffff_ffff", "A negative offset is a large one."],
+  ]),
+  ...law("vortex/writeArray", [
+    ["    struct[2] = alignmentExponent;\n", "", "PyVortex refuses numbers that lie anywhere."],
+  ]),
+  ...law("vortex/decimalsOf", [
+    ["if (wanted > width) widen", "if (wanted === width) widen", "Negative decimals that are widened are large ones."],
+  ]),
+];

@@ -1,0 +1,141 @@
+/**
+ * Trees that nobody writes, but that may come: lists whose ranges overlap, numbers beyond 2^32, and data that contradicts
+ * itself, which is refused with the node's path.
+ */
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { fromVortexMetadata, VortexError, type VortexMetadata } from "../../../src/vortex/mod.ts";
+import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
+import type { PType } from "../../../src/vortex/ptype.ts";
+import { ptypes } from "../../../src/vortex/ptype.ts";
+import { writeDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
+import { type ProtoField, protoOf } from "../../../src/vortex/wire/proto_writer.ts";
+
+const code = (ptype: PType) => ptypes.indexOf(ptype);
+
+function node(
+  id: string,
+  dtype: VortexDType,
+  length: number,
+  fields: readonly ProtoField[],
+  buffers: readonly ArrayBufferView<ArrayBuffer>[],
+  children: readonly VortexMetadata[] = [],
+): VortexMetadata {
+  const bytes = buffers.map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength));
+  return [id, writeDType(dtype), length, protoOf(fields), bytes, children];
+}
+
+function numbers(ptype: PType, values: ArrayBufferView<ArrayBuffer> & { readonly length: number }): VortexMetadata {
+  return node("vortex.primitive", primitiveDType(ptype), values.length, [], [values]);
+}
+
+function valuesOf(tree: VortexMetadata): unknown {
+  return fromVortexMetadata(tree).toArrow().toArray();
+}
+
+const u8 = primitiveDType("u8");
+const lists: VortexDType = { kind: "list", element: u8, nullable: false };
+const elements = numbers("u8", Uint8Array.of(10, 11, 12, 13, 14));
+const byRanges = (starts: Uint32Array<ArrayBuffer>, sizes: Uint8Array<ArrayBuffer>) =>
+  node("vortex.listview", lists, starts.length, [[1, 5], [2, code("u32")], [3, code("u8")]], [], [
+    elements,
+    numbers("u32", starts),
+    numbers("u8", sizes),
+  ]);
+const byOffsets = (offsets: Int32Array<ArrayBuffer> | BigInt64Array<ArrayBuffer>) => {
+  const ptype = offsets instanceof Int32Array ? "i32" : "i64";
+  const fields: ProtoField[] = [[1, 5], [2, code(ptype)]];
+  return node("vortex.list", lists, offsets.length - 1, fields, [], [elements, numbers(ptype, offsets)]);
+};
+
+test("lists by ranges may overlap, leave elements out, and be empty anywhere", () => {
+  const overlapping = byRanges(Uint32Array.of(2, 0, 77, 1), Uint8Array.of(2, 3, 0, 1));
+  assertThrows(() => valuesOf(overlapping), VortexError, "List 2 ends at element 77 of 5");
+  assertEquals(valuesOf(byRanges(Uint32Array.of(2, 0, 5, 1), Uint8Array.of(2, 3, 0, 1))), [
+    [12, 13],
+    [10, 11, 12],
+    [],
+    [11],
+  ]);
+  assertEquals(valuesOf(byRanges(Uint32Array.of(3, 1, 3, 0), Uint8Array.of(0, 2, 2, 0))), [[], [11, 12], [13, 14], []]);
+});
+
+test("lists by offsets may begin anywhere, and end within their elements", () => {
+  assertEquals(valuesOf(byOffsets(Int32Array.of(1, 1, 4))), [[], [11, 12, 13]]);
+  assertEquals(valuesOf(byOffsets(BigInt64Array.of(0n, 5n))), [[10, 11, 12, 13, 14]]);
+  assertThrows(() => valuesOf(byOffsets(Int32Array.of(0, 6))), VortexError, "there are only 5");
+  assertThrows(() => valuesOf(byOffsets(Int32Array.of(0, 2, 1))), VortexError, "less than the one before");
+  assertThrows(() => valuesOf(byOffsets(Int32Array.of(-1, 2))), VortexError, "Expected no negative numbers");
+  assertThrows(() => valuesOf(byOffsets(BigInt64Array.of(-1n, 2n))), VortexError, "Offset 0 is -1");
+});
+
+test("a sequence counts beyond 2^32, and may fall", () => {
+  const term = (value: bigint) => protoOf([[3, Number(value < 0n ? -2n * value - 1n : 2n * value)]]);
+  const sequence = (base: bigint, step: bigint) =>
+    node("vortex.sequence", primitiveDType("i64"), 4, [[1, term(base)], [2, term(step)]], []);
+  assertEquals(valuesOf(sequence(2n ** 32n - 2n, 1n)), [2n ** 32n - 2n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 32n + 1n]);
+  assertEquals(valuesOf(sequence(1n, -(2n ** 33n))), [1n, 1n - 2n ** 33n, 1n - 2n ** 34n, 1n - 3n * 2n ** 33n]);
+});
+
+test("codes lead to values, and those of nulls anywhere", () => {
+  const dict = (codes: VortexMetadata, nullable: boolean) =>
+    node("vortex.dict", primitiveDType("u8", nullable), 3, [[1, 2], [2, 0], [3, Number(nullable)]], [], [
+      codes,
+      node("vortex.primitive", primitiveDType("u8", nullable), 2, [], [Uint8Array.of(7, 9)]),
+    ]);
+  assertEquals(valuesOf(dict(numbers("u8", Uint8Array.of(1, 0, 1)), false)), [9, 7, 9]);
+  assertThrows(() => valuesOf(dict(numbers("u8", Uint8Array.of(1, 2, 1)), false)), VortexError, "Code 1 is 2");
+  const valid = node("vortex.bool", { kind: "bool", nullable: false }, 3, [], [Uint8Array.of(0b101)]);
+  const codes = node("vortex.primitive", primitiveDType("u8", true), 3, [], [Uint8Array.of(1, 200, 0)], [valid]);
+  assertEquals(valuesOf(dict(codes, true)), [9, null, 7]);
+});
+
+test("chunks are as long as their array", () => {
+  const chunked = (offsets: readonly bigint[]) =>
+    node("vortex.chunked", u8, 3, [], [], [
+      numbers("u64", BigUint64Array.from(offsets)),
+      numbers("u8", Uint8Array.of(1, 2)),
+      numbers("u8", Uint8Array.of(3)),
+    ]);
+  assertEquals(valuesOf(chunked([0n, 2n, 3n])), [1, 2, 3]);
+  assertThrows(() => valuesOf(chunked([0n, 2n, 2n])), VortexError, "expected 0 to 3");
+  assertThrows(() => valuesOf(chunked([0n, 1n, 3n])), VortexError, "expected 1");
+});
+
+test("text is whole characters, and a view leads to what it says", () => {
+  const text: VortexDType = { kind: "utf8", nullable: false };
+  const bytes = new TextEncoder().encode("\u00e9!");
+  const varbin = (offsets: Int32Array<ArrayBuffer>) =>
+    node("vortex.varbin", text, offsets.length - 1, [[1, code("i32")]], [bytes], [numbers("i32", offsets)]);
+  assertEquals(valuesOf(varbin(Int32Array.of(0, 2, 3))), ["\u00e9", "!"]);
+  assertThrows(() => valuesOf(varbin(Int32Array.of(0, 1, 3))), VortexError, "Element 0 is no UTF-8");
+  assertThrows(() => valuesOf(varbin(Int32Array.of(1, 3))), VortexError, "Element 0 is no UTF-8");
+  const long = new TextEncoder().encode("long enough to need its buffer");
+  const view = (size: number, prefix: string, buffer: number, start: number) => {
+    const words = Uint32Array.of(size, 0, buffer, start);
+    new Uint8Array(words.buffer).set(new TextEncoder().encode(prefix), 4);
+    return node("vortex.varbinview", text, 1, [], [long, words]);
+  };
+  assertEquals(valuesOf(view(13, "long", 0, 0)), ["long enough t"]);
+  assertThrows(() => valuesOf(view(13, "lang", 0, 0)), VortexError, "another prefix");
+  assertThrows(() => valuesOf(view(13, "long", 1, 0)), VortexError, "buffer 1 of 1");
+  assertThrows(() => valuesOf(view(300, "long", 0, 0)), VortexError, "ends at 300");
+});
+
+test("a decimal has no more digits than its dtype", () => {
+  const decimal = (precision: number, value: bigint, width: 4 | 8 | 16) => {
+    const bytes = new Uint8Array(width);
+    for (let i = 0; i < width; i++) bytes[i] = Number(value >> BigInt(8 * i) & 0xffn);
+    const dtype: VortexDType = { kind: "decimal", precision, scale: 1, nullable: false };
+    return node("vortex.decimal", dtype, 1, [[1, { 4: 2, 8: 3, 16: 4 }[width]]], [bytes]);
+  };
+  for (const [precision, width] of [[3, 4], [12, 8], [20, 16]] as const) {
+    const most = 10n ** BigInt(precision) - 1n;
+    for (const value of [most, -most]) {
+      assertStringIncludes(`${valuesOf(decimal(precision, value, width))}`, `${most / 10n}.9`);
+    }
+    for (const value of [most + 1n, -most - 1n]) {
+      assertThrows(() => valuesOf(decimal(precision, value, width)), VortexError, `the ${precision} digits`);
+    }
+  }
+});

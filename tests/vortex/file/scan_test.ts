@@ -1,0 +1,266 @@
+/**
+ * Scans of files that the tests write themselves: every layout, sources that are larger than memory, and how much of
+ * them is read.
+ */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
+import { openVortex, VortexError, type VortexFile, type VortexReader } from "../../../src/vortex/mod.ts";
+import { check, fc } from "../../support/property.ts";
+import { fileEnd, FileWriter, type LaidOut, segmentOf, type SegmentSpec } from "../../support/vortex/file_writer.ts";
+import { boolNode, node, primitiveNode, proto, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
+import { serveRanges } from "../../support/range_server.ts";
+
+const i64 = primitiveDType("i64");
+const none = new Uint8Array(0);
+const table = (names: readonly string[], fields: readonly VortexDType[]): VortexDType => ({
+  kind: "struct",
+  names,
+  fields,
+  nullable: false,
+});
+
+async function valuesOf(file: VortexFile, options = {}): Promise<unknown[]> {
+  const values: unknown[] = [];
+  for await (const batch of file.scan(options)) values.push(...batch.toArrow().toArray());
+  return values;
+}
+
+const integers = fc.array(fc.bigInt({ min: -9n, max: 9n }), { maxLength: 12 });
+
+/** A layout of numbers, in any shape. */
+function laidOut(writer: FileWriter, values: readonly bigint[], shape: Shape): LaidOut {
+  const rows = values.length;
+  switch (shape.kind) {
+    case "flat":
+      return writer.flat(primitiveNode(values, "i64"), rows, shape.isInline);
+    case "chunked": {
+      const borders = [0, ...shape.at.map((at) => at % (rows + 1)).sort((a, b) => a - b), rows];
+      const children = borders.slice(1).map((end, i) => laidOut(writer, values.slice(borders[i], end), shape.inner));
+      return { id: "chunked", rows, children };
+    }
+    case "dict": {
+      const distinct = [...new Set(values)];
+      const codes = primitiveNode(values.map((value) => distinct.indexOf(value)), "u8");
+      return {
+        id: "dict",
+        rows,
+        metadata: proto([1, ptypeCode("u8")], [2, false]),
+        children: [laidOut(writer, distinct, shape.inner), writer.flat(codes, rows)],
+      };
+    }
+    case "indexed":
+      return { id: "indexed", rows, metadata: Uint8Array.of(1), children: [laidOut(writer, values, shape.inner)] };
+  }
+}
+
+type Shape =
+  | { readonly kind: "flat"; readonly isInline: boolean }
+  | { readonly kind: "chunked"; readonly at: readonly number[]; readonly inner: Shape }
+  | { readonly kind: "dict" | "indexed"; readonly inner: Shape };
+
+const shapes = fc.letrec<{ shape: Shape }>((tie) => ({
+  shape: fc.oneof(
+    { maxDepth: 3 },
+    fc.record({ kind: fc.constant("flat" as const), isInline: fc.boolean() }),
+    fc.record({
+      kind: fc.constant("chunked" as const),
+      at: fc.array(fc.nat(20), { maxLength: 4 }),
+      inner: tie("shape"),
+    }),
+    fc.record({ kind: fc.constantFrom("dict" as const, "indexed" as const), inner: tie("shape") }),
+  ),
+})).shape;
+
+test("layouts in each other have the rows of what they are made of", async () => {
+  const cases = fc.record({ values: integers, shape: shapes, isTable: fc.boolean() });
+  const scans = fc.record({ one: fc.nat(20), other: fc.nat(20), batchRows: fc.integer({ min: 1, max: 5 }) });
+  await check(fc.asyncProperty(cases, scans, async ({ values, shape, isTable }, { one, other, batchRows }) => {
+    const writer = new FileWriter();
+    const column = laidOut(writer, values, shape);
+    const layout = isTable ? { id: "struct", rows: values.length, children: [column] } : column;
+    const bytes = writer.finish({ dtype: isTable ? table(["n"], [i64]) : i64, layout });
+    using file = await openVortex(bytes);
+    assertEquals(file.rowCount, values.length);
+    const [start = 0, end = 0] = [one % (values.length + 1), other % (values.length + 1)].sort((a, b) => a - b);
+    const expected = values.slice(start, end).map((n) => isTable ? { n } : n);
+    assertEquals(await valuesOf(file, { rows: [start, end], batchRows, readAhead: 1 + one }), expected);
+  }));
+});
+
+test("lists whose elements have a layout of their own, and structs that may be null", async () => {
+  const rows = fc.array(fc.option(fc.array(fc.bigInt({ min: 0n, max: 99n }), { maxLength: 3 })), { maxLength: 9 });
+  await check(
+    fc.asyncProperty(rows, fc.boolean(), fc.integer({ min: 1, max: 4 }), async (rows, isNullable, batchRows) => {
+      const lists = isNullable ? rows : rows.map((row) => row ?? []);
+      const writer = new FileWriter();
+      const elements = lists.flatMap((row) => row ?? []);
+      const offsets = lists.reduce<number[]>((all, row) => [...all, (all.at(-1) ?? 0) + (row?.length ?? 0)], [0]);
+      const valid = boolNode(lists.map((row) => row !== null)) ?? node("vortex.bool", none, [none]);
+      const list: LaidOut = {
+        id: "list",
+        rows: rows.length,
+        metadata: proto([1, ptypeCode("u32")]),
+        children: [
+          writer.flat(primitiveNode(elements, "i64"), elements.length),
+          writer.flat(primitiveNode(offsets, "u32"), rows.length + 1),
+          ...isNullable ? [writer.flat(valid, rows.length)] : [],
+        ],
+      };
+      const layout: LaidOut = {
+        id: "struct",
+        rows: rows.length,
+        children: [...isNullable ? [writer.flat(valid, rows.length)] : [], list],
+      };
+      const inner: VortexDType = { kind: "list", element: i64, nullable: isNullable };
+      const dtype: VortexDType = { kind: "struct", names: ["list"], fields: [inner], nullable: isNullable };
+      using file = await openVortex(writer.finish({ dtype, layout }));
+      assertEquals(await valuesOf(file, { batchRows }), lists.map((list) => list === null ? null : { list }));
+    }),
+  );
+});
+
+/** A file of many columns in many chunks, that nobody has ever written: its segments are made as they are read. */
+function hugeFile(columns: number, chunks: number, chunkRows: number, spread = 0) {
+  const { body } = segmentOf(primitiveNode(new Array<number>(chunkRows).fill(0), "i64"), () => 0);
+  const start = 64;
+  const size = body.length + spread;
+  const segments: SegmentSpec[] = [];
+  const columnsOf = Array.from({ length: columns }, (): LaidOut[] => []);
+  for (let chunk = 0; chunk < chunks; chunk++) {
+    for (const column of columnsOf) {
+      column.push({ id: "flat", rows: chunkRows, segments: [segments.length] });
+      segments.push({ offset: start + segments.length * size, length: body.length, alignment: 0 });
+    }
+  }
+  const rows = chunks * chunkRows;
+  const layout: LaidOut = {
+    id: "struct",
+    rows,
+    children: columnsOf.map((children) => ({ id: "chunked", rows, children })),
+  };
+  const names = columnsOf.map((_, i) => `c${i}`);
+  const dtype = table(names, names.map(() => i64));
+  const dataEnd = start + segments.length * size;
+  const end = fileEnd(dataEnd, { dtype, layout, segments, arrayIds: ["vortex.primitive"] });
+  const reads: { readonly offset: number; readonly length: number }[] = [];
+  const source: VortexReader = {
+    size: dataEnd + end.length,
+    read(offset, length) {
+      reads.push({ offset, length });
+      if (offset >= dataEnd) return Promise.resolve(end.slice(offset - dataEnd, offset - dataEnd + length));
+      const bytes = new Uint8Array(length);
+      const view = new DataView(bytes.buffer);
+      for (let i = Math.floor((offset - start) / size); start + i * size < offset + length; i++) {
+        const at = start + i * size - offset;
+        bytes.set(at < 0 ? body.subarray(-at, length - at) : body.subarray(0, length - at), Math.max(0, at));
+        if (at >= 0) view.setBigInt64(at, BigInt(i), true); // the first value says which segment it is of
+      }
+      if (offset + length > dataEnd) bytes.set(end.subarray(0, offset + length - dataEnd), dataEnd - offset);
+      return Promise.resolve(bytes);
+    },
+  };
+  return { source, reads, segments, segmentBytes: body.length, rows };
+}
+
+test("of a file far larger than memory, wanted columns are read, and no further ahead than was said", async () => {
+  const [columns, chunks, chunkRows] = [50, 300, 8192];
+  const { source, reads, segments, segmentBytes, rows } = hugeFile(columns, chunks, chunkRows, 2 ** 30); // 16 TB
+  const readAhead = 2 ** 20;
+  using file = await openVortex(source);
+  assertEquals(file.rowCount, rows);
+  assert(file.byteLength > 2 ** 43);
+  reads.length = 0;
+  let [seen, bytes] = [0, 0];
+  for await (const batch of file.scan({ columns: ["c7", "c31"], batchRows: 5000, readAhead })) {
+    const [first] = batch.toArrow().child(1).toArray();
+    if (seen % chunkRows === 0) assertEquals(first, BigInt(seen / chunkRows * columns + 31));
+    seen += batch.length;
+    bytes = reads.reduce((sum, { length }) => sum + length, 0);
+    const needed = 2 * Math.ceil(seen / chunkRows) * segmentBytes;
+    assert(bytes <= needed + readAhead + segmentBytes, `${bytes} bytes were read for ${seen} rows, ${needed} bytes`);
+  }
+  assertEquals(seen, rows);
+  const wanted = new Map(segments.map(({ offset, length }, i) => [offset, [length, i % columns] as const]));
+  for (const { offset, length } of reads) {
+    const [size, column] = wanted.get(offset) ?? [];
+    assertEquals(size, length);
+    assert(column === 7 || column === 31, `column ${column} was read`);
+  }
+  assertEquals(reads.length, 2 * chunks);
+});
+
+test("neighbours are read together, and each once", async () => {
+  const { source, reads, segmentBytes, rows } = hugeFile(4, 20, 1000);
+  using file = await openVortex(source);
+  reads.length = 0;
+  let seen = 0;
+  for await (const batch of file.scan({ batchRows: 700 })) seen += batch.length;
+  assertEquals(seen, rows);
+  assertEquals(reads.reduce((sum, { length }) => sum + length, 0), 80 * segmentBytes);
+  assert(reads.length < 10, `${reads.length} reads`);
+});
+
+test("a scan can be left and begun again, several can be under way, and a closed file reads no more", async () => {
+  const { source } = hugeFile(2, 10, 100);
+  const file = await openVortex(source);
+  const scan = file.scan({ columns: ["c1"], batchRows: 60 });
+  for await (const batch of scan) {
+    assertEquals(batch.length, 60);
+    break;
+  }
+  const both = await Promise.all([valuesOf(file, { columns: ["c1"] }), Array.fromAsync(scan, ({ length }) => length)]);
+  assertEquals([both[0].length, both[1].reduce((sum, one) => sum + one, 0)], [1000, 1000]);
+  file.close();
+  await assertRejects(() => Array.fromAsync(scan, () => 0), TypeError, "closed VortexFile");
+});
+
+test("a file that claims more rows than can be counted gives its first ones, or says which limit they exceed", async () => {
+  const rows = 2 ** 50;
+  const writer = new FileWriter();
+  const constant = node("vortex.constant", none, [scalarOf(7n, "i64")]);
+  const columns = [writer.flat(constant, rows)];
+  const bytes = writer.finish({ dtype: table(["n"], [i64]), layout: { id: "struct", rows, children: columns } });
+  using file = await openVortex(bytes);
+  assertEquals(file.rowCount, rows);
+  await assertRejects(() => valuesOf(file, { rows: [5, 8] }), VortexError, "limit");
+
+  const chunks = Array.from({ length: 3 }, (_, i) => writer.flat(constant, i === 0 ? 3 : rows));
+  const chunked: LaidOut = { id: "chunked", rows: 3 + 2 * rows, children: chunks };
+  using other = await openVortex(writer.finish({ dtype: i64, layout: chunked }));
+  for await (const batch of other.scan({ batchRows: 3 })) {
+    assertEquals(batch.toArrow().toArray(), [7n, 7n, 7n]);
+    break;
+  }
+});
+
+test("what is asked for must be there", async () => {
+  const { source } = hugeFile(3, 2, 10);
+  using file = await openVortex(source);
+  assertThrows(() => file.scan({ columns: ["d"] }), TypeError, '"c0", "c1", "c2"');
+  assertThrows(() => file.scan({ columns: ["c1", "c1"] }), TypeError, "twice");
+  assertThrows(() => file.scan({ rows: [0, 21] }), RangeError, "of 20");
+  assertThrows(() => file.scan({ rows: [5, 3] }), RangeError);
+  assertThrows(() => file.scan({ batchRows: 0 }), RangeError, "batchRows");
+  assertThrows(() => file.scan({ readAhead: NaN }), RangeError, "readAhead");
+  assertThrows(() => file.scan({ column: ["c0"] } as never), TypeError, "column");
+  assertThrows(() => file.scan({ filter: { column: "c9", op: "is_null" } }), TypeError, "c9");
+  await assertRejects(() => file.toArrowStream({ columns: ["d"] }), TypeError);
+  assertEquals(await valuesOf(file, { rows: [3, 3] }), []);
+});
+
+test("a file is read from bytes, a Blob, a path and over HTTP alike, by ranges", async () => {
+  const writer = new FileWriter();
+  const columns = [1, 2, 3].map((n) => writer.flat(primitiveNode(new Array<number>(30_000).fill(n), "i64"), 30_000));
+  const layout: LaidOut = { id: "struct", rows: 30_000, children: columns };
+  const bytes = writer.finish({ dtype: table(["a", "b", "c"], [i64, i64, i64]), layout });
+  await using server = await serveRanges(bytes);
+  for (const source of [bytes, bytes.buffer, new Blob([bytes]), server.url, new URL(server.url)]) {
+    using file = await openVortex(source);
+    const [first] = await valuesOf(file, { columns: ["b"], rows: [29_999, 30_000] });
+    assertEquals(first, { b: 2n });
+    assertEquals(file.readStatistics.reads, 2);
+    assert(file.readStatistics.bytes < bytes.length / 3 + 70_000);
+  }
+  assert(server.requests.every(({ range }) => range?.startsWith("bytes=") === true));
+});
