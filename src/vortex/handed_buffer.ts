@@ -34,7 +34,7 @@ export function memoryOf(bytes: Bytes): MemoryBuffer | undefined {
   return memories.get(bytes.buffer);
 }
 
-// law vortex/takeDescriptor: vortex/core/bridge
+// law vortex/takeDescriptor: vortex/core/bridge, vortex/core/device_buffers
 /**
  * Takes over a buffer.
  *
@@ -157,6 +157,7 @@ function copied(buffer: MemoryBuffer): Bytes {
   return bytes;
 }
 
+// law vortex/handedMemory: vortex/core/device_buffers
 /** Memory of this package as a buffer of a node: its owner keeps it. */
 export function handedMemory(memory: MemoryBuffer): HandedBuffer {
   return memory.device === null ? new OnHost(memory, memory.size) : new OnDevice(memory);

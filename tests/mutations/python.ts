@@ -108,6 +108,9 @@ export const pythonMutations: readonly Mutation[] = [
       "A checker is not told what Python orders.",
     ],
   ]),
+  ...law("python/exportVortex", [
+    ["    python.release(node);\n", "", "The buffers of an array that Python has no more are kept for good."],
+  ]),
   ...law("python/numbersOf", [
     ['  if (array.type.kind === "dictionary") return null;\n', "", "NumPy counts with the indices of a dictionary."],
   ]),

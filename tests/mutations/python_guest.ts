@@ -354,4 +354,12 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ["    sys.stdout.reconfigure(line_buffering=True)\n", "    pass\n", "What is printed last is never written out."],
     ["    signal.signal(signal.SIGINT, signal.SIG_DFL)\n", "    pass\n", "Ctrl-C ends nothing any more."],
   ]),
+  ...law("python/hand_over", [
+    [
+      "BUFFER_OF_VORTEX, does_nothing)",
+      "BUFFER_OF_VORTEX, None)",
+      "A buffer that nobody takes is kept for good.",
+    ],
+    ["counters.keep((one, array))", "counters.keep(object())", "A consumer's struct is overwritten under it."],
+  ]),
 ];

@@ -41,6 +41,21 @@ export const vortexMutations: readonly Mutation[] = [
       "A struct of another version is read as one of this.",
     ],
     ["  if (size === 0) memory.close();\n", "", "A buffer without bytes waits for the array to be closed."],
+    [
+      "      consumerWaitsForEvent(new CudaEvent(stream.device, event), stream); // the event is the producer's to close\n",
+      "",
+      "A buffer of a device is read before it is written.",
+    ],
+    [
+      "stream.device.ordinal !== ordinal",
+      "stream.device.ordinal < 0",
+      "The address of one device is used on another.",
+    ],
+    [
+      "  if (stream !== null) hostWaitsBeforeReturn(stream);\n",
+      "",
+      "A producer frees memory that a kernel of ours still reads.",
+    ],
   ]),
   ...law("vortex/DecodeContext.charge", [
     ["    this.#left -= bytes;\n", "", "Many small arrays may take more than the limit."],
@@ -142,9 +157,51 @@ export const vortexMutations: readonly Mutation[] = [
     ["high > 0x7fff_ffff", "high > 0xffff_ffff", "A negative offset is a large one."],
   ]),
   ...law("vortex/writeArray", [
-    ["    struct[2] = alignmentExponent;\n", "", "PyVortex refuses numbers that lie anywhere."],
+    ["    struct[2] = Math.log2(", "    void Math.log2(", "PyVortex refuses numbers that lie anywhere."],
+    ["known?.known(i) ?? null", "null", "PyVortex panics where it cuts what is said to be aligned to more than it is."],
   ]),
   ...law("vortex/decimalsOf", [
     ["if (wanted > width) widen", "if (wanted === width) widen", "Negative decimals that are widened are large ones."],
+  ]),
+  ...law("vortex/alignmentsOf", [
+    ["widthOf(node.dtype.ptype) : 1", "mostAligned : 1", "PyVortex panics where it cuts numbers of a few bytes."],
+  ]),
+  ...law("vortex/openEvery", [
+    ["  encoding.openRest?.(node, opened, context);\n", "", "A description of a chunked array has no chunks."],
+  ]),
+  ...law("vortex/handedMemory", [
+    ["memory.device === null", "memory.size >= 0", "The host reads a device's addresses."],
+  ]),
+  ...law("vortex/arrayOf", [
+    [
+      "field.type.kind === given.kind ? given : flatten(given, allocate)",
+      "given",
+      "An array of maps with dictionaries inside cannot be exported where dictionaries are kept.",
+    ],
+  ]),
+  ...law("vortex/dictEncoding", [
+    ["message.bool(3) ?? node.dtype.nullable", "message.bool(3) ?? false", "Codes of files of old are refused."],
+  ]),
+  ...law("vortex/maskedEncoding", [
+    [
+      "masked(context.decode(array), node.dtype, valid,",
+      "masked(context.decode(array), node.dtype, null,",
+      "What is null has a value.",
+    ],
+  ]),
+  ...law("vortex/structEncoding", [
+    ["node.child(first + i,", "node.child(i,", "Validity is read as the first field."],
+  ]),
+  ...law("vortex/viewsOf", [
+    ["words[at + 3] = start;", "words[at + 3] = 0;", "Long texts are all the first one."],
+  ]),
+  ...law("vortex/boolEncoding", [
+    ["bits: node.buffer(0), offset }", "bits: node.buffer(0), offset: 0 }", "Truth values are those before them."],
+  ]),
+  ...law("vortex/byteBoolEncoding", [
+    ["bytes[i] !== 0", "bytes[i] === 1", "Whoever says true by another byte says false."],
+  ]),
+  ...law("vortex/repeat", [
+    ["data.length > 12 ? 4 : 12", "12", "A long text that repeats points nowhere."],
   ]),
 ];

@@ -30,6 +30,7 @@ export function toArrowArray(
   return arrayOf(plain, fieldOf(plain.dtype, name, session, plain), allocate);
 }
 
+// law vortex/arrayOf: vortex/core/built
 function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
   // Inside of maps and extensions nothing is kept: there the field has no dictionary, whatever the array has.
   const array = field.type.kind === given.kind ? given : flatten(given, allocate);

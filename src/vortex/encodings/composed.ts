@@ -154,6 +154,7 @@ interface OpenedDictionary {
   readonly values: EncodedNode;
 }
 
+// law vortex/dictEncoding: vortex/core/built
 /** Values, and which of them each element is. */
 export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   id: "vortex.dict",
@@ -230,6 +231,7 @@ interface OpenedMask {
   readonly validity: EncodedNode | null;
 }
 
+// law vortex/maskedEncoding: vortex/core/built
 /** An array without nulls, and which of its elements are null all the same. */
 export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",

@@ -22,6 +22,7 @@ interface OpenedStruct {
   readonly fields: readonly EncodedNode[];
 }
 
+// law vortex/structEncoding: vortex/core/built
 /** An array for each field; validity comes before them, and not behind as elsewhere. */
 export const structEncoding: VortexEncoding<OpenedStruct> = {
   id: "vortex.struct",

@@ -30,6 +30,7 @@ interface OpenedBool {
   readonly validity: EncodedNode | null;
 }
 
+// law vortex/boolEncoding: vortex/core/built
 /** A bit for each truth value. */
 export const boolEncoding: VortexEncoding<OpenedBool> = {
   id: "vortex.bool",
@@ -52,6 +53,7 @@ interface OpenedPlain<DType> {
   readonly validity: EncodedNode | null;
 }
 
+// law vortex/byteBoolEncoding: vortex/core/built
 /** A byte for each truth value. */
 export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   id: "vortex.bytebool",

@@ -54,6 +54,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
   },
 };
 
+// law vortex/viewsOf: vortex/core/built
 /** A view of each range of bytes. The offsets were checked. */
 export function viewsOf(bytes: Bytes, offsets: WholeNumbers, allocate: Allocate): Bytes {
   const length = offsets.length - 1;

@@ -13,6 +13,7 @@ import { concatOf } from "./concat.ts";
 import { allNull, zeros } from "./fill.ts";
 import { takeOf } from "./take.ts";
 
+// law vortex/repeat: vortex/core/built
 /** An element again and again. */
 export function repeat(dtype: VortexDType, scalar: VortexScalar, length: number, allocate: Allocate): CanonicalArray {
   if (scalar === null) return allNull(dtype, length, allocate);

@@ -16,7 +16,7 @@ export interface WrittenArray {
   readonly ids: readonly string[];
 }
 
-// law vortex/writeArray: vortex/core/ipc
+// law vortex/writeArray: vortex/core/ipc, vortex/core/built
 /** Writes an array, which was opened as far as it is known. Its buffers must have been handed over. */
 export function writeArray(root: EncodedNode): WrittenArray {
   const ids = new Map<string, number>();
