@@ -31,6 +31,15 @@ test("there are examples to run", () => {
   assert(examples.some(({ name }) => name.startsWith("mod.ts")));
 });
 
+/** Examples that read files of the repository. */
+const reading = examplesOf("docs/vortex.md", readFileSync(join(root, "docs/vortex.md"), "utf8"), "files");
+
+test("there are examples that read files", () => assert(reading.length >= 3));
+
+for (const example of reading) {
+  test(`${example.name}: runs and prints what it says`, () => runExample(example, {}, ["--allow-read"]));
+}
+
 for (const example of examples) {
   test(`${example.name}: runs and prints what it says`, () => runExample(example));
 }

@@ -47,8 +47,15 @@ function entry(subpath: string | undefined): string {
   return pathToFileURL(join(root, subpath === undefined ? "mod.ts" : `src/public/${subpath}.ts`)).href;
 }
 
-/** Runs an example, which must print what its comments say. `env` is set besides what is inherited. */
-export function runExample({ code }: Example, env: Readonly<Record<string, string>> = {}): void {
+/**
+ * Runs an example, which must print what its comments say. `env` is set besides what is inherited. Its folder is this
+ * repository's, whose files it may read if that is said.
+ */
+export function runExample(
+  { code }: Example,
+  env: Readonly<Record<string, string>> = {},
+  permissions: readonly `--allow-${string}`[] = [],
+): void {
   const folder = mkdtempSync(join(tmpdir(), "causeway-example-"));
   try {
     const file = join(folder, "example.ts");
@@ -56,7 +63,8 @@ export function runExample({ code }: Example, env: Readonly<Record<string, strin
       file,
       code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`),
     );
-    const printed = execFileSync(process.execPath, [...run, file], {
+    const printed = execFileSync(process.execPath, [...run, ...run.length === 0 ? [] : permissions, file], {
+      cwd: root,
       encoding: "utf8",
       timeout: 60_000,
       env: { ...process.env, ...env },

@@ -61,7 +61,7 @@ function isFloat(dtype: VortexDType): boolean {
   return dtype.kind === "primitive" && dtype.ptype.startsWith("f");
 }
 
-// law vortex/zonesOf: vortex/file/old_files, vortex/file/judged
+// law vortex/zonesOf: vortex/file/scan, vortex/file/judged
 /** The zones of `vortex.zoned`; null if one of its aggregates is unknown, which leaves the table's dtype unknown. */
 export function zonesOf(metadata: Bytes, dtype: VortexDType): ZonesHead | null {
   if (metadata[0] !== 1) return null; // of a version that is not known
@@ -164,7 +164,7 @@ export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | nu
   return headOf(length, columns);
 }
 
-// law vortex/boundsOfZone: vortex/file/old_files, vortex/file/judged
+// law vortex/boundsOfZone: vortex/file/scan, vortex/file/judged
 /** What a table of zones says of one zone. */
 export function boundsOfZone(
   { columns }: Pick<Zones, "columns">,
@@ -220,7 +220,6 @@ const half = typeof Float16Array === "function"
   ? (bits: number) => new Float16Array(Uint16Array.of(bits).buffer)[0]
   : null;
 
-// law vortex/valueAt: vortex/file/files
 /** A value as filters compare it; undefined for a null, and for what has no order. */
 export function valueAt(array: CanonicalArray, at: number): ColumnValue | undefined {
   if (isNull(array, at)) return undefined;

@@ -40,6 +40,14 @@ const faults: Record<string, { readonly spoil: RangeServerOptions["spoil"]; read
     spoil: ({ headers }) => void (headers["content-range"] = "bytes 11-20/300000"),
     message: "sends bytes 11 to 20 instead of 10 to 19",
   },
+  "a range that begins later": {
+    spoil: ({ headers }) => void (headers["content-range"] = "bytes 11-19/300000"),
+    message: "sends bytes 11 to 19 instead of 10 to 19",
+  },
+  "a range that ends later": {
+    spoil: ({ headers }) => void (headers["content-range"] = "bytes 10-20/300000"),
+    message: "sends bytes 10 to 20 instead of 10 to 19",
+  },
   "a range without a size": {
     spoil: ({ headers }) => void (headers["content-range"] = "bytes 10-19/*"),
     message: "answers with content-range bytes 10-19/*",

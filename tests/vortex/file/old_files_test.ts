@@ -104,6 +104,16 @@ for (const minor of [40, 54, 76, 93]) {
     const { bytes } = file.readStatistics;
     assertEquals(await rowsOf(file, { filter: { column: "row", op: "<", value: 0 } }), []);
     assert(file.readStatistics.bytes - bytes < 10_000, "what statistics exclude was read");
+    // The file's statistics exclude neither half, its zones exclude one each: of the rest of the file nothing is read.
+    const before = file.readStatistics.bytes;
+    const halves: VortexFilter[] = [
+      { column: "at", op: ">", value: 819_000_000n },
+      { column: "row", op: "<", value: 8192 },
+    ];
+    assertEquals(await rowsOf(file, { filter: { and: halves } }), []);
+    const zones = file.layout.children.filter(({ name }) => name === "at" || name === "row")
+      .flatMap(({ children }) => children.filter(({ name }) => name === "zones"));
+    assertEquals(file.readStatistics.bytes - before, zones.reduce((sum, { bytes }) => sum + bytes, 0));
     file.close();
   });
 }

@@ -6,9 +6,10 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
 import { openVortex, VortexError, type VortexFile, type VortexReader } from "../../../src/vortex/mod.ts";
+import type { RawNode } from "../../../src/vortex/raw_node.ts";
 import { check, fc } from "../../support/property.ts";
 import { fileEnd, FileWriter, type LaidOut, segmentOf, type SegmentSpec } from "../../support/vortex/file_writer.ts";
-import { boolNode, node, primitiveNode, proto, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
+import { boolNode, joined, node, primitiveNode, proto, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
 import { serveRanges } from "../../support/range_server.ts";
 
 const i64 = primitiveDType("i64");
@@ -232,6 +233,49 @@ test("a file that claims more rows than can be counted gives its first ones, or 
     assertEquals(batch.toArrow().toArray(), [7n, 7n, 7n]);
     break;
   }
+});
+
+test("zones are believed as far as they are understood", async () => {
+  const utf8 = new TextEncoder();
+  const lies = (length: number) =>
+    primitiveNode(new Array<number>(length).fill(-1), "i64", new Array(length).fill(true));
+  const struct = (...fields: readonly RawNode[]) => node("vortex.struct", none, [], ...fields);
+  const bounded = (isUnknown: boolean) => struct(lies(2), boolNode([isUnknown, isUnknown]) ?? lies(2));
+  const metadata = (version: number, length: number, ...ids: readonly string[]) => {
+    const specs = ids.map((id) => [2, proto([1, utf8.encode(`vortex.${id}`)])] as const);
+    return joined(Uint8Array.of(version), proto([1, length], ...specs));
+  };
+  // Tables that lie: if they are believed, no row is above 0.
+  const tables: readonly (readonly [metadata: Uint8Array, table: RawNode, rows: number, isBelieved: boolean])[] = [
+    [metadata(1, 2, "max"), struct(lies(2)), 2, true],
+    [metadata(1, 4, "max"), struct(lies(1)), 1, true],
+    [metadata(2, 2, "max"), struct(lies(2)), 2, false],
+    [metadata(1, 0, "max"), struct(lies(2)), 2, false],
+    [metadata(1, 2, "max", "of_the_future"), struct(lies(2)), 2, false],
+    [metadata(1, 2, "min"), struct(lies(2)), 2, false],
+    [metadata(1, 2, "bounded_max"), struct(bounded(false)), 2, true],
+    [metadata(1, 2, "bounded_max"), struct(bounded(true)), 2, false],
+  ];
+  for (const [metadata, table, rows, isBelieved] of tables) {
+    const writer = new FileWriter();
+    const data = writer.flat(primitiveNode([1, 2, 3, 4], "i64"), 4);
+    const layout: LaidOut = { id: "zoned", rows: 4, metadata, children: [data, writer.flat(table, rows)] };
+    using file = await openVortex(writer.finish({ dtype: i64, layout }));
+    const found = await valuesOf(file, { filter: { column: [], op: ">", value: 0 } });
+    assertEquals(found, isBelieved ? [] : [1n, 2n, 3n, 4n], new TextDecoder().decode(metadata));
+  }
+});
+
+test("a filter may look at columns that are not wanted, which do not come", async () => {
+  const writer = new FileWriter();
+  const columns = [[1, 2, 3], [4, 5, 6], [7, 8, 9]].map((column) => writer.flat(primitiveNode(column, "i64"), 3));
+  const layout: LaidOut = { id: "struct", rows: 3, children: columns };
+  using file = await openVortex(writer.finish({ dtype: table(["a", "b", "c"], [i64, i64, i64]), layout }));
+  const filter = { or: [{ column: "c", op: "==", value: 7 }, { column: "a", op: ">", value: 2 }] } as const;
+  assertEquals(await valuesOf(file, { columns: ["b"], filter }), [{ b: 4n }, { b: 6n }]);
+  assertEquals(await valuesOf(file, { columns: ["c", "b"], filter }), [{ c: 7n, b: 4n }, { c: 9n, b: 6n }]);
+  assertEquals(await valuesOf(file, { filter }), [{ a: 1n, b: 4n, c: 7n }, { a: 3n, b: 6n, c: 9n }]);
+  assertEquals(await valuesOf(file, { columns: [], filter }), [{}, {}]);
 });
 
 test("a source is closed once: with its file, or when it is refused", async () => {

@@ -1,0 +1,19 @@
+/** The examples of docs/vortex.md that hand rows to libraries of Python. tests/examples_test.ts runs the others. */
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { patiently } from "../../support/child.ts";
+import { examplesOf, runExample } from "../../support/examples.ts";
+import { needs } from "../../support/needs.ts";
+import { findPython } from "../../support/python.ts";
+
+const guide = readFileSync(new URL("../../../docs/vortex.md", import.meta.url), "utf8");
+
+for (const library of ["polars", "duckdb"]) {
+  const found = findPython(library, "pyarrow");
+  for (const example of examplesOf("docs/vortex.md", guide, library)) {
+    const [title, options] = needs(typeof found === "string" ? found : null, `${example.name}: prints what it says`);
+    test(title, { ...options, ...patiently }, () => {
+      runExample(example, { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable }, ["--allow-read"]);
+    });
+  }
+}
