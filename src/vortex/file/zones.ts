@@ -220,7 +220,6 @@ const half = typeof Float16Array === "function"
   ? (bits: number) => new Float16Array(Uint16Array.of(bits).buffer)[0]
   : null;
 
-// law vortex/valueAt: vortex/file/files
 /** A value as filters compare it; undefined for a null, and for what has no order. */
 export function valueAt(array: CanonicalArray, at: number): ColumnValue | undefined {
   if (isNull(array, at)) return undefined;
