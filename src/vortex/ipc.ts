@@ -52,11 +52,14 @@ class IpcReader {
  * @throws {VortexError} if they are none, or hold more or less than one array
  *
  * @example
- * ```ts
- * import { decodeVortexIpc, encodeVortexIpc, fromVortexMetadata, VortexSession } from "@causeway/causeway/vortex";
+ * ```ts files
+ * import { decodeVortexIpc, encodeVortexIpc, openVortex } from "@causeway/causeway/vortex";
  *
- * const i64 = encodeVortexIpc; // see docs/vortex.md
- * console.log(typeof decodeVortexIpc, typeof i64, typeof fromVortexMetadata, typeof VortexSession);
+ * using file = await openVortex("examples/trips.vortex");
+ * for await (const batch of file.scan({ columns: ["city"], rows: [0, 2] })) {
+ *   const { dtype, array } = encodeVortexIpc(batch);
+ *   console.log(decodeVortexIpc(array, { dtype }).toArrow().toArray()); // [ { city: "Lyon" }, { city: "Lyon" } ]
+ * }
  * ```
  */
 export function decodeVortexIpc(

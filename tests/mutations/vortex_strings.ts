@@ -34,8 +34,7 @@ export const vortexStringMutations: readonly Mutation[] = [
     ["      if (left > 0) break;\n", "", "A row that is wrong is tried for ever, or left out."],
   ]),
   ...law("vortex/strings/CodeLoop.lastOfBlock", [
-    ["Math.min(end, row + MOST_ROWS)", "end", "A block of many rows does not fit its memory."],
-    ["<= most) return limit;", "<= Infinity) return limit;", "A block of many codes writes over its output."],
+    ["<= most) return end;", "<= Infinity) return end;", "A block of many codes writes over its output."],
   ]),
   ...law("vortex/strings/escaped", [
     [

@@ -6,11 +6,10 @@
  */
 import { compile, type Instruction, scratch, type WasmFunction } from "../../wasm/mod.ts";
 import type { CodedStrings } from "./codes.ts";
+import { MOST_ROWS } from "./string_views.ts";
 
 /** Most codes of a block; a row that has more is not done here. */
 const MOST_CODES = 16_384;
-/** Most rows of a block. */
-const MOST_ROWS = 4096;
 
 // Addresses in the scratch memory. The table comes first, as large as it is, then the block.
 /** All literal bytes, or'ed. */
@@ -63,7 +62,11 @@ export class CodeLoop {
   }
 
   // law vortex/strings/CodeLoop.run: vortex/strings/string_views, vortex/strings/built
-  /** Decodes rows from `start` on, to `out` from `at` on, until `end` or a row that must be looked at more closely. */
+  /**
+   * Decodes rows from `start` on, to `out` from `at` on, until `end` or a row that must be looked at more closely.
+   *
+   * @param end at most `MOST_ROWS` further
+   */
   run(start: number, end: number, out: Uint8Array, at: number): Done {
     const { offsets, lengths, codes, table } = this.#strings;
     const memory = this.#memory;
@@ -107,10 +110,9 @@ export class CodeLoop {
   #lastOfBlock(row: number, end: number): number {
     const { offsets } = this.#strings;
     const most = (offsets[row] ?? 0) + MOST_CODES;
-    const limit = Math.min(end, row + MOST_ROWS);
-    if ((offsets[limit] ?? 0) <= most) return limit;
+    if ((offsets[end] ?? 0) <= most) return end;
     let last = row;
-    while (last < limit && (offsets[last + 1] ?? 0) <= most) last++;
+    while (last < end && (offsets[last + 1] ?? 0) <= most) last++;
     return last;
   }
 }

@@ -76,11 +76,11 @@ export class DataBuffer {
   }
 }
 
-/** Writes rows to a data buffer from a place on. */
+/** Writes at most {@linkcode MOST_ROWS} rows to a data buffer from a place on. */
 export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => void;
 
-/** Rows that are decoded before their views are written, while their bytes are near. */
-const ROWS = 2048;
+/** Most rows that are decoded before their views are written, while their bytes are near. */
+export const MOST_ROWS = 2048;
 
 /**
  * Decodes strings, each to exactly its length, and writes their views.
@@ -103,8 +103,8 @@ export function decodeStrings(
   for (const { start, end, bytes } of partsOf(lengths, total, fail, limit)) {
     const data = new DataBuffer(bytes, allocate);
     let at = 0;
-    for (let row = start; row < end; row += ROWS) {
-      const last = Math.min(row + ROWS, end);
+    for (let row = start; row < end; row += MOST_ROWS) {
+      const last = Math.min(row + MOST_ROWS, end);
       const from = at;
       for (let i = row; i < last; i++) at += lengths[i] ?? 0;
       decodeRows(row, last, data, from);

@@ -112,6 +112,11 @@ test("pco's chunks are refused whose parts cannot be", () => {
     bits([4, 4], [1, 25], [0, 3], [9, 32], [0, 4], [0, 4], [1, 15], [1, 32], [0, 6]),
     "the number 1 of a dictionary",
   );
+  const lookback = (back: number) =>
+    bits([0, 4], [2, 4], [0, 5], [0, 4], [0, 1], [0, 4], [1, 15], [back, 32], [0, 6], [0, 4], [1, 15], [0, 32], [0, 6]);
+  assertEquals(decodeTree({ dtype: u32, length: 5, tree: pco(lookback(2), new Uint8Array(4), 5) }).length, 5);
+  expect(lookback(0), "a lookback of 0, expected 1 to 2", new Uint8Array(4));
+  expect(lookback(3), "a lookback of 3, expected 1 to 2", new Uint8Array(4));
   refused(numbers("f32"), 5, pco(bits([2, 4], [2 ** 31, 32], [0, 4]), bytes(), 5), "FloatMult with a base of 0");
   refused(numbers("f32"), 5, pco(bits([3, 4], [24, 8], [0, 4]), bytes(), 5), "with 24 bits, expected 1 to 23 of f32");
 });

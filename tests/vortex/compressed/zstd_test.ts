@@ -93,6 +93,14 @@ test("a frame without the size of its content is refused", () => {
   assertThrows(() => readZstdFrame(frame, fail), Refused, "does not say how large its content is");
 });
 
+test("reserved bits and blocks are refused", () => {
+  const frameWith = (descriptor: number, block: number) =>
+    Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd, descriptor, 0, block, 0, 0); // one segment, no bytes
+  assertEquals(readZstdFrame(frameWith(0x20, 1), fail).contentSize, 0);
+  assertThrows(() => readZstdFrame(frameWith(0x28, 1), fail), Refused, "a zstd frame with a reserved bit set");
+  assertThrows(() => readZstdFrame(frameWith(0x20, 7), fail), Refused, "a zstd frame with a block of a reserved type");
+});
+
 test("a dictionary is used where the runtime can, and refused where it cannot", () => {
   const dictionary = new TextEncoder().encode("https://example.org/a/page/of/many ".repeat(8));
   const content = new TextEncoder().encode("https://example.org/a/page/of/many others, https://example.org/");

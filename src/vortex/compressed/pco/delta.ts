@@ -118,7 +118,7 @@ class Lookback implements Undelta {
     const { low, high } = this.#past;
     const isLong = this.#bits === 64;
     const mask = this.#bits === 16 ? 0xffff : -1;
-    // law vortex/compressed/Lookback: vortex/compressed/pco
+    // law vortex/compressed/Lookback: vortex/compressed/pco, vortex/compressed/malformed
     for (let i = 0; i < read; i++) {
       const at = this.#at + i;
       const back = (lookbacks?.low[i] ?? 0) >>> 0;
