@@ -245,6 +245,8 @@ export function typeToApache(arrow: ApacheArrow<unknown>, type: ArrowType): unkn
       return make(arrow, "Struct", type.children.map((child) => fieldToApache(arrow, child)));
     case "map":
       return make(arrow, "Map_", fieldToApache(arrow, type.child), type.keysSorted);
+    case "run_end_encoded":
+      throw new ExchangeError("Cannot pass a run-end encoded array to apache-arrow, which has none: decode it first");
     case "dictionary": {
       const [values, index] = [typeToApache(arrow, type.values.type), typeToApache(arrow, type.index)];
       return make(arrow, "Dictionary", values, index, null, type.ordered);

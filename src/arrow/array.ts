@@ -192,6 +192,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * | struct | object by field name; if names are not unique, array of `[name, value]` |
    * | map | array of `[key, value]` |
    * | dictionary | the value that the index stands for |
+   * | run-end encoded | the value of the run that the element is in |
    *
    * @throws {RangeError} if there is no such element
    * @throws {TypeError} for device memory, which the host cannot read, and after `close`

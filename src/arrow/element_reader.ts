@@ -77,6 +77,8 @@ export function makeReader(array: ArrowArray): Reader {
       // An object would have the last one of several fields with one name.
       return new Set(names).size === names.length ? (at) => Object.fromEntries(pairs(at)) : pairs;
     }
+    case "run_end_encoded":
+      return runReader(array);
     case "dictionary":
       return dictionaryReader(array, formatOf(type.index));
   }
@@ -238,5 +240,21 @@ function dictionaryReader(array: ArrowArray, format: string): Reader {
     const entry = Number(index(at));
     if (dictionary !== null && entry >= 0 && entry < dictionary.length) return dictionary.get(entry);
     throw new ExchangeError(`Cannot read entry ${entry} of an Arrow dictionary of ${dictionary?.length ?? 0}`);
+  };
+}
+
+// law arrow/runReader: arrow/run_ends
+/** The value of the first run that ends behind an element. */
+function runReader({ children: [ends, values] }: ArrowArray): Reader {
+  if (ends === undefined || values === undefined) throw new ExchangeError("Cannot read runs without ends and values");
+  return (at) => {
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (Number(ends.get(middle)) > at) high = middle;
+      else low = middle + 1;
+    }
+    if (low < ends.length) return values.get(low);
+    throw new ExchangeError(`Cannot read element ${at} of an Arrow array whose runs end before it`);
   };
 }

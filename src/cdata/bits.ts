@@ -35,7 +35,7 @@ export function isNullAt(
   { type, offset, buffers: [bitmap = null], knownNullCount }: ArrowNode,
   index: number,
 ): boolean {
-  if (!hasValidity(type)) return true;
+  if (!hasValidity(type)) return type.kind === "null"; // the runs of an encoded array say themselves
   return bitmap !== null && knownNullCount !== 0 && !bitOf(hostBytes(bitmap), offset + index);
 }
 

@@ -64,6 +64,7 @@ export function bufferCount(type: ArrowType): number {
   const stored = storageOf(type);
   switch (stored.kind) {
     case "null":
+    case "run_end_encoded":
       return 0;
     case "struct":
     case "fixed_size_list":
@@ -88,9 +89,9 @@ export function hasOffsets(type: ArrowType): boolean {
     ((type.kind === "utf8" || type.kind === "binary") && type.offsets !== "view");
 }
 
-/** Whether an array may have a validity bitmap: all but those of type null. */
+/** Whether an array may have a validity bitmap: all but those of type null, and those whose runs say what is null. */
 export function hasValidity(type: ArrowType): boolean {
-  return type.kind !== "null";
+  return type.kind !== "null" && type.kind !== "run_end_encoded";
 }
 
 /**
@@ -106,6 +107,7 @@ export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe:
   }
   const { kind } = type;
   if (kind === "null") return { bytes: [], childLength: 0 };
+  if (kind === "run_end_encoded") return { bytes: [], childLength: 1 }; // where runs end is seen when they are read
   const end = safe(extent.offset + extent.length, "elements");
   const validity = Math.ceil(end / 8);
   const bits = bitsOf(type);

@@ -95,6 +95,8 @@ function nameFormat(type: ArrowType): string {
       return "+s";
     case "map":
       return "+m";
+    case "run_end_encoded":
+      return "+r";
     default:
       return plainFormats.get(keyOf(stored)) ?? unknownType(stored);
   }
@@ -133,10 +135,10 @@ export function parseArrowFormat(
     if (size !== undefined) return { kind: "fixed_size_list", size: wholeNumber(format, size), child };
     return { kind: "map", keysSorted, child: checkEntries(child) };
   }
-  if (/^\+(ud|us):|^\+r$/.test(format)) {
+  if (format === "+r") return runEndEncoded(format, children);
+  if (/^\+(ud|us):/.test(format)) {
     throw new ExchangeError(
-      `Cannot exchange Arrow format ${JSON.stringify(format)}: unions and run-end encoded arrays are not supported. ` +
-        "Convert to a struct, or to a plain array, first.",
+      `Cannot exchange Arrow format ${JSON.stringify(format)}: unions are not supported. Convert to a struct first.`,
     );
   }
   throw new ExchangeError(
@@ -189,6 +191,20 @@ function checkEntries(child: ArrowField): ArrowField {
   if (child.type.kind === "struct" && child.type.children.length === 2) return child;
   throw new ExchangeError(
     `Cannot exchange an Arrow map of ${child.type.kind}: expected entries of a struct with a key and a value`,
+  );
+}
+
+// law cdata/runEndEncoded: arrow/run_ends
+function runEndEncoded(format: string, children: readonly ArrowField[]): ArrowType {
+  expectChildren(format, children, 2);
+  const [runEnds, values] = children;
+  if (runEnds === undefined || values === undefined) throw new TypeError("There are two children"); // counted above
+  if (runEnds.type.kind === "int" && runEnds.type.bits > 8) return { kind: "run_end_encoded", runEnds, values };
+  throw new ExchangeError(
+    `Cannot exchange run-end encoded Arrow arrays with ends of ${
+      formatOf(runEnds.type)
+    }: expected integers with sign ` +
+      "of 16, 32 or 64 bits",
   );
 }
 

@@ -90,12 +90,15 @@ const families: Readonly<Record<ArrowType["kind"], string>> = {
   map: "list",
   struct: "struct",
   dictionary: "dictionary",
+  run_end_encoded: "run_end_encoded",
 };
 
 // law cdata/clash: arrow/release
 /** The first pair of types that could not be converted; undefined if there is none. */
 function clash(ours: ArrowType, theirs: ArrowType): readonly [ArrowType, ArrowType] | undefined {
   if (ours.kind === "dictionary") return clash(ours.values.type, theirs);
+  if (ours.kind === "run_end_encoded") return clash(ours.values.type, theirs);
+  if (theirs.kind === "run_end_encoded") return clash(ours, theirs.values.type);
   if (theirs.kind === "dictionary") return clash(ours, theirs.values.type);
   if (ours.kind === "null") return undefined; // nulls are values of every type
   const [mine, wanted] = [childrenOf(ours), childrenOf(theirs)];

@@ -26,6 +26,7 @@ export type ArrowType =
   | { readonly kind: "fixed_size_list"; readonly size: number; readonly child: ArrowField }
   | { readonly kind: "struct"; readonly children: readonly ArrowField[] }
   | { readonly kind: "map"; readonly keysSorted: boolean; readonly child: ArrowField }
+  | { readonly kind: "run_end_encoded"; readonly runEnds: ArrowField; readonly values: ArrowField }
   | {
     readonly kind: "dictionary";
     readonly index: ArrowType & { readonly kind: "int" | "uint" };
@@ -58,6 +59,8 @@ export function childrenOf(type: ArrowType): readonly ArrowField[] {
       return [type.child];
     case "struct":
       return type.children;
+    case "run_end_encoded":
+      return [type.runEnds, type.values];
     default:
       return [];
   }

@@ -43,6 +43,9 @@ export function checkNode(array: ArrowNode): void {
     refuse(dictionary === null ? "it has no dictionary" : "it has a dictionary and no indices");
   }
   if (type.kind === "dictionary" && !sameType(type.values.type, dictionary)) refuse("its dictionary has another type");
+  if (type.kind === "run_end_encoded" && (children[0]?.length ?? 0) > (children[1]?.length ?? 0)) {
+    refuse(`it has ${children[0]?.length} ends of runs and ${children[1]?.length} values`);
+  }
   checkSizes(array, refuse);
 }
 

@@ -136,4 +136,16 @@ export const arrowMutations: readonly Mutation[] = [
   ...law("arrow/writeStream", [
     ["    releaseSchema(schema); // the stream has its own\n", "", "The schema of each array leaks."],
   ]),
+  ...law("arrow/runReader", [
+    [
+      "Number(ends.get(middle)) > at",
+      "Number(ends.get(middle)) >= at",
+      "The first element of a run is one of the run before.",
+    ],
+    [
+      "    if (low < ends.length) return values.get(low);\n",
+      "    return values.get(low);\n",
+      "An array whose runs end too early complains of an element that nobody asked for.",
+    ],
+  ]),
 ];

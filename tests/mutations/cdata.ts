@@ -423,4 +423,11 @@ export const cdataMutations: readonly Mutation[] = [
   ...law("cdata/Walk.pointers", [
     ["    if (count > maxStructs) throw", "    if (false) throw", "As much is read as a broken struct says."],
   ]),
+  ...law("cdata/runEndEncoded", [
+    [
+      'runEnds.type.kind === "int" && runEnds.type.bits > 8',
+      'runEnds.type.kind === "int"',
+      "Ends of types that Arrow does not have for them are passed on.",
+    ],
+  ]),
 ];

@@ -174,7 +174,7 @@ export const vortexMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/arrayOf", [
     [
-      "field.type.kind === given.kind ? given : flatten(given, allocate)",
+      "isKept ? given : flatten(given, allocate)",
       "given",
       "An array of maps with dictionaries inside cannot be exported where dictionaries are kept.",
     ],

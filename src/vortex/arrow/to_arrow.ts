@@ -26,14 +26,14 @@ export function toArrowArray(
   session: VortexSession,
   allocate: Allocate,
 ): ArrowArray {
-  const plain = array.kind === "runEnd" ? flatten(array, allocate) : array;
-  return arrayOf(plain, fieldOf(plain.dtype, name, session, plain), allocate);
+  return arrayOf(array, fieldOf(array.dtype, name, session, array), allocate);
 }
 
 // law vortex/arrayOf: vortex/core/built
 function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
   // Inside of maps and extensions nothing is kept: there the field has no dictionary, whatever the array has.
-  const array = field.type.kind === given.kind ? given : flatten(given, allocate);
+  const isKept = field.type.kind === "dictionary" || field.type.kind === "run_end_encoded";
+  const array = isKept ? given : flatten(given, allocate);
   const { length } = array;
   const valid = array.validity === null ? length : countSet(array.validity, 0, length);
   const validity = array.validity === null || valid === length ? null : viewOf(array.validity);
@@ -86,8 +86,13 @@ function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): 
       const dictionary = arrayOf(array.values, field.type.values, allocate);
       return new ArrowArray({ ...plain, buffers: [validity, viewOf(indices)], dictionary });
     }
-    case "runEnd":
-      return arrayOf(flatten(array, allocate), field, allocate);
+    case "runEnd": {
+      if (field.type.kind !== "run_end_encoded") throw new TypeError(`Runs are no ${field.type.kind}`);
+      const { ends } = array;
+      const runEnds = { field: field.type.runEnds, length: ends.length, buffers: [null, viewOf(bytesOf(ends))] };
+      const children = [new ArrowArray(runEnds), arrayOf(array.values, field.type.values, allocate)];
+      return new ArrowArray({ field, length, buffers: [], children });
+    }
   }
 }
 

@@ -44,6 +44,11 @@ export function fieldOf(dtype: VortexDType, name: string, session: VortexSession
     const values = fieldOf(array.values.dtype, "", session, array.values);
     return arrowField({ kind: "dictionary", index: { kind: "int", bits }, values, ordered: false }, { name, nullable });
   }
+  if (array?.kind === "runEnd") {
+    const runEnds = arrowField({ kind: "int", bits: 32 }, { name: "run_ends", nullable: false });
+    const values = fieldOf(array.values.dtype, "values", session, array.values);
+    return arrowField({ kind: "run_end_encoded", runEnds, values }, { name, nullable });
+  }
   if (dtype.kind === "extension") return extensionField(dtype, name, session);
   return arrowField(typeOf(dtype, session, array), { name, nullable });
 }

@@ -72,7 +72,7 @@ export type Layout = FlatLayout | ChunkedLayout | StructLayout | DictLayout | Zo
 /** How a layout is read. */
 type Read = (raw: RawLayout, node: Node, fail: (why: string) => never) => Layout;
 
-// law vortex/typedLayout: vortex/file/container, vortex/file/scan
+// law vortex/typedLayout: vortex/file/container, vortex/file/old_files
 /**
  * Gives a tree of layouts its dtypes.
  *

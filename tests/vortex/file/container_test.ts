@@ -82,6 +82,7 @@ const lies: readonly (readonly [what: string, changes: Partial<FileEnd>, error: 
   ["a layout of which nobody knows", { layout: { ...flat, id: "of.the.future" } }, "vortex.of.the.future is unknown"],
   ["a segment that is not there", { layout: { ...flat, segments: [1] } }, "segment 1 of 1"],
   ["a flat layout without a segment", { layout: { ...flat, segments: [] } }, "0 segments"],
+  ["a flat layout of parts", { layout: { ...flat, children: [flat] } }, "has 1 children, expected 0"],
   ["chunks of other rows", { layout: { id: "chunked", rows: 4, children: [flat] } }, "3 rows in its chunks"],
   ["chunks of more rows than there are numbers", {
     layout: { id: "chunked", rows: 3, children: [{ ...flat, rows: 2 ** 53 - 1 }, { ...flat, rows: 4 }] },
@@ -105,6 +106,17 @@ for (const [what, changes, error] of lies) {
     assert(failure.path !== "");
   });
 }
+
+test("what does not end like a file is refused as another one", async () => {
+  const sound = fileOf();
+  for (let at = sound.length - 4; at < sound.length; at++) {
+    const bytes = sound.slice();
+    bytes[at] = 0x20;
+    await assertRejects(() => valuesOf(bytes), VortexError, "VTXF");
+  }
+  await assertRejects(() => valuesOf(sound.subarray(0, sound.length - 1)), VortexError, "VTXF");
+  await assertRejects(() => valuesOf(new Uint8Array([...sound, 0])), VortexError, "VTXF");
+});
 
 test("layouts in each other, and again and again, end where the limits say", async () => {
   const nested = (depth: number): LaidOut =>
