@@ -2,88 +2,25 @@
  * Buffers of devices that are handed over with the event after which they are written: used after it, returned when
  * nothing of ours uses them any more, whatever the order in which the device does its work.
  */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, ExchangeError, MemoryBuffer } from "../../../mod.ts";
+import { Cuda, MemoryBuffer } from "../../../mod.ts";
 import { NativeArena } from "../../../src/ffi/arena.ts";
-import { littleEndian } from "../../../src/ffi/mod.ts";
-import { pollAll } from "../../../src/order/exports.ts";
 import { fromVortexMetadata } from "../../../src/vortex/mod.ts";
-import { check, fc } from "../../support/property.ts";
+import { DEVICE, vortexBufferBehaviours } from "../../gpu/vortex_buffer_behaviours.ts";
+import type { Root } from "../../support/cuda_root.ts";
 import { CountingRelease, descriptor, numbers } from "../../support/vortex/descriptors.ts";
 
-const DEVICE = 1;
+let seed = 0;
 
-/** The address of a struct that has nothing but an event's handle. */
-function pointerTo(arena: NativeArena, handle: bigint): bigint {
-  const memory = arena.bytes(8);
-  new DataView(memory.bytes.buffer, memory.bytes.byteOffset).setBigUint64(0, handle, littleEndian);
-  return memory.address;
-}
+/** A simulated device that does its work as late as it may, or in any order that it may. */
+const simulatedRoot: Root = {
+  open: () => Cuda.simulate({ seed, schedule: seed++ % 2 === 0 ? "latest" : "random", freesWait: false, check: true }),
+  bytes: 64,
+  isSlow: false,
+};
 
-const cases = fc.record({
-  values: fc.array(fc.nat(), { minLength: 1, maxLength: 20 }),
-  seed: fc.nat(),
-  schedule: fc.constantFrom("latest" as const, "random" as const),
-  onDevice: fc.boolean(),
-});
-
-test("a buffer of a device is read after its event, by whatever stream, and returned after what reads it", () => {
-  check(
-    fc.property(cases, ({ values, seed, schedule, onDevice }) => {
-      using arena = new NativeArena();
-      using cuda = Cuda.simulate({ seed, schedule, freesWait: false, check: true });
-      const device = cuda.device(0);
-      using producer = device.createStream();
-      using consumer = device.createStream();
-      const bytes = 4 * values.length;
-      const memory = device.memory.allocate(bytes, { stream: producer });
-      memory.copyFrom(Uint32Array.from(values), { stream: producer });
-      using event = producer.record();
-      const release = new CountingRelease(() => memory.close());
-      const address = descriptor(arena, release, new Uint32Array(values.length), {
-        kind: DEVICE,
-        ptr: memory.ptr,
-        device_id: 0,
-        sync_event: pointerTo(arena, event.handle),
-      });
-      const array = fromVortexMetadata(numbers(values.length, [{ descriptor: address }]), { stream: consumer });
-      assertEquals(release.count, 0);
-      if (onDevice) {
-        const exported = array.toArrowDevice({ stream: consumer });
-        exported.close();
-        pollAll();
-      } else {
-        assertEquals(array.toArrow().toArray(), values);
-      }
-      array.close();
-      array.close();
-      assertEquals(release.count, 1);
-    }),
-    60,
-  );
-});
-
-test("a buffer of a device that does not say what it should, or another device, is refused, and stays its producer's", () => {
-  using arena = new NativeArena();
-  using cuda = Cuda.simulate({ devices: 2 });
-  const [stream, other] = cuda.devices.map((device) => device.createStream());
-  assert(stream !== undefined && other !== undefined);
-  const memory = cuda.device(0).memory.allocate(8, { stream });
-  const onDevice = { kind: DEVICE, ptr: memory.ptr, device_id: 0 };
-  const refused = [
-    [onDevice, {}, "it is on device 0: pass { stream } to say where it will be used"],
-    [onDevice, { stream: other }, "it is on device 0, and the stream on device 1"],
-    [{ ...onDevice, sync_event: pointerTo(arena, 0n) }, { stream }, "a pointer to an event that is NULL"],
-  ] as const;
-  for (const [change, options, text] of refused) {
-    const release = new CountingRelease();
-    const address = descriptor(arena, release, Uint32Array.of(1, 2), change);
-    assertThrows(() => fromVortexMetadata(numbers(2, [{ descriptor: address }]), options), ExchangeError, text);
-    assertEquals(release.count, 0, text);
-  }
-  memory.close();
-});
+for (const { name, run } of vortexBufferBehaviours) test(name, () => run(simulatedRoot));
 
 test("a buffer of a device without an event is used at once, and one without bytes is returned at once", () => {
   using arena = new NativeArena();

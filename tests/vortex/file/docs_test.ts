@@ -8,8 +8,8 @@ import { findPython } from "../../support/python.ts";
 
 const guide = readFileSync(new URL("../../../docs/vortex.md", import.meta.url), "utf8");
 
-for (const library of ["polars", "duckdb"]) {
-  const found = findPython(library, "pyarrow");
+for (const library of ["polars", "duckdb", "pyvortex"]) {
+  const found = findPython(library === "pyvortex" ? "vortex-data" : library, "pyarrow");
   for (const example of examplesOf("docs/vortex.md", guide, library)) {
     const [title, options] = needs(typeof found === "string" ? found : null, `${example.name}: prints what it says`);
     test(title, { ...options, ...patiently }, () => {
