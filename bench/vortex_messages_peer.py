@@ -1,4 +1,4 @@
-"""PyVortex on the messages of vortex_messages.ts: arrays of many nodes, as files in a folder, and how long they take it.
+"""PyVortex on the messages of vortex_messages.ts: arrays of many nodes, as files in a folder, and how long each takes.
 
 Needs `pip install vortex-data pyarrow`. Answers with the arrays' names and messages; then each line that names one is
 answered with the seconds of some runs: of reading its message, or of that and making an array of Arrow of it.
