@@ -24,6 +24,10 @@ export const vortexDeviceMutations: readonly Mutation[] = [
   ...law("vortex/device.runKernel", [
     ["setp.gt.u32 $, ${loadWord", "setp.ge.u32 $, ${loadWord", "The row behind a run belongs to it."],
   ]),
+  ...law("vortex/device.endsKernel", [
+    ["setp.gt.u32 $, ${end}, ${before}", "setp.ge.u32 $, ${end}, ${before}", "Two runs end at the same row."],
+    ["selp.u32 $, ${reaches}, 1, ${isLast}", "selp.u32 $, 1, 1, ${isLast}", "Rows behind the last run have its value."],
+  ]),
   ...law("vortex/device.sequenceKernel", [
     ["endUnless(ptx, thread, count);", "", "Words behind the last are written over somebody's memory."],
   ]),
@@ -31,11 +35,15 @@ export const vortexDeviceMutations: readonly Mutation[] = [
     ["endUnless(ptx, thread, count);", "", "Rows that nobody has named are patched."],
   ]),
   ...law("vortex/device.numbers", [
-    ["if (found[0] !== 0) node.fail", "if (false) node.fail", "Codes that stand for nothing are zeros."],
+    ["if (found[0] !== 0) fail();", "", "Codes that stand for nothing are zeros."],
     ["if (!(row >= 0 && row < node.length)) {", "if (false) {", "A patch is written over somebody's memory."],
     ["    for (const buffer of this.#open) buffer.close();\n", "", "After an error memory stays on the device."],
     ["    if (entries.validity !== null) {", "    if (false) {", "Values that are null are zeros."],
-    ["inNode(node, () => checkRuns(ends, length, offset));", "", "Rows behind the last run read somebody's memory."],
+    [
+      "inNode(node, () => checkRuns(ends, node.length, offset));",
+      "",
+      "Rows behind the last run read somebody's memory.",
+    ],
   ]),
   ...law("vortex/toArrowOnDevice", [
     ["    decoder.abandon();\n", "", "After an error memory stays on the device."],

@@ -19,12 +19,13 @@ import type { Step } from "../numeric/kernel.ts";
 import type { NodePatches } from "../numeric/node_patches.ts";
 import { checkRuns } from "../numeric/run_end.ts";
 import { repeatBits, runEndEncoding } from "../numeric/runs.ts";
-import type { Bits } from "../numeric/words.ts";
+import type { Bits, Indices } from "../numeric/words.ts";
 import { openNode } from "../open_nodes.ts";
 import { readScalar } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
 import { kernelOn } from "./kernel_cache.ts";
 import {
+  endsKernel,
   type NumberKernel,
   patchKernel,
   runKernel,
@@ -59,8 +60,8 @@ export class DeviceDecoder {
   readonly #stream: CudaStream;
   /** All memory of this decoding that is not closed. */
   readonly #open = new Set<MemoryBuffer>();
-  /** Words that become 1 if codes stand for no value, with the nodes of the codes. */
-  readonly #wrong: { readonly node: EncodedNode; readonly word: MemoryBuffer }[] = [];
+  /** Words that become 1 if codes stand for no value or runs do not follow each other, and what says so then. */
+  readonly #wrong: { readonly word: MemoryBuffer; readonly fail: () => void }[] = [];
 
   /** @param stream on which everything happens, and where the results belong */
   constructor(context: DecodeContext, stream: CudaStream) {
@@ -92,12 +93,12 @@ export class DeviceDecoder {
    * @throws {VortexError} if a code stands for no value
    */
   finish(): void {
-    for (const { node, word } of this.#wrong.splice(0)) {
+    for (const { word, fail } of this.#wrong.splice(0)) {
       const found = new Uint32Array(1);
       word.copyTo(found, { stream: this.#stream });
       hostWaitsFor(this.#stream);
       this.#close(word);
-      if (found[0] !== 0) node.fail("A code stands for no value");
+      if (found[0] !== 0) fail();
     }
     this.#open.clear(); // what is left belongs to the results
   }
@@ -265,7 +266,7 @@ export class DeviceDecoder {
     this.#launch(kernel, node.length, mask === null ? parameters : [...parameters, mask.ptr]);
     for (const buffer of [entries.words, indices, mask]) if (buffer !== null) this.#close(buffer);
     if (this.#areRight(codes, values.length)) this.#close(wrong);
-    else this.#wrong.push({ node: codes, word: wrong });
+    else this.#wrong.push({ word: wrong, fail: () => codes.fail("A code stands for no value") });
     return { words, validity };
   }
 
@@ -279,22 +280,47 @@ export class DeviceDecoder {
   #runs(node: EncodedNode): Words {
     const { ends: endsNode, values: valuesNode, offset } = node.opened(runEndEncoding.open);
     const { length } = node;
-    const ends = indexColumn(endsNode, this.#context);
-    inNode(node, () => checkRuns(ends, length, offset));
     const values = this.#column(valuesNode);
     const bits = bitsOf(primitiveOf(node.dtype).ptype);
     const words = this.#allocate(length * bits / 8, node);
-    const least = this.#context.allocate(4 * ends.length, node);
-    // An end that 32 bits cannot say is behind the last row in any case.
-    new Uint32Array(least.buffer, 0, ends.length).set(ends.map((end) => Math.min(end, 0xffff_ffff)));
-    const sent = this.upload(least, node);
-    const counts = [BigInt(length), BigInt(ends.length), BigInt(offset)];
+    const endBits = bitsOf(primitiveOf(endsNode.dtype).ptype);
+    // Validity is the host's, and needs the ends there.
+    const isOnDevice = values.validity === null && endBits !== 64 && endsNode.length > 0;
+    const ends = isOnDevice ? null : this.#checkedEnds(node, endsNode, offset);
+    const sent = ends === null ? this.#endsOnDevice(node, endsNode, endBits, offset) : this.#sendEnds(ends, node);
+    const counts = [BigInt(length), BigInt(endsNode.length), BigInt(offset)];
     this.#launch(runKernel(bits), length, [words.ptr, sent.ptr, values.words.ptr, ...counts]);
     this.#close(sent);
     this.#close(values.words);
-    const allocate = this.#context.allocator(node);
-    const validity = values.validity === null ? null : repeatBits(values.validity, 0, ends, offset, length, allocate);
-    return { words, validity };
+    const { validity } = values;
+    if (validity === null || ends === null) return { words, validity: null };
+    return { words, validity: repeatBits(validity, 0, ends, offset, length, this.#context.allocator(node)) };
+  }
+
+  #checkedEnds(node: EncodedNode, endsNode: EncodedNode, offset: number): Indices {
+    const ends = indexColumn(endsNode, this.#context);
+    inNode(node, () => checkRuns(ends, node.length, offset));
+    return ends;
+  }
+
+  #sendEnds(ends: Indices, node: EncodedNode): MemoryBuffer {
+    const least = this.#context.allocate(4 * ends.length, node);
+    // An end that 32 bits cannot say is behind the last row in any case.
+    new Uint32Array(least.buffer, 0, ends.length).set(ends.map((end) => Math.min(end, 0xffff_ffff)));
+    return this.upload(least, node);
+  }
+
+  /** Ends that the device decodes and checks: the host looks at them only to say what is wrong. */
+  #endsOnDevice(node: EncodedNode, endsNode: EncodedNode, endBits: Bits, offset: number): MemoryBuffer {
+    if (endBits === 64) throw new TypeError("Ends of 64 bits are the host's");
+    const { words: given } = this.#column(endsNode);
+    const sent = this.#allocate(4 * endsNode.length, node);
+    const wrong = this.upload(new Uint8Array(4), node);
+    const counts = [BigInt(endsNode.length), BigInt(offset), BigInt(offset + node.length)];
+    this.#launch(endsKernel(endBits), endsNode.length, [sent.ptr, given.ptr, ...counts, wrong.ptr]);
+    this.#close(given);
+    this.#wrong.push({ word: wrong, fail: () => void this.#checkedEnds(node, endsNode, offset) });
+    return sent;
   }
 
   /** Enqueues what uses memory that was handed over, in the order of its own stream. */

@@ -247,11 +247,47 @@ export function runKernel(bits: Bits): NumberKernel {
     ptx.line(`@!${isBehind} add.u32 ${low}, ${middle}, 1`);
     ptx.line(`bra ${again}`);
     ptx.place(found);
-    const word = loadWord(ptx, bits, at(ptx, values, low, bits / 8));
+    // Ends that are wrong are found by `endsKernel`, and must not lead behind the values until somebody hears of it.
+    const last = ptx.make("r", `sub.u32 $, ${small(ptx, "runs")}, 1`);
+    const run = ptx.make("r", `min.u32 $, ${low}, ${last}`);
+    const word = loadWord(ptx, bits, at(ptx, values, run, bits / 8));
     storeWord(ptx, bits, at(ptx, to, thread, bits / 8), word);
     return ptx.program("decode", 0, ["to", "ends", "values", "count", "runs", "offset"]);
   };
   return { key: `runs ${bits}`, ptx };
+}
+
+// law vortex/device.endsKernel: vortex/device/decode
+/**
+ * Widens the ends of runs to 32 bits. The word at `wrong` becomes 1 if one is not behind the one before it, the first is
+ * before `offset`, or the last before `least`, where the rows end.
+ *
+ * Parameters: `to`, `ends`, `count`, `offset`, `least`, `wrong`.
+ */
+export function endsKernel(endBits: 8 | 16 | 32): NumberKernel {
+  const ptx = () => {
+    const ptx = new PtxWriter();
+    const [to, ends] = [pointer(ptx, "to"), pointer(ptx, "ends")];
+    const [count, thread] = [small(ptx, "count"), threadNumber(ptx)];
+    endUnless(ptx, thread, count);
+    const end = loadWord(ptx, endBits, at(ptx, ends, thread, endBits / 8));
+    storeWord(ptx, 32, at(ptx, to, thread, 4), end);
+    const index = ptx.make("r", `sub.u32 $, ${ptx.make("r", `max.u32 $, ${thread}, 1`)}, 1`);
+    const before = loadWord(ptx, endBits, at(ptx, ends, index, endBits / 8));
+    const truth = (predicate: Register) => ptx.make("r", `selp.u32 $, 1, 0, ${predicate}`);
+    const rises = truth(ptx.make("p", `setp.gt.u32 $, ${end}, ${before}`));
+    const begins = truth(ptx.make("p", `setp.ge.u32 $, ${end}, ${small(ptx, "offset")}`));
+    const reaches = truth(ptx.make("p", `setp.ge.u32 $, ${end}, ${small(ptx, "least")}`));
+    const isFirst = ptx.make("p", `setp.eq.u32 $, ${thread}, 0`);
+    const next = ptx.make("r", `add.u32 $, ${thread}, 1`);
+    const isLast = ptx.make("p", `setp.eq.u32 $, ${next}, ${count}`);
+    const fits = ptx.make("r", `selp.u32 $, ${begins}, ${rises}, ${isFirst}`);
+    const isRight = ptx.make("r", `and.b32 $, ${fits}, ${ptx.make("r", `selp.u32 $, ${reaches}, 1, ${isLast}`)}`);
+    ptx.line(`@${ptx.make("p", `setp.ne.u32 $, ${isRight}, 0`)} ret`);
+    ptx.line(`st.global.u32 [${pointer(ptx, "wrong")}], ${ptx.make("r", "mov.u32 $, 1")}`);
+    return ptx.program("decode", 0, ["to", "ends", "count", "offset", "least", "wrong"]);
+  };
+  return { key: `ends ${endBits}`, ptx };
 }
 
 // law vortex/device.sequenceKernel: vortex/device/decode
