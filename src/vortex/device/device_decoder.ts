@@ -29,6 +29,7 @@ import {
   type NumberKernel,
   patchKernel,
   runKernel,
+  runThreads,
   sequenceKernel,
   stepArguments,
   stepKernel,
@@ -289,7 +290,7 @@ export class DeviceDecoder {
     const ends = isOnDevice ? null : this.#checkedEnds(node, endsNode, offset);
     const sent = ends === null ? this.#endsOnDevice(node, endsNode, endBits, offset) : this.#sendEnds(ends, node);
     const counts = [BigInt(length), BigInt(endsNode.length), BigInt(offset)];
-    this.#launch(runKernel(bits), length, [words.ptr, sent.ptr, values.words.ptr, ...counts]);
+    this.#launch(runKernel(bits), runThreads(length), [words.ptr, sent.ptr, values.words.ptr, ...counts]);
     this.#close(sent);
     this.#close(values.words);
     const { validity } = values;

@@ -224,9 +224,18 @@ export function takeKernel(bits: Bits, codeBits: 8 | 16 | 32, hasMask: boolean):
   return { key: `take ${bits} ${codeBits} ${hasMask}`, ptx };
 }
 
+/** Rows of a thread that repeats runs: a block seeks the runs of its first and its last row, once for all between. */
+const RUN_ROWS = 8;
+
+/** Threads that repeat the runs of so many rows. */
+export function runThreads(rows: number): number {
+  return Math.ceil(rows / (RUN_ROWS * THREADS)) * THREADS;
+}
+
 // law vortex/device.runKernel: vortex/device/decode
 /**
- * Repeats words to the ends of their runs: each row seeks the first run that ends behind it.
+ * Repeats words to the ends of their runs: each row seeks the first run that ends behind it, between those of the first
+ * and the last row of its block.
  *
  * Parameters: `to`, `ends` (of 32 bits, rising, the last behind the last row), `values`, `count`, `runs`, `offset`.
  */
@@ -234,25 +243,49 @@ export function runKernel(bits: Bits): NumberKernel {
   const ptx = () => {
     const ptx = new PtxWriter();
     const [to, ends, values] = [pointer(ptx, "to"), pointer(ptx, "ends"), pointer(ptx, "values")];
-    const [count, thread] = [small(ptx, "count"), threadNumber(ptx)];
-    endUnless(ptx, thread, count);
-    const row = ptx.make("r", `add.u32 $, ${thread}, ${small(ptx, "offset")}`);
-    const [low, high] = [ptx.zero("r"), ptx.make("r", `mov.u32 $, ${small(ptx, "runs")}`)];
-    const [again, found] = [ptx.label(), ptx.label()];
-    ptx.place(again);
-    ptx.line(`@${ptx.make("p", `setp.ge.u32 $, ${low}, ${high}`)} bra ${found}`);
-    const middle = ptx.make("r", `shr.u32 $, ${ptx.make("r", `add.u32 $, ${low}, ${high}`)}, 1`);
-    const isBehind = ptx.make("p", `setp.gt.u32 $, ${loadWord(ptx, 32, at(ptx, ends, middle, 4))}, ${row}`);
-    ptx.line(`@${isBehind} mov.u32 ${high}, ${middle}`);
-    ptx.line(`@!${isBehind} add.u32 ${low}, ${middle}, 1`);
-    ptx.line(`bra ${again}`);
-    ptx.place(found);
+    const [count, offset] = [small(ptx, "count"), small(ptx, "offset")];
     // Ends that are wrong are found by `endsKernel`, and must not lead behind the values until somebody hears of it.
     const last = ptx.make("r", `sub.u32 $, ${small(ptx, "runs")}, 1`);
-    const run = ptx.make("r", `min.u32 $, ${low}, ${last}`);
-    const word = loadWord(ptx, bits, at(ptx, values, run, bits / 8));
-    storeWord(ptx, bits, at(ptx, to, thread, bits / 8), word);
-    return ptx.program("decode", 0, ["to", "ends", "values", "count", "runs", "offset"]);
+    const [block, thread] = [ptx.make("r", "mov.u32 $, %ctaid.x"), ptx.make("r", "mov.u32 $, %tid.x")];
+    const first = ptx.make("r", `mul.lo.u32 $, ${block}, ${RUN_ROWS * THREADS}`);
+    const seek = (row: Register, low: Register, high: Register): void => {
+      const [again, found] = [ptx.label(), ptx.label()];
+      const wanted = ptx.make("r", `add.u32 $, ${row}, ${offset}`);
+      ptx.place(again);
+      ptx.line(`@${ptx.make("p", `setp.ge.u32 $, ${low}, ${high}`)} bra ${found}`);
+      const middle = ptx.make("r", `shr.u32 $, ${ptx.make("r", `add.u32 $, ${low}, ${high}`)}, 1`);
+      const isBehind = ptx.make("p", `setp.gt.u32 $, ${loadWord(ptx, 32, at(ptx, ends, middle, 4))}, ${wanted}`);
+      ptx.line(`@${isBehind} mov.u32 ${high}, ${middle}`);
+      ptx.line(`@!${isBehind} add.u32 ${low}, ${middle}, 1`);
+      ptx.line(`bra ${again}`);
+      ptx.place(found);
+    };
+    const copy = (of: Register) => ptx.make("r", `mov.u32 $, ${of}`);
+    // Threads 0 and 32, of different warps, seek at the same time.
+    const tile = ptx.make("r", "mov.u32 $, tile");
+    const isSeeker = ptx.make("p", `setp.eq.u32 $, ${ptx.make("r", `and.b32 $, ${thread}, ${~32 >>> 0}`)}, 0`);
+    const known = ptx.label();
+    ptx.line(`@!${isSeeker} bra ${known}`);
+    const far = ptx.make("r", `mul.lo.u32 $, ${ptx.make("r", `shr.u32 $, ${thread}, 5`)}, ${RUN_ROWS * THREADS - 1}`);
+    const sought = ptx.make("r", `add.u32 $, ${first}, ${far}`);
+    const [low, high] = [ptx.zero("r"), copy(last)];
+    seek(ptx.make("r", `min.u32 $, ${sought}, ${ptx.make("r", `sub.u32 $, ${count}, 1`)}`), low, high);
+    const place = ptx.make("r", `add.u32 $, ${tile}, ${ptx.make("r", `shr.u32 $, ${thread}, 3`)}`);
+    ptx.line(`st.shared.u32 [${place}], ${low}`);
+    ptx.place(known);
+    ptx.line("bar.sync 0");
+    const from = ptx.make("r", `ld.shared.u32 $, [${tile}]`);
+    const until = ptx.make("r", `ld.shared.u32 $, [${tile}+4]`);
+    let row = ptx.make("r", `add.u32 $, ${first}, ${thread}`);
+    for (let k = 0; k < RUN_ROWS; k++) {
+      endUnless(ptx, row, count);
+      const [run, end] = [copy(from), copy(until)];
+      seek(row, run, end);
+      const word = loadWord(ptx, bits, at(ptx, values, run, bits / 8));
+      storeWord(ptx, bits, at(ptx, to, row, bits / 8), word);
+      row = ptx.make("r", `add.u32 $, ${row}, ${THREADS}`);
+    }
+    return ptx.program("decode", 8, ["to", "ends", "values", "count", "runs", "offset"]);
   };
   return { key: `runs ${bits}`, ptx };
 }
