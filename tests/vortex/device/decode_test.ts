@@ -86,6 +86,14 @@ test("what is malformed is refused by a device as by the host, and no memory is 
     primitiveNode([9], "u8"),
   );
   assertThrows(() => rows(runs), VortexError, "The last run ends at 2, expected 3 (at $)");
+  const twice = node(
+    "vortex.runend",
+    proto([1, ptypeCode("u8")], [2, 3], [3, 0]),
+    [],
+    primitiveNode([1, 1, 3], "u8"),
+    primitiveNode([7, 8, 9], "u8"),
+  );
+  assertThrows(() => rows(twice), VortexError, "Run 1 ends at 1, expected an end after 1 (at $)");
   const many = node("vortex.constant", proto(), [scalarOf(1n, "u8")]);
   assertThrows(() => rows(many, 2 ** 30), VortexError, "Decoding would allocate 1073741824 bytes");
   cuda.device(0).synchronize();
