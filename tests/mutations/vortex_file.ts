@@ -148,6 +148,19 @@ export const vortexFileMutations: readonly Mutation[] = [
       "No row is wanted by an `and`.",
     ],
   ]),
+  ...law("vortex/wideOrder", [
+    ["const flip = isSigned ? 0x8000_0000 : 0;", "const flip = 0;", "Negative numbers are greater than all others."],
+    ["return () => wanted < 0n ? 1 : -1;", "return () => 0;", "A literal that no value can be is equal to all."],
+    ["if (top !== high) return", "if (top < high) return", "Large numbers are compared by their lower halves."],
+  ]),
+  ...law("vortex/textOrder", [
+    ["isEquality && size !== wanted.length", "size !== wanted.length", "Shorter texts are greater than all others."],
+    [
+      "return size === wanted.length ? 0 :",
+      "return 0; return size === wanted.length ? 0 :",
+      "A text is equal to what it begins with.",
+    ],
+  ]),
   ...law("vortex/HttpReader.check", [
     ['Number(range["start"]) !== offset || ', "", "Another range is taken for the one that was asked for."],
   ]),

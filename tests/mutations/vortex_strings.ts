@@ -163,7 +163,6 @@ export const vortexStringMutations: readonly Mutation[] = [
       "",
       "Wide offsets lack their last bits.",
     ],
-    ["& mask;", ";", "Numbers of 16 bits have more than these."],
   ]),
   ...law("vortex/compressed/addLongOffsets", [
     [

@@ -5,9 +5,8 @@
  */
 import { bitAt } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
-import type { ColumnTest, Predicate } from "./filter.ts";
-import { compareBytes, compareWith, type Literal } from "./literal.ts";
-import { valueAt } from "./zones.ts";
+import type { ColumnTest, Predicate, VortexComparison } from "./filter.ts";
+import { rowOrderOf, type TextCursor, textCursor } from "./row_order.ts";
 
 // law vortex/matches: vortex/file/files
 /** A byte for each row: 1 where a predicate is true. */
@@ -63,54 +62,38 @@ function test(what: ColumnTest, { array, isNull }: Column): Uint8Array {
       for (let i = 0; i < mask.length; i++) mask[i] = Number(isNull(i) === (what.op === "is_null"));
       return mask;
     case "prefix": {
+      if (array.kind !== "varbinview") return mask;
       const { prefix, op } = what;
+      const move = textCursor(array);
       for (let i = 0; i < mask.length; i++) {
-        const value = isNull(i) ? undefined : valueAt(array, i);
-        if (!(value instanceof Uint8Array)) continue;
-        const starts = compareBytes(value.subarray(0, prefix.length), prefix) === 0;
-        mask[i] = Number(starts === (op === "starts_with"));
+        if (!isNull(i)) mask[i] = Number(startsWith(move(i), prefix) === (op === "starts_with"));
       }
       return mask;
     }
     case "compare": {
-      const { literal } = what;
-      const accepted = places[what.op] ?? [];
-      const places32 = fastPlaces(array, literal);
+      const accepted = places[what.op];
+      const order = rowOrderOf(array, what.literal, accepted[0] === accepted[2]);
       for (let i = 0; i < mask.length; i++) {
-        if (isNull(i)) continue;
-        let place: number | undefined;
-        if (places32 !== null) place = places32(i);
-        else {
-          const value = valueAt(array, i);
-          if (value === undefined) continue;
-          place = compareWith(value, literal);
-        }
-        if (accepted.includes(place)) mask[i] = 1;
+        const place = isNull(i) ? undefined : order(i);
+        if (place !== undefined) mask[i] = accepted[place + 1] ?? 0;
       }
       return mask;
     }
   }
 }
 
-/** Where a value may stand beside the literal. */
-const places: Readonly<Record<string, readonly number[]>> = {
-  "==": [0],
-  "!=": [-1, 1],
-  "<": [-1],
-  "<=": [-1, 0],
-  ">": [1],
-  ">=": [0, 1],
-};
-
-/** Compares integers of up to 32 bits as numbers; null for all others. */
-function fastPlaces(array: CanonicalArray, literal: Literal): ((row: number) => -1 | 0 | 1) | null {
-  if (array.kind !== "primitive" || literal.order !== "number") return null;
-  const { values } = array;
-  if (values instanceof BigInt64Array || values instanceof BigUint64Array) return null;
-  const wanted = Number(literal.value); // rounded only beyond what 32 bits hold
-  const equal = literal.isExact ? 0 : -1;
-  return (row) => {
-    const value = values[row] ?? 0;
-    return value < wanted ? -1 : value > wanted ? 1 : equal;
-  };
+function startsWith({ bytes, start, size }: TextCursor, prefix: Uint8Array): boolean {
+  if (size < prefix.length) return false;
+  for (let i = 0; i < prefix.length; i++) if (bytes[start + i] !== prefix[i]) return false;
+  return true;
 }
+
+/** Whether an operator is true of what is less than the literal, equal to it, greater. */
+const places: Readonly<Record<VortexComparison, readonly [less: 0 | 1, equal: 0 | 1, greater: 0 | 1]>> = {
+  "==": [0, 1, 0],
+  "!=": [1, 0, 1],
+  "<": [1, 0, 0],
+  "<=": [1, 1, 0],
+  ">": [0, 0, 1],
+  ">=": [0, 1, 1],
+};

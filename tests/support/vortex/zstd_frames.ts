@@ -63,10 +63,10 @@ function compressedBlocks(content: Bytes, dictionary: Bytes | undefined): Bytes 
   const idBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
   if ((descriptor & 4) !== 0) throw new Error("A frame with a checksum was not asked for");
   const start = 5 + (isSingleSegment ? 0 : 1) + idBytes + sizeBytes;
-  // Deno 2.9 adds an empty frame of 9 bytes to one of certain sizes.
+  // Deno 2.9 adds an empty frame of 9 bytes to one of more than 128 KiB.
   const isTwo = frame.length > start + 9 && frame.slice(-9).every((byte, i) => byte === emptyFrame[i]);
   return frame.slice(start, isTwo ? -9 : undefined);
 }
 
-/** A window, no size, one empty block, which is the last. */
-const emptyFrame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58, 0x01, 0x00, 0x00];
+/** One segment of no bytes, one empty block, which is the last. */
+const emptyFrame = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00];
