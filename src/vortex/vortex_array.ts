@@ -159,6 +159,8 @@ export class VortexArray implements VortexForm {
   toArrow(options: VortexToArrowOptions = {}): ArrowArray {
     checkOptions(options, toArrowOptionNames);
     const { name = "", keep = [] } = options;
+    const unknown = keep.find((one) => one !== "dictionary" && one !== "runEnd");
+    if (unknown !== undefined) throw new TypeError(`Cannot keep ${unknown}: expected "dictionary" or "runEnd"`);
     const { session, limits } = this.#home;
     const array = keep.length === 0
       ? this.decoded()

@@ -203,6 +203,34 @@ test("a session that allows unknown encodings describes them, and does not decod
   assertThrows(() => array.toArrow(), VortexError, "Unknown encoding: vortex.primitive");
 });
 
+test("a type of extension is what the session says, and where it says nothing a field that says so", () => {
+  const storage = { kind: "primitive", ptype: "i32", nullable: false } as const;
+  const metadata = Uint8Array.of(7, 8);
+  const dtype = writeDType({ kind: "extension", id: "mine.day", storage, metadata, nullable: false });
+  const days = new Uint8Array(Int32Array.of(1, 2).buffer);
+  const inner: VortexMetadata = ["vortex.primitive", writeDType(storage), 2, new Uint8Array(0), [days], []];
+  const tree: VortexMetadata = ["vortex.ext", dtype, 2, new Uint8Array(0), [], [inner]];
+  const unknown = fromVortexMetadata(tree).toArrow();
+  assertEquals([unknown.type.kind, unknown.field.metadata.get("ARROW:extension:name")], ["int", "mine.day"]);
+  assertEquals(unknown.field.metadata.get("ARROW:extension:metadata"), metadata);
+  const day = { id: "mine.day", toArrow: () => ({ kind: "date", unit: "day" } as const) };
+  const known = fromVortexMetadata(tree, { session: VortexSession.default().registerExtension(day) }).toArrow();
+  assertEquals([known.type, known.field.metadata.size, known.toArray()], [day.toArrow(), 0, [1, 2]]);
+  const wrong = {
+    id: "mine.day",
+    toArrow: () => {
+      throw new TypeError("Cannot read the metadata of mine.day");
+    },
+  };
+  const session = VortexSession.default().registerExtension(wrong);
+  assertThrows(() => fromVortexMetadata(tree, { session }).toArrow(), VortexError, "metadata of mine.day (at dtype)");
+});
+
+test("what is to be kept must be something that can be kept", () => {
+  const keep = ["runend"] as unknown as readonly "runEnd"[]; // as a program without types says it
+  assertThrows(() => fromVortexMetadata(numbers(0, [new Uint8Array(0)])).toArrow({ keep }), TypeError, "Cannot keep");
+});
+
 test("a tree that is too deep or too large is refused", () => {
   let tree = numbers(1, [new Uint8Array(4)]);
   let dtype: Parameters<typeof writeDType>[0] = { kind: "primitive", ptype: "u32", nullable: false };
