@@ -91,7 +91,9 @@ async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Prom
 
 /** Messages a second, from the client to the server. */
 async function rate(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
-  const { role, how, bytes, count, window = Math.max(4, Math.min(64, Math.floor(2 ** 29 / bytes))) } = job;
+  // As many as C has under way, if so much memory is there: a GPU has more than these machines have.
+  const most = job.memory === "host" ? 2 ** 29 : 2 ** 32;
+  const { role, how, bytes, count, window = Math.max(4, Math.min(64, Math.floor(most / bytes))) } = job;
   const allocate = allocator(job);
   const memory = Array.from({ length: window }, allocate);
   const one = memory[0] ?? allocate();

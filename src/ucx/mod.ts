@@ -14,9 +14,10 @@
  * `message/`), arrays (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`), which
  * `stream/` makes WHATWG's. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
  *
- * A new kind of request is a method like `send` and `recv`: it takes an operation and its memory, waits for its turn if
- * it must, prepares the parameters, calls UCX, and gives the answer to `Progress.begun`; the feature that it needs is
- * asked for by `createContext` (`ucx.ts`).
+ * A new kind of request is a class like `TagSender` (`tag_sender.ts`): over `endpoint_operations.ts` it takes an operation
+ * and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and gives the answer to
+ * `Progress.begun`. `UcxEndpoint` (`endpoint.ts`) has a method that forwards to it, `bindings/ucp.ts` the function, and
+ * the features that `ucx.ts` asks for at its top the one that it needs.
  *
  * @module
  */

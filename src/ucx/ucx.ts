@@ -93,7 +93,7 @@ export class Ucx {
   }
 
   /**
-   * Opens libucp and makes a context for tagged messages.
+   * Opens libucp and makes a context for messages, streams and, unless told otherwise, remote memory.
    *
    * @throws {LibraryNotFoundError} if there is no libucp; the message says what to install
    * @throws {FfiError} if the process has opened another libucp before

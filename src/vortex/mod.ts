@@ -2,10 +2,14 @@
  * Vortex: arrays that stay compressed in memory, read from files, messages and the descriptions that Vortex in Python
  * gives of its own.
  *
- * Whatever an array comes by, it becomes a tree of nodes (`EncodedNode`), each of which an encoding of the session opens:
- * that checks all but the elements. Elements are decoded at first need, within limits, to one form for each kind of
- * dtype (`canonical.ts`), which is an array of Arrow over the same memory. The room knows `arrow/` and all below, but no
- * Python.
+ * Whatever an array comes by, files (`file/`), messages (`ipc.ts`) or another session's tuples (`bridge.ts`), it becomes a
+ * tree of nodes (`encoded_node.ts`) over bytes that `wire/` reads. A session (`session.ts`) knows encodings by their ids:
+ * each folder has a list of its own, `encodings/` those near to Arrow's, `numeric/`, `strings/`, `compressed/`, and
+ * `default_encodings.ts` puts them together: a new one goes there. `open_nodes.ts` has each node opened by its encoding,
+ * which checks all but the elements; `decode_context.ts` has it decoded at first need, within limits, to one form for
+ * each kind of dtype (`canonical.ts`), which `ops/` slices, joins and picks from and `arrow/` makes an array of Arrow
+ * over the same memory. `device/` does the same for numbers on a GPU. The room knows the room `arrow/` and all below, but
+ * no Python.
  *
  * @module
  */
