@@ -5,12 +5,12 @@
  * @module
  */
 import { UCS_MEMORY_TYPE } from "../../../bindings/ucp_types.ts";
-import { littleEndian } from "../../ffi/mod.ts";
+import { littleEndian, type NativeCallback } from "../../ffi/mod.ts";
 import { none } from "../../layout/mod.ts";
 import type { EndpointOperations } from "../endpoint_operations.ts";
-import { handleMessages, type Incoming, type MessageTaker } from "../message/message_handler.ts";
+import type { UcpFunctions } from "../library.ts";
+import { handleMessages } from "../message/message_handler.ts";
 import { sendActiveMessage } from "../message_sender.ts";
-import type { WorkerResources } from "../worker_resources.ts";
 
 /** The number by which UCX tells these from other active messages. */
 const controlId = 3;
@@ -74,7 +74,8 @@ export function sendControl(own: EndpointOperations, { kind, taken }: StreamCont
 
 /** What it needs of its worker. */
 export interface StreamControlContext {
-  readonly resources: WorkerResources;
+  readonly ucp: UcpFunctions;
+  readonly worker: bigint;
   /** Hands it to the endpoint with this handle. @returns whether there is one */
   deliver(control: StreamControl, from: bigint): boolean;
 }
@@ -83,8 +84,9 @@ export interface StreamControlContext {
 export const mostEarly = 1024;
 
 /** Delivers what comes to the endpoints of a worker. */
-export class StreamControlDelivery implements MessageTaker {
+export class StreamControlDelivery {
   readonly #context: StreamControlContext;
+  readonly #handler: NativeCallback;
   /**
    * What lasts and was said to endpoints that the program has yet to make, by their handles. UCX gives the handle of one
    * that is gone to another: so it counts only for an endpoint to the worker that has said it.
@@ -93,14 +95,11 @@ export class StreamControlDelivery implements MessageTaker {
 
   constructor(context: StreamControlContext) {
     this.#context = context;
-    context.resources.keep(handleMessages(context.resources, controlId, this));
-  }
-
-  /** Called by UCX. */
-  takeIncoming({ header, from }: Incoming): boolean {
-    const control = readControl(header);
-    if (control !== null && from !== 0n) this.deliver(control, from);
-    return false;
+    this.#handler = handleMessages(context, controlId, ({ header, from }) => {
+      const control = readControl(header);
+      if (control !== null && from !== 0n) this.deliver(control, from);
+      return false;
+    });
   }
 
   /** How many peers are remembered. */
@@ -130,5 +129,10 @@ export class StreamControlDelivery implements MessageTaker {
     this.#early.delete(endpoint);
     if (early === undefined || early.sender !== peer) return;
     for (const kind of early.kinds) this.#context.deliver({ kind, taken: 0 }, endpoint);
+  }
+
+  /** Only when UCX calls no more. */
+  close(): void {
+    this.#handler.close();
   }
 }
