@@ -6,11 +6,21 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+
+/** What a result begins with: the runtime, the machine and what else runs on it, and the peer's versions. */
+export function headOf(versions: Readonly<Record<string, string>>, ...more: readonly string[]): string {
+  const { bun, deno } = process.versions;
+  const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(", ");
+  const loads = loadavg().map((load) => load.toFixed(1)).join(", ");
+  const machine = `${cpus().length} CPUs, ${cpus()[0]?.model.trim()}`;
+  return `## ${bun === undefined ? `Deno ${deno}` : `Bun ${bun}`}\n\n` +
+    `${[machine, named, ...more, `load average ${loads}`].join("; ")}.\n`;
+}
 
 /** A program that prints a line of JSON when it is ready, and one for each line that it reads. */
 export class Peer {

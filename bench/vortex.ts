@@ -15,7 +15,6 @@
  */
 import { do_not_optimize } from "mitata";
 import { readFileSync, rmSync } from "node:fs";
-import { cpus, loadavg } from "node:os";
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { toArrowArray } from "../src/vortex/arrow/to_arrow.ts";
@@ -27,7 +26,7 @@ import { VortexSession } from "../src/vortex/session.ts";
 import { readArray } from "../src/vortex/wire/array_flatbuffer.ts";
 import { readDType } from "../src/vortex/wire/dtype_flatbuffer.ts";
 import { messagesOf } from "../src/vortex/wire/ipc_message.ts";
-import { Peer, Rounds } from "./peer.ts";
+import { headOf, Peer, Rounds } from "./peer.ts";
 
 const rows = Number(process.argv[2] ?? 1e7);
 const ROUNDS = 7;
@@ -110,13 +109,7 @@ async function main(): Promise<boolean> {
     console.error("The peer does not run: set CAUSEWAY_PYTHON to a Python with vortex-data, pyarrow and numpy");
     return false;
   }
-  const loads = loadavg().map((load) => load.toFixed(1)).join(", ");
-  const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`).join(", ");
-  const runtime = process.versions["bun"] === undefined
-    ? `Deno ${process.versions["deno"]}`
-    : `Bun ${process.versions["bun"]}`;
-  console.log(`## ${runtime}\n`);
-  console.log(`${cpus().length} CPUs, ${cpus()[0]?.model.trim()}; ${versions}; ${rows} rows; load average ${loads}.\n`);
+  console.log(headOf(report.versions, `${rows} rows`));
   console.log("| array | encodings | decoded MB | encoded MB | ours GB/s | PyVortex GB/s | part | medians | claim |");
   console.log("|---|---|--:|--:|--:|--:|--:|--:|--:|");
   let holds = true;

@@ -14,11 +14,10 @@
  */
 import { do_not_optimize } from "mitata";
 import { readFileSync, rmSync } from "node:fs";
-import { cpus, loadavg } from "node:os";
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { decodeVortexIpc, fromVortexMetadata, type VortexArray } from "../src/vortex/mod.ts";
-import { Peer, Rounds } from "./peer.ts";
+import { headOf, Peer, Rounds } from "./peer.ts";
 
 const ROUNDS = 9;
 /** Runs in a round, on either side. */
@@ -81,13 +80,7 @@ async function main(): Promise<boolean> {
     console.error("The peer does not run: set CAUSEWAY_PYTHON to a Python with vortex-data and pyarrow");
     return false;
   }
-  const loads = loadavg().map((load) => load.toFixed(1)).join(", ");
-  const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`).join(", ");
-  const runtime = process.versions["bun"] === undefined
-    ? `Deno ${process.versions["deno"]}`
-    : `Bun ${process.versions["bun"]}`;
-  console.log(`## ${runtime}\n`);
-  console.log(`${cpus().length} CPUs, ${cpus()[0]?.model.trim()}; ${versions}; load average ${loads}.\n`);
+  console.log(headOf(report.versions));
   console.log("| array | what | ours us | PyVortex us | times | medians | claim |");
   console.log("|---|---|--:|--:|--:|--:|--:|");
   let holds = true;

@@ -21,9 +21,9 @@ export interface Growth {
  * middle window and over all of them is a leak; what the runtime itself allocates comes and goes, on a busy machine by
  * a hundred times as much in a window. The garbage-collected heap is exact to a few bytes. Resident memory is not:
  * pages stay until an allocator gives them back, so its best window counts.
+ * What is lost of neither heap is lost in pages, 4096 bytes a cycle: in Bun 10,000 contexts of UCX have the process grow
+ * by 225 to 456 bytes a cycle in some runs and by nothing in others, with both heaps as they were.
  */
-// What is lost of neither heap is lost in pages, 4096 bytes a cycle. In Bun 10,000 contexts of UCX have the process grow by
-// 225 to 456 bytes a cycle in some runs and by nothing in others, with both heaps as they were.
 const limits = { native: 16, script: 32, resident: 1024 } as const;
 
 /** What is lost, or null if all of it stays flat. */

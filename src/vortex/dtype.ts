@@ -62,6 +62,11 @@ export function primitiveDType(ptype: PType, nullable = false): VortexDType {
   return { kind: "primitive", ptype, nullable };
 }
 
+/** Bytes of a decimal of a precision, as Arrow stores it. */
+export function decimalWidth(precision: number): 4 | 8 | 16 | 32 {
+  return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;
+}
+
 /** The entries of a map: structs of key and value, none of which is null. */
 export function entriesOf({ key, value }: DTypeOf<"map">): DTypeOf<"struct"> {
   return { kind: "struct", names: ["key", "value"], fields: [key, value], nullable: false };

@@ -9,17 +9,13 @@ import { flatten } from "./ops/flatten.ts";
 import { type PType, ptypes } from "./ptype.ts";
 import type { RawNode } from "./raw_node.ts";
 import { type ProtoField, protoOf } from "./wire/proto_writer.ts";
-import { type Bytes, noBytes } from "./wire/source.ts";
+import { type Bytes, bytesOf, noBytes } from "./wire/source.ts";
 
 /** Codes of the integers that decimals are stored as. */
 const decimalCodes: Readonly<Record<number, number>> = { 1: 0, 2: 1, 4: 2, 8: 3, 16: 4, 32: 5 };
 
 function codeOf(ptype: PType): number {
   return ptypes.indexOf(ptype);
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Bytes {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 // law vortex/encodeCanonical: vortex/core/ipc

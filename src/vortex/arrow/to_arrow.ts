@@ -12,11 +12,11 @@ import type { CanonicalArray, DecimalArray, PrimitiveArray } from "../canonical.
 import { childrenOf } from "../../cdata/mod.ts";
 import { memoryOf } from "../handed_buffer.ts";
 import { widen } from "../ops/concat.ts";
-import { decimalWidth } from "../ops/fill.ts";
+import { decimalWidth } from "../dtype.ts";
 import { flatten } from "../ops/flatten.ts";
 import { valuesAt } from "../ptype.ts";
 import type { VortexSession } from "../session.ts";
-import type { Bytes } from "../wire/source.ts";
+import { type Bytes, bytesOf } from "../wire/source.ts";
 import { fieldOf } from "./types.ts";
 
 /** A decoded array as one of Arrow. Nothing is copied but bits that begin inside a byte, and decimals of another width. */
@@ -94,10 +94,6 @@ function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): 
       return new ArrowArray({ field, length, buffers: [], children });
     }
   }
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Bytes {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** A view of bytes. Over memory that was handed over it is the memory's own, so that exports keep that. */

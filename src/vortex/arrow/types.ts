@@ -5,9 +5,8 @@
  */
 import { type ArrowField, arrowField, type ArrowMetadata, type ArrowType } from "../../cdata/mod.ts";
 import type { CanonicalArray } from "../canonical.ts";
-import { type DTypeOf, entriesOf, type VortexDType } from "../dtype.ts";
+import { decimalWidth, type DTypeOf, entriesOf, type VortexDType } from "../dtype.ts";
 import { VortexError } from "../error.ts";
-import { decimalWidth } from "../ops/fill.ts";
 import type { PType } from "../ptype.ts";
 import type { VortexExtension, VortexSession } from "../session.ts";
 

@@ -5,12 +5,12 @@
  *
  * @module
  */
+import type { Indices } from "../ops/take.ts";
+
+export type { Indices };
 
 /** Bits of a word. */
 export type Bits = 8 | 16 | 32 | 64;
-
-/** Numbers that say where something is: patches, ends of runs, codes. */
-export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
 /**
  * Bytes as 32-bit words; a word of 64 bits is two of them. No codec here moves numbers as floats or as bigints: one

@@ -8,7 +8,7 @@ import { bytesForBits, copyBits, fillBits } from "../bits.ts";
 import type { CanonicalArray, CanonicalOf, VarBinViewArray } from "../canonical.ts";
 import { entriesOf, type VortexDType } from "../dtype.ts";
 import { valuesAt } from "../ptype.ts";
-import type { Bytes } from "../wire/source.ts";
+import { type Bytes, bytesOf } from "../wire/source.ts";
 import { zeros } from "./fill.ts";
 import { flatten } from "./flatten.ts";
 import { sliceOf } from "./slice.ts";
@@ -90,10 +90,6 @@ function all<Kind extends CanonicalArray["kind"]>(arrays: readonly CanonicalArra
   const found = arrays.filter(isOfKind);
   if (found.length !== arrays.length) throw new TypeError(`Expected arrays of ${kind} alone`);
   return found;
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Bytes {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 function joined(parts: readonly Bytes[], allocate: Allocate): Bytes {

@@ -6,7 +6,7 @@
 import type { Allocate } from "../allocator.ts";
 import { bytesForBits } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
-import { entriesOf, type VortexDType } from "../dtype.ts";
+import { decimalWidth, entriesOf, type VortexDType } from "../dtype.ts";
 import { VortexError } from "../error.ts";
 import { valuesAt, widthOf } from "../ptype.ts";
 
@@ -56,9 +56,4 @@ export function zeros(dtype: VortexDType, length: number, allocate: Allocate): C
     case "union":
       throw new VortexError("dtype", `Arrays of ${dtype.kind} are not supported`);
   }
-}
-
-/** Bytes of a decimal of a precision, as Arrow stores it. */
-export function decimalWidth(precision: number): 4 | 8 | 16 | 32 {
-  return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;
 }

@@ -10,7 +10,7 @@ import { withNullable } from "../dtype.ts";
 import { type PrimitiveValues, valuesAt, widthOf } from "../ptype.ts";
 import type { Bytes } from "../wire/source.ts";
 
-/** Indices, each a number. */
+/** Numbers that say where something is: patches, ends of runs, codes. */
 export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
 // law vortex/takeOf: vortex/core/ops

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { entriesOf, showDType, type VortexDType } from "../dtype.ts";
+import { decimalWidth, entriesOf, showDType, type VortexDType } from "../dtype.ts";
 import { type PType, widthOf } from "../ptype.ts";
 import { ProtoMessage } from "./protobuf.ts";
 import { type Bytes, textOf } from "./source.ts";
@@ -144,14 +144,10 @@ export function scalarBytes(dtype: VortexDType, scalar: VortexScalar): Bytes {
   const width = dtype.kind === "primitive"
     ? widthOf(dtype.ptype)
     : dtype.kind === "decimal"
-    ? widthOfDecimal(dtype)
+    ? decimalWidth(dtype.precision)
     : 0;
   const bytes = new Uint8Array(width);
   let rest = scalar;
   for (let i = 0; i < width; i++, rest >>= 8n) bytes[i] = Number(rest & 0xffn);
   return bytes;
-}
-
-function widthOfDecimal({ precision }: { readonly precision: number }): number {
-  return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;
 }

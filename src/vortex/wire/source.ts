@@ -54,6 +54,11 @@ export function textOf(bytes: Uint8Array): string | null {
   }
 }
 
+/** The bytes of a view of a buffer, not copied. */
+export function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Bytes {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
 /** Copies of bytes whose memory may be shared or resized; others as they are. */
 export function ownBytes(bytes: Uint8Array): Bytes {
   const { buffer } = bytes;
