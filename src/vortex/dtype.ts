@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { toHex } from "./hex.ts";
 import type { PType } from "./ptype.ts";
 
 /** What the elements of an array are. */
@@ -141,10 +140,15 @@ export function showDType(dtype: VortexDType): string {
     case "union":
       return `union(${dtype.variants.map((one, i) => `${dtype.names[i]}=${showDType(one)}`).join(", ")})${mark}`;
     case "extension":
-      return `${dtype.id}(${dtype.metadata.length === 0 ? "" : `${toHex(dtype.metadata)}, `}${
+      return `${dtype.id}(${dtype.metadata.length === 0 ? "" : `${hexOf(dtype.metadata)}, `}${
         showDType(dtype.storage)
       })`;
     default:
       return dtype.kind + mark;
   }
+}
+
+/** At most 32 bytes as two digits each. */
+function hexOf(bytes: Uint8Array): string {
+  return `${bytes.subarray(0, 32).toHex()}${bytes.length > 32 ? "..." : ""}`;
 }
