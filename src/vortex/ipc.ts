@@ -113,6 +113,10 @@ export async function* readVortexIpc(
   }
 }
 
+function endsInside(): never {
+  throw new VortexError("message", "The stream ends inside a message");
+}
+
 /** Bytes that come in pieces. */
 class Pieces {
   readonly #source: AsyncIterator<Uint8Array>;
@@ -138,11 +142,10 @@ class Pieces {
       this.#count += value.length;
     }
     if (this.#count === 0 && size > 0) return null;
-    if (this.#count < size) throw new VortexError("message", "The stream ends inside a message");
     const taken = new Uint8Array(size);
     let at = 0;
     while (at < size) {
-      const first = this.#here.shift() ?? failMissing();
+      const first = this.#here.shift() ?? endsInside();
       const part = first.subarray(0, size - at);
       taken.set(part, at);
       at += part.length;
@@ -155,8 +158,7 @@ class Pieces {
   /** The same where they must come. */
   async need(size: number): Promise<Bytes> {
     const bytes = await this.take(size);
-    if (bytes === null) throw new VortexError("message", "The stream ends inside a message");
-    return bytes;
+    return bytes ?? endsInside();
   }
 }
 

@@ -77,11 +77,6 @@ export const vortexMutations: readonly Mutation[] = [
       "",
       "What follows in the same piece is lost.",
     ],
-    [
-      "if (this.#count < size) throw",
-      "if (this.#count < 0) throw",
-      "A stream that ends inside a message waits for nothing, for ever.",
-    ],
   ]),
   ...law("vortex/bitmapFrom", [
     ["(8 - shift) : 0", "(7 - shift) : 0", "Bits of a slice are their neighbours."],

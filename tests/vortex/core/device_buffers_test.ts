@@ -40,6 +40,25 @@ test("a buffer of a device without an event is used at once, and one without byt
   memory.close();
 });
 
+test("a buffer is returned after what a program itself has enqueued on it", () => {
+  using arena = new NativeArena();
+  using cuda = Cuda.simulate({ schedule: "latest" });
+  using stream = cuda.device(0).createStream();
+  using produced = cuda.device(0).memory.allocate(8, { stream });
+  using into = cuda.device(0).memory.allocate(8, { stream });
+  stream.synchronize();
+  const done: boolean[] = [];
+  const release = new CountingRelease(() => done.push(stream.isDone));
+  const place = { kind: DEVICE, ptr: produced.ptr, device_id: 0 };
+  const tree = numbers(2, [{ descriptor: descriptor(arena, release, new Uint32Array(2), place) }]);
+  const array = fromVortexMetadata(tree, { stream });
+  const [buffer] = array.toMetadata()[4] as MemoryBuffer[]; // not only counted
+  buffer?.copyTo(into, { stream });
+  assertEquals(stream.isDone, false);
+  array.close();
+  assertEquals(done, [true], "it was returned below a copy");
+});
+
 test("memory of this package, on the host or a device, is a buffer that stays its owner's", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   using stream = cuda.device(0).createStream();

@@ -6,8 +6,9 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { PyObject } from "../../../mod.ts";
 import { toArrowArray } from "../../../src/vortex/arrow/to_arrow.ts";
-import type { CanonicalArray } from "../../../src/vortex/canonical.ts";
+import type { CanonicalArray, PrimitiveArray } from "../../../src/vortex/canonical.ts";
 import { concatOf } from "../../../src/vortex/ops/concat.ts";
+import { flatten } from "../../../src/vortex/ops/flatten.ts";
 import { sliceOf } from "../../../src/vortex/ops/slice.ts";
 import { takeOf } from "../../../src/vortex/ops/take.ts";
 import {
@@ -73,6 +74,10 @@ test(title, { ...options, ...patiently }, () => {
         assertEquals(valuesOf(slice), values.slice(start, end) as unknown, `from ${start} to ${end}`);
         return { slice, values: values.slice(start, end) };
       });
+      for (const { slice, values } of slices) {
+        const [start, end] = [values.length >> 2, values.length - (values.length >> 2)];
+        assertEquals(valuesOf(sliceOf(slice, start, end, allocate)), values.slice(start, end) as unknown);
+      }
       const together = concatOf(array.dtype, slices.map(({ slice }) => slice), allocate);
       assertEquals(valuesOf(together), slices.flatMap((one) => one.values) as unknown);
 
@@ -86,6 +91,57 @@ test(title, { ...options, ...patiently }, () => {
     200,
   );
 });
+
+const view = (text: string, buffer: number, start: number) => {
+  const words = Uint32Array.of(text.length, 0, buffer, start);
+  const bytes = new Uint8Array(words.buffer);
+  bytes.set(new TextEncoder().encode(text.slice(0, text.length > 12 ? 4 : 12)), 4);
+  return bytes;
+};
+
+/** Texts, each in a buffer of its own. */
+function texts(...all: readonly string[]): CanonicalArray {
+  const views = new Uint8Array(all.flatMap((text, i) => [...view(text, i, 0)]));
+  const data = all.map((text) => new TextEncoder().encode(text));
+  return {
+    kind: "varbinview",
+    dtype: { kind: "utf8", nullable: false },
+    length: all.length,
+    validity: null,
+    views,
+    data,
+  };
+}
+
+test("texts of several arrays stay their own in one, whether their buffers do or are packed", () => {
+  const all = Array.from({ length: 20 }, (_, i) => `the text with the number ${i}`);
+  for (const sizes of [[1, 2], [3, 17]]) {
+    let at = 0;
+    const parts = sizes.map((size) => texts(...all.slice(at, at += size)));
+    const together = concatOf({ kind: "utf8", nullable: false }, parts, allocate);
+    assertEquals(valuesOf(together), all.slice(0, at) as unknown);
+  }
+});
+
+test("a dictionary's nulls are null, whatever stands in their codes", () => {
+  const codes = primitive("u8", Uint8Array.of(1, 0, 1));
+  const values = primitive("u16", Uint16Array.of(500, 600));
+  const dtype = { kind: "primitive", ptype: "u16", nullable: true } as const;
+  const dictionary: CanonicalArray = {
+    kind: "dictionary",
+    dtype,
+    length: 3,
+    validity: Uint8Array.of(0b101),
+    codes,
+    values,
+  };
+  assertEquals(valuesOf(flatten(dictionary, allocate)), [600, null, 600] as unknown);
+});
+
+function primitive(ptype: "u8" | "u16", values: Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer>): PrimitiveArray {
+  const dtype = { kind: "primitive", ptype, nullable: false } as const;
+  return { kind: "primitive", dtype, length: values.length, validity: null, values };
+}
 
 const [pieces, piecesOptions] = needs(missingPyVortex, "arrays come from a stream of messages in pieces of any size");
 
