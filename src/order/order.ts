@@ -128,9 +128,9 @@ export class ReleaseOrder {
     if (isCapturing(stream.device.driver)) return false;
     const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
     const waits = (this.#waits ??= new Map()).getOrInsertComputed(stream, noDevices);
-    if (!waits.has(owner) && !wait(stream, owner, waits)) return false;
+    if (!waits.has(owner) && !waitOnce(stream, owner, waits)) return false;
     for (const peer of owner.siblings) {
-      if (!waits.has(peer) && mayHaveUsed(peer, buffer, owner) && !wait(stream, peer, waits)) return false;
+      if (!waits.has(peer) && mayHaveUsed(peer, buffer, owner) && !waitOnce(stream, peer, waits)) return false;
     }
     return true;
   }
@@ -138,8 +138,8 @@ export class ReleaseOrder {
 
 const noDevices = () => new Set<CudaDevice>();
 
-// law order/wait: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
-function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): boolean {
+// law order/waitOnce: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
+function waitOnce(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): boolean {
   if (!waitForContext(stream, device)) return false;
   waits.add(device);
   return true;
@@ -197,12 +197,12 @@ export function comeAfter(stream: CudaStream, event: CudaEvent): void {
  * Orders what must be ordered, because memory is freed next. Where the driver refuses, perhaps for want of an event,
  * the host waits, and its error says what else is wrong. In a lost context there is nothing left to wait for.
  */
-function orderOrElse(order: () => void, wait: () => unknown): void {
+function orderOrElse(order: () => void, hostWaits: () => unknown): void {
   try {
     order();
   } catch {
     try {
-      wait();
+      hostWaits();
     } catch (error) {
       if (!isSticky(error)) throw error;
     }

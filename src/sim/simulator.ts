@@ -96,9 +96,9 @@ export class Simulator extends SimulatorState {
     });
   }
 
-  // law sim/Simulator.wait: sim/output, ptx/faults
-  /** Waits, as the host, until a task has run; reports a kernel that has failed by then. */
-  wait(context: Context, ...tasks: readonly (Task | null)[]): void {
+  // law sim/Simulator.hostWaits: sim/output, ptx/faults
+  /** The host waits until a task has run; reports a kernel that has failed by then. */
+  hostWaits(context: Context, ...tasks: readonly (Task | null)[]): void {
     for (const task of tasks) this.scheduler.force(task);
     for (const pool of this.pools.values()) pool.trim(pool.settings.releaseThreshold);
     this.flush(context);

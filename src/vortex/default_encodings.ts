@@ -1,5 +1,5 @@
 /**
- * The encodings that this package knows: each shelf of the room contributes a list.
+ * The encodings that this package knows: each folder of the room contributes a list.
  *
  * @module
  */

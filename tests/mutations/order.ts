@@ -281,17 +281,17 @@ export const orderMutations: readonly Mutation[] = [
       "A release that is seen during a capture spoils it.",
     ],
     [
-      "    if (!waits.has(owner) && !wait(stream, owner, waits)) return false;\n",
+      "    if (!waits.has(owner) && !waitOnce(stream, owner, waits)) return false;\n",
       "",
       "Memory is freed under a consumer.",
     ],
     [
-      "mayHaveUsed(peer, buffer, owner) && !wait(stream, peer, waits)",
-      "false && !wait(stream, peer, waits)",
+      "mayHaveUsed(peer, buffer, owner) && !waitOnce(stream, peer, waits)",
+      "false && !waitOnce(stream, peer, waits)",
       "Memory is freed under a consumer on a peer.",
     ],
   ]),
-  ...law("order/wait", [
+  ...law("order/waitOnce", [
     ["  if (!waitForContext(stream, device)) return false;\n", "", "Memory is freed under a consumer."],
     ["  waits.add(device);\n", "", "Each of many buffers that are released together costs the driver's calls."],
   ]),
@@ -342,7 +342,7 @@ export const orderMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("order/orderOrElse", [
-    ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
+    ["      hostWaits();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
       "      if (!isSticky(error)) throw error;\n",
       "      throw error;\n",

@@ -300,7 +300,7 @@ export const simMutations: readonly Mutation[] = [
       "A program that relies on an allocation for order is right here, and wrong on a GPU.",
     ],
   ]),
-  ...law("sim/Simulator.wait", [
+  ...law("sim/Simulator.hostWaits", [
     [
       "    this.flush(context);\n    this.refuseFault(context);\n",
       "    this.refuseFault(context);\n",

@@ -91,7 +91,7 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
       const context = simulator.current();
       simulator.refuseInCapture();
       refuseCaptures(context);
-      simulator.wait(context, ...simulator.tails(context));
+      simulator.hostWaits(context, ...simulator.tails(context));
     },
     cuCtxRecordEvent(handle, eventHandle) {
       const context = simulator.usable(handle === 0n ? simulator.current() : contextOf(handle));

@@ -156,7 +156,7 @@ function transfer(
   const isStagedNow = from.kind === "pageable" && (mode === "synchronous" || isStaged(simulator));
   if (to.kind === "device" && (isStagedNow || isReadAtOnce(stream, from.kind, bytes))) {
     // The source is read before the call returns; the rest of the way may take longer.
-    if (mode === "synchronous") simulator.wait(context, simulator.enqueue(stream, () => {}));
+    if (mode === "synchronous") simulator.hostWaits(context, simulator.enqueue(stream, () => {}));
     const staged = work.map((run) => {
       const part = new Uint8Array(run.bytes);
       simulator.space.read(run.from, part);
@@ -166,13 +166,13 @@ function transfer(
       simulator.clock += bytes * 1e-8;
       work.forEach((run, i) => simulator.space.write(run.to, staged[i] ?? new Uint8Array()));
     });
-    if (alwaysWaits) simulator.wait(context, task);
+    if (alwaysWaits) simulator.hostWaits(context, task);
     return;
   }
   const task = simulator.enqueue(stream, copy);
   const touchesHost = to.kind !== "device" || from.kind !== "device";
   const waits = mode === "synchronous" ? touchesHost : onHost || (to.kind === "pageable" && isStaged(simulator));
-  if (waits || alwaysWaits) simulator.wait(context, task);
+  if (waits || alwaysWaits) simulator.hostWaits(context, task);
 }
 
 // law sim/torn: sim/overlapping_copies

@@ -117,7 +117,7 @@ export function eventCalls(simulator: Simulator): CallTable<"event"> {
       const event = simulator.event(handle);
       refuseCaptured(simulator, event);
       simulator.refuseInCapture();
-      simulator.wait(event.context, taskOf(simulator, event));
+      simulator.hostWaits(event.context, taskOf(simulator, event));
     },
     cuEventElapsedTime(out, startHandle, endHandle) {
       const [start, end] = [simulator.event(startHandle), simulator.event(endHandle)];

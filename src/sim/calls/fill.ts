@@ -83,5 +83,5 @@ function fill(
     if (simulator.space.isUnregistered(allocation)) return; // its target is not there any more
     for (let row = 0n; row < BigInt(rows); row++) simulator.space.fill(target.to + row * pitch, pattern, elements);
   });
-  if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) simulator.wait(stream.context, task);
+  if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) simulator.hostWaits(stream.context, task);
 }

@@ -44,7 +44,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       simulator.refuseCapturing(stream);
       simulator.refuseImplicit(stream);
       simulator.refuseInCapture();
-      simulator.wait(stream.context, ...awaited(stream));
+      simulator.hostWaits(stream.context, ...awaited(stream));
     },
     cuStreamQuery(handle) {
       const stream = simulator.stream(handle);

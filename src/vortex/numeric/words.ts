@@ -1,5 +1,5 @@
 /**
- * Numbers as this shelf sees them: words of 8 to 64 bits in plain bytes, whose meaning only the last step knows.
+ * Numbers as this folder sees them: words of 8 to 64 bits in plain bytes, whose meaning only the last step knows.
  *
  * Bytes given to a codec begin at a multiple of the word's size, as the buffers of a node do.
  *

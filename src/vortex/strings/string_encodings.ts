@@ -1,5 +1,5 @@
 /**
- * The encodings of this shelf.
+ * The encodings of this folder.
  *
  * @module
  */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { check, fc } from "../../support/property.ts";
 import { compressedColumns, decodeTree, idsOf, rowsOf, withWheel } from "../../support/vortex/wheel.ts";
 
-/** What PyVortex chooses for these columns, of what this shelf decodes. */
+/** What PyVortex chooses for these columns, of what this folder decodes. */
 const chosen = [
   "fastlanes.bitpacked",
   "fastlanes.for",

@@ -15,7 +15,7 @@ import {
   writtenColumns,
 } from "../../support/vortex/wheel.ts";
 
-/** What PyVortex chooses for these columns, of what this shelf and its neighbour decode. */
+/** What PyVortex chooses for these columns, of what this folder and its neighbour decode. */
 const chosen = ["vortex.fsst", "vortex.onpair", "vortex.zstd", "vortex.pco"];
 
 test(
