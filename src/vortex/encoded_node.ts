@@ -81,8 +81,14 @@ export class EncodedNode {
     return buffers[index] ?? this.fail(`Cannot find buffer ${index} of ${buffers.length} of ${this.id}`);
   }
 
-  /** A buffer's bytes on the host, aligned to 8. */
+  /** A buffer's bytes on the host, aligned to 8: a copy where they do not lie so. */
   buffer(index: number): Bytes {
+    const bytes = this.bytes(index);
+    return bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  }
+
+  /** A buffer's bytes on the host wherever they are, for who reads them byte by byte or copies them anyway. */
+  bytes(index: number): Bytes {
     return hostBytesOf(this.#rawBuffer(index));
   }
 

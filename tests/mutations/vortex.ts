@@ -129,7 +129,7 @@ export const vortexMutations: readonly Mutation[] = [
     ['  checkOffsets(wholes, elements.length, place, "the elements");\n', "", "Lists end behind their elements."],
   ]),
   ...law("vortex/sequenceEncoding", [
-    ["(sum > 0xffff_ffff ? 1 : 0)", "0", "Numbers of a sequence fall back at 2^32."],
+    ["((low ^ sign) < least ? 1 : 0)", "0", "Numbers of a sequence fall back at 2^32."],
   ]),
   ...law("vortex/chunkedEncoding", [
     ["first !== 0 || last !== node.length", "first !== 0", "Chunks end before the array does, or behind it."],

@@ -44,7 +44,7 @@ export const boolEncoding: VortexEncoding<OpenedBool> = {
   },
   decode(node, { dtype, offset, validity }, context) {
     const { length } = node;
-    return { kind: "bool", dtype, length, validity: context.validity(validity), bits: node.buffer(0), offset };
+    return { kind: "bool", dtype, length, validity: context.validity(validity), bits: node.bytes(0), offset };
   },
 };
 
@@ -65,7 +65,7 @@ export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   },
   decode(node, { dtype, validity }, context) {
     const { length } = node;
-    const bytes = node.buffer(0);
+    const bytes = node.bytes(0);
     const bits = context.allocate(bytesForBits(length), node);
     for (let i = 0; i < length; i++) if (bytes[i] !== 0) bits[i >>> 3] = (bits[i >>> 3] ?? 0) | 1 << (i & 7);
     return { kind: "bool", dtype, length, validity: context.validity(validity), bits, offset: 0 };

@@ -37,7 +37,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
   },
   decode(node, { dtype, offsets: offsetsNode, validity: validityNode }, context) {
     const { length } = node;
-    const bytes = node.buffer(0);
+    const bytes = node.bytes(0);
     const offsets = wholeNumbers(offsetsNode, context, "Offset");
     checkOffsets(offsets, bytes.length, node, "the bytes");
     if (bytes.length > mostBytes) node.fail(`It has ${bytes.length} bytes, more than ${mostBytes}: decode fewer rows`);
@@ -90,13 +90,13 @@ export const varBinViewEncoding: VortexEncoding<OpenedView> = {
   },
   decode(node, { dtype, validity: validityNode }, context) {
     const { length } = node;
-    const { buffers } = node;
-    const data = buffers.slice(0, -1);
+    const last = node.bufferCount - 1;
+    const data = Array.from({ length: last }, (_, i) => node.bytes(i));
     const tooLong = data.find((one) => one.length > mostBytes);
     if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${mostBytes}`);
     const validity = context.validity(validityNode);
     const isValid = (i: number): boolean => validity === null || bitAt(validity, i);
-    let views = buffers.at(-1) ?? node.fail("It has no views");
+    let views = node.buffer(last);
     const wrong = wrongViews(views, data, dtype.kind === "utf8");
     let isCopy = false;
     for (const [i, why] of wrong) {
