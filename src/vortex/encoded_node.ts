@@ -81,6 +81,7 @@ export class EncodedNode {
     return buffers[index] ?? this.fail(`Cannot find buffer ${index} of ${buffers.length} of ${this.id}`);
   }
 
+  // law vortex/EncodedNode.buffer: vortex/core/ipc
   /** A buffer's bytes on the host, aligned to 8: a copy where they do not lie so. */
   buffer(index: number): Bytes {
     const bytes = this.bytes(index);

@@ -128,6 +128,13 @@ export const vortexMutations: readonly Mutation[] = [
   ...law("vortex/listsOf", [
     ['  checkOffsets(wholes, elements.length, place, "the elements");\n', "", "Lists end behind their elements."],
   ]),
+  ...law("vortex/EncodedNode.buffer", [
+    [
+      "bytes.byteOffset % 8 === 0 ? bytes : bytes.slice()",
+      "bytes",
+      "Numbers that lie at an odd address cannot be read.",
+    ],
+  ]),
   ...law("vortex/sequenceEncoding", [
     ["((low ^ sign) < least ? 1 : 0)", "0", "Numbers of a sequence fall back at 2^32."],
   ]),
