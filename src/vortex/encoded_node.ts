@@ -177,6 +177,13 @@ export class EncodedNode {
     this.fail(`Buffer ${index} of ${this.id} has ${size} bytes, expected ${expected}${least}`);
   }
 
+  // law vortex/EncodedNode.expectNoMetadata: vortex/core/contradictions
+  /** Checks that there is no metadata. @throws {VortexError} if there is */
+  expectNoMetadata(): void {
+    const { length } = this.metadata;
+    if (length > 0) this.fail(`${this.id} expects empty metadata, got ${length} bytes`);
+  }
+
   /** The metadata as a message. @throws {VortexError} if it is none */
   message(): ProtoMessage {
     return new ProtoMessage(this.metadata, this.path, `metadata of ${this.id}`);

@@ -135,6 +135,15 @@ export const vortexMutations: readonly Mutation[] = [
       "Numbers that lie at an odd address cannot be read.",
     ],
   ]),
+  ...law("vortex/EncodedNode.expectNoMetadata", [
+    ["if (length > 0) this", "if (length > 99) this", "Metadata is taken that PyVortex refuses."],
+  ]),
+  ...law("vortex/wrongViews", [
+    ["yield [i, 4 + size, null]", "yield [i, 5 + size, null]", "A byte behind a short text stays what it was."],
+    ["if (size < 4) return", "if (size < 3) return", "What stands behind three bytes is not looked at."],
+    ["if (size < 8) return", "if (size < 7) return", "What stands behind seven bytes is not looked at."],
+    ["size < 12 ?", "size < 11 ?", "What stands behind eleven bytes is not looked at."],
+  ]),
   ...law("vortex/sequenceEncoding", [
     ["((low ^ sign) < least ? 1 : 0)", "0", "Numbers of a sequence fall back at 2^32."],
   ]),

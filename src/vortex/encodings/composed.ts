@@ -33,6 +33,7 @@ interface OpenedChunks {
 export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   id: "vortex.chunked",
   open(node) {
+    node.expectNoMetadata();
     node.expectBuffers(0);
     node.expectChildren(1, Infinity);
     const offsets = node.child(0, primitiveDType("u64"), node.childCount);
@@ -245,6 +246,7 @@ interface OpenedMask {
 export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",
   open(node) {
+    node.expectNoMetadata();
     node.expectBuffers(0);
     // The child has no nulls; PyVortex says of some in its tuples that they could.
     const own = rawOf(node).children[0]?.outer?.dtype;

@@ -19,7 +19,10 @@ export function dtypeOf<Kind extends VortexDType["kind"]>(node: EncodedNode, ...
 /** Nothing but nulls. */
 export const nullEncoding: VortexEncoding<VortexDType> = {
   id: "vortex.null",
-  open: (node) => dtypeOf(node, "null"),
+  open(node) {
+    node.expectNoMetadata();
+    return dtypeOf(node, "null");
+  },
   decode: ({ length }, dtype) => ({ kind: "null", dtype, length, validity: null }),
 };
 
@@ -58,6 +61,7 @@ interface OpenedPlain<DType> {
 export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   id: "vortex.bytebool",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "bool");
     node.expectBuffers(1);
     node.expectSize(0, node.length, node.length);
@@ -76,6 +80,7 @@ export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
 export const primitiveEncoding: VortexEncoding<OpenedPlain<DTypeOf<"primitive">>> = {
   id: "vortex.primitive",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "primitive");
     node.expectBuffers(1);
     const bytes = node.length * widthOf(dtype.ptype);

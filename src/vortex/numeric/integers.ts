@@ -66,6 +66,7 @@ export const forEncoding: VortexEncoding<OpenedStep> = {
 export const zigzagEncoding: VortexEncoding<OpenedStep> = {
   id: "vortex.zigzag",
   open(node) {
+    node.expectNoMetadata();
     const dtype = integerDType(node);
     if (!dtype.ptype.startsWith("i")) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected a sign`);
     node.expectBuffers(0);
