@@ -135,6 +135,9 @@ export const vortexMutations: readonly Mutation[] = [
       "Numbers that lie at an odd address cannot be read.",
     ],
   ]),
+  ...law("vortex/keptOf", [
+    ["if (unknown !== undefined) throw", "if (unknown === null) throw", "What cannot be kept is asked for in vain."],
+  ]),
   ...law("vortex/EncodedNode.expectNoMetadata", [
     ["if (length > 0) this", "if (length > 99) this", "Metadata is taken that PyVortex refuses."],
   ]),
