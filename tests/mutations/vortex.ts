@@ -35,6 +35,8 @@ export const vortexMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("vortex/takeDescriptor", [
+    ["if (taken.has(address)) refuse", "if (taken.has(0n)) refuse", "A buffer is returned twice."],
+    ["  taken.delete(address);", "  ;", "A producer's next buffer is refused for having the place of the last one."],
     [
       "  if (version !== 1) refuse(`its struct has version ${version}. Expected 1`);\n",
       "",
