@@ -91,6 +91,10 @@ const arrays: Readonly<Record<string, { readonly ptype: PType; readonly tree: ()
   "bitpacked u32, 10 bits": { ptype: "u32", tree: () => bitpacked("u32", 10, rows) },
   "bitpacked + for i32, 10 bits": { ptype: "i32", tree: () => shifted("i32", bitpacked("i32", 10, rows)) },
   "bitpacked + for i64, 20 bits": { ptype: "i64", tree: () => shifted("i64", bitpacked("i64", 20, rows)) },
+  "zigzag i32 of bitpacked, 10 bits": {
+    ptype: "i32",
+    tree: () => node("vortex.zigzag", primitiveDType("i32"), rows, [], [], [bitpacked("u32", 10, rows)]),
+  },
   "alp f64 of bitpacked + for": {
     ptype: "f64",
     tree: () => {

@@ -36,6 +36,8 @@ def columns(rows, rng):
     yield "hexadecimal utf8, a tenth of the rows", pa.array([f"{one:016x}" for one in rng.integers(0, 2**63, few)])
     urls = [f"https://example.org/{one % 997}/page-{one % 10_007}?id={one}" for one in rng.integers(0, 10**6, few)]
     yield "urls utf8, a tenth of the rows", pa.array(urls)
+    short = [f"https://example.org/{one % 97}/{one}" for one in rng.integers(0, 10**9, few)]
+    yield "urls utf8 that repeat more, a tenth of the rows", pa.array(short)
 
 
 def encodings(array):

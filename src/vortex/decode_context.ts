@@ -33,7 +33,7 @@ export class DecodeContext {
   /** What it may cost. */
   readonly limits: VortexLimits;
   /** What `decodeKeeping` keeps. Encodings ask `isKept`. */
-  readonly #keep: Kept;
+  readonly keep: Kept;
   #kept: Kept = keepNothing;
   #left: number;
 
@@ -41,7 +41,7 @@ export class DecodeContext {
   constructor(session: VortexSession, limits: VortexLimits, keep: Kept = keepNothing) {
     this.session = session;
     this.limits = limits;
-    this.#keep = keep;
+    this.keep = keep;
     this.#left = limits.bytes;
   }
 
@@ -55,7 +55,7 @@ export class DecodeContext {
    * wants that.
    */
   decodeKeeping(node: EncodedNode): CanonicalArray {
-    return this.#with(this.#keep, node);
+    return this.#with(this.keep, node);
   }
 
   #with(kept: Kept, node: EncodedNode): CanonicalArray {

@@ -81,8 +81,15 @@ export class EncodedNode {
     return buffers[index] ?? this.fail(`Cannot find buffer ${index} of ${buffers.length} of ${this.id}`);
   }
 
-  /** A buffer's bytes on the host, aligned to 8. */
+  // law vortex/EncodedNode.buffer: vortex/core/ipc
+  /** A buffer's bytes on the host, aligned to 8: a copy where they do not lie so. */
   buffer(index: number): Bytes {
+    const bytes = this.bytes(index);
+    return bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  }
+
+  /** A buffer's bytes on the host wherever they are, for who reads them byte by byte or copies them anyway. */
+  bytes(index: number): Bytes {
     return hostBytesOf(this.#rawBuffer(index));
   }
 
@@ -168,6 +175,13 @@ export class EncodedNode {
     if (size === null || (size >= least && size <= most)) return;
     const expected = least === most ? "" : "at least ";
     this.fail(`Buffer ${index} of ${this.id} has ${size} bytes, expected ${expected}${least}`);
+  }
+
+  // law vortex/EncodedNode.expectNoMetadata: vortex/core/contradictions
+  /** Checks that there is no metadata. @throws {VortexError} if there is */
+  expectNoMetadata(): void {
+    const { length } = this.metadata;
+    if (length > 0) this.fail(`${this.id} expects empty metadata, got ${length} bytes`);
   }
 
   /** The metadata as a message. @throws {VortexError} if it is none */

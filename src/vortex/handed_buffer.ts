@@ -34,6 +34,9 @@ export function memoryOf(bytes: Bytes): MemoryBuffer | undefined {
   return memories.get(bytes.buffer);
 }
 
+/** The structs that were taken and are not returned: whoever says so of one again would have it returned twice. */
+const taken = new Set<bigint>();
+
 // law vortex/takeDescriptor: vortex/core/bridge, vortex/core/device_buffers
 /**
  * Takes over a buffer.
@@ -46,6 +49,7 @@ export function takeDescriptor(address: bigint, { stream }: HandedOptions): Owne
     throw new ExchangeError(`Cannot take a buffer of Vortex: ${why}`);
   };
   if (address === 0n) refuse("its address is NULL");
+  if (taken.has(address)) refuse(`the struct at ${address} was taken before, and is not returned yet`);
   const raw = struct(VortexBufferExport).at(address);
   const { version, kind, ptr, release, sync_event: syncEvent, device_id: ordinal } = raw;
   if (version !== 1) refuse(`its struct has version ${version}. Expected 1`);
@@ -82,6 +86,7 @@ export function takeDescriptor(address: bigint, { stream }: HandedOptions): Owne
     { address, release },
     giveBack,
   );
+  taken.add(address);
   if (size === 0) memory.close();
   return isDevice ? new OnDevice(memory) : new OnHost(memory, size);
 }
@@ -95,6 +100,7 @@ interface Descriptor {
 /** Returns a buffer, after what was enqueued on its home stream. */
 function giveBack(_: bigint, stream: CudaStream | null, { address, release }: Descriptor): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
+  taken.delete(address); // the producer may have its next struct there
   callRelease(release, address);
 }
 

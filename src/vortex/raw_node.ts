@@ -13,11 +13,11 @@ export interface HandedBuffer {
   readonly size: number;
   /** The memory. */
   readonly memory: MemoryBuffer;
-  /** Its bytes on the host, aligned to 8: what a device has is copied at first need, in order. */
+  /** Its bytes on the host: what a device has is copied at first need, in order. */
   hostBytes(): Bytes;
 }
 
-/** A buffer of a node. Bytes are aligned to 8. */
+/** A buffer of a node. Bytes may lie at any address. */
 export type RawBuffer = Bytes | HandedBuffer;
 
 /** A node of which nothing was checked but that it can be read. */

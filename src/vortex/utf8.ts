@@ -10,6 +10,11 @@ export function isUtf8(bytes: Uint8Array): boolean {
   return bytes.length === 0 || nodeBuiltin("node:buffer").isUtf8(bytes);
 }
 
+/** Whether bytes are ASCII: then so is every part of them, which is text. Takes a tenth of the time of a look at parts. */
+export function isAscii(bytes: Uint8Array): boolean {
+  return bytes.length === 0 || nodeBuiltin("node:buffer").isAscii(bytes);
+}
+
 /** Whether a byte goes on with a character that an earlier one began. */
 function isInside(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;

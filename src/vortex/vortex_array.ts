@@ -37,7 +37,8 @@ const toArrowOptionNames: OptionNames<VortexToArrowOptions> = { name: true, keep
 export interface VortexToArrowDeviceOptions extends VortexToArrowOptions, ToArrowOptions {
   /**
    * The stream on whose device the elements are to be, and in whose order. Numbers are decoded there, also of structs
-   * and extensions; all else is decoded by the host and sent there. Default: the elements stay on the host.
+   * and extensions; all else is decoded by the host and sent there, as are dictionaries and runs that are kept.
+   * Default: the elements stay on the host.
    */
   readonly stream?: CudaStream;
 }
@@ -47,6 +48,14 @@ const toArrowDeviceOptionNames: OptionNames<VortexToArrowDeviceOptions> = {
   requestedSchema: true,
   stream: true,
 };
+
+// law vortex/keptOf: vortex/device/arrow, vortex/numeric/kept_runs
+/** What an option says. @throws {TypeError} if it says what cannot be kept */
+function keptOf(keep: VortexToArrowOptions["keep"] = []): Kept {
+  const unknown = keep.find((one) => one !== "dictionary" && one !== "runEnd");
+  if (unknown !== undefined) throw new TypeError(`Cannot keep ${unknown}: expected "dictionary" or "runEnd"`);
+  return { dictionary: keep.includes("dictionary"), runEnd: keep.includes("runEnd") };
+}
 
 /** Where arrays belong. */
 export interface ArrayHome {
@@ -158,13 +167,10 @@ export class VortexArray implements VortexForm {
    */
   toArrow(options: VortexToArrowOptions = {}): ArrowArray {
     checkOptions(options, toArrowOptionNames);
-    const { name = "", keep = [] } = options;
-    const unknown = keep.find((one) => one !== "dictionary" && one !== "runEnd");
-    if (unknown !== undefined) throw new TypeError(`Cannot keep ${unknown}: expected "dictionary" or "runEnd"`);
+    const { name = "" } = options;
+    const keep = keptOf(options.keep);
     const { session, limits } = this.#home;
-    const array = keep.length === 0
-      ? this.decoded()
-      : this.#decode({ dictionary: keep.includes("dictionary"), runEnd: keep.includes("runEnd") });
+    const array = keep.dictionary || keep.runEnd ? this.#decode(keep) : this.decoded();
     return toArrowArray(array, name, session, new DecodeContext(session, limits).allocateForAll);
   }
 
@@ -174,27 +180,23 @@ export class VortexArray implements VortexForm {
    *
    * @throws {VortexError} if the elements cannot be decoded
    * @throws {ExchangeError} if a requested schema is of another kind
-   * @throws {TypeError} if encodings are to be kept on a device
    */
   toArrowDevice(options: VortexToArrowDeviceOptions = {}): ArrowDeviceArray {
     checkOptions(options, toArrowDeviceOptionNames);
     const { name, keep, stream, ...exported } = options;
     if (stream !== undefined) {
-      if (keep !== undefined && keep.length > 0) {
-        throw new TypeError(`Cannot keep ${keep.join(" and ")} on a device: leave out { keep }, or { stream }`);
-      }
-      using array = this.#onDevice(name ?? "", stream);
+      using array = this.#onDevice(name ?? "", stream, keptOf(keep));
       return array.toArrowDevice(exported); // which keeps the memory that it is about
     }
     return this.toArrow({ ...name !== undefined && { name }, ...keep !== undefined && { keep } })
       .toArrowDevice(exported);
   }
 
-  #onDevice(name: string, stream: CudaStream): ArrowArray {
+  #onDevice(name: string, stream: CudaStream, keep: Kept): ArrowArray {
     const { session, limits } = this.#home;
     const root = this.#nodes();
     openAll(session, root);
-    return toArrowOnDevice(root, name, new DecodeContext(session, limits), stream);
+    return toArrowOnDevice(root, name, new DecodeContext(session, limits, keep), stream);
   }
 
   /** The Arrow C data protocol, as other libraries call it. */

@@ -35,6 +35,8 @@ export const vortexMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("vortex/takeDescriptor", [
+    ["if (taken.has(address)) refuse", "if (taken.has(0n)) refuse", "A buffer is returned twice."],
+    ["  taken.delete(address);", "  ;", "A producer's next buffer is refused for having the place of the last one."],
     [
       "  if (version !== 1) refuse(`its struct has version ${version}. Expected 1`);\n",
       "",
@@ -128,8 +130,27 @@ export const vortexMutations: readonly Mutation[] = [
   ...law("vortex/listsOf", [
     ['  checkOffsets(wholes, elements.length, place, "the elements");\n', "", "Lists end behind their elements."],
   ]),
+  ...law("vortex/EncodedNode.buffer", [
+    [
+      "bytes.byteOffset % 8 === 0 ? bytes : bytes.slice()",
+      "bytes",
+      "Numbers that lie at an odd address cannot be read.",
+    ],
+  ]),
+  ...law("vortex/keptOf", [
+    ["if (unknown !== undefined) throw", "if (unknown === null) throw", "What cannot be kept is asked for in vain."],
+  ]),
+  ...law("vortex/EncodedNode.expectNoMetadata", [
+    ["if (length > 0) this", "if (length > 99) this", "Metadata is taken that PyVortex refuses."],
+  ]),
+  ...law("vortex/wrongViews", [
+    ["yield [i, 4 + size, null]", "yield [i, 5 + size, null]", "A byte behind a short text stays what it was."],
+    ["if (size < 4) return", "if (size < 3) return", "What stands behind three bytes is not looked at."],
+    ["if (size < 8) return", "if (size < 7) return", "What stands behind seven bytes is not looked at."],
+    ["size < 12 ?", "size < 11 ?", "What stands behind eleven bytes is not looked at."],
+  ]),
   ...law("vortex/sequenceEncoding", [
-    ["(sum > 0xffff_ffff ? 1 : 0)", "0", "Numbers of a sequence fall back at 2^32."],
+    ["((low ^ sign) < least ? 1 : 0)", "0", "Numbers of a sequence fall back at 2^32."],
   ]),
   ...law("vortex/chunkedEncoding", [
     ["first !== 0 || last !== node.length", "first !== 0", "Chunks end before the array does, or behind it."],

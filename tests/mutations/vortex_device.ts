@@ -46,6 +46,8 @@ export const vortexDeviceMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("vortex/toArrowOnDevice", [
+    ["keep.dictionary && encoding === dictEncoding || ", "", "Dictionaries are decoded that were to be kept."],
+    ["keep.runEnd && encoding === runEndEncoding", "false", "Runs are decoded that were to be kept."],
     ["    decoder.abandon();\n", "", "After an error memory stays on the device."],
     ["    for (const child of children) child.close();\n", "", "Columns of a struct stay on the device."],
   ]),

@@ -47,6 +47,16 @@ export const vortexFileMutations: readonly Mutation[] = [
       "A column that is asked for twice fails far from there.",
     ],
   ]),
+  ...law("vortex/batchesOfPieces", [
+    ["Math.min(end, at + most)", "end", "A batch has the rows of a whole column that is in one piece."],
+    ["border - start < least", "border - start < 0", "Pieces of a row are batches of a row."],
+    [
+      "pieceEnd(field, start, nearest, least)",
+      "pieceEnd(field, start, end, least)",
+      "Columns before the last are put together.",
+    ],
+    ["Math.min(end, starts[at + 1] ?? end)", "end", "A batch goes on where a piece ends, and is put together."],
+  ]),
   ...law("vortex/keptRows", [
     ["Math.floor(at / zone) + 1) * zone", "Math.floor(at / zone) + 2) * zone", "Zones are passed over."],
     ["      if (from < at) yield { start: from, end: at };\n", "", "Rows before a zone that is left out are left out."],

@@ -4,7 +4,7 @@
  * @module
  */
 import { ArrowArray } from "../../arrow/mod.ts";
-import { type ArrowField, childrenOf } from "../../cdata/mod.ts";
+import { type ArrowField, arrowField, type ArrowType } from "../../cdata/mod.ts";
 import type { CudaStream } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
@@ -13,7 +13,9 @@ import { toArrowArray } from "../arrow/to_arrow.ts";
 import { countSet } from "../bits.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { EncodedNode } from "../encoded_node.ts";
+import { dictEncoding } from "../encodings/composed.ts";
 import { extensionEncoding, structEncoding } from "../encodings/nested.ts";
+import { runEndEncoding } from "../numeric/runs.ts";
 import { openNode } from "../open_nodes.ts";
 import type { Bytes } from "../wire/source.ts";
 import { DeviceDecoder } from "./device_decoder.ts";
@@ -21,7 +23,7 @@ import { DeviceDecoder } from "./device_decoder.ts";
 // law vortex/toArrowOnDevice: vortex/device/arrow
 /**
  * Decodes an array to Arrow's on the device of a stream, whose order it is in. Numbers, also of structs and extensions,
- * are decoded there; all else is decoded by the host and sent there.
+ * are decoded there; all else is decoded by the host and sent there, as is what the context keeps encoded.
  *
  * @returns an array whose memory is freed by its `close`
  * @throws {VortexError} if the data is wrong
@@ -34,7 +36,7 @@ export function toArrowOnDevice(
 ): ArrowArray {
   const decoder = new DeviceDecoder(context, stream);
   try {
-    const array = new DeviceArrow(decoder, context).arrayOf(root, fieldOf(root.dtype, name, context.session));
+    const array = new DeviceArrow(decoder, context).arrayOf(root, name);
     decoder.finish();
     return array;
   } catch (error) {
@@ -53,26 +55,34 @@ class DeviceArrow {
     this.#context = context;
   }
 
-  arrayOf(node: EncodedNode, field: ArrowField): ArrowArray {
-    const { encoding } = openNode(this.#context.session, node);
+  arrayOf(node: EncodedNode, name: string): ArrowArray {
+    const { session, keep } = this.#context;
+    const { encoding } = openNode(session, node);
     if (encoding === structEncoding) {
-      const { fields, validity } = node.opened(structEncoding.open);
+      const { dtype, fields, validity } = node.opened(structEncoding.open);
       const bits = this.#context.validity(validity);
-      const children = fields.map((one, index) => {
-        const inner = childrenOf(field.type)[index];
-        if (inner === undefined) throw new TypeError(`A field of ${field.type.kind} has no child ${index}`);
-        return this.arrayOf(one, inner);
-      });
-      return this.#array(node, field, bits, [], children);
+      const children = fields.map((one, index) => this.arrayOf(one, dtype.names[index] ?? ""));
+      const type: ArrowType = { kind: "struct", children: children.map(({ field }) => field) };
+      return this.#array(node, arrowField(type, { name, nullable: dtype.nullable }), bits, [], children);
     }
+    if (keep.dictionary && encoding === dictEncoding || keep.runEnd && encoding === runEndEncoding) {
+      const array = this.#context.decodeKeeping(node);
+      return this.#sent(toArrowArray(array, name, session, this.#context.allocator(node)), node);
+    }
+    return this.#decoded(node, fieldOf(node.dtype, name, session));
+  }
+
+  /** An array of which nothing is kept. */
+  #decoded(node: EncodedNode, field: ArrowField): ArrowArray {
+    const { session } = this.#context;
+    const { encoding } = openNode(session, node);
     if (encoding === extensionEncoding && node.dtype.kind === "extension" && node.dtype.storage.kind === "primitive") {
-      return this.arrayOf(node.child(0, node.dtype.storage, node.length), field);
+      return this.#decoded(node.child(0, node.dtype.storage, node.length), field);
     }
     if (node.dtype.kind === "primitive") {
       const { words, validity } = this.#decoder.numbers(node);
       return this.#array(node, field, validity, [words], []);
     }
-    const { session } = this.#context;
     const array = toArrowArray(this.#context.decode(node), field.name, session, this.#context.allocator(node));
     return this.#sent(array, node);
   }

@@ -33,6 +33,7 @@ interface OpenedChunks {
 export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   id: "vortex.chunked",
   open(node) {
+    node.expectNoMetadata();
     node.expectBuffers(0);
     node.expectChildren(1, Infinity);
     const offsets = node.child(0, primitiveDType("u64"), node.childCount);
@@ -121,7 +122,7 @@ export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
     const { length } = node;
     const values = context.allocateValues(dtype.ptype, length, node);
     if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
-      fillSteps(new Uint32Array(values.buffer, 0, 2 * length), base, multiplier);
+      fillSteps(new Int32Array(values.buffer, 0, 2 * length), base, multiplier);
     } else {
       const [first, step] = [Number(base), Number(multiplier)];
       for (let i = 0; i < length; i++) values[i] = first + step * i; // less than 2^32, as is each product then
@@ -137,17 +138,26 @@ function termOf(node: EncodedNode, message: ProtoMessage, field: number): bigint
   return typeof scalar === "bigint" ? scalar : node.fail(`Field ${field} of the sequence's metadata is no number`);
 }
 
-/** Writes numbers of 64 bits by halves: a bigint for each would take ten times as long. */
-function fillSteps(halves: Uint32Array, base: bigint, step: bigint): void {
-  let [low, high] = [Number(base & 0xffff_ffffn), Number(base >> 32n & 0xffff_ffffn)];
-  const [stepLow, stepHigh] = [Number(step & 0xffff_ffffn), Number(step >> 32n & 0xffff_ffffn)];
+/**
+ * Writes numbers of 64 bits by halves: a bigint for each would take ten times as long, and so would halves without sign,
+ * which engines compute as floats.
+ */
+function fillSteps(halves: Int32Array, base: bigint, step: bigint): void {
+  const halvesOf = (value: bigint) => [Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n))];
+  let [low = 0, high = 0] = halvesOf(base);
+  const [stepLow = 0, stepHigh = 0] = halvesOf(step);
+  const least = stepLow ^ sign;
   for (let i = 0; i < halves.length; i += 2) {
-    [halves[i], halves[i + 1]] = [low, high];
-    const sum = low + stepLow;
-    low = sum >>> 0;
-    high = (high + stepHigh + (sum > 0xffff_ffff ? 1 : 0)) >>> 0;
+    halves[i] = low;
+    halves[i + 1] = high;
+    low = low + stepLow | 0;
+    // A sum that is less than what was added, both without sign, has a bit too many for its half.
+    high = high + stepHigh + ((low ^ sign) < least ? 1 : 0) | 0;
   }
 }
+
+/** Turned over in two numbers of 32 bits, it makes comparing them compare them without sign. */
+const sign = 1 << 31;
 
 interface OpenedDictionary {
   readonly codes: EncodedNode;
@@ -236,6 +246,7 @@ interface OpenedMask {
 export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",
   open(node) {
+    node.expectNoMetadata();
     node.expectBuffers(0);
     // The child has no nulls; PyVortex says of some in its tuples that they could.
     const own = rawOf(node).children[0]?.outer?.dtype;

@@ -27,6 +27,7 @@ interface OpenedStruct {
 export const structEncoding: VortexEncoding<OpenedStruct> = {
   id: "vortex.struct",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "struct");
     const { length } = dtype.fields;
     node.expectBuffers(0);
@@ -179,6 +180,7 @@ interface OpenedFixed {
 export const fixedSizeListEncoding: VortexEncoding<OpenedFixed> = {
   id: "vortex.fixed_size_list",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "fixedSizeList");
     node.expectBuffers(0);
     return {
@@ -208,6 +210,7 @@ interface OpenedMap {
 export const mapEncoding: VortexEncoding<OpenedMap> = {
   id: "vortex.map",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "map");
     const list: VortexDType = { kind: "list", element: entriesOf(dtype), nullable: dtype.nullable };
     node.expectBuffers(0);
@@ -226,6 +229,7 @@ interface OpenedExtension {
 export const extensionEncoding: VortexEncoding<OpenedExtension> = {
   id: "vortex.ext",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "extension");
     node.expectBuffers(0);
     node.expectChildren(1);

@@ -19,7 +19,10 @@ export function dtypeOf<Kind extends VortexDType["kind"]>(node: EncodedNode, ...
 /** Nothing but nulls. */
 export const nullEncoding: VortexEncoding<VortexDType> = {
   id: "vortex.null",
-  open: (node) => dtypeOf(node, "null"),
+  open(node) {
+    node.expectNoMetadata();
+    return dtypeOf(node, "null");
+  },
   decode: ({ length }, dtype) => ({ kind: "null", dtype, length, validity: null }),
 };
 
@@ -44,7 +47,7 @@ export const boolEncoding: VortexEncoding<OpenedBool> = {
   },
   decode(node, { dtype, offset, validity }, context) {
     const { length } = node;
-    return { kind: "bool", dtype, length, validity: context.validity(validity), bits: node.buffer(0), offset };
+    return { kind: "bool", dtype, length, validity: context.validity(validity), bits: node.bytes(0), offset };
   },
 };
 
@@ -58,6 +61,7 @@ interface OpenedPlain<DType> {
 export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   id: "vortex.bytebool",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "bool");
     node.expectBuffers(1);
     node.expectSize(0, node.length, node.length);
@@ -65,7 +69,7 @@ export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   },
   decode(node, { dtype, validity }, context) {
     const { length } = node;
-    const bytes = node.buffer(0);
+    const bytes = node.bytes(0);
     const bits = context.allocate(bytesForBits(length), node);
     for (let i = 0; i < length; i++) if (bytes[i] !== 0) bits[i >>> 3] = (bits[i >>> 3] ?? 0) | 1 << (i & 7);
     return { kind: "bool", dtype, length, validity: context.validity(validity), bits, offset: 0 };
@@ -76,6 +80,7 @@ export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
 export const primitiveEncoding: VortexEncoding<OpenedPlain<DTypeOf<"primitive">>> = {
   id: "vortex.primitive",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "primitive");
     node.expectBuffers(1);
     const bytes = node.length * widthOf(dtype.ptype);

@@ -37,7 +37,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
   },
   decode(node, { dtype, offsets: offsetsNode, validity: validityNode }, context) {
     const { length } = node;
-    const bytes = node.buffer(0);
+    const bytes = node.bytes(0);
     const offsets = wholeNumbers(offsetsNode, context, "Offset");
     checkOffsets(offsets, bytes.length, node, "the bytes");
     if (bytes.length > mostBytes) node.fail(`It has ${bytes.length} bytes, more than ${mostBytes}: decode fewer rows`);
@@ -82,6 +82,7 @@ interface OpenedView {
 export const varBinViewEncoding: VortexEncoding<OpenedView> = {
   id: "vortex.varbinview",
   open(node) {
+    node.expectNoMetadata();
     const dtype = dtypeOf(node, "utf8", "binary");
     node.expectBuffers(1, Infinity);
     const bytes = 16 * node.length;
@@ -90,30 +91,37 @@ export const varBinViewEncoding: VortexEncoding<OpenedView> = {
   },
   decode(node, { dtype, validity: validityNode }, context) {
     const { length } = node;
-    const { buffers } = node;
-    const data = buffers.slice(0, -1);
+    const last = node.bufferCount - 1;
+    const data = Array.from({ length: last }, (_, i) => node.bytes(i));
     const tooLong = data.find((one) => one.length > mostBytes);
     if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${mostBytes}`);
     const validity = context.validity(validityNode);
     const isValid = (i: number): boolean => validity === null || bitAt(validity, i);
-    let views = buffers.at(-1) ?? node.fail("It has no views");
+    let views = node.buffer(last);
     const wrong = wrongViews(views, data, dtype.kind === "utf8");
     let isCopy = false;
-    for (const [i, why] of wrong) {
-      if (isValid(i)) node.fail(`Element ${i} ${why}`);
+    for (const [i, used, why] of wrong) {
+      if (why !== null && isValid(i)) node.fail(`Element ${i} ${why}`);
       if (!isCopy) {
         const copy = context.allocate(views.length, node);
         copy.set(views);
         [views, isCopy] = [copy, true];
       }
-      views.fill(0, 16 * i, 16 * i + 16);
+      views.fill(0, 16 * i + used, 16 * i + 16);
     }
     return { kind: "varbinview", dtype, length, validity, views, data };
   },
 };
 
-/** The views that lead outside, or whose prefix or text is wrong, and why. */
-function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Generator<readonly [number, string]> {
+/** A view's row, how many of its bytes are right, and what is wrong with the others; null: padding that is not zero. */
+type WrongView = readonly [row: number, used: number, why: string | null];
+
+// law vortex/wrongViews: vortex/core/contradictions
+/**
+ * The views that lead outside, or whose prefix, text or padding is wrong. Vortex takes any padding, and Arrow's
+ * consumers compare short texts with it, as it must be zero there.
+ */
+function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Generator<WrongView> {
   const length = views.length / 16;
   const words = new Uint32Array(views.buffer, views.byteOffset, 4 * length);
   const texts = data.map((one) => new TextBytes(one));
@@ -121,18 +129,28 @@ function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Gen
   for (let i = 0; i < length; i++, at += 4) {
     const size = words[at] ?? 0;
     if (size <= inlineBytes) {
+      const [first, second, third] = [words[at + 1] ?? 0, words[at + 2] ?? 0, words[at + 3] ?? 0];
       // Most texts are ASCII: a bit of a byte of the three words says that one is not.
-      const high = ((words[at + 1] ?? 0) | (words[at + 2] ?? 0) | (words[at + 3] ?? 0)) & 0x8080_8080;
-      if (isText && high !== 0 && !isUtf8(views.subarray(16 * i + 4, 16 * i + 4 + size))) yield [i, "is no UTF-8"];
+      const high = (first | second | third) & 0x8080_8080;
+      if (isText && high !== 0 && !isUtf8(views.subarray(16 * i + 4, 16 * i + 4 + size))) {
+        yield [i, 0, "is no UTF-8"];
+      } else if (paddingOf(size, first, second, third) !== 0) yield [i, 4 + size, null];
       continue;
     }
     const [number, start] = [words[at + 2] ?? 0, words[at + 3] ?? 0];
     const bytes = data[number];
-    if (bytes === undefined) yield [i, `is in buffer ${number} of ${data.length}`];
-    else if (start + size > bytes.length) yield [i, `ends at ${start + size} of a buffer of ${bytes.length} bytes`];
-    else if (!hasPrefix(bytes, start, words[at + 1] ?? 0)) yield [i, "has another prefix than its bytes"];
-    else if (isText && !(texts[number]?.holds(start, start + size) ?? false)) yield [i, "is no UTF-8"];
+    if (bytes === undefined) yield [i, 0, `is in buffer ${number} of ${data.length}`];
+    else if (start + size > bytes.length) yield [i, 0, `ends at ${start + size} of a buffer of ${bytes.length} bytes`];
+    else if (!hasPrefix(bytes, start, words[at + 1] ?? 0)) yield [i, 0, "has another prefix than its bytes"];
+    else if (isText && !(texts[number]?.holds(start, start + size) ?? false)) yield [i, 0, "is no UTF-8"];
   }
+}
+
+/** The bits of three words behind their first 0 to 12 bytes, or'ed. */
+function paddingOf(size: number, first: number, second: number, third: number): number {
+  if (size < 4) return first >>> 8 * size | second | third;
+  if (size < 8) return second >>> 8 * (size - 4) | third;
+  return size < 12 ? third >>> 8 * (size - 8) : 0; // shifts are modulo 32
 }
 
 function hasPrefix(bytes: Bytes, start: number, prefix: number): boolean {

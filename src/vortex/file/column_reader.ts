@@ -19,7 +19,15 @@ import type { ArrayHome } from "../vortex_array.ts";
 import { validityOf } from "../ops/validity.ts";
 import { readArray } from "../wire/array_flatbuffer.ts";
 import { ownBytes } from "../wire/source.ts";
-import type { ChunkedLayout, DictLayout, FlatLayout, Layout, ListLayout, StructLayout } from "./layout.ts";
+import {
+  chunkAt,
+  type ChunkedLayout,
+  type DictLayout,
+  type FlatLayout,
+  type Layout,
+  type ListLayout,
+  type StructLayout,
+} from "./layout.ts";
 
 /** What readers need beside layouts. */
 export interface ScanHome extends ArrayHome {
@@ -142,17 +150,6 @@ class ChunkedReader implements ColumnReader {
     for (const i of this.#readers.keys()) if ((this.#layout.starts[i + 1] ?? 0) <= end) this.#readers.delete(i);
     return concatOf(this.dtype, pieces, allocatorOf(this.#home));
   }
-}
-
-/** The first chunk that ends behind a row. */
-function chunkAt(starts: readonly number[], row: number): number {
-  let [low, high] = [0, starts.length - 1];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((starts[middle + 1] ?? 0) > row) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 /** A struct's dtype with some of its fields. */

@@ -34,6 +34,17 @@ export interface ChunkedLayout extends Node {
   readonly starts: readonly number[];
 }
 
+/** The first chunk that ends behind a row. @param starts where each begins, and where the last ends */
+export function chunkAt(starts: readonly number[], row: number): number {
+  let [low, high] = [0, starts.length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((starts[middle + 1] ?? 0) > row) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 /** Columns. */
 export interface StructLayout extends Node {
   readonly kind: "struct";

@@ -17,6 +17,7 @@ import type { FlatLayout, Layout, ZonedLayout } from "./layout.ts";
 import { matchingRows } from "./mask.ts";
 import { type ColumnBounds, isFalsified } from "./prune.ts";
 import { ReadAhead } from "./read_ahead.ts";
+import { batchesOfPieces, type BatchSizes } from "./pieces.ts";
 import type { FileReader } from "./reader.ts";
 import { batchesOf, keptRows, type RowRange } from "./rows.ts";
 import type { VortexColumnStatistics } from "./statistics.ts";
@@ -30,7 +31,7 @@ export interface VortexScanOptions {
   readonly rows?: readonly [start: number, end: number];
   /** Which rows are wanted. Default: all. */
   readonly filter?: VortexFilter;
-  /** Rows of a batch at most. Default 65536. */
+  /** Rows of a batch at most. Default 65536, or fewer where a piece of a column ends, so that it need not be copied. */
   readonly batchRows?: number;
   /** Bytes that are read ahead at most, beside the batch that is worked on. Default 64 MiB. */
   readonly readAhead?: number;
@@ -71,6 +72,8 @@ export interface ScanPlan {
   /** The dtype of the batches. */
   readonly dtype: VortexDType;
   readonly batchRows: number;
+  /** Whether batches may have fewer rows than these. */
+  readonly isFree: boolean;
   readonly readAhead: number;
 }
 
@@ -79,6 +82,8 @@ const requests = 4;
 /** Rows whose segments are planned together, and how often that is done ahead. */
 const windowRows = 65_536;
 const windowsAhead = 64;
+/** Rows of a batch where nobody said how many. Writers have statistics of so many rows as the least. */
+const batchSizes: BatchSizes = { most: 65_536, least: 8192 };
 
 // law vortex/planScan: vortex/file/scan
 /**
@@ -89,7 +94,7 @@ const windowsAhead = 64;
  */
 export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOptions): ScanPlan {
   checkOptions(options, scanOptionNames);
-  const { columns, rows = [0, layout.rows], filter, batchRows = 65_536, readAhead = 64 << 20 } = options;
+  const { columns, rows = [0, layout.rows], filter, batchRows = batchSizes.most, readAhead = 64 << 20 } = options;
   const [start, end] = rows;
   if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= layout.rows)) {
     throw new RangeError(`Cannot scan the rows from ${start} to ${end} of ${layout.rows}`);
@@ -114,6 +119,7 @@ export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOpti
     extra: fields === undefined || wanted === undefined ? 0 : fields.length - wanted.length,
     dtype: projected(dtype, wanted),
     batchRows,
+    isFree: options.batchRows === undefined,
     readAhead,
   };
 }
@@ -147,8 +153,10 @@ export async function* batchesOfScan(file: ScannedFile, plan: ScanPlan): AsyncGe
     if (!numbers.has(layout)) numbers.set(layout, ahead.add(rangeOf(file, layout)));
   };
   // What will be read is planned a window at a time: a file may have more rows than anybody can count.
-  const size = plan.batchRows * Math.max(1, Math.floor(windowRows / plan.batchRows));
-  const windows = batchesOf(await survivors(file, plan), size);
+  const rows = await survivors(file, plan);
+  const windows = plan.isFree
+    ? batchesOfPieces(rows, file.layout, plan.fields, batchSizes)
+    : batchesOf(rows, plan.batchRows * Math.max(1, Math.floor(windowRows / plan.batchRows)));
   const planned: RowRange[] = [];
   for (;;) {
     while (planned.length === 0 || (ahead.wanted < plan.readAhead && planned.length < windowsAhead)) {

@@ -66,6 +66,7 @@ export const forEncoding: VortexEncoding<OpenedStep> = {
 export const zigzagEncoding: VortexEncoding<OpenedStep> = {
   id: "vortex.zigzag",
   open(node) {
+    node.expectNoMetadata();
     const dtype = integerDType(node);
     if (!dtype.ptype.startsWith("i")) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected a sign`);
     node.expectBuffers(0);
@@ -215,7 +216,7 @@ export function decodeWords(
 function unpackNode(node: EncodedNode, opened: OpenedPacked, steps: readonly Step[], context: DecodeContext) {
   const { dtype, offset, width, patches } = opened;
   const bits = bitsOf(dtype.ptype);
-  const packed = node.buffer(0);
+  const packed = node.bytes(0);
   const parts: readonly Part[] = typeof width === "number"
     ? [{ first: 0, last: Infinity, width, start: 0, end: packed.length }]
     : partsOf(node, width, bits, context);
@@ -241,7 +242,7 @@ interface Part {
 
 /** Neighbouring blocks of one width together. */
 function partsOf(node: EncodedNode, boundaries: EncodedNode, bits: Bits, context: DecodeContext): Part[] {
-  const [starts, size] = [indexColumn(boundaries, context), node.buffer(0).length];
+  const [starts, size] = [indexColumn(boundaries, context), node.bytes(0).length];
   const parts: Part[] = [];
   let part: Part | undefined;
   for (let block = 0; block + 1 < starts.length; block++) {

@@ -61,7 +61,7 @@ export class CodeLoop {
     this.#run = hasEscape ? escaped() : wide();
   }
 
-  // law vortex/strings/CodeLoop.run: vortex/strings/string_views, vortex/strings/built
+  // law vortex/strings/CodeLoop.run: vortex/strings/string_views, vortex/strings/built, vortex/strings/malformed
   /**
    * Decodes rows from `start` on, to `out` from `at` on, until `end` or a row that must be looked at more closely.
    *

@@ -60,12 +60,12 @@ export const fsstEncoding: VortexEncoding<OpenedFsst> = {
   },
   decode(node, { dtype, lengths: lengthsNode, codes: place }, context) {
     const fail: Fail = (problem) => node.fail(problem);
-    const table = fsstTable(node.buffer(0), node.buffer(1), fail);
+    const table = fsstTable(node.bytes(0), node.bytes(1), fail);
     const { codes, offsets, validity } = place.kind === "child"
       ? concatenated(bytesOf(place.child, context), node, context)
       : {
-        codes: node.buffer(2),
-        offsets: offsetsIn(place.offsets, node.buffer(2).length, "codes", context),
+        codes: node.bytes(2),
+        offsets: offsetsIn(place.offsets, node.bytes(2).length, "codes", context),
         validity: context.validity(place.validity),
       };
     const lengths = lengthsOf(lengthsNode, context);
@@ -105,7 +105,7 @@ export const onPairEncoding: VortexEncoding<OpenedOnPair> = {
   },
   decode(node, opened, context) {
     const fail: Fail = (problem) => node.fail(problem);
-    const dictionary = node.buffer(0);
+    const dictionary = node.bytes(0);
     const table = onPairTable(dictionary, offsetsIn(opened.tokens, dictionary.length, "tokens", context), fail);
     const codes = codesOf(opened.codes, context);
     const offsets = offsetsIn(opened.offsets, codes.length, "codes", context);

@@ -6,7 +6,7 @@
 import { bitAt } from "../bits.ts";
 import type { VarBinViewArray } from "../canonical.ts";
 import type { DTypeOf } from "../dtype.ts";
-import { TextBytes } from "../utf8.ts";
+import { isAscii, TextBytes } from "../utf8.ts";
 import type { Bytes } from "../wire/source.ts";
 import type { Fail } from "./fail.ts";
 import type { DecodedStrings } from "./codes.ts";
@@ -29,6 +29,7 @@ export function textArray(
 
 /** Checks the text of every row that is not null. Rows lie one behind the other; the first one of a buffer at 0. */
 function checkText(buffers: readonly Bytes[], lengths: Uint32Array, validity: Bytes | null, fail: Fail): void {
+  if (buffers.every(isAscii)) return;
   const texts = buffers.map((bytes) => new TextBytes(bytes));
   let buffer = 0;
   let at = 0;

@@ -11,7 +11,7 @@ import { FlatTable } from "./flatbuffer.ts";
 import { type Bytes, noBytes } from "./source.ts";
 
 /**
- * Reads the nodes of an array. Buffers are not copied where they are aligned to 8.
+ * Reads the nodes of an array. Buffers are not copied, and lie as they lie in the segment.
  *
  * @param segment all of it
  * @param ids what the nodes' numbers mean
@@ -61,7 +61,7 @@ function bordersOf(segment: Bytes): readonly [number, Bytes] {
 
 const COMPRESSION_NONE = 0;
 
-/** The buffers, each at a multiple of 8. */
+/** The buffers. */
 function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
   let at = 0;
   return table.structs(1, 8).map((one, i) => {
@@ -70,9 +70,7 @@ function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
     const start = at + padding;
     at = start + size;
     if (at > bytes.length) table.fail(`buffer ${i} ends at ${at} of ${bytes.length} bytes`);
-    const buffer = bytes.subarray(start, at);
-    if (size === 0) return noBytes;
-    return buffer.byteOffset % 8 === 0 ? buffer : buffer.slice();
+    return size === 0 ? noBytes : bytes.subarray(start, at);
   });
 }
 

@@ -10,7 +10,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { CanonicalArray } from "../../../src/vortex/canonical.ts";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
-import { DecodeContext } from "../../../src/vortex/decode_context.ts";
+import { DecodeContext, type Kept } from "../../../src/vortex/decode_context.ts";
 import { rootNode } from "../../../src/vortex/encoded_node.ts";
 import { limitsOf } from "../../../src/vortex/limits.ts";
 import { hostBytesOf, type RawNode } from "../../../src/vortex/raw_node.ts";
@@ -123,12 +123,15 @@ export function idsOf(tree: RawNode): string[] {
 /** Decodes as the product does: all is opened, then decoded. */
 export function decodeTree(
   { dtype, length, tree }: BuiltArray,
-  { bytes = 2 ** 30, runEnd = false }: { readonly bytes?: number; readonly runEnd?: boolean } = {},
+  { bytes = 2 ** 30, keep = { dictionary: false, runEnd: false } }: {
+    readonly bytes?: number;
+    readonly keep?: Kept;
+  } = {},
 ): CanonicalArray {
   const session = VortexSession.default();
   const root = rootNode(tree, dtype, length);
   openAll(session, root);
-  const context = new DecodeContext(session, limitsOf({ bytes }), { dictionary: false, runEnd });
+  const context = new DecodeContext(session, limitsOf({ bytes }), keep);
   return context.decodeKeeping(root);
 }
 

@@ -71,6 +71,47 @@ test("a buffer that was handed over is returned once, when the array is closed a
   assertThrows(() => array.toArrow(), TypeError, "closed");
 });
 
+test("a descriptor that is taken twice is refused, and returned once; when it is returned it may be another one", () => {
+  using arena = new NativeArena();
+  const release = new CountingRelease();
+  const address = descriptor(arena, release, Uint32Array.of(1, 2, 3));
+  const tree = numbers(3, [{ descriptor: address }]);
+  const first = fromVortexMetadata(tree);
+  const error = assertThrows(() => fromVortexMetadata(tree), ExchangeError, "was taken before");
+  assertStringIncludes(error.message, `${address}`);
+  const column = { kind: "primitive", ptype: "u32", nullable: false } as const;
+  const dtype = writeDType({ kind: "struct", names: ["a", "b"], fields: [column, column], nullable: false });
+  first.close();
+  assertEquals(release.count, 1);
+  assertThrows(
+    () => fromVortexMetadata(["vortex.struct", dtype, 3, new Uint8Array(0), [], [tree, tree]]),
+    ExchangeError,
+    "was taken before",
+  );
+  assertEquals(release.count, 2, "the first of both was taken, and is returned");
+  using again = fromVortexMetadata(tree);
+  assertEquals(again.toArrow().toArray(), [1, 2, 3]);
+});
+
+test("a variant is described, and an error with the node's path where its values are asked for", () => {
+  const [u8, variant] = [{ kind: "primitive", ptype: "u8", nullable: false }, {
+    kind: "variant",
+    nullable: true,
+  }] as const;
+  const dtype = writeDType({ kind: "struct", names: ["n", "v"], fields: [u8, variant], nullable: false });
+  const plain: VortexMetadata = ["vortex.primitive", writeDType(u8), 1, new Uint8Array(0), [Uint8Array.of(7)], []];
+  for (const id of ["vortex.variant", "vortex.parquet.variant"]) {
+    const other: VortexMetadata = [id, writeDType(variant), 1, new Uint8Array(0), [], []];
+    const tree: VortexMetadata = ["vortex.struct", dtype, 1, new Uint8Array(0), [], [plain, other]];
+    const refusal = assertThrows(() => fromVortexMetadata(tree), VortexError, `Unknown encoding: ${id}.`);
+    const session = VortexSession.default({ allowsUnknown: true });
+    const array = fromVortexMetadata(tree, { session });
+    assertStringIncludes(array.displayTree(), id);
+    const later = assertThrows(() => array.toArrow(), VortexError, `Unknown encoding: ${id}.`);
+    assertEquals([refusal.path, later.path], ["$.children[1]", "$.children[1]"]);
+  }
+});
+
 test("a buffer without bytes is returned at once", () => {
   using arena = new NativeArena();
   const release = new CountingRelease();

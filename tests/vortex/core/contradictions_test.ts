@@ -9,6 +9,8 @@ import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
 import type { PType } from "../../../src/vortex/ptype.ts";
 import { ptypes } from "../../../src/vortex/ptype.ts";
 import { writeDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
+import { check, fc } from "../../support/property.ts";
+import { scalarOf } from "../../support/vortex/nodes.ts";
 import { type ProtoField, protoOf } from "../../../src/vortex/wire/proto_writer.ts";
 
 const code = (ptype: PType) => ptypes.indexOf(ptype);
@@ -120,6 +122,77 @@ test("text is whole characters, and a view leads to what it says", () => {
   assertThrows(() => valuesOf(view(13, "lang", 0, 0)), VortexError, "another prefix");
   assertThrows(() => valuesOf(view(13, "long", 1, 0)), VortexError, "buffer 1 of 1");
   assertThrows(() => valuesOf(view(300, "long", 0, 0)), VortexError, "ends at 300");
+});
+
+test("a short text is padded with zeros for Arrow, whatever it was padded with", () => {
+  const text: VortexDType = { kind: "utf8", nullable: true };
+  // Most of them are clean: one byte that is not must be seen.
+  const bytes = fc.array(fc.tuple(fc.nat(11), fc.nat(255)), { maxLength: 2 });
+  const rows = fc.array(
+    fc.record({ text: fc.string({ unit: "binary-ascii", maxLength: 12, size: "max" }), bytes, valid: fc.boolean() }),
+  );
+  check(fc.property(rows, (rows) => {
+    const given = new Uint8Array(16 * rows.length);
+    const expected = new Uint8Array(16 * rows.length);
+    const valid = new Uint8Array(Math.ceil(rows.length / 8));
+    rows.forEach((row, i) => {
+      const own = new TextEncoder().encode(row.text);
+      for (const [at, byte] of row.bytes) given[16 * i + 4 + at] = byte;
+      for (const views of [given, expected]) {
+        views.set([own.length], 16 * i);
+        views.set(own, 16 * i + 4);
+      }
+      if (row.valid) valid[i >>> 3] = (valid[i >>> 3] ?? 0) | 1 << (i & 7);
+    });
+    const before = given.slice();
+    const truth = node("vortex.bool", { kind: "bool", nullable: false }, rows.length, [], [valid]);
+    const tree = node("vortex.varbinview", text, rows.length, [], [given], [truth]);
+    const array = fromVortexMetadata(tree).decoded();
+    assertEquals(array.kind === "varbinview" && array.views, expected);
+    assertEquals(given, before); // it is somebody else's
+  }));
+});
+
+test("metadata that says nothing is refused as PyVortex does", () => {
+  const truth: VortexDType = { kind: "bool", nullable: false };
+  const short = node("vortex.primitive", u8, 1, [], [Uint8Array.of(1)]);
+  const trees: readonly VortexMetadata[] = [
+    short,
+    node("vortex.null", { kind: "null", nullable: true }, 1, [], []),
+    node("vortex.bytebool", truth, 1, [], [Uint8Array.of(1)]),
+    node("vortex.varbinview", { kind: "utf8", nullable: false }, 1, [], [new Uint8Array(16)]),
+    node("vortex.struct", { kind: "struct", names: ["a"], fields: [u8], nullable: false }, 1, [], [], [short]),
+    node("vortex.fixed_size_list", { kind: "fixedSizeList", element: u8, size: 1, nullable: false }, 1, [], [], [
+      short,
+    ]),
+    node("vortex.chunked", u8, 1, [], [], [numbers("u64", BigUint64Array.of(0n, 1n)), short]),
+    node("vortex.masked", primitiveDType("u8", true), 1, [], [], [short]),
+    node("vortex.zigzag", primitiveDType("i8"), 1, [], [], [short]),
+  ];
+  for (const [id, dtype, length, metadata, buffers, children] of trees) {
+    assertEquals(fromVortexMetadata([id, dtype, length, metadata, buffers, children]).length, 1);
+    const wrong: VortexMetadata = [id, dtype, length, Uint8Array.of(8, 1), buffers, children];
+    assertThrows(() => fromVortexMetadata(wrong), VortexError, `${id} expects empty metadata, got 2 bytes`);
+  }
+});
+
+test("a sequence wraps nowhere, wherever it begins", () => {
+  const half = fc.bigInt({ min: -(2n ** 61n), max: 2n ** 61n });
+  const near = fc.tuple(fc.bigInt({ min: -4n, max: 4n }), fc.bigInt({ min: -5n, max: 5n })).map(([high, low]) =>
+    high * 2n ** 31n + low
+  );
+  check(
+    fc.property(fc.oneof(half, near), fc.oneof(half, near), fc.integer({ min: 1, max: 4 }), (base, step, length) => {
+      const expected = Array.from({ length }, (_, i) => base + BigInt(i) * step);
+      const fits = BigInt.asIntN(64, expected.at(-1) ?? 0n) === expected.at(-1);
+      fc.pre(fits);
+      const tree = node("vortex.sequence", primitiveDType("i64"), length, [[1, scalarOf(base, "i64")], [
+        2,
+        scalarOf(step, "i64"),
+      ]], []);
+      assertEquals(valuesOf(tree), expected);
+    }),
+  );
 });
 
 test("a decimal has no more digits than its dtype", () => {

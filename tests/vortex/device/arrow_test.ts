@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ArrowArray, Cuda, type CudaStream, StridedMemoryView } from "../../../mod.ts";
 import { pollAll } from "../../../src/order/exports.ts";
 import { toArrowArray } from "../../../src/vortex/arrow/to_arrow.ts";
-import { DecodeContext } from "../../../src/vortex/decode_context.ts";
+import { DecodeContext, type Kept } from "../../../src/vortex/decode_context.ts";
 import { toArrowOnDevice } from "../../../src/vortex/device/to_arrow_on_device.ts";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
 import { rootNode } from "../../../src/vortex/encoded_node.ts";
@@ -22,10 +22,12 @@ import { type BuiltArray, decodeTree } from "../../support/vortex/wheel.ts";
 const session = VortexSession.default();
 const newContext = () => new DecodeContext(session, limitsOf({ bytes: 2 ** 28 }));
 
-function onDevice({ dtype, length, tree }: BuiltArray, stream: CudaStream): ArrowArray {
+const nothing: Kept = { dictionary: false, runEnd: false };
+
+function onDevice({ dtype, length, tree }: BuiltArray, stream: CudaStream, keep: Kept = nothing): ArrowArray {
   const root = rootNode(tree, dtype, length);
   openAll(session, root);
-  return toArrowOnDevice(root, "column", newContext(), stream);
+  return toArrowOnDevice(root, "column", new DecodeContext(session, limitsOf({ bytes: 2 ** 28 }), keep), stream);
 }
 
 /** An array of a device's memory, copied to the host. */
@@ -64,9 +66,10 @@ test("an array on a device has the elements, nulls and type that it has on the h
     seeds: fc.array(fc.nat(2 ** 20), { minLength: 1, maxLength: 12 }),
     valid: fc.option(fc.array(fc.boolean(), { minLength: 1, maxLength: 9 })),
     schedule: fc.nat(),
+    keep: fc.record({ dictionary: fc.boolean(), runEnd: fc.boolean() }),
   });
   check(
-    fc.property(columns, ({ seeds, valid, schedule }) => {
+    fc.property(columns, ({ seeds, valid, schedule, keep }) => {
       const trees = seeds.map(numberTree);
       const [first] = trees;
       if (first === undefined) return;
@@ -74,8 +77,8 @@ test("an array on a device has the elements, nulls and type that it has on the h
       using cuda = Cuda.simulate({ seed: schedule });
       const device = cuda.device(0);
       using stream = device.createStream();
-      const array = onDevice(tree, stream);
-      const wanted = toArrowArray(decodeTree(tree), "column", session, newContext().allocateForAll);
+      const array = onDevice(tree, stream, keep);
+      const wanted = toArrowArray(decodeTree(tree, { keep }), "column", session, newContext().allocateForAll);
       const got = onHost(array, stream);
       assertEquals([got.field, got.nullCount, got.toArray()], [wanted.field, wanted.nullCount, wanted.toArray()]);
       array.close();
@@ -104,7 +107,52 @@ test("an export to a device keeps the memory until its consumer has released it,
     });
     assertEquals(device.memory.pool.use.used, 0);
   }
-  assertThrows(() => array.toArrowDevice({ stream, keep: ["runEnd"] }), TypeError, "Cannot keep runEnd on a device");
+});
+
+test("dictionaries and runs are kept on a device where they are asked for, and decoded elsewhere", () => {
+  const u8: VortexDType = { kind: "primitive", ptype: "u8", nullable: false };
+  const trees: readonly BuiltArray[] = [
+    {
+      dtype: u8,
+      length: 3,
+      tree: node(
+        "vortex.dict",
+        proto([1, 2], [2, ptypeCode("u8")]),
+        [],
+        primitiveNode([1, 0, 1], "u8"),
+        primitiveNode([5, 200], "u8"),
+      ),
+    },
+    {
+      dtype: u8,
+      length: 3,
+      tree: node(
+        "vortex.runend",
+        proto([1, ptypeCode("u8")], [2, 2]),
+        [],
+        primitiveNode([2, 3], "u8"),
+        primitiveNode([7, 8], "u8"),
+      ),
+    },
+  ];
+  const { dtype, length, tree } = structOf(trees, null);
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  const kept = [["dictionary", "run_end_encoded"], ["dictionary", "uint"], ["uint", "run_end_encoded"], [
+    "uint",
+    "uint",
+  ]];
+  for (const kinds of kept) {
+    using array = VortexArray.ofNode(rootNode(tree, dtype, length), { session, limits: limitsOf() });
+    const keep = (["dictionary", "runEnd"] as const).filter((_, i) => kinds[i] !== "uint");
+    const imported = ArrowArray.from(array.toArrowDevice({ stream, keep }), { stream });
+    assertEquals(imported.children.map(({ field }) => field.type.kind), kinds);
+    assertEquals(onHost(imported, stream).toArray(), [{ f0: 200, f1: 7 }, { f0: 5, f1: 7 }, { f0: 200, f1: 8 }]);
+    imported.close();
+  }
+  using array = VortexArray.ofNode(rootNode(tree, dtype, length), { session, limits: limitsOf() });
+  const all = ["all"] as unknown as readonly ["dictionary"]; // as it may come from JavaScript
+  assertThrows(() => array.toArrowDevice({ stream, keep: all }), TypeError, "Cannot keep all");
 });
 
 test("an array that cannot be decoded leaves no memory on the device, nor what was decoded before it", () => {

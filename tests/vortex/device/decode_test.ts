@@ -8,7 +8,7 @@ import type { RawBuffer, RawNode } from "../../../src/vortex/raw_node.ts";
 import { rowsOn, vortexBehaviours } from "../../gpu/vortex_behaviours.ts";
 import { simulatedRoots } from "../../support/simulated_roots.ts";
 import { check, fc } from "../../support/property.ts";
-import { node, primitiveNode, proto, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
+import { node, primitiveNode, proto, ptypeBits, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
 import { numberTree } from "../../support/vortex/number_trees.ts";
 import { type BuiltArray, decodeTree, idsOf, rowsOf } from "../../support/vortex/wheel.ts";
 
@@ -18,6 +18,19 @@ for (const { name, run } of vortexBehaviours) {
     test(`${name}: order ${index}`, () => run(root));
   }
 }
+
+test("words of every size are unpacked from every width, and have no bit of their neighbours", () => {
+  using cuda = Cuda.simulate();
+  for (const ptype of ["u8", "u16", "u32", "u64"] as const) {
+    for (let width = 0; width <= ptypeBits(ptype); width++) {
+      // A block and a half, whose words are any.
+      const packed = Uint8Array.from({ length: 2 * 128 * width }, (_, i) => Math.imul(i + 1, 0x9e37_79b1) >>> 24);
+      const tree = node("fastlanes.bitpacked", proto([1, width], [2, 3]), [packed]);
+      const array = { dtype: { kind: "primitive", ptype, nullable: false }, length: 1500, tree } as const;
+      assertEquals(rowsOn(cuda.device(0), array), rowsOf(decodeTree(array)), `${width} of ${ptype}`);
+    }
+  }
+});
 
 test("what has been handed over on the device is decoded where it is, and on another one it is copied", () => {
   let handed = 0;
