@@ -211,9 +211,12 @@ function partsOf(axis: MoveAxis, side: number) {
  */
 function piecesOf(run: number): StridedMove {
   const bytes = [16, 8, 4, 2, 1].find((unit) => unit <= run) ?? 1;
-  if (bytes === run) return { bytes, axes: [] };
-  const more = Math.ceil(run / bytes) - 1; // pieces after the first
-  const step = (run - bytes) / more;
-  if (run > longestByUnits || !Number.isInteger(step)) return { bytes: run, axes: [] };
-  return { bytes, axes: [{ extent: more + 1, to: step, from: step }] };
+  const length = run - bytes; // from the first piece to the last
+  const fewest = Math.ceil(length / bytes);
+  if (run > longestByUnits) return { bytes: run, axes: [] };
+  for (let more = fewest; more <= 1.5 * fewest; more++) {
+    if (more === 0) return { bytes, axes: [] };
+    if (length % more === 0) return { bytes, axes: [{ extent: more + 1, to: length / more, from: length / more }] };
+  }
+  return { bytes: run, axes: [] };
 }
