@@ -15,7 +15,7 @@ UNSIGNED = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
 def array(side, shape):
-    memory = np.zeros(side["bytes"], np.uint8)
+    memory = np.full(side["bytes"], 1, np.uint8)  # written: all pages of fresh zeros are one and the same
     kind = np.dtype(side["dtype"] if "dtype" in side else UNSIGNED.get(side["itemsize"], f"V{side['itemsize']}"))
     return np.ndarray(tuple(shape), kind, memory, side["offset"], tuple(side["strides"]))
 

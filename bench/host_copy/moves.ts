@@ -4,6 +4,7 @@
  * @module
  */
 import { slice, StridedMemoryView } from "../../mod.ts";
+import { newArrayBuffer } from "../../src/native/mod.ts";
 
 /** Two arrays of one shape, and how long a copy may take, in times of NumPy's. */
 export interface HostCase {
@@ -29,10 +30,13 @@ const types = { u8: Uint8Array, u16: Uint16Array, f32: Float32Array, f64: Float6
 function array(type: keyof typeof types | "c128", shape: readonly number[]): StridedMemoryView {
   const count = shape.reduce((product, extent) => product * extent, 1);
   if (type === "c128") {
-    const floats = StridedMemoryView.fromTypedArray(new Float64Array(count * 2).fill(1));
+    const floats = StridedMemoryView.fromTypedArray(new Float64Array(newArrayBuffer(count * 16)).fill(1));
     return StridedMemoryView.fromBuffer(floats.buffer, { shape, dtype: "complex128" });
   }
-  return StridedMemoryView.fromTypedArray(new types[type](count).fill(1), { shape });
+  const TypedArray = types[type];
+  // NumPy's large arrays are on large pages as well.
+  const elements = new TypedArray(newArrayBuffer(count * TypedArray.BYTES_PER_ELEMENT)).fill(1);
+  return StridedMemoryView.fromTypedArray(elements, { shape });
 }
 
 function made({ type, shape, from = same, toShape, to = same }: Pattern): ReturnType<HostCase["make"]> {
