@@ -4,6 +4,7 @@
  * @module
  */
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { exactAddress } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
 import { type MemoryBuffer, stagingOf } from "../memory/mod.ts";
 import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
@@ -12,7 +13,7 @@ import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost } from "./host_conversion.ts";
 import { copyHost, denseCopy, explainHostCopy, type HostArray } from "./host_copy.ts";
-import { exactAddress, type HostMemory } from "./host_move.ts";
+import type { HostMemory } from "./host_move.ts";
 import { readBack, runTo } from "./read_back.ts";
 
 /** How `view.copyFrom` copies. */

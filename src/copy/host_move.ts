@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ffiPort } from "../ffi/mod.ts";
+import { exactAddress, ffiPort } from "../ffi/mod.ts";
 import { canMoveNatively, type PreparedMove, prepareMove, runMove } from "../native/mod.ts";
 import { moveByLoops } from "./host_loops.ts";
 import type { HostPlan, PlacedMove, Span } from "./host_plan.ts";
@@ -87,14 +87,4 @@ function addressOf(place: HostPlace): number {
   if (buffer.resizable) return 0;
   const first = exactAddress(ffiPort().addressOf(buffer));
   return first === 0 ? 0 : first + byteOffset + offset;
-}
-
-const word = new BigUint64Array(1);
-const halves = new Uint32Array(word.buffer);
-
-/** An address as a number; 0 if it is not exact. By way of memory, which is faster than `Number`. */
-export function exactAddress(address: bigint): number {
-  word[0] = address;
-  const high = halves[1] ?? 0; // the processor's order is the little one
-  return high < 2 ** 21 ? high * 2 ** 32 + (halves[0] ?? 0) : 0;
 }
