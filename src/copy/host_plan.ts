@@ -175,7 +175,7 @@ function partnerOf(axes: readonly MoveAxis[]): MoveAxis | undefined {
   return next !== undefined && inner.extent < shortRow && next.extent > inner.extent ? next : undefined;
 }
 
-// law copy/tiled: copy/host_plan
+// law copy/hostTiles: copy/host_plan
 /** Tiles of the last axis and another one, if the source is denser along that, or the last one is short. */
 function tiled(axes: readonly MoveAxis[], run: number): Parts {
   const [inner, partner] = [axes.at(-1), partnerOf(axes)];

@@ -41,6 +41,7 @@ export interface PreparedMove {
 const head = 72;
 const axisBytes = 32;
 
+// law native/moveProgram: native/strided_mover
 /** Goes to the next row along the axes that are counted in memory, each {extent, left, to, from}, then 0. */
 function nextAlong(job: "first" | "kept", to: "third" | "keptTo", from: "second" | "keptFrom"): Operation[] {
   return [
@@ -190,7 +191,7 @@ export function canMoveNatively(): boolean {
   return moverHere() !== null;
 }
 
-// law native/prepareMove: native/strided_mover
+// law native/prepareMove: native/strided_mover, copy/host_move
 /**
  * Prepares a move.
  *
@@ -233,7 +234,7 @@ export function jobOf({ bytes, axes }: StridedMove, isUnit: boolean, memcpy: big
 
 const single: MoveAxis = { extent: 1, to: 0, from: 0 };
 
-// law native/runMove: native/strided_mover
+// law native/runMove: copy/host_move
 /**
  * Makes a move.
  *
