@@ -83,19 +83,21 @@ const apart = fc.tuple(itemsizes, fc.array(fc.constantFrom(0, 1, 2, 2, 3, 4, 5, 
     });
   });
 
-/** Axes whose elements may meet in the destination. */
-const meeting = fc.record({
-  itemsize: itemsizes,
-  axes: fc.array(
-    fc.record({
-      extent: fc.integer({ min: 1, max: 5 }),
-      to: fc.integer({ min: -9, max: 40 }),
-      from: fc.integer({ min: -40, max: 40 }),
-    }),
-    { maxLength: 4 },
-  ),
-  first: fc.record({ to: fc.nat(9), from: fc.nat(9) }),
-});
+/** Axes whose elements may meet in the destination: rows that overlap, mostly. */
+const meeting = itemsizes.chain((itemsize) =>
+  fc.record({
+    itemsize: fc.constant(itemsize),
+    axes: fc.array(
+      fc.record({
+        extent: fc.integer({ min: 1, max: 6 }),
+        to: fc.oneof(fc.constant(itemsize), fc.integer({ min: -9, max: 40 })),
+        from: fc.oneof(fc.constantFrom(0, itemsize), fc.integer({ min: -40, max: 40 })),
+      }),
+      { maxLength: 4 },
+    ),
+    first: fc.record({ to: fc.nat(9), from: fc.nat(9) }),
+  })
+);
 
 test("a plan moves every byte of every element to its place, and where elements meet the last one stays", () => {
   check(
@@ -235,6 +237,8 @@ test("what is decided for layouts that programs have", () => {
   assertEquals(plan([64, 256, 4], [64, 4, 256]).moves.length, 1);
   // Of three planes that are interleaved, as many elements as a tile has go at once.
   assertEquals(plan([5000, 12, 4], [3, 4, 20000]).tile, [3, 341]);
+  // Rows that use up lines by themselves need no tiles.
+  assertEquals(plan([16, 8192, 256], [32, 256, 4096], [64, 4, 4]).tile, null);
   // Rows of 256 bytes go by 16, longer ones by memcpy.
   assertEquals(plan([8, 256, 512], [64, 4, 4]).moves.map(({ bytes }) => bytes), [16]);
   assertEquals(plan([8, 320, 512], [80, 4, 4]).moves.map(({ bytes }) => bytes), [320]);
