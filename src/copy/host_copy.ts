@@ -4,6 +4,9 @@
  * @module
  */
 import { StridedLayout } from "../layout/mod.ts";
+import { canMoveNatively } from "../native/mod.ts";
+import { carryOut, type HostMemory, type ReadyPlan, readyPlan } from "./host_move.ts";
+import { type HostPlan, planHostCopy } from "./host_plan.ts";
 
 /** An array in host memory. */
 export interface HostArray {
@@ -11,25 +14,62 @@ export interface HostArray {
   /** Where in `bytes` offset 0 of the layout lies. */
   readonly offset: number;
   readonly layout: StridedLayout;
+  /** Where `bytes` are, if it is known. */
+  readonly memory?: HostMemory | undefined;
 }
 
+// law copy/copyHost: copy/host_copy
 /**
  * Copies every element of a source to the element with the same index of a destination of the same shape. The two must
  * not overlap.
  *
- * Axes that are contiguous on both sides are joined first; the innermost run is then one copy of bytes where it is
- * dense on both sides, and a loop over elements where it is not. Of a byte that packed elements share with others only
- * their own bits are written.
+ * Whole bytes are moved by a plan (`host_plan.ts`). Of packed elements axes that are contiguous on both sides are joined,
+ * and runs of bits copied; of a byte that they share with others only their own bits are written.
+ *
+ * @throws {RangeError} if not all elements are in the memory
  */
 export function copyHost(source: HostArray, destination: HostArray): void {
-  if (source.layout.volume === 0) return;
+  if (source.layout.itemsize < 1) return copyBitByBit(source, destination);
+  const ready = readyFor(source.layout, destination.layout);
+  if (ready === null) copyBitByBit(source, destination);
+  else carryOut(ready, destination, source);
+}
+
+/** What was planned last for each destination: copies are often repeated, and planning costs more than a small one. */
+const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyPlan | null }>();
+
+/** Bytes up to which a copy takes less time than its plan. */
+const few = 256;
+
+/** @returns null for a few elements whose layouts were not copied before */
+function readyFor(source: StridedLayout, destination: StridedLayout): ReadyPlan | null {
+  const known = planned.get(destination);
+  const isKnown = known !== undefined && known.source === source;
+  if (isKnown && known.ready !== null) return known.ready;
+  const isNotYet = !isKnown && source.volume * source.itemsize <= few;
+  const ready = isNotYet ? null : readyPlan(planFor(source, destination));
+  planned.set(destination, { source, ready });
+  return ready;
+}
+
+function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
+  const { shape, itemsize } = destination;
+  const axes = shape.map((extent, axis) => ({
+    extent,
+    to: step(destination, axis, 0),
+    from: step(source, axis, 0),
+  }));
+  return planHostCopy(axes, itemsize, { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes });
+}
+
+/** As if each element were packed. */
+function copyBitByBit(source: HostArray, destination: HostArray): void {
   const { bytes: from } = source;
   const { bytes: to } = destination;
   const { itemsize } = source.layout;
-  const move = itemsize < 1 ? copyBits : copyRun;
   eachRow(source, destination, (sAt, sStep, dAt, dStep, count) => {
-    if (sStep === itemsize && dStep === itemsize) return move(from, sAt, to, dAt, count * itemsize);
-    for (let i = 0; i < count; i++) move(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
+    if (sStep === itemsize && dStep === itemsize) return copyBits(from, sAt, to, dAt, count * itemsize);
+    for (let i = 0; i < count; i++) copyBits(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
   });
 }
 
@@ -71,6 +111,17 @@ function step({ strides, itemsize }: StridedLayout, axis: number, none: number):
 /** What {@linkcode copyHost} does, in words. */
 export function explainHostCopy(source: StridedLayout, destination: StridedLayout): string {
   if (source.volume === 0) return "nothing to copy";
+  if (source.itemsize < 1) return explainPackedCopy(source, destination);
+  const by = canMoveNatively() ? "machine code" : "loops";
+  const { moves, run, runs, tile } = planFor(source, destination);
+  const [move] = moves;
+  if (runs === 1) return `one copy of ${run} bytes by the host, by ${by}`;
+  const pieces = move === undefined || move.bytes === run ? "" : `, ${move.bytes} at a time`;
+  const tiles = tile === null ? "" : `, in tiles of ${tile.join(" x ")}`;
+  return `${runs} runs of ${run} bytes by the host${pieces}${tiles}, by ${by}`;
+}
+
+function explainPackedCopy(source: StridedLayout, destination: StridedLayout): string {
   const [s, d] = joined(source, destination);
   const inner = d.shape.length - 1;
   const isRun = [s, d].every((layout) => step(layout, inner, 1) === layout.itemsize);

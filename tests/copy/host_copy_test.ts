@@ -1,10 +1,11 @@
 /**
  * Copies between two layouts against an oracle that moves one byte of one element at a time.
  */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
 import { copyHost, denseCopy, explainHostCopy } from "../../src/copy/host_copy.ts";
+import { canMoveNatively } from "../../src/native/strided_mover.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { shapes } from "../support/strided_oracle.ts";
 import { check, fc } from "../support/property.ts";
@@ -34,11 +35,38 @@ test("a copy moves every byte of every element to the same index, and touches no
       const to = pattern(destination.size, 2);
       const expected = copiedByHand(source, from, destination, to);
       const before = from.slice();
-      copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
-      assertEquals(to, expected);
-      assertEquals(from, before);
+      // The first time of a few elements, the second time, and as planned then.
+      for (let time = 0; time < 3; time++) {
+        to.set(pattern(destination.size, 2));
+        copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
+        assertEquals(to, expected);
+        assertEquals(from, before);
+      }
     }),
-    6000,
+    3000,
+  );
+});
+
+test("a plan is for the two layouts that it was made for, whichever were copied before", () => {
+  const shape = [3, 4];
+  const layouts = fc.array(apart(shape, 2), { minLength: 2, maxLength: 4 });
+  check(
+    fc.property(
+      layouts,
+      layouts,
+      fc.array(fc.tuple(fc.nat(3), fc.nat(3)), { minLength: 6, maxLength: 12 }),
+      (sources, destinations, picks) => {
+        for (const [i, j] of picks) {
+          const [source, destination] = [sources[i % sources.length], destinations[j % destinations.length]];
+          assert(source !== undefined && destination !== undefined);
+          const [from, to] = [pattern(source.size, i), pattern(destination.size, j + 10)];
+          const expected = copiedByHand(source, from, destination, to);
+          copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
+          assertEquals(to, expected);
+        }
+      },
+    ),
+    300,
   );
 });
 
@@ -96,15 +124,19 @@ test("without elements there is nothing to copy, whatever the strides and the it
 test("what the host does is said: in one piece, in runs, or element by element", () => {
   const dense = (shape: number[]) => StridedLayout.dense(shape, 4);
   const rows = dense([10, 20]).sliced(slice(), slice(0, 15));
-  assertEquals(explainHostCopy(dense([10, 20]), dense([10, 20])), "one copy of 800 bytes by the host");
-  assertEquals(explainHostCopy(dense([]), dense([])), "one copy of 4 bytes by the host");
-  assertEquals(explainHostCopy(rows, dense([10, 15])), "runs of 60 bytes by the host");
-  assertEquals(explainHostCopy(dense([20, 10]).transposed(), dense([10, 20])), "element by element by the host");
+  const by = canMoveNatively() ? "machine code" : "loops";
+  const told = (source: StridedLayout, destination: StridedLayout, words: string) =>
+    assertEquals(explainHostCopy(source, destination), `${words}, by ${by}`);
+  told(dense([10, 20]), dense([10, 20]), "one copy of 800 bytes by the host");
+  told(dense([]), dense([]), "one copy of 4 bytes by the host");
+  told(rows, dense([10, 15]), "10 runs of 60 bytes by the host, 16 at a time");
+  told(dense([20, 10]).transposed(), dense([10, 20]), "200 runs of 4 bytes by the host, in tiles of 20 x 10");
+  told(dense([200, 100]).transposed(), dense([100, 200]), "20000 runs of 4 bytes by the host, in tiles of 32 x 32");
   assertEquals(explainHostCopy(dense([0, 3]), dense([0, 3])), "nothing to copy");
   const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(8));
   const [head, tail] = [bytes.sliced(slice(0, 6)), bytes.sliced(slice(2, 8))];
   assertEquals(
     head.explainCopyFrom(tail),
-    "one copy of 6 bytes by the host, by way of a copy, because the two may share memory",
+    `one copy of 6 bytes by the host, by ${by}, by way of a copy, because the two may share memory`,
   );
 });
