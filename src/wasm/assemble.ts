@@ -1,4 +1,4 @@
-import { type Instruction, opcodes } from "./opcodes.ts";
+import { type Instruction, opcodes, prefixes } from "./opcodes.ts";
 
 /** A type of a value, by the byte that says it. */
 const valueTypes = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
@@ -52,7 +52,7 @@ function vectorOf(items: readonly (readonly number[])[]): number[] {
 function encode(instruction: Instruction): number[] {
   const [name, ...values] = instruction;
   const [prefix, code, immediate] = opcodes[name];
-  const opcode = prefix === "vector" ? [0xfd, ...unsigned(code)] : [code];
+  const opcode = [...prefixes[prefix], ...(prefix === "scalar" ? [code] : unsigned(code))];
   switch (immediate) {
     case "none":
       return opcode;

@@ -23,12 +23,16 @@ export type Immediate =
   /** 16 bytes, each the number of a byte of the two operands. */
   | "lanes";
 
-type Opcode = readonly [prefix: "scalar" | "vector", code: number, immediate: Immediate];
+type Opcode = readonly [prefix: keyof typeof prefixes, code: number, immediate: Immediate];
+
+/** Bytes before an opcode that say of which of three lists it is. */
+export const prefixes = { scalar: [], saturating: [0xfc], vector: [0xfd] } as const;
 
 const scalar = <const I extends Immediate>(code: number, immediate: I) => ["scalar", code, immediate] as const;
+const saturating = <const I extends Immediate>(code: number, immediate: I) => ["saturating", code, immediate] as const;
 const vector = <const I extends Immediate>(code: number, immediate: I) => ["vector", code, immediate] as const;
 
-/** Opcodes by name; those of vectors stand behind a prefix. */
+/** Opcodes by name. */
 export const opcodes = {
   "block": scalar(0x02, "block"),
   "loop": scalar(0x03, "block"),
@@ -76,6 +80,8 @@ export const opcodes = {
   "i64.mul": scalar(0x7e, "none"),
   "i64.or": scalar(0x84, "none"),
   "i64.shl": scalar(0x86, "none"),
+  "i64.trunc_sat_f64_s": saturating(6, "none"),
+  "i64.trunc_sat_f64_u": saturating(7, "none"),
 
   "v128.load": vector(0, "address"),
   "v128.load8_splat": vector(7, "address"),
@@ -85,28 +91,71 @@ export const opcodes = {
   "v128.store": vector(11, "address"),
   "v128.const": vector(12, "vector"),
   "i8x16.shuffle": vector(13, "lanes"),
+  "i64x2.splat": vector(18, "none"),
+  "i64x2.replace_lane": vector(30, "index"),
+  "f64x2.extract_lane": vector(33, "index"),
+  "i8x16.ne": vector(36, "none"),
+  "i16x8.ne": vector(46, "none"),
+  "i32x4.ne": vector(56, "none"),
+  "i32x4.gt_s": vector(59, "none"),
+  "f32x4.ne": vector(66, "none"),
+  "f64x2.ne": vector(72, "none"),
+  "f64x2.gt": vector(74, "none"),
   "v128.and": vector(78, "none"),
   "v128.or": vector(80, "none"),
   "v128.xor": vector(81, "none"),
+  "v128.bitselect": vector(82, "none"),
+  "f32x4.demote_f64x2_zero": vector(94, "none"),
+  "f64x2.promote_low_f32x4": vector(95, "none"),
   "i8x16.neg": vector(97, "none"),
+  "i8x16.narrow_i16x8_s": vector(101, "none"),
+  "i8x16.narrow_i16x8_u": vector(102, "none"),
   "i8x16.add": vector(110, "none"),
+  "i8x16.min_u": vector(119, "none"),
   "i16x8.neg": vector(129, "none"),
+  "i16x8.narrow_i32x4_s": vector(133, "none"),
+  "i16x8.narrow_i32x4_u": vector(134, "none"),
+  "i16x8.extend_low_i8x16_s": vector(135, "none"),
+  "i16x8.extend_high_i8x16_s": vector(136, "none"),
+  "i16x8.extend_low_i8x16_u": vector(137, "none"),
+  "i16x8.extend_high_i8x16_u": vector(138, "none"),
   "i16x8.shl": vector(139, "none"),
   "i16x8.shr_u": vector(141, "none"),
   "i16x8.add": vector(142, "none"),
   "i32x4.neg": vector(161, "none"),
+  "i32x4.extend_low_i16x8_s": vector(167, "none"),
+  "i32x4.extend_high_i16x8_s": vector(168, "none"),
+  "i32x4.extend_low_i16x8_u": vector(169, "none"),
+  "i32x4.extend_high_i16x8_u": vector(170, "none"),
   "i32x4.shl": vector(171, "none"),
   "i32x4.shr_u": vector(173, "none"),
   "i32x4.add": vector(174, "none"),
+  "i32x4.min_s": vector(182, "none"),
   "i64x2.neg": vector(193, "none"),
+  "i64x2.extend_low_i32x4_s": vector(199, "none"),
+  "i64x2.extend_high_i32x4_s": vector(200, "none"),
+  "i64x2.extend_low_i32x4_u": vector(201, "none"),
+  "i64x2.extend_high_i32x4_u": vector(202, "none"),
   "i64x2.shl": vector(203, "none"),
   "i64x2.shr_u": vector(205, "none"),
   "i64x2.add": vector(206, "none"),
+  "i64x2.eq": vector(214, "none"),
+  "i64x2.ne": vector(215, "none"),
+  "f32x4.add": vector(228, "none"),
+  "f32x4.sub": vector(229, "none"),
   "f32x4.mul": vector(230, "none"),
+  "f64x2.abs": vector(236, "none"),
   "f64x2.add": vector(240, "none"),
   "f64x2.sub": vector(241, "none"),
   "f64x2.mul": vector(242, "none"),
+  "i32x4.trunc_sat_f32x4_s": vector(248, "none"),
+  "i32x4.trunc_sat_f32x4_u": vector(249, "none"),
   "f32x4.convert_i32x4_s": vector(250, "none"),
+  "f32x4.convert_i32x4_u": vector(251, "none"),
+  "i32x4.trunc_sat_f64x2_s_zero": vector(252, "none"),
+  "i32x4.trunc_sat_f64x2_u_zero": vector(253, "none"),
+  "f64x2.convert_low_i32x4_s": vector(254, "none"),
+  "f64x2.convert_low_i32x4_u": vector(255, "none"),
 } as const satisfies Readonly<Record<string, Opcode>>;
 
 type Opcodes = typeof opcodes;
