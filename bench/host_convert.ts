@@ -180,7 +180,9 @@ console.log(headOf(versions));
 let failures = 0;
 for (const [name, { cases, goal }] of Object.entries(sections)) {
   if (asked.length > 0 && !asked.includes(name)) continue;
-  console.log(`### ${name}\n\n| from | to | shape | lie | ours, us | ours / NumPy | goal | |\n|---|---|---|---|--:|--:|--:|---|`);
+  console.log(
+    `### ${name}\n\n| from | to | shape | lie | ours, us | ours / NumPy | goal | |\n|---|---|---|---|--:|--:|--:|---|`,
+  );
   for (const one of cases) {
     const { ratio, ours } = await measure(python, one);
     const limit = goal(one);

@@ -13,11 +13,20 @@ export function convertHost(source: HostArray, destination: HostArray, conversio
   eachRow(source, destination, (fromAt, fromStep, toAt, toStep, count) => {
     const isRun = fromStep === source.layout.itemsize && toStep === destination.layout.itemsize;
     if (isRun) convertRun(stage, source.bytes, fromAt, destination.bytes, toAt, count);
-    else for (let i = 0; i < count; i++) convertRun(stage, source.bytes, fromAt + i * fromStep, destination.bytes, toAt + i * toStep, 1);
+    else {for (let i = 0; i < count; i++) {
+        convertRun(stage, source.bytes, fromAt + i * fromStep, destination.bytes, toAt + i * toStep, 1);
+      }}
   });
 }
 
-function convertRun(stage: ConversionStage, from: Uint8Array, fromAt: number, to: Uint8Array, toAt: number, count: number): void {
+function convertRun(
+  stage: ConversionStage,
+  from: Uint8Array,
+  fromAt: number,
+  to: Uint8Array,
+  toAt: number,
+  count: number,
+): void {
   const { inputBytes, outputBytes, outputAt } = stage;
   const memory = stage.memory();
   for (let done = 0; done < count; done += BLOCK) {

@@ -4,7 +4,16 @@
  *
  * @module
  */
-import { apply, evens, type LaneBits, paired, shifted, upperHalf, type Vector, type VectorLoop } from "./vector_code.ts";
+import {
+  apply,
+  evens,
+  type LaneBits,
+  paired,
+  shifted,
+  upperHalf,
+  type Vector,
+  type VectorLoop,
+} from "./vector_code.ts";
 
 /** What lanes hold. */
 export interface Lanes {
@@ -120,7 +129,7 @@ function withoutTies(loop: VectorLoop, vector: Vector, { kind }: Lanes): Vector 
 function wholes(loop: VectorLoop, vectors: readonly Vector[], from: LaneBits, to: Lanes): Vector[] {
   if (to.bits === 64) {
     const doubles = from === 64 ? vectors : promoted(loop, vectors);
-    return doubles.map((vector) => longWholes(loop.keep(vector), to.kind === "int" ? "s" : "u"));
+    return doubles.map((vector) => longWholes(loop, vector, to.kind === "int" ? "int" : "uint"));
   }
   const sign = to.kind === "uint" && to.bits === 32 ? "u" : "s";
   const whole = from === 32
@@ -135,16 +144,23 @@ function wholes(loop: VectorLoop, vectors: readonly Vector[], from: LaneBits, to
   return paired(narrowed, (one, other) => apply(`i8x16.narrow_i16x8_${last}`, one, other));
 }
 
-/** One by one: there is no such instruction for vectors. */
-function longWholes(doubles: Vector, sign: "s" | "u"): Vector {
-  return [
-    ...doubles,
-    ["f64x2.extract_lane", 0],
-    [`i64.trunc_sat_f64_${sign}`],
-    ["i64x2.splat"],
-    ...doubles,
-    ["f64x2.extract_lane", 1],
-    [`i64.trunc_sat_f64_${sign}`],
-    ["i64x2.replace_lane", 1],
-  ];
+// law copy/longWholes: copy/conversion
+/**
+ * Doubles as integers of 64 bits, for which vectors have no instruction. The whole number is divided by 2^32, and the
+ * quotient and what is left, both exact, become the lowest bits of doubles that are large enough for it.
+ */
+function longWholes(loop: VectorLoop, doubles: Vector, kind: "int" | "uint"): Vector {
+  const given = loop.keep(doubles);
+  const number = apply("v128.and", given, apply("f64x2.eq", given, given)); // 0 instead of NaN
+  const [least, end, most, base] = kind === "int"
+    ? [-(2 ** 63), 2 ** 63, 2n ** 63n - 1n, 2 ** 52 + 2 ** 51]
+    : [0, 2 ** 64, -1n, 2 ** 52];
+  const whole = loop.keep(apply("f64x2.trunc", apply("f64x2.pmax", number, loop.double(least))));
+  const quotient = loop.keep(apply("f64x2.floor", apply("f64x2.mul", whole, loop.double(2 ** -32))));
+  const rest = apply("f64x2.sub", whole, apply("f64x2.mul", quotient, loop.double(2 ** 32)));
+  const high = shifted(64, "shl", apply("f64x2.add", quotient, loop.double(base)), 32);
+  const one = loop.double(2 ** 52);
+  const low = apply("v128.xor", apply("f64x2.add", rest, one), one);
+  const isTooLarge = apply("f64x2.ge", whole, loop.double(end));
+  return apply("v128.bitselect", loop.constant(64, most), apply("v128.or", high, low), isTooLarge);
 }

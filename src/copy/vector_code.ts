@@ -62,6 +62,11 @@ export class VectorLoop {
     return [["local.get", local]];
   }
 
+  /** The same double in each lane. */
+  double(value: number): Vector {
+    return this.constant(64, new BigUint64Array(Float64Array.of(value).buffer)[0] ?? 0n);
+  }
+
   /** The function, given by how much input and output go on with each turn. */
   finished(inputBytes: number, outputBytes: number): WasmFunction {
     const before = [...this.#constants.values()].flatMap(({ local, bits }): Instruction[] => [

@@ -23,16 +23,12 @@ export type Immediate =
   /** 16 bytes, each the number of a byte of the two operands. */
   | "lanes";
 
-type Opcode = readonly [prefix: keyof typeof prefixes, code: number, immediate: Immediate];
-
-/** Bytes before an opcode that say of which of three lists it is. */
-export const prefixes = { scalar: [], saturating: [0xfc], vector: [0xfd] } as const;
+type Opcode = readonly [prefix: "scalar" | "vector", code: number, immediate: Immediate];
 
 const scalar = <const I extends Immediate>(code: number, immediate: I) => ["scalar", code, immediate] as const;
-const saturating = <const I extends Immediate>(code: number, immediate: I) => ["saturating", code, immediate] as const;
 const vector = <const I extends Immediate>(code: number, immediate: I) => ["vector", code, immediate] as const;
 
-/** Opcodes by name. */
+/** Opcodes by name; those of vectors stand behind a prefix. */
 export const opcodes = {
   "block": scalar(0x02, "block"),
   "loop": scalar(0x03, "block"),
@@ -80,8 +76,6 @@ export const opcodes = {
   "i64.mul": scalar(0x7e, "none"),
   "i64.or": scalar(0x84, "none"),
   "i64.shl": scalar(0x86, "none"),
-  "i64.trunc_sat_f64_s": saturating(6, "none"),
-  "i64.trunc_sat_f64_u": saturating(7, "none"),
 
   "v128.load": vector(0, "address"),
   "v128.load8_splat": vector(7, "address"),
@@ -91,16 +85,15 @@ export const opcodes = {
   "v128.store": vector(11, "address"),
   "v128.const": vector(12, "vector"),
   "i8x16.shuffle": vector(13, "lanes"),
-  "i64x2.splat": vector(18, "none"),
-  "i64x2.replace_lane": vector(30, "index"),
-  "f64x2.extract_lane": vector(33, "index"),
   "i8x16.ne": vector(36, "none"),
   "i16x8.ne": vector(46, "none"),
   "i32x4.ne": vector(56, "none"),
   "i32x4.gt_s": vector(59, "none"),
   "f32x4.ne": vector(66, "none"),
+  "f64x2.eq": vector(71, "none"),
   "f64x2.ne": vector(72, "none"),
   "f64x2.gt": vector(74, "none"),
+  "f64x2.ge": vector(76, "none"),
   "v128.and": vector(78, "none"),
   "v128.or": vector(80, "none"),
   "v128.xor": vector(81, "none"),
@@ -111,7 +104,9 @@ export const opcodes = {
   "i8x16.narrow_i16x8_s": vector(101, "none"),
   "i8x16.narrow_i16x8_u": vector(102, "none"),
   "i8x16.add": vector(110, "none"),
+  "f64x2.floor": vector(117, "none"),
   "i8x16.min_u": vector(119, "none"),
+  "f64x2.trunc": vector(122, "none"),
   "i16x8.neg": vector(129, "none"),
   "i16x8.narrow_i32x4_s": vector(133, "none"),
   "i16x8.narrow_i32x4_u": vector(134, "none"),
@@ -148,6 +143,7 @@ export const opcodes = {
   "f64x2.add": vector(240, "none"),
   "f64x2.sub": vector(241, "none"),
   "f64x2.mul": vector(242, "none"),
+  "f64x2.pmax": vector(247, "none"),
   "i32x4.trunc_sat_f32x4_s": vector(248, "none"),
   "i32x4.trunc_sat_f32x4_u": vector(249, "none"),
   "f32x4.convert_i32x4_s": vector(250, "none"),
