@@ -11,6 +11,9 @@
  * executable memory there are JavaScript callbacks instead, memcpy, and no threads. `watchReadable` waits for a
  * descriptor on a thread, while the event loop sleeps.
  *
+ * `prepareMove` and `runMove` move elements between two strided layouts on the JavaScript thread, by code that a small
+ * assembler makes for both processors from one program.
+ *
  * The other way round, `callRelease` calls the callbacks that foreign structs carry.
  *
  * @module
@@ -30,4 +33,12 @@ export { mapExecutable } from "./machine_code.ts";
 export { nonTemporalCopy } from "./non_temporal_copy.ts";
 export { type ReadableWatch, watchReadable } from "./readable_watch.ts";
 export { releaseThunks } from "./release_thunk.ts";
+export {
+  canMoveNatively,
+  type MoveAxis,
+  type PreparedMove,
+  prepareMove,
+  runMove,
+  type StridedMove,
+} from "./strided_mover.ts";
 export { canStartThreads, ThreadTeam } from "./thread_team.ts";

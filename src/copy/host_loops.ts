@@ -1,0 +1,152 @@
+/**
+ * Moves in host memory by loops over typed arrays: where the system refuses executable memory.
+ *
+ * Only bits are moved, by arrays of integers: JavaScriptCore changes the bits of a NaN that goes through a
+ * `Float32Array`, and is slow with a `BigUint64Array`. There is a loop of its own for each class of arrays, because
+ * engines compile a loop for the classes that it has seen.
+ *
+ * @module
+ */
+import type { MoveAxis, StridedMove } from "../native/mod.ts";
+
+/** Where bytes are read or written. */
+export interface Place {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly at: number;
+}
+
+/** From here on a run is copied faster by `set`, which makes a view first. */
+const longRun = 1024;
+
+/** Words that an array can have for its indices to be what engines compute fastest: integers of 32 bits. */
+const nearWords = 2 ** 31;
+
+/** Moves pieces along a row: the first places and the steps in words, and how many pieces. */
+type MoveRow<A> = (to: A, t: number, toStep: number, from: A, f: number, fromStep: number, n: number) => void;
+
+// law copy/moveByLoops: copy/host_move
+/** Makes a move. */
+export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
+  const { bytes } = move;
+  if (bytes >= longRun) {
+    const run = (t: number, f: number) => to.bytes.set(from.bytes.subarray(f, f + bytes), t);
+    return eachPiece(move.axes, 0, to.at, from.at, run);
+  }
+  const [toStart, fromStart] = [to.bytes.byteOffset + to.at, from.bytes.byteOffset + from.at];
+  const width = widthOf(move, toStart, fromStart);
+  const words = bytes / width;
+  const isNear = Math.max(to.bytes.length, from.bytes.length) / width < nearWords;
+  const row32 = isNear && words === 4 ? fourWords : isNear && words === 2 ? twoWords : null;
+  // Of a piece that no loop knows each word is a piece.
+  const axes = row32 !== null && width === 4 || words === 1
+    ? move.axes
+    : [...move.axes, { extent: words, to: width, from: width }];
+  const [t, f] = [placeOf(to, width), placeOf(from, width)];
+  if (width === 4) {
+    const row = row32 ?? (isNear ? words32 : wordsFarApart);
+    walk(row, new Int32Array(...t.span), t.at, new Int32Array(...f.span), f.at, axes, width);
+  } else if (width === 2) {
+    const row = isNear ? words16 : wordsFarApart;
+    walk(row, new Int16Array(...t.span), t.at, new Int16Array(...f.span), f.at, axes, width);
+  } else {
+    const row = isNear ? words8 : wordsFarApart;
+    walk(row, new Int8Array(...t.span), t.at, new Int8Array(...f.span), f.at, axes, width);
+  }
+}
+
+/** The widest word on whose multiples all pieces begin, on both sides. */
+function widthOf({ bytes, axes }: StridedMove, toStart: number, fromStart: number): 1 | 2 | 4 {
+  let all = bytes | toStart | fromStart;
+  for (const { to, from } of axes) all |= to | from;
+  return (all & 3) === 0 ? 4 : (all & 1) === 0 ? 2 : 1;
+}
+
+/** Whole words of the memory that a place is in, and the bytes from the first of them to the place. */
+function placeOf({ bytes, at }: Place, width: number) {
+  const { buffer, byteOffset, length } = bytes;
+  const before = (width - byteOffset % width) % width;
+  const span: [ArrayBuffer, number, number] = [
+    buffer,
+    byteOffset + before,
+    Math.max(0, Math.floor((length - before) / width)),
+  ];
+  return { span, at: at - before };
+}
+
+function walk<A>(
+  row: MoveRow<A>,
+  to: A,
+  toAt: number,
+  from: A,
+  fromAt: number,
+  axes: readonly MoveAxis[],
+  width: number,
+): void {
+  const { extent, to: toStep, from: fromStep } = axes.at(-1) ?? { extent: 1, to: 0, from: 0 };
+  eachPiece(axes.slice(0, -1), 0, toAt, fromAt, (t, f) => {
+    row(to, t / width, toStep / width, from, f / width, fromStep / width, extent);
+  });
+}
+
+function eachPiece(
+  axes: readonly MoveAxis[],
+  depth: number,
+  toAt: number,
+  fromAt: number,
+  piece: (toAt: number, fromAt: number) => void,
+): void {
+  const axis = axes[depth];
+  if (axis === undefined) return piece(toAt, fromAt);
+  const { extent, to, from } = axis;
+  for (let i = 0; i < extent; i++) eachPiece(axes, depth + 1, toAt + i * to, fromAt + i * from, piece);
+}
+
+// V8 makes the fewest instructions of loops of this form: integers of 32 bits throughout, an end that is met exactly.
+
+const words32: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
+  for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
+    to[at] = from[fromAt] ?? 0;
+    at = (at + toStep) | 0;
+    fromAt = (fromAt + fromStep) | 0;
+  }
+};
+
+const twoWords: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
+  for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
+    to[at] = from[fromAt] ?? 0;
+    to[at + 1] = from[fromAt + 1] ?? 0;
+    at = (at + toStep) | 0;
+    fromAt = (fromAt + fromStep) | 0;
+  }
+};
+
+const fourWords: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
+  for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
+    to[at] = from[fromAt] ?? 0;
+    to[at + 1] = from[fromAt + 1] ?? 0;
+    to[at + 2] = from[fromAt + 2] ?? 0;
+    to[at + 3] = from[fromAt + 3] ?? 0;
+    at = (at + toStep) | 0;
+    fromAt = (fromAt + fromStep) | 0;
+  }
+};
+
+const words16: MoveRow<Int16Array> = (to, t, toStep, from, f, fromStep, n) => {
+  for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
+    to[at] = from[fromAt] ?? 0;
+    at = (at + toStep) | 0;
+    fromAt = (fromAt + fromStep) | 0;
+  }
+};
+
+const words8: MoveRow<Int8Array> = (to, t, toStep, from, f, fromStep, n) => {
+  for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
+    to[at] = from[fromAt] ?? 0;
+    at = (at + toStep) | 0;
+    fromAt = (fromAt + fromStep) | 0;
+  }
+};
+
+const wordsFarApart: MoveRow<Int8Array | Int16Array | Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
+  for (let i = 0; i < n; i++) to[t + i * toStep] = from[f + i * fromStep] ?? 0;
+};

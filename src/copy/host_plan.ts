@@ -1,0 +1,219 @@
+/**
+ * Plans for copies in host memory: which pieces are moved, in which order. A pure function decides, from extents and
+ * steps alone; machine code or loops carry it out (`host_move.ts`).
+ *
+ * Memory comes and goes in lines of 64 bytes. What lies in the order of the destination is written line by line; where
+ * the source lies in another order, tiles of both axes are moved one after the other, so that each line is used up while
+ * it is in the nearest cache.
+ *
+ * @module
+ */
+import type { MoveAxis, StridedMove } from "../native/mod.ts";
+
+/** A move, and where its first piece lies, in bytes from offset 0 of both layouts. */
+export interface PlacedMove extends StridedMove {
+  readonly toOffset: number;
+  readonly fromOffset: number;
+}
+
+/** From the first byte that belongs to an element to behind the last one, in bytes from offset 0 of a layout. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What one copy consists of. */
+export interface HostPlan {
+  /** One after the other; none if there are no elements. */
+  readonly moves: readonly PlacedMove[];
+  /** Bytes that lie side by side on both sides, and how many such runs there are. */
+  readonly run: number;
+  readonly runs: number;
+  /** Of tiles, how many runs each has in the destination's and in the source's direction; null without tiles. */
+  readonly tile: readonly [number, number] | null;
+  readonly to: Span;
+  readonly from: Span;
+}
+
+/** Elements of a tile. 32 x 32 of them are at most 16 KiB on each side. */
+const tileSide = 32;
+const tileElements = tileSide * tileSide;
+
+/** A line of a cache: runs of as many bytes use it up by themselves. */
+const lineBytes = 64;
+
+/** Rows of fewer elements cost more than their elements. */
+const shortRow = 8;
+
+/** Up to here runs are moved by units of 16 bytes, longer ones by memcpy, whose call then costs less. */
+const longestByUnits = 256;
+
+// law copy/planHostCopy: copy/host_plan
+/**
+ * Plans a copy.
+ *
+ * @param axes in the order of the elements, the last one fastest; steps in bytes
+ * @param itemsize bytes, at least 1
+ */
+export function planHostCopy(axes: readonly MoveAxis[], itemsize: number): HostPlan {
+  const to = spanOf(axes, itemsize, "to");
+  const from = spanOf(axes, itemsize, "from");
+  if (axes.some(({ extent }) => extent === 0)) {
+    return { moves: [], run: itemsize, runs: 0, tile: null, to: { start: 0, end: 0 }, from: { start: 0, end: 0 } };
+  }
+  const longer = axes.filter(({ extent }) => extent > 1);
+  const isFree = elementsAreApart(longer, itemsize);
+  // Where elements of the destination meet, the last one in the order of the elements stays: so the order does.
+  const forwards = isFree ? longer.map(turnedForwards) : longer;
+  const [toOffset, fromOffset] = [startOf(longer, forwards, "to"), startOf(longer, forwards, "from")];
+  const ordered = isFree ? forwards.toSorted((one, other) => other.to - one.to) : forwards;
+  const joined = joinAxes(ordered);
+  const inner = joined.at(-1);
+  const isRun = inner !== undefined && inner.to === itemsize && inner.from === itemsize;
+  const run = isRun ? inner.extent * itemsize : itemsize;
+  const rest = isRun ? joined.slice(0, -1) : joined;
+  const boxes = isFree ? tiled(rest, run) : untiled(rest);
+  const pieces = piecesOf(run);
+  return {
+    moves: boxes.parts.map((part) => ({
+      bytes: pieces.bytes,
+      axes: [...part.axes, ...pieces.axes],
+      toOffset: toOffset + part.to,
+      fromOffset: fromOffset + part.from,
+    })),
+    run,
+    runs: rest.reduce((count, { extent }) => count * extent, 1),
+    tile: boxes.tile,
+    to,
+    from,
+  };
+}
+
+function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from"): Span {
+  let [start, end] = [0, itemsize];
+  for (const axis of axes) {
+    const last = (axis.extent - 1) * axis[side];
+    if (last < 0) start += last;
+    else end += last;
+  }
+  return { start, end };
+}
+
+/** Whether no two elements of the destination have a byte in common, seen at a glance: false if it is not plain. */
+export function elementsAreApart(axes: readonly MoveAxis[], itemsize: number): boolean {
+  let taken = itemsize;
+  for (const { extent, to } of axes.toSorted((one, other) => Math.abs(one.to) - Math.abs(other.to))) {
+    if (Math.abs(to) < taken) return false;
+    taken += (extent - 1) * Math.abs(to);
+  }
+  return true;
+}
+
+export function turnedForwards(axis: MoveAxis): MoveAxis {
+  return axis.to < 0 ? { extent: axis.extent, to: -axis.to, from: -axis.from } : axis;
+}
+
+/** Where the first piece lies after some axes were turned over. */
+export function startOf(before: readonly MoveAxis[], after: readonly MoveAxis[], side: "to" | "from"): number {
+  let start = 0;
+  for (const [i, axis] of before.entries()) if (after[i] !== axis) start += (axis.extent - 1) * axis[side];
+  return start;
+}
+
+/** Axes that go on where the next one ends, on both sides, become one. */
+export function joinAxes(axes: readonly MoveAxis[]): MoveAxis[] {
+  const joined: MoveAxis[] = [];
+  for (const axis of axes) {
+    const outer = joined.at(-1);
+    const goesOn = outer !== undefined && outer.to === axis.extent * axis.to && outer.from === axis.extent * axis.from;
+    if (goesOn) joined[joined.length - 1] = { ...axis, extent: outer.extent * axis.extent };
+    else joined.push(axis);
+  }
+  return joined;
+}
+
+/** A part of all that is to be moved: where it begins, and its axes. */
+interface Part {
+  readonly to: number;
+  readonly from: number;
+  readonly axes: readonly MoveAxis[];
+}
+
+interface Parts {
+  readonly parts: readonly Part[];
+  readonly tile: HostPlan["tile"];
+}
+
+function untiled(axes: readonly MoveAxis[]): Parts {
+  return { parts: [{ to: 0, from: 0, axes }], tile: null };
+}
+
+/** What the last axis, along which the destination is densest, is interleaved with; undefined if with none. */
+function partnerOf(axes: readonly MoveAxis[]): MoveAxis | undefined {
+  const inner = axes.at(-1);
+  if (inner === undefined) return undefined;
+  const outer = axes.slice(0, -1);
+  // A repeated element is read again from the cache, wherever it is.
+  const inSource = outer.filter(({ from }) => from !== 0 && Math.abs(from) < Math.abs(inner.from));
+  if (inSource.length > 0) {
+    return inSource.reduce((one, other) => Math.abs(other.from) < Math.abs(one.from) ? other : one);
+  }
+  const next = outer.at(-1);
+  return next !== undefined && inner.extent < shortRow && next.extent > inner.extent ? next : undefined;
+}
+
+// law copy/tiled: copy/host_plan
+/** Tiles of the last axis and another one, if the source is denser along that, or the last one is short. */
+function tiled(axes: readonly MoveAxis[], run: number): Parts {
+  const [inner, partner] = [axes.at(-1), partnerOf(axes)];
+  if (inner === undefined || partner === undefined || run >= lineBytes) return untiled(axes);
+  // Of two sides one may be short: the other is longer then.
+  const side = Math.max(tileSide, Math.floor(tileElements / Math.min(inner.extent, partner.extent)));
+  const [innerSide, partnerSide] = [sideOf(inner.extent, side), sideOf(partner.extent, side)];
+  const outer = axes.filter((axis) => axis !== inner && axis !== partner);
+  const parts: Part[] = [];
+  for (const p of partsOf(partner, partnerSide)) {
+    for (const i of partsOf(inner, innerSide)) {
+      const isLong = i.within.extent >= shortRow || i.within.extent >= p.within.extent;
+      parts.push({
+        to: p.to + i.to,
+        from: p.from + i.from,
+        axes: [...outer, ...p.tiles, ...i.tiles, ...isLong ? [p.within, i.within] : [i.within, p.within]],
+      });
+    }
+  }
+  return { parts, tile: [innerSide, partnerSide] };
+}
+
+/** Less than two tiles are one. */
+function sideOf(extent: number, side: number): number {
+  return extent < 2 * side ? extent : side;
+}
+
+/** An axis as tiles: where they begin, and what is in each; and what is left at the end. */
+function partsOf(axis: MoveAxis, side: number) {
+  const { extent, to, from } = axis;
+  const whole = Math.floor(extent / side);
+  const tiles = whole === 1 ? [] : [{ extent: whole, to: side * to, from: side * from }];
+  const parts = [{ to: 0, from: 0, tiles, within: { extent: side, to, from } }];
+  const left = extent - whole * side;
+  if (left > 0) {
+    const [toStart, fromStart] = [whole * side * to, whole * side * from];
+    parts.push({ to: toStart, from: fromStart, tiles: [], within: { extent: left, to, from } });
+  }
+  return parts;
+}
+
+// law copy/piecesOf: copy/host_plan
+/**
+ * A run as pieces that one instruction moves: two that overlap are as good as two that do not, since both write there
+ * the same. Or as it is, for memcpy.
+ */
+function piecesOf(run: number): StridedMove {
+  const bytes = [16, 8, 4, 2, 1].find((unit) => unit <= run) ?? 1;
+  if (bytes === run) return { bytes, axes: [] };
+  const more = Math.ceil(run / bytes) - 1; // pieces after the first
+  const step = (run - bytes) / more;
+  if (run > longestByUnits || !Number.isInteger(step)) return { bytes: run, axes: [] };
+  return { bytes, axes: [{ extent: more + 1, to: step, from: step }] };
+}

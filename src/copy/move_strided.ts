@@ -1,0 +1,42 @@
+/**
+ * Moves of elements between two arrangements in host memory, as plain numbers: for what is no array of its own, such as
+ * a part of one that is converted in blocks.
+ *
+ * @module
+ */
+import { carryOut, type HostPlace, type ReadyPlan, readyPlan } from "./host_move.ts";
+import { planHostCopy } from "./host_plan.ts";
+
+/**
+ * Prepares moves that are to be made again and again.
+ *
+ * @param toStrides bytes from one element to the next along each axis; any sign
+ * @param shape extents, of the same number
+ * @param itemsize bytes of an element, 1 or more
+ */
+export function prepareStrided(
+  toStrides: readonly number[],
+  fromStrides: readonly number[],
+  shape: readonly number[],
+  itemsize: number,
+): ReadyPlan {
+  const axes = shape.map((extent, axis) => ({ extent, to: toStrides[axis] ?? 0, from: fromStrides[axis] ?? 0 }));
+  return readyPlan(planHostCopy(axes, itemsize));
+}
+
+/** Moves all elements, as prepared. The two must not overlap. */
+export function movePrepared(ready: ReadyPlan, to: HostPlace, from: HostPlace): void {
+  carryOut(ready, to, from);
+}
+
+/** Moves all elements, once. See {@linkcode prepareStrided}; the two must not overlap. */
+export function moveStrided(
+  to: HostPlace,
+  toStrides: readonly number[],
+  from: HostPlace,
+  fromStrides: readonly number[],
+  shape: readonly number[],
+  itemsize: number,
+): void {
+  carryOut(prepareStrided(toStrides, fromStrides, shape, itemsize), to, from);
+}

@@ -1,0 +1,237 @@
+/**
+ * A small assembler for code of ours that is the same on every processor: each operation is encoded by a table, one for
+ * x86-64 and one for arm64, so that a program is written, and read, once.
+ *
+ * @module
+ */
+import { instructions } from "./machine_code.ts";
+
+/** What operations work with. The two processors have others besides, of which programs need not know. */
+export type Register = keyof typeof x8664Registers;
+
+/** Bytes that are moved at a time. */
+export type Unit = 1 | 2 | 4 | 8 | 16;
+
+/** One operation. Numbers of 64 bits; offsets are multiples of 8 from 0 to 120. */
+export type Operation =
+  | readonly ["label", name: string]
+  /** A register becomes what is in memory. */
+  | readonly ["get", into: Register, base: Register, offset: number]
+  /** Memory becomes what is in a register. */
+  | readonly ["put", value: Register, base: Register, offset: number]
+  | readonly ["copy", into: Register, value: Register]
+  | readonly ["add", into: Register, value: Register]
+  /** Adds what is in memory. */
+  | readonly ["addFrom", into: Register, base: Register, offset: number]
+  /** A register becomes an address: another one plus a number. */
+  | readonly ["point", into: Register, base: Register, offset: number]
+  /** Takes 1 away, and notes whether nothing is left. */
+  | readonly ["lower", register: Register]
+  /** Goes on at a label unless nothing was left; `put` may stand between the two. */
+  | readonly ["unlessZero", label: string]
+  | readonly ["ifZero", register: Register, label: string]
+  | readonly ["go", label: string]
+  /** Reads so many bytes into the register for data; they may lie anywhere. */
+  | readonly ["load", unit: Unit, base: Register]
+  /** Writes them. */
+  | readonly ["store", unit: Unit, base: Register]
+  /** Saves what a function must preserve of the `kept` registers, and the address that it returns to. */
+  | readonly ["enter"]
+  /** Restores it. */
+  | readonly ["leave"]
+  /** Calls the function whose address is in memory; `first` to `third` are what it is called with. */
+  | readonly ["call", base: Register, offset: number]
+  | readonly ["return"];
+
+/** System V: arguments come in rdi, rsi, rdx. No base is rsp or r12, which would need a longer form. */
+const x8664Registers = {
+  first: 7, // rdi
+  second: 6, // rsi
+  third: 2, // rdx
+  left: 1, // rcx
+  toStep: 8,
+  fromStep: 9,
+  axis: 10,
+  rows: 11,
+  kept: 3, // rbx
+  keptTo: 13,
+  keptFrom: 14,
+} as const;
+
+/** AAPCS64: arguments come in x0 to x2; x16 is for calls. */
+const aarch64Registers: { readonly [Name in Register]: number } = {
+  first: 0,
+  second: 1,
+  third: 2,
+  left: 3,
+  toStep: 4,
+  fromStep: 5,
+  axis: 6,
+  rows: 7,
+  kept: 19,
+  keptTo: 20,
+  keptFrom: 21,
+};
+
+/** Code of an operation, given how far off its label is; the distance is counted as the processor counts it. */
+interface Encoder {
+  readonly encode: (operation: Operation, distance: number) => Uint8Array;
+}
+
+// law native/assemble: native/strided_mover
+function assemble(program: readonly Operation[], { encode }: Encoder): Uint8Array<ArrayBuffer> {
+  // No operation's length depends on a distance.
+  const ends: number[] = [];
+  let length = 0;
+  for (const operation of program) ends.push(length += encode(operation, 0).length);
+  const labels = new Map(program.map((operation, i) => [operation[0] === "label" ? operation[1] : null, ends[i] ?? 0]));
+  const code = new Uint8Array(length);
+  let at = 0;
+  for (const [i, operation] of program.entries()) {
+    const label = labelOf(operation);
+    const bytes = encode(operation, label === null ? 0 : (labels.get(label) ?? NaN) - (ends[i] ?? 0));
+    code.set(bytes, at);
+    at += bytes.length;
+  }
+  return code;
+}
+
+function labelOf(operation: Operation): string | null {
+  switch (operation[0]) {
+    case "unlessZero":
+    case "go":
+      return operation[1];
+    case "ifZero":
+      return operation[2];
+    default:
+      return null;
+  }
+}
+
+/** Machine code of a program for x86-64. */
+export function x8664(program: readonly Operation[]): Uint8Array<ArrayBuffer> {
+  return assemble(program, { encode: x8664Operation });
+}
+
+/** Machine code of a program for arm64. */
+export function aarch64(program: readonly Operation[]): Uint8Array<ArrayBuffer> {
+  return assemble(program, { encode: (operation, distance) => instructions(aarch64Operation(operation, distance)) });
+}
+
+// law native/x8664Operation: native/strided_mover
+function x8664Operation(operation: Operation, distance: number): Uint8Array {
+  return new Uint8Array(x8664Bytes(operation, distance));
+}
+
+/** An instruction of 64 bits with a register, and memory at a register plus one byte. */
+function withMemory(opcode: number, register: number, base: number, offset: number): number[] {
+  return [0x48 | register >> 3 << 2 | base >> 3, opcode, 0x40 | (register & 7) << 3 | base & 7, offset];
+}
+
+/** An instruction of 64 bits with two registers. */
+function withRegister(opcode: number, register: number, other: number): number[] {
+  return [0x48 | register >> 3 << 2 | other >> 3, opcode, 0xc0 | (register & 7) << 3 | other & 7];
+}
+
+function int32(value: number): number[] {
+  return [value & 255, value >> 8 & 255, value >> 16 & 255, value >> 24 & 255];
+}
+
+/** The opcodes that move data between memory and rax or xmm0, which are both number 0. */
+const x8664Loads = { 1: [0x0f, 0xb6], 2: [0x0f, 0xb7], 4: [0x8b], 8: [0x48, 0x8b], 16: [0xf3, 0x0f, 0x6f] } as const;
+const x8664Stores = { 1: [0x88], 2: [0x66, 0x89], 4: [0x89], 8: [0x48, 0x89], 16: [0xf3, 0x0f, 0x7f] } as const;
+
+function x8664Bytes(operation: Operation, distance: number): readonly number[] {
+  const r = x8664Registers;
+  switch (operation[0]) {
+    case "label":
+      return [];
+    case "get":
+      return withMemory(0x8b, r[operation[1]], r[operation[2]], operation[3]); // mov register, [base + offset]
+    case "put":
+      return withMemory(0x89, r[operation[1]], r[operation[2]], operation[3]); // mov [base + offset], register
+    case "copy":
+      return withRegister(0x89, r[operation[2]], r[operation[1]]); // mov
+    case "add":
+      return withRegister(0x01, r[operation[2]], r[operation[1]]); // add
+    case "addFrom":
+      return withMemory(0x03, r[operation[1]], r[operation[2]], operation[3]); // add register, [base + offset]
+    case "point":
+      return withMemory(0x8d, r[operation[1]], r[operation[2]], operation[3]); // lea register, [base + offset]
+    case "lower":
+      return withRegister(0xff, 1, r[operation[1]]); // dec
+    case "unlessZero":
+      return [0x0f, 0x85, ...int32(distance)]; // jnz
+    case "ifZero":
+      return [...withRegister(0x85, r[operation[1]], r[operation[1]]), 0x0f, 0x84, ...int32(distance)]; // test, jz
+    case "go":
+      return [0xe9, ...int32(distance)]; // jmp
+    case "load":
+      return [...x8664Loads[operation[1]], r[operation[2]]]; // neither base is one of the registers with a prefix
+    case "store":
+      return [...x8664Stores[operation[1]], r[operation[2]]];
+    case "enter":
+      return [0x53, 0x41, 0x55, 0x41, 0x56]; // push rbx, r13, r14: the stack is aligned for calls now
+    case "leave":
+      return [0x41, 0x5e, 0x41, 0x5d, 0x5b]; // pop r14, r13, rbx
+    case "call":
+      return [0xff, 0x50 | r[operation[1]], operation[2]]; // call [base + offset]; as above
+    case "return":
+      return [0xc3];
+  }
+}
+
+/** Of memory, and x9 or q0. */
+const aarch64Loads = { 1: 0x39400009, 2: 0x79400009, 4: 0xb9400009, 8: 0xf9400009, 16: 0x3dc00000 } as const;
+const aarch64Stores = { 1: 0x39000009, 2: 0x79000009, 4: 0xb9000009, 8: 0xf9000009, 16: 0x3d800000 } as const;
+
+const scratch = 16;
+
+// law native/aarch64Operation: native/strided_mover
+function aarch64Operation(operation: Operation, distance: number): readonly number[] {
+  const r = aarch64Registers;
+  // From the instruction itself, in instructions; those behind `test` above are one longer than here.
+  const words = distance / 4 + 1;
+  switch (operation[0]) {
+    case "label":
+      return [];
+    case "get":
+      return [0xf9400000 | operation[3] / 8 << 10 | r[operation[2]] << 5 | r[operation[1]]]; // ldr
+    case "put":
+      return [0xf9000000 | operation[3] / 8 << 10 | r[operation[2]] << 5 | r[operation[1]]]; // str
+    case "copy":
+      return [0xaa0003e0 | r[operation[2]] << 16 | r[operation[1]]]; // mov
+    case "add":
+      return [0x8b000000 | r[operation[2]] << 16 | r[operation[1]] << 5 | r[operation[1]]]; // add
+    case "addFrom":
+      return [
+        0xf9400000 | operation[3] / 8 << 10 | r[operation[2]] << 5 | scratch, // ldr x16, [base, #offset]
+        0x8b000000 | scratch << 16 | r[operation[1]] << 5 | r[operation[1]], // add
+      ];
+    case "point":
+      return [0x91000000 | operation[3] << 10 | r[operation[2]] << 5 | r[operation[1]]]; // add, with a number
+    case "lower":
+      return [0xf1000400 | r[operation[1]] << 5 | r[operation[1]]]; // subs register, register, #1
+    case "unlessZero":
+      return [0x54000001 | (words & 0x7ffff) << 5]; // b.ne
+    case "ifZero":
+      return [0xb4000000 | (words & 0x7ffff) << 5 | r[operation[1]]]; // cbz
+    case "go":
+      return [0x14000000 | words & 0x3ffffff]; // b
+    case "load":
+      return [aarch64Loads[operation[1]] | r[operation[2]] << 5];
+    case "store":
+      return [aarch64Stores[operation[1]] | r[operation[2]] << 5];
+    case "enter":
+      return [0xa9bd7bfd, 0xa90153f3, 0xf90013f5]; // stp x29, x30, [sp, #-48]!; stp x19, x20, [sp, #16]; str x21, ...
+    case "leave":
+      return [0xf94013f5, 0xa94153f3, 0xa8c37bfd]; // ldr x21, [sp, #32]; ldp x19, x20, ...; ldp x29, x30, [sp], #48
+    case "call":
+      return [
+        0xf9400000 | operation[2] / 8 << 10 | r[operation[1]] << 5 | scratch, // ldr x16, [base, #offset]
+        0xd63f0000 | scratch << 5, // blr x16
+      ];
+    case "return":
+      return [0xd65f03c0];
+  }
+}

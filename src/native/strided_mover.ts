@@ -1,0 +1,186 @@
+/**
+ * Moves between two strided layouts by machine code: loops over any number of axes, the two innermost in registers.
+ *
+ * A compiled program reads a job, a piece of memory with the extents and steps in it, so that one call moves a whole
+ * array: a call costs JavaScript as much as ten elements.
+ *
+ * @module
+ */
+import { cString, ffiPort, libc } from "../ffi/mod.ts";
+import { aarch64, type Operation, type Unit, x8664 } from "./assembler.ts";
+import { mapExecutable } from "./machine_code.ts";
+
+/** An axis: how many, and how many bytes from one to the next. */
+export interface MoveAxis {
+  readonly extent: number;
+  readonly to: number;
+  readonly from: number;
+}
+
+/** A move: pieces of so many bytes along axes, the last one fastest. No axis has an extent of 0. */
+export interface StridedMove {
+  readonly bytes: number;
+  readonly axes: readonly MoveAxis[];
+}
+
+/** A move that can be made again and again, on one thread: it counts in memory of its own. */
+export interface PreparedMove {
+  /** The addresses of the first piece that is written and of the first that is read, each in two halves. */
+  readonly addresses: Uint32Array<ArrayBuffer>;
+  readonly job: bigint;
+  readonly code: bigint;
+}
+
+/** Bytes of a job before the axes that are counted in memory: 0 to, 8 from, then as the programs below say. */
+const head = 64;
+const axisBytes = 32;
+
+/** Goes to the next row along the axes that are counted in memory, each {extent, left, to, from}, then 0. */
+function nextAlong(job: "first" | "kept", to: "third" | "keptTo", from: "second" | "keptFrom"): Operation[] {
+  return [
+    ["point", "axis", job, head],
+    ["label", "next axis"],
+    ["get", "rows", "axis", 0],
+    ["ifZero", "rows", "over"],
+    ["addFrom", to, "axis", 16],
+    ["addFrom", from, "axis", 24],
+    ["get", "left", "axis", 8],
+    ["lower", "left"],
+    ["put", "left", "axis", 8],
+    ["unlessZero", "plane"],
+    ["put", "rows", "axis", 8], // as many again, when the axis before has moved on
+    ["point", "axis", "axis", axisBytes],
+    ["go", "next axis"],
+    ["label", "over"],
+  ];
+}
+
+/** Called with a job: 16 elements of a row, 24 and 32 their steps, 40 rows, 48 and 56 from the end of one to the next. */
+export function moveProgram(unit: Unit): readonly Operation[] {
+  return [
+    ["get", "third", "first", 0],
+    ["get", "second", "first", 8],
+    ["get", "toStep", "first", 24],
+    ["get", "fromStep", "first", 32],
+    ["label", "plane"],
+    ["get", "rows", "first", 40],
+    ["label", "row"],
+    ["get", "left", "first", 16],
+    ["label", "element"],
+    ["load", unit, "second"],
+    ["store", unit, "third"],
+    ["add", "second", "fromStep"],
+    ["add", "third", "toStep"],
+    ["lower", "left"],
+    ["unlessZero", "element"],
+    ["addFrom", "third", "first", 48],
+    ["addFrom", "second", "first", 56],
+    ["lower", "rows"],
+    ["unlessZero", "row"],
+    ...nextAlong("first", "third", "second"),
+    ["return"],
+  ];
+}
+
+/** Called with a job: 16 bytes of a run, 24 the address of memcpy. */
+export const runProgram: readonly Operation[] = [
+  ["enter"],
+  ["copy", "kept", "first"],
+  ["get", "keptTo", "kept", 0],
+  ["get", "keptFrom", "kept", 8],
+  ["label", "plane"],
+  ["copy", "first", "keptTo"],
+  ["copy", "second", "keptFrom"],
+  ["get", "third", "kept", 16],
+  ["call", "kept", 24],
+  ...nextAlong("kept", "keptTo", "keptFrom"),
+  ["leave"],
+  ["return"],
+];
+
+/** The sizes that one instruction moves. */
+export const units: readonly Unit[] = [16, 8, 4, 2, 1];
+
+interface Mover {
+  readonly codes: ReadonlyMap<number, bigint>;
+  readonly runs: bigint;
+  readonly memcpy: bigint;
+}
+
+let mover: Mover | null | undefined;
+
+function moverHere(): Mover | null {
+  if (mover !== undefined) return mover;
+  const { os, arch } = ffiPort().platform;
+  if (os !== "linux" || arch === "other") return mover = null;
+  const assemble = arch === "aarch64" ? aarch64 : x8664;
+  const addresses = mapExecutable([runProgram, ...units.map(moveProgram)].map(assemble));
+  if (addresses === null) return mover = null;
+  const [runs = 0n, ...codes] = addresses;
+  return mover = {
+    codes: new Map(units.map((unit, i) => [unit, codes[i] ?? 0n])),
+    runs,
+    memcpy: libc().loading.dlsym(0n, cString("memcpy")),
+  };
+}
+
+/** Whether there is machine code that moves: the system allows executable memory. */
+export function canMoveNatively(): boolean {
+  return moverHere() !== null;
+}
+
+// law native/prepareMove: native/strided_mover
+/**
+ * Prepares a move.
+ *
+ * @returns null where the system refuses executable memory
+ */
+export function prepareMove(move: StridedMove): PreparedMove | null {
+  const here = moverHere();
+  if (here === null) return null;
+  const buffer = jobOf(move, here.codes.has(move.bytes), here.memcpy);
+  return {
+    addresses: new Uint32Array(buffer, 0, 4),
+    job: ffiPort().addressOf(buffer),
+    code: here.codes.get(move.bytes) ?? here.runs,
+  };
+}
+
+/** What the programs read. Exported for the test that runs them on other processors. */
+export function jobOf({ bytes, axes }: StridedMove, isUnit: boolean, memcpy: bigint): ArrayBuffer {
+  // From where one row of an axis ends, its own steps made, to where the next one along the axis before begins.
+  const steps = axes.map(({ extent, to, from }, i) => {
+    const inner = axes[i + 1];
+    const [toBack, fromBack] = inner === undefined ? [0, 0] : [inner.extent * inner.to, inner.extent * inner.from];
+    return { extent, to: to - toBack, from: from - fromBack };
+  });
+  const inRegisters = isUnit ? 2 : 0;
+  const rest = steps.slice(0, Math.max(0, steps.length - inRegisters)).toReversed();
+  const words = new BigInt64Array(head / 8 + rest.length * axisBytes / 8 + 1);
+  if (isUnit) {
+    const [row, rows] = [steps.at(-1) ?? single, steps.at(-2)];
+    // A row that is the only one goes nowhere.
+    words.set([row.extent, row.to, row.from, rows?.extent ?? 1, rows?.to ?? 0, rows?.from ?? 0].map(BigInt), 2);
+  } else words.set([BigInt(bytes), memcpy], 2);
+  rest.forEach(({ extent, to, from }, i) =>
+    words.set([extent, extent, to, from].map(BigInt), (head + i * axisBytes) / 8)
+  );
+  return words.buffer;
+}
+
+const single: MoveAxis = { extent: 1, to: 0, from: 0 };
+
+// law native/runMove: native/strided_mover
+/**
+ * Makes a move.
+ *
+ * @param to address of the first piece that is written, as a number that is exact
+ * @param from address of the first that is read; whoever calls answers for both, and for all that lies along the axes
+ */
+export function runMove({ addresses, job, code }: PreparedMove, to: number, from: number): void {
+  addresses[0] = to;
+  addresses[1] = to / 2 ** 32;
+  addresses[2] = from;
+  addresses[3] = from / 2 ** 32;
+  libc().callers.bsearch(job, job, 1n, 1n, code);
+}

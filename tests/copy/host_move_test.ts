@@ -1,0 +1,94 @@
+/**
+ * Moves in host memory, by machine code and by loops, against an oracle that moves one byte of one element at a time.
+ */
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { carryOut, readyPlan } from "../../src/copy/host_move.ts";
+import { planHostCopy } from "../../src/copy/host_plan.ts";
+import { moveStrided } from "../../src/copy/move_strided.ts";
+import { canMoveNatively } from "../../src/native/strided_mover.ts";
+import { apart, copiedByHand, meeting, pattern, type Placed } from "../support/arrays.ts";
+import { GuardedMemory } from "../support/guarded_memory.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { shapes } from "../support/strided_oracle.ts";
+
+const itemsizes = fc.oneof(fc.constantFrom(1, 2, 4, 8, 16), fc.integer({ min: 1, max: 40 }));
+
+/** Few axes that are longer than a tile, and runs that are longer than those that units move. */
+const longShapes = fc.oneof(
+  fc.tuple(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 1, max: 70 })),
+  fc.tuple(fc.constantFrom(2, 3, 4, 33), fc.constantFrom(40, 65, 100), fc.constantFrom(1, 2, 3)),
+  fc.tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 700, max: 2200 })),
+);
+
+/** Two arrays of one shape and itemsize; elements of the destination may meet, too: the last one stays. */
+const pairs: fc.Arbitrary<{ source: Placed; destination: Placed }> = fc.tuple(
+  fc.oneof({ weight: 3, arbitrary: shapes(8) }, { weight: 1, arbitrary: longShapes }),
+  itemsizes,
+).chain(([shape, itemsize]) => {
+  const either = fc.oneof(
+    { weight: 3, arbitrary: apart(shape, itemsize) },
+    { weight: 1, arbitrary: meeting(shape, itemsize) },
+  );
+  return fc.record({ source: either, destination: either });
+});
+
+function planOf({ source, destination }: { readonly source: Placed; readonly destination: Placed }) {
+  const { shape, strides, itemsize } = destination.layout;
+  const axes = shape.map((extent, axis) => ({
+    extent,
+    to: (strides[axis] ?? NaN) * itemsize,
+    from: (source.layout.strides[axis] ?? NaN) * itemsize,
+  }));
+  return planHostCopy(axes, itemsize);
+}
+
+const startOf = ({ layout, offset }: Placed) => offset + layout.sliceOffsetInBytes;
+
+const noCode = canMoveNatively() ? null : "the system refuses executable memory";
+
+for (const [name, natively, missing] of [["machine code", true, noCode], ["loops", false, null]] as const) {
+  test(
+    ...needs(missing, `${name} moves every element to its place and touches no other byte, up to a page's end`),
+    () => {
+      const memory = new GuardedMemory();
+      check(
+        fc.property(pairs, fc.nat(3), fc.nat(3), (pair, toShift, fromShift) => {
+          const { source, destination } = pair;
+          memory.reset();
+          // What is before the elements shifts them off any alignment; what is behind may not even be read.
+          const [from, to] = [memory.bytes(source.size), memory.bytes(destination.size)];
+          from.bytes.set(pattern(source.size, 1 + toShift));
+          to.bytes.set(pattern(destination.size, 5 + fromShift));
+          const before = from.bytes.slice();
+          const expected = copiedByHand(source, before, destination, to.bytes.slice());
+          const ready = readyPlan(planOf(pair), natively);
+          assertStrictEquals(ready.prepared === null, !natively);
+          for (let again = 0; again < 2; again++) {
+            carryOut(
+              ready,
+              { bytes: to.bytes, offset: startOf(destination), ptr: to.address },
+              { bytes: from.bytes, offset: startOf(source) },
+            );
+            assertEquals(to.bytes, expected);
+            assertEquals(from.bytes, before);
+          }
+        }),
+        3000,
+      );
+    },
+  );
+}
+
+test("what is not in the memory is not moved", () => {
+  const bytes = new Uint8Array(16);
+  const other = new Uint8Array(new ArrayBuffer(17));
+  const move = (offset: number) => moveStrided({ bytes: other, offset: 0 }, [1], { bytes, offset }, [-1], [16], 1);
+  move(15);
+  for (const offset of [14, 16, -1]) {
+    assertThrows(() => move(offset), RangeError, "expected all elements in the memory");
+  }
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  assertThrows(() => move(15), RangeError, "of 0: expected all elements in the memory");
+});
