@@ -30,9 +30,9 @@ interface Case {
   readonly destination: Lie;
 }
 
-const ROUNDS = Number(process.env["CAUSEWAY_ROUNDS"] ?? 7);
+const ROUNDS = Number(process.env["CAUSEWAY_ROUNDS"] ?? 21);
 /** About how long a round is to take, of either side. */
-const ROUND_NS = 15e6;
+const ROUND_NS = 2e6;
 
 /** What programs convert most. */
 const pairs: readonly (readonly [from: string, to: string])[] = [

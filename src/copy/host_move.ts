@@ -51,7 +51,8 @@ export function carryOut({ plan, prepared }: ReadyPlan, to: HostPlace, from: Hos
   }
 }
 
-function checkSpan({ start, end }: Span, { bytes, offset }: HostPlace): void {
+/** @throws {RangeError} if memory ends before a span of it does */
+export function checkSpan({ start, end }: Span, { bytes, offset }: HostPlace): void {
   if (offset + start >= 0 && offset + end <= bytes.length) return;
   throw new RangeError(
     `Cannot copy bytes ${offset + start} to ${offset + end} of ${bytes.length}: expected all elements in the memory. ` +
