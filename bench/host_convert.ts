@@ -70,7 +70,7 @@ function view(dtype: string, shape: readonly number[], lie: Lie): StridedMemoryV
     case "dense":
       return dense(shape);
     case "turned":
-      return dense(shape.toReversed()).transposed();
+      return dense(shape.toReversed()).permuted(shape.map((_, axis) => shape.length - 1 - axis));
     case "reversed":
       return dense(shape).sliced("...", slice(null, null, -1));
     case "stepped":

@@ -8,8 +8,20 @@ import { bytesOf, type Conversion } from "./conversion.ts";
 import { type ConversionLoop, loopOf, TURN } from "./conversion_loop.ts";
 import type { HostPlace } from "./host_move.ts";
 
-/** Most elements of a block: what they take on both sides stays in the processor's nearest caches. */
+/** Most elements that are converted at a time: what they take on both sides stays in the processor's nearer caches. */
 export const BLOCK = 4096;
+
+/** Most bytes on either side of elements that lie side by side: with them and their results the nearest cache is full. */
+const RUN_BYTES = 8192;
+
+/**
+ * Most bytes that are taken at a time of much memory, which is in no near cache: glibc's `memcpy` moves more by one
+ * instruction, which waits longer for it.
+ */
+const FAR_RUN_BYTES = 4096;
+
+/** From so many bytes on memory is far. */
+const FAR_BYTES = 2 * 2 ** 20;
 
 /** A place for a block of elements of one type and for what becomes of them. */
 export class ConversionStage {
@@ -31,6 +43,13 @@ export class ConversionStage {
     this.#size = this.#outputAt + BLOCK * this.toBytes;
     this.#parts = from.isComplex && to.isComplex ? 2 : 1;
     this.#loop = loopOf(conversion);
+  }
+
+  /** How many of a number of elements that lie side by side are to be converted at a time. */
+  runOf(count: number): number {
+    const isFar = count * (this.fromBytes + this.toBytes) >= FAR_BYTES;
+    const most = isFar ? FAR_RUN_BYTES / this.fromBytes : RUN_BYTES / Math.max(this.fromBytes, this.toBytes);
+    return Math.min(BLOCK, most);
   }
 
   /** Where elements are to be put, until somebody else uses the memory. */

@@ -39,8 +39,9 @@ function convertRun(stage: ConversionStage, from: HostPlace, to: HostPlace, coun
   const { fromBytes, toBytes } = stage;
   checkSpan({ start: 0, end: count * fromBytes }, from);
   checkSpan({ start: 0, end: count * toBytes }, to);
-  for (let done = 0; done < count; done += BLOCK) {
-    const size = Math.min(BLOCK, count - done);
+  const most = stage.runOf(count);
+  for (let done = 0; done < count; done += most) {
+    const size = Math.min(most, count - done);
     stage.takeRun(from.bytes, from.offset + done * fromBytes, size);
     stage.convert(size);
     stage.giveRun(to.bytes, to.offset + done * toBytes, size);
