@@ -148,5 +148,5 @@ function onHost(array: ArrayParts, doing: string, writes: boolean): HostArray {
   }
   const bytes = array.buffer.bytes();
   noteElementAccess(array, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
-  return { bytes, offset: array.offset, layout: array.layout };
+  return { bytes, offset: array.offset, layout: array.layout, ptr: array.buffer.ptr };
 }

@@ -4,6 +4,9 @@
  * @module
  */
 import { StridedLayout } from "../layout/mod.ts";
+import { canMoveNatively } from "../native/mod.ts";
+import { carryOut, type HostPlace, type ReadyPlan, readyPlan } from "./host_move.ts";
+import { type HostPlan, planHostCopy } from "./host_plan.ts";
 
 /** An array in host memory. */
 export interface HostArray {
@@ -11,25 +14,59 @@ export interface HostArray {
   /** Where in `bytes` offset 0 of the layout lies. */
   readonly offset: number;
   readonly layout: StridedLayout;
+  /** The address of the first of `bytes`, if it is known. */
+  readonly ptr?: bigint | undefined;
 }
 
+// law copy/copyHost: copy/host_copy
 /**
  * Copies every element of a source to the element with the same index of a destination of the same shape. The two must
  * not overlap.
  *
- * Axes that are contiguous on both sides are joined first; the innermost run is then one copy of bytes where it is
- * dense on both sides, and a loop over elements where it is not. Of a byte that packed elements share with others only
- * their own bits are written.
+ * Whole bytes are moved by a plan (`host_plan.ts`). Of packed elements axes that are contiguous on both sides are joined,
+ * and runs of bits copied; of a byte that they share with others only their own bits are written.
+ *
+ * @throws {RangeError} if not all elements are in the memory
  */
 export function copyHost(source: HostArray, destination: HostArray): void {
-  if (source.layout.volume === 0) return;
+  const { itemsize } = source.layout;
+  if (itemsize < 1) return copyPacked(source, destination);
+  carryOut(readyPlanFor(source.layout, destination.layout), placeOf(destination), placeOf(source));
+}
+
+/** What was planned last for each destination: copies are often repeated, and planning costs as much as a small one. */
+const ready = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyPlan }>();
+
+function readyPlanFor(source: StridedLayout, destination: StridedLayout): ReadyPlan {
+  let known = ready.get(destination);
+  if (known?.source !== source) {
+    known = { source, ready: readyPlan(planFor(source, destination)) };
+    ready.set(destination, known);
+  }
+  return known.ready;
+}
+
+function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
+  const { shape, itemsize } = destination;
+  const axes = shape.map((extent, axis) => ({
+    extent,
+    to: step(destination, axis, 0),
+    from: step(source, axis, 0),
+  }));
+  return planHostCopy(axes, itemsize);
+}
+
+function placeOf({ bytes, offset, layout, ptr }: HostArray): HostPlace {
+  return { bytes, offset: offset + layout.sliceOffsetInBytes, ptr };
+}
+
+function copyPacked(source: HostArray, destination: HostArray): void {
   const { bytes: from } = source;
   const { bytes: to } = destination;
   const { itemsize } = source.layout;
-  const move = itemsize < 1 ? copyBits : copyRun;
   eachRow(source, destination, (sAt, sStep, dAt, dStep, count) => {
-    if (sStep === itemsize && dStep === itemsize) return move(from, sAt, to, dAt, count * itemsize);
-    for (let i = 0; i < count; i++) move(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
+    if (sStep === itemsize && dStep === itemsize) return copyBits(from, sAt, to, dAt, count * itemsize);
+    for (let i = 0; i < count; i++) copyBits(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
   });
 }
 
@@ -71,6 +108,17 @@ function step({ strides, itemsize }: StridedLayout, axis: number, none: number):
 /** What {@linkcode copyHost} does, in words. */
 export function explainHostCopy(source: StridedLayout, destination: StridedLayout): string {
   if (source.volume === 0) return "nothing to copy";
+  if (source.itemsize < 1) return explainPackedCopy(source, destination);
+  const by = canMoveNatively() ? "machine code" : "loops";
+  const { moves, run, runs, tile } = planFor(source, destination);
+  const [move] = moves;
+  if (runs === 1) return `one copy of ${run} bytes by the host, by ${by}`;
+  const pieces = move === undefined || move.bytes === run ? "" : `, ${move.bytes} at a time`;
+  const tiles = tile === null ? "" : `, in tiles of ${tile.join(" x ")}`;
+  return `${runs} runs of ${run} bytes by the host${pieces}${tiles}, by ${by}`;
+}
+
+function explainPackedCopy(source: StridedLayout, destination: StridedLayout): string {
   const [s, d] = joined(source, destination);
   const inner = d.shape.length - 1;
   const isRun = [s, d].every((layout) => step(layout, inner, 1) === layout.itemsize);

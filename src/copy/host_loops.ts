@@ -27,7 +27,8 @@ type MoveRow<A> = (to: A, t: number, toStep: number, from: A, f: number, fromSte
 // law copy/moveByLoops: copy/host_move
 /** Makes a move. */
 export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
-  const { bytes } = move;
+  const { bytes, element } = move;
+  if (element !== undefined) return moveByLoops(withoutFilling(move, element), to, from);
   if (bytes >= longRun) {
     const run = (t: number, f: number) => to.bytes.set(from.bytes.subarray(f, f + bytes), t);
     return eachPiece(move.axes, 0, to.at, from.at, run);
@@ -52,6 +53,11 @@ export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
     const row = isNear ? words8 : wordsFarApart;
     walk(row, new Int8Array(...t.span), t.at, new Int8Array(...f.span), f.at, axes, width);
   }
+}
+
+/** The same by elements. */
+function withoutFilling({ bytes, axes }: StridedMove, element: number): StridedMove {
+  return { bytes: element, axes: [...axes, { extent: bytes / element, to: element, from: 0 }] };
 }
 
 /** The widest word on whose multiples all pieces begin, on both sides. */

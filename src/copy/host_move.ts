@@ -13,7 +13,7 @@ export interface HostPlace {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly offset: number;
   /** Of the first of `bytes`, if it is known. */
-  readonly ptr?: bigint;
+  readonly ptr?: bigint | undefined;
 }
 
 /** A plan that can be carried out again and again. */

@@ -69,18 +69,22 @@ export function planHostCopy(axes: readonly MoveAxis[], itemsize: number): HostP
   const ordered = isFree ? forwards.toSorted((one, other) => other.to - one.to) : forwards;
   const joined = joinAxes(ordered);
   const inner = joined.at(-1);
-  const isRun = inner !== undefined && inner.to === itemsize && inner.from === itemsize;
-  const run = isRun ? inner.extent * itemsize : itemsize;
+  const isDense = inner !== undefined && inner.to === itemsize;
+  const filled = isFree && isDense && inner.from === 0 ? fillingOf(inner.extent, itemsize) : null;
+  const isRun = filled !== null || isDense && inner.from === itemsize;
+  const run = isRun ? (inner?.extent ?? 1) * itemsize : itemsize;
   const rest = isRun ? joined.slice(0, -1) : joined;
   const boxes = isFree ? tiled(rest, run) : untiled(rest);
-  const pieces = piecesOf(run);
+  const pieces = filled ?? piecesOf(run);
   return {
-    moves: boxes.parts.map((part) => ({
-      bytes: pieces.bytes,
-      axes: [...part.axes, ...pieces.axes],
-      toOffset: toOffset + part.to,
-      fromOffset: fromOffset + part.from,
-    })),
+    moves: boxes.parts.flatMap((part) =>
+      pieces.map(({ offset, ...piece }) => ({
+        ...piece,
+        axes: [...part.axes, ...piece.axes],
+        toOffset: toOffset + part.to + offset,
+        fromOffset: fromOffset + part.from,
+      }))
+    ),
     run,
     runs: rest.reduce((count, { extent }) => count * extent, 1),
     tile: boxes.tile,
@@ -204,16 +208,40 @@ function partsOf(axis: MoveAxis, side: number) {
   return parts;
 }
 
+/** What a run consists of: a move, and where its first piece is written, in bytes from where the run begins. */
+interface Pieces extends StridedMove {
+  readonly offset: number;
+}
+
+/** Sizes that one instruction moves, the largest first. */
+const units = [16, 8, 4, 2, 1] as const;
+
 // law copy/piecesOf: copy/host_plan
 /**
  * A run as pieces that one instruction moves: two that overlap are as good as two that do not, since both write there
  * the same. Or as it is, for memcpy.
  */
-function piecesOf(run: number): StridedMove {
-  const bytes = [16, 8, 4, 2, 1].find((unit) => unit <= run) ?? 1;
-  if (bytes === run) return { bytes, axes: [] };
-  const more = Math.ceil(run / bytes) - 1; // pieces after the first
-  const step = (run - bytes) / more;
-  if (run > longestByUnits || !Number.isInteger(step)) return { bytes: run, axes: [] };
-  return { bytes, axes: [{ extent: more + 1, to: step, from: step }] };
+function piecesOf(run: number): Pieces[] {
+  const bytes = units.find((unit) => unit <= run) ?? 1;
+  const length = run - bytes; // from the first piece to the last
+  const fewest = Math.ceil(length / bytes);
+  if (run > longestByUnits) return [{ offset: 0, bytes: run, axes: [] }];
+  for (let more = fewest; more <= 1.5 * fewest; more++) {
+    if (more === 0) return [{ offset: 0, bytes, axes: [] }];
+    const step = length / more;
+    if (Number.isInteger(step)) return [{ offset: 0, bytes, axes: [{ extent: more + 1, to: step, from: step }] }];
+  }
+  return [{ offset: 0, bytes: run, axes: [] }];
+}
+
+// law copy/fillingOf: copy/host_plan
+/** One element again and again, by 16 bytes; null if that are not as many, or 16 bytes are no whole elements. */
+function fillingOf(count: number, itemsize: number): Pieces[] | null {
+  const element = units.find((unit) => unit === itemsize);
+  const run = count * itemsize;
+  if (element === undefined || run < 16) return null;
+  const whole = Math.floor(run / 16);
+  const body = { offset: 0, bytes: 16, element, axes: [{ extent: whole, to: 16, from: 0 }] };
+  const last = { ...body, offset: run - 16, axes: [{ extent: 1, to: 16, from: 0 }] };
+  return run === whole * 16 ? [body] : [body, last];
 }

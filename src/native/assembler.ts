@@ -35,6 +35,8 @@ export type Operation =
   | readonly ["load", unit: Unit, base: Register]
   /** Writes them. */
   | readonly ["store", unit: Unit, base: Register]
+  /** Reads so many bytes, and fills the register for data with them again and again. */
+  | readonly ["repeat", unit: Unit, base: Register]
   /** Saves what a function must preserve of the `kept` registers, and the address that it returns to. */
   | readonly ["enter"]
   /** Restores it. */
@@ -141,6 +143,15 @@ function int32(value: number): number[] {
 const x8664Loads = { 1: [0x0f, 0xb6], 2: [0x0f, 0xb7], 4: [0x8b], 8: [0x48, 0x8b], 16: [0xf3, 0x0f, 0x6f] } as const;
 const x8664Stores = { 1: [0x88], 2: [0x66, 0x89], 4: [0x89], 8: [0x48, 0x89], 16: [0xf3, 0x0f, 0x7f] } as const;
 
+/** What makes 16 bytes in xmm0 of the ones that were read into rax, or into xmm0 itself. */
+const x8664Repeats = {
+  1: [0x69, 0xc0, 1, 1, 1, 1, 0x66, 0x0f, 0x6e, 0xc0, 0x66, 0x0f, 0x70, 0xc0, 0], // imul eax, eax, 0x1010101, as below
+  2: [0x69, 0xc0, 1, 0, 1, 0, 0x66, 0x0f, 0x6e, 0xc0, 0x66, 0x0f, 0x70, 0xc0, 0], // imul eax, eax, 0x10001, as below
+  4: [0x66, 0x0f, 0x6e, 0xc0, 0x66, 0x0f, 0x70, 0xc0, 0], // movd xmm0, eax; pshufd xmm0, xmm0, 0
+  8: [0x66, 0x48, 0x0f, 0x6e, 0xc0, 0x66, 0x0f, 0x6c, 0xc0], // movq xmm0, rax; punpcklqdq xmm0, xmm0
+  16: [],
+} as const;
+
 function x8664Bytes(operation: Operation, distance: number): readonly number[] {
   const r = x8664Registers;
   switch (operation[0]) {
@@ -170,6 +181,8 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
       return [...x8664Loads[operation[1]], r[operation[2]]]; // neither base is one of the registers with a prefix
     case "store":
       return [...x8664Stores[operation[1]], r[operation[2]]];
+    case "repeat":
+      return [...x8664Loads[operation[1]], r[operation[2]], ...x8664Repeats[operation[1]]];
     case "enter":
       return [0x53, 0x41, 0x55, 0x41, 0x56]; // push rbx, r13, r14: the stack is aligned for calls now
     case "leave":
@@ -184,6 +197,9 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
 /** Of memory, and x9 or q0. */
 const aarch64Loads = { 1: 0x39400009, 2: 0x79400009, 4: 0xb9400009, 8: 0xf9400009, 16: 0x3dc00000 } as const;
 const aarch64Stores = { 1: 0x39000009, 2: 0x79000009, 4: 0xb9000009, 8: 0xf9000009, 16: 0x3d800000 } as const;
+
+/** Into all of v0: ld1r, and ldr for what fills it by itself. */
+const aarch64Repeats = { 1: 0x4d40c000, 2: 0x4d40c400, 4: 0x4d40c800, 8: 0x4d40cc00, 16: 0x3dc00000 } as const;
 
 const scratch = 16;
 
@@ -222,6 +238,8 @@ function aarch64Operation(operation: Operation, distance: number): readonly numb
       return [aarch64Loads[operation[1]] | r[operation[2]] << 5];
     case "store":
       return [aarch64Stores[operation[1]] | r[operation[2]] << 5];
+    case "repeat":
+      return [aarch64Repeats[operation[1]] | r[operation[2]] << 5];
     case "enter":
       return [0xa9bd7bfd, 0xa90153f3, 0xf90013f5]; // stp x29, x30, [sp, #-48]!; stp x19, x20, [sp, #16]; str x21, ...
     case "leave":

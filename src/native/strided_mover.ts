@@ -21,6 +21,11 @@ export interface MoveAxis {
 export interface StridedMove {
   readonly bytes: number;
   readonly axes: readonly MoveAxis[];
+  /**
+   * If a piece is 16 bytes that repeat one element: its bytes, which are then all that is read for it. No step of the
+   * last axis is made in the source.
+   */
+  readonly element?: Unit;
 }
 
 /** A move that can be made again and again, on one thread: it counts in memory of its own. */
@@ -31,8 +36,8 @@ export interface PreparedMove {
   readonly code: bigint;
 }
 
-/** Bytes of a job before the axes that are counted in memory: 0 to, 8 from, then as the programs below say. */
-const head = 64;
+/** Bytes of a job before the axes that are counted in memory: 0 to, 8 from, then as the programs say. */
+const head = 72;
 const axisBytes = 32;
 
 /** Goes to the next row along the axes that are counted in memory, each {extent, left, to, from}, then 0. */
@@ -55,26 +60,70 @@ function nextAlong(job: "first" | "kept", to: "third" | "keptTo", from: "second"
   ];
 }
 
-/** Called with a job: 16 elements of a row, 24 and 32 their steps, 40 rows, 48 and 56 from the end of one to the next. */
+/** Pieces that a row's loop moves before it looks whether there are more. */
+const unrolled = 4;
+
+/** A row: as often as the job says at 16 so many pieces, and at 24 single ones. */
+function row(piece: readonly Operation[]): Operation[] {
+  return [
+    ["get", "left", "first", 16],
+    ["ifZero", "left", "singles"],
+    ["label", "several"],
+    ...Array.from({ length: unrolled }, () => piece).flat(),
+    ["lower", "left"],
+    ["unlessZero", "several"],
+    ["label", "singles"],
+    ["get", "left", "first", 24],
+    ["ifZero", "left", "row's end"],
+    ["label", "single"],
+    ...piece,
+    ["lower", "left"],
+    ["unlessZero", "single"],
+    ["label", "row's end"],
+  ];
+}
+
+/**
+ * Moves pieces. Called with a job: 16 and 24 as above, 32 and 40 the steps from one to the next, 48 rows, 56 and 64 the
+ * steps from the end of one to the next.
+ */
 export function moveProgram(unit: Unit): readonly Operation[] {
   return [
     ["get", "third", "first", 0],
     ["get", "second", "first", 8],
-    ["get", "toStep", "first", 24],
-    ["get", "fromStep", "first", 32],
+    ["get", "toStep", "first", 32],
+    ["get", "fromStep", "first", 40],
     ["label", "plane"],
-    ["get", "rows", "first", 40],
+    ["get", "rows", "first", 48],
     ["label", "row"],
-    ["get", "left", "first", 16],
-    ["label", "element"],
-    ["load", unit, "second"],
-    ["store", unit, "third"],
-    ["add", "second", "fromStep"],
-    ["add", "third", "toStep"],
-    ["lower", "left"],
-    ["unlessZero", "element"],
-    ["addFrom", "third", "first", 48],
-    ["addFrom", "second", "first", 56],
+    ...row([
+      ["load", unit, "second"],
+      ["store", unit, "third"],
+      ["add", "second", "fromStep"],
+      ["add", "third", "toStep"],
+    ]),
+    ["addFrom", "third", "first", 56],
+    ["addFrom", "second", "first", 64],
+    ["lower", "rows"],
+    ["unlessZero", "row"],
+    ...nextAlong("first", "third", "second"),
+    ["return"],
+  ];
+}
+
+/** Fills rows, whose pieces are 16 bytes that repeat one element. Called with a job as above. */
+export function fillProgram(unit: Unit): readonly Operation[] {
+  return [
+    ["get", "third", "first", 0],
+    ["get", "second", "first", 8],
+    ["get", "toStep", "first", 32],
+    ["label", "plane"],
+    ["get", "rows", "first", 48],
+    ["label", "row"],
+    ["repeat", unit, "second"],
+    ...row([["store", 16, "third"], ["add", "third", "toStep"]]),
+    ["addFrom", "third", "first", 56],
+    ["addFrom", "second", "first", 64],
     ["lower", "rows"],
     ["unlessZero", "row"],
     ...nextAlong("first", "third", "second"),
@@ -102,7 +151,8 @@ export const runProgram: readonly Operation[] = [
 export const units: readonly Unit[] = [16, 8, 4, 2, 1];
 
 interface Mover {
-  readonly codes: ReadonlyMap<number, bigint>;
+  readonly moves: ReadonlyMap<number, bigint>;
+  readonly fills: ReadonlyMap<number, bigint>;
   readonly runs: bigint;
   readonly memcpy: bigint;
 }
@@ -114,12 +164,13 @@ function moverHere(): Mover | null {
   const { os, arch } = ffiPort().platform;
   if (os !== "linux" || arch === "other") return mover = null;
   const assemble = arch === "aarch64" ? aarch64 : x8664;
-  const addresses = mapExecutable([runProgram, ...units.map(moveProgram)].map(assemble));
+  const addresses = mapExecutable([runProgram, ...units.map(moveProgram), ...units.map(fillProgram)].map(assemble));
   if (addresses === null) return mover = null;
-  const [runs = 0n, ...codes] = addresses;
+  const byUnit = (first: number) => new Map(units.map((unit, i) => [unit, addresses[first + i] ?? 0n]));
   return mover = {
-    codes: new Map(units.map((unit, i) => [unit, codes[i] ?? 0n])),
-    runs,
+    runs: addresses[0] ?? 0n,
+    moves: byUnit(1),
+    fills: byUnit(1 + units.length),
     memcpy: libc().loading.dlsym(0n, cString("memcpy")),
   };
 }
@@ -138,11 +189,12 @@ export function canMoveNatively(): boolean {
 export function prepareMove(move: StridedMove): PreparedMove | null {
   const here = moverHere();
   if (here === null) return null;
-  const buffer = jobOf(move, here.codes.has(move.bytes), here.memcpy);
+  const code = move.element === undefined ? here.moves.get(move.bytes) : here.fills.get(move.element);
+  const buffer = jobOf(move, code !== undefined, here.memcpy);
   return {
     addresses: new Uint32Array(buffer, 0, 4),
     job: ffiPort().addressOf(buffer),
-    code: here.codes.get(move.bytes) ?? here.runs,
+    code: code ?? here.runs,
   };
 }
 
@@ -158,9 +210,10 @@ export function jobOf({ bytes, axes }: StridedMove, isUnit: boolean, memcpy: big
   const rest = steps.slice(0, Math.max(0, steps.length - inRegisters)).toReversed();
   const words = new BigInt64Array(head / 8 + rest.length * axisBytes / 8 + 1);
   if (isUnit) {
-    const [row, rows] = [steps.at(-1) ?? single, steps.at(-2)];
-    // A row that is the only one goes nowhere.
-    words.set([row.extent, row.to, row.from, rows?.extent ?? 1, rows?.to ?? 0, rows?.from ?? 0].map(BigInt), 2);
+    const [row, rows] = [steps.at(-1) ?? single, steps.at(-2) ?? single];
+    const several = Math.floor(row.extent / unrolled);
+    const pieces = [several, row.extent - several * unrolled, row.to, row.from];
+    words.set([...pieces, rows.extent, rows.to, rows.from].map(BigInt), 2);
   } else words.set([BigInt(bytes), memcpy], 2);
   rest.forEach(({ extent, to, from }, i) =>
     words.set([extent, extent, to, from].map(BigInt), (head + i * axisBytes) / 8)
