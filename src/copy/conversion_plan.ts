@@ -5,7 +5,7 @@
  * @module
  */
 import type { MoveAxis } from "../native/mod.ts";
-import { elementsAreApart, joinAxes, startOf, turnedForwards } from "./host_plan.ts";
+import { elementsAreApart, joinAxes, type Span, spanOf, startOf, turnedForwards } from "./host_plan.ts";
 
 /** What one conversion consists of: boxes along axes. */
 export interface ConversionPlan {
@@ -16,6 +16,9 @@ export interface ConversionPlan {
   /** Where the first element lies on both sides, in bytes from offset 0 of the layouts. */
   readonly toOffset: number;
   readonly fromOffset: number;
+  /** Where all elements lie, from offset 0 of the layouts. */
+  readonly to: Span;
+  readonly from: Span;
 }
 
 /** Bytes of an element on both sides. */
@@ -44,6 +47,8 @@ export function planConversion(axes: readonly MoveAxis[], sizes: ElementSizes, m
     box,
     toOffset: startOf(longer, forwards, "to"),
     fromOffset: startOf(longer, forwards, "from"),
+    to: spanOf(axes, sizes.to, "to"),
+    from: spanOf(axes, sizes.from, "from"),
   };
 }
 

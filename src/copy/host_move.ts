@@ -51,6 +51,18 @@ export function carryOut({ plan, prepared }: ReadyPlan, to: HostPlace, from: Hos
   }
 }
 
+/**
+ * Makes all moves of a plan between addresses, for whoever has checked that all elements are there.
+ *
+ * @param to where offset 0 of the layout lies, as {@linkcode addressOf} says
+ */
+export function carryOutAt({ moves }: HostPlan, prepared: readonly PreparedMove[], to: number, from: number): void {
+  for (let i = 0; i < moves.length; i++) {
+    const [move, ready] = [moves[i] as PlacedMove, prepared[i] as PreparedMove]; // within their lengths
+    runMove(ready, to + move.toOffset, from + move.fromOffset);
+  }
+}
+
 /** @throws {RangeError} if memory ends before a span of it does */
 export function checkSpan({ start, end }: Span, { bytes, offset }: HostPlace): void {
   if (offset + start >= 0 && offset + end <= bytes.length) return;
@@ -61,7 +73,7 @@ export function checkSpan({ start, end }: Span, { bytes, offset }: HostPlace): v
 }
 
 /** The address of offset 0; null if memory has none that stays, or that is no exact number. */
-function addressOf({ bytes, offset, ptr }: HostPlace): number | null {
+export function addressOf({ bytes, offset, ptr }: HostPlace): number | null {
   if (ptr !== undefined) return exact(Number(ptr) + offset);
   if (bytes.buffer.resizable) return null;
   return exact(Number(ffiPort().addressOf(bytes.buffer)) + bytes.byteOffset + offset);

@@ -93,7 +93,7 @@ export function planHostCopy(axes: readonly MoveAxis[], itemsize: number): HostP
   };
 }
 
-function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from"): Span {
+export function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from"): Span {
   let [start, end] = [0, itemsize];
   for (const axis of axes) {
     const last = (axis.extent - 1) * axis[side];

@@ -40,3 +40,21 @@ export function moveStrided(
 ): void {
   carryOut(prepareStrided(toStrides, fromStrides, shape, itemsize), to, from);
 }
+
+/** Bytes of the largest pieces that machine code moves one by one. */
+const unit = 16;
+
+/**
+ * Prepares moves of bytes that lie side by side, piece by piece: from and to far memory that is faster than `memcpy`,
+ * whose instructions for long runs wait where addresses are no multiples of 32.
+ *
+ * @param bytes a multiple of 16
+ * @returns null where only loops could make them
+ */
+export function prepareRun(bytes: number): ReadyPlan | null {
+  const axes = [{ extent: bytes / unit, to: unit, from: unit }];
+  const span = { start: 0, end: bytes };
+  const moves = [{ bytes: unit, axes, toOffset: 0, fromOffset: 0 }];
+  const ready = readyPlan({ moves, run: bytes, runs: 1, tile: null, to: span, from: span });
+  return ready.prepared === null ? null : ready;
+}
