@@ -7,14 +7,13 @@
  *
  * @module
  */
-import { StridedLayout } from "../layout/mod.ts";
-import type { MoveAxis } from "../native/mod.ts";
+import type { StridedLayout } from "../layout/mod.ts";
 import type { Conversion } from "./conversion.ts";
+import { convertBoxes, type ReadyConversion, readyConversion } from "./conversion_boxes.ts";
 import { type ConversionPlan, isRun, planConversion } from "./conversion_plan.ts";
 import { type ConversionStage, stageOf } from "./conversion_stage.ts";
 import type { HostArray } from "./host_copy.ts";
-import { addressOf, carryOut, carryOutAt, checkSpan, type HostPlace, type ReadyPlan } from "./host_move.ts";
-import { prepareRun, prepareStrided } from "./move_strided.ts";
+import { checkSpan, type HostPlace } from "./host_move.ts";
 
 /**
  * Copies every element, converted, to its place. Both must begin at whole bytes; they must not overlap.
@@ -49,34 +48,16 @@ function convertRun(stage: ConversionStage, from: HostPlace, to: HostPlace, coun
   }
 }
 
-/** A plan with all that is needed to carry it out again and again. */
-interface ReadyConversion {
-  readonly source: StridedLayout;
-  readonly stage: ConversionStage;
-  readonly plan: ConversionPlan;
-  /** By which axes they end early on, a bit for each. */
-  readonly boxes: Map<number, ReadyBox>;
-}
-
-/** A box of one shape. */
-interface ReadyBox {
-  readonly count: number;
-  /** Null if the elements lie side by side, and are best brought by the runtime. */
-  readonly gather: ReadyPlan | null;
-  readonly scatter: ReadyPlan | null;
-}
-
 /** What was planned last for each destination: copies are often repeated, and planning costs as much as a small one. */
-const ready = new WeakMap<StridedLayout, ReadyConversion>();
+const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyConversion }>();
 
 // law copy/readyFor: copy/conversion
 function readyFor(source: StridedLayout, destination: StridedLayout, stage: ConversionStage): ReadyConversion {
-  let known = ready.get(destination);
-  if (known?.source !== source || known.stage !== stage) {
-    known = { source, stage, plan: planFor(source, destination, stage), boxes: new Map() };
-    ready.set(destination, known);
-  }
-  return known;
+  const known = planned.get(destination);
+  if (known?.source === source && known.ready.stage === stage) return known.ready;
+  const ready = readyConversion(planFor(source, destination, stage), stage);
+  planned.set(destination, { source, ready });
+  return ready;
 }
 
 function planFor(source: StridedLayout, destination: StridedLayout, stage: ConversionStage): ConversionPlan {
@@ -87,85 +68,6 @@ function planFor(source: StridedLayout, destination: StridedLayout, stage: Conve
     from: (source.strides[axis] ?? 0) * fromBytes,
   }));
   return planConversion(axes, { to: toBytes, from: fromBytes }, stage.mostOf(destination.volume));
-}
-
-// law copy/convertBoxes: copy/conversion
-function convertBoxes(conversion: ReadyConversion, from: HostPlace, to: HostPlace): void {
-  const { stage, plan: { axes, box, toOffset, fromOffset, ...spans } } = conversion;
-  checkSpan(spans.from, from);
-  checkSpan(spans.to, to);
-  const [source, destination, memory] = [sideOf(from), sideOf(to), sideOf({ bytes: stage.memory() })];
-  const convert = ({ count, gather, scatter }: ReadyBox, fromAt: number, toAt: number): void => {
-    if (gather === null) stage.takeRun(source.bytes, fromAt, count);
-    else move(gather, memory, 0, source, fromAt);
-    stage.convert(count);
-    if (scatter === null) stage.giveRun(destination.bytes, toAt, count);
-    else move(scatter, destination, toAt, memory, stage.outputAt);
-  };
-  const walk = (axis: number, fromAt: number, toAt: number, ended: number): void => {
-    const { extent, from: fromStep, to: toStep } = axes[axis] as MoveAxis; // there is one more than is walked along
-    const length = box[axis] ?? 1;
-    const isLast = axis === axes.length - 1;
-    const whole = isLast ? boxFor(conversion, ended) : null;
-    let start = 0;
-    for (; start + length <= extent; start += length) {
-      const [fromHere, toHere] = [fromAt + start * fromStep, toAt + start * toStep];
-      if (whole === null) walk(axis + 1, fromHere, toHere, ended);
-      else convert(whole, fromHere, toHere);
-    }
-    if (start === extent) return;
-    const [fromHere, toHere, endedHere] = [fromAt + start * fromStep, toAt + start * toStep, ended | 1 << axis];
-    if (isLast) convert(boxFor(conversion, endedHere), fromHere, toHere);
-    else walk(axis + 1, fromHere, toHere, endedHere);
-  };
-  walk(0, from.offset + fromOffset, to.offset + toOffset, 0);
-}
-
-/** Memory, and the address of its first byte; null if it has none that stays. */
-interface Side {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly address: number | null;
-}
-
-function sideOf({ bytes, ptr }: Omit<HostPlace, "offset">): Side {
-  return { bytes, address: addressOf({ bytes, offset: 0, ptr }) };
-}
-
-/** The same for each box: so nothing is made, nor asked twice. */
-function move({ plan, prepared }: ReadyPlan, to: Side, toAt: number, from: Side, fromAt: number): void {
-  if (prepared !== null && to.address !== null && from.address !== null) {
-    carryOutAt(plan, prepared, to.address + toAt, from.address + fromAt);
-  } else {
-    carryOut({ plan, prepared: null }, { bytes: to.bytes, offset: toAt }, { bytes: from.bytes, offset: fromAt });
-  }
-}
-
-function boxFor({ boxes, plan: { axes, box }, stage }: ReadyConversion, ended: number): ReadyBox {
-  const known = boxes.get(ended);
-  if (known !== undefined) return known;
-  const { fromBytes, toBytes } = stage;
-  const shape = axes.map(({ extent }, axis) => {
-    const length = box[axis] ?? 1;
-    return (ended >> axis & 1) === 1 ? extent % length : length;
-  });
-  const count = shape.reduce((all, extent) => all * extent, 1);
-  const [fromSteps, toSteps] = [axes.map(({ from }) => from), axes.map(({ to }) => to)];
-  const dense = (size: number) => StridedLayout.dense(shape, size).stridesInBytes;
-  const ready = {
-    count,
-    gather: isRun(axes, shape, "from", fromBytes)
-      ? runOf(count * fromBytes)
-      : prepareStrided(dense(fromBytes), fromSteps, shape, fromBytes),
-    scatter: isRun(axes, shape, "to", toBytes)
-      ? runOf(count * toBytes)
-      : prepareStrided(toSteps, dense(toBytes), shape, toBytes),
-  };
-  boxes.set(ended, ready);
-  return ready;
-}
-
-function runOf(bytes: number): ReadyPlan | null {
-  return bytes % 16 === 0 ? prepareRun(bytes) : null;
 }
 
 /** What {@linkcode convertHost} does, in words. */

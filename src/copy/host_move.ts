@@ -51,18 +51,6 @@ export function carryOut({ plan, prepared }: ReadyPlan, to: HostPlace, from: Hos
   }
 }
 
-/**
- * Makes all moves of a plan between addresses, for whoever has checked that all elements are there.
- *
- * @param to where offset 0 of the layout lies, as {@linkcode addressOf} says
- */
-export function carryOutAt({ moves }: HostPlan, prepared: readonly PreparedMove[], to: number, from: number): void {
-  for (let i = 0; i < moves.length; i++) {
-    const [move, ready] = [moves[i] as PlacedMove, prepared[i] as PreparedMove]; // within their lengths
-    runMove(ready, to + move.toOffset, from + move.fromOffset);
-  }
-}
-
 /** @throws {RangeError} if memory ends before a span of it does */
 export function checkSpan({ start, end }: Span, { bytes, offset }: HostPlace): void {
   if (offset + start >= 0 && offset + end <= bytes.length) return;

@@ -48,10 +48,10 @@ const unit = 16;
  * Prepares moves of bytes that lie side by side, piece by piece: from and to far memory that is faster than `memcpy`,
  * whose instructions for long runs wait where addresses are no multiples of 32.
  *
- * @param bytes a multiple of 16
- * @returns null where only loops could make them
+ * @returns null if there are no such pieces, or only loops could move them
  */
 export function prepareRun(bytes: number): ReadyPlan | null {
+  if (bytes % unit !== 0) return null;
   const axes = [{ extent: bytes / unit, to: unit, from: unit }];
   const span = { start: 0, end: bytes };
   const moves = [{ bytes: unit, axes, toOffset: 0, fromOffset: 0 }];
