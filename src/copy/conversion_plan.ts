@@ -21,20 +21,29 @@ export interface ConversionPlan {
   readonly from: Span;
 }
 
-/** Bytes of an element on both sides. */
-export interface ElementSizes {
+/** Bytes on both sides. */
+export interface Bytes {
   readonly to: number;
   readonly from: number;
 }
+
+const origin: Bytes = { to: 0, from: 0 };
 
 // law copy/planConversion: copy/conversion_plan
 /**
  * Plans a conversion.
  *
  * @param axes in the order of the elements, the last one fastest; steps in bytes, no extent of 0
+ * @param sizes of an element
  * @param most elements of a box
+ * @param first where the first element is, in bytes from offset 0
  */
-export function planConversion(axes: readonly MoveAxis[], sizes: ElementSizes, most: number): ConversionPlan {
+export function planConversion(
+  axes: readonly MoveAxis[],
+  sizes: Bytes,
+  most: number,
+  first: Bytes = origin,
+): ConversionPlan {
   const longer = axes.filter(({ extent }) => extent > 1);
   const isFree = elementsAreApart(longer, sizes.to);
   // Where elements of the destination meet, the last one in the order of the elements stays: so the order does.
@@ -45,10 +54,10 @@ export function planConversion(axes: readonly MoveAxis[], sizes: ElementSizes, m
   return {
     axes: ordered,
     box,
-    toOffset: startOf(longer, forwards, "to"),
-    fromOffset: startOf(longer, forwards, "from"),
-    to: spanOf(axes, sizes.to, "to"),
-    from: spanOf(axes, sizes.from, "from"),
+    toOffset: first.to + startOf(longer, forwards, "to"),
+    fromOffset: first.from + startOf(longer, forwards, "from"),
+    to: spanOf(axes, sizes.to, "to", first.to),
+    from: spanOf(axes, sizes.from, "from", first.from),
   };
 }
 

@@ -4,14 +4,16 @@
  * @module
  */
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { exactAddress } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
-import { stagingOf } from "../memory/mod.ts";
+import { type MemoryBuffer, stagingOf } from "../memory/mod.ts";
 import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
 import type { ArrayParts } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost, explainHostConversion } from "./host_conversion.ts";
 import { copyHost, denseCopy, explainHostCopy, type HostArray } from "./host_copy.ts";
+import type { HostMemory } from "./host_move.ts";
 import { readBack, runTo } from "./read_back.ts";
 
 /** How `view.copyFrom` copies. */
@@ -85,11 +87,21 @@ function copyOnHost(
   { stream }: ViewCopyOptions,
   conversion: Conversion | null,
 ): void {
-  for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) hostWaitsFor(order);
+  if (stream !== undefined || from.buffer.stream !== null || to.buffer.stream !== null) {
+    for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) hostWaitsFor(order);
+  }
   const elements = onHost(from, "copy from", false);
-  const apart = mayOverlap(from, to) ? denseCopy(elements) : elements;
-  if (conversion === null) copyHost(apart, onHost(to, "copy to", true));
-  else convertHost(apart, onHost(to, "copy to", true), conversion);
+  const target = onHost(to, "copy to", true);
+  const apart = liesBehind(elements, target) || liesBehind(target, elements) || !mayOverlap(from, to)
+    ? elements
+    : denseCopy(elements);
+  if (conversion === null) copyHost(apart, target);
+  else convertHost(apart, target, conversion);
+}
+
+/** Whether the memory of one array is behind that of another: mostly so or the other way round, and soon said. */
+function liesBehind({ memory: one }: OnHost, { memory: other }: OnHost): boolean {
+  return other.address !== 0 && other.address + other.size <= one.address;
 }
 
 /** @returns what becomes of each element; null if it is copied as it is */
@@ -142,11 +154,31 @@ function spanOf({ buffer, offset, layout, dtype }: ArrayParts): [start: bigint, 
   return [base + BigInt(Math.floor(min * itemsize)), base + BigInt(Math.ceil((max + 1) * itemsize))];
 }
 
-function onHost(array: ArrayParts, doing: string, writes: boolean): HostArray {
+function onHost(array: ArrayParts, doing: string, writes: boolean): OnHost {
   if (array.buffer.device !== null) {
     throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
   }
-  const bytes = array.buffer.bytes();
+  if (!array.buffer.isHostAccessible) array.buffer.bytes(); // says why not
+  const elements = new OnHost(array);
   noteElementAccess(array, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
-  return { bytes, offset: array.offset, layout: array.layout, ptr: array.buffer.ptr };
+  return elements;
+}
+
+/** An array in host memory. Its bytes are made an array of when they are asked for: machine code does without. */
+class OnHost implements HostArray {
+  readonly memory: HostMemory;
+  readonly offset: number;
+  readonly layout: StridedLayout;
+  readonly #buffer: MemoryBuffer;
+
+  constructor({ buffer, offset, layout }: ArrayParts) {
+    this.memory = { address: exactAddress(buffer.ptr), size: buffer.size };
+    this.offset = offset;
+    this.layout = layout;
+    this.#buffer = buffer;
+  }
+
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return this.#buffer.bytes();
+  }
 }

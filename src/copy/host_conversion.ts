@@ -13,7 +13,7 @@ import { convertBoxes, type ReadyConversion, readyConversion } from "./conversio
 import { type ConversionPlan, isRun, planConversion } from "./conversion_plan.ts";
 import { type ConversionStage, stageOf } from "./conversion_stage.ts";
 import type { HostArray } from "./host_copy.ts";
-import { checkSpan, type HostPlace } from "./host_move.ts";
+import { checkSpan } from "./host_move.ts";
 
 /**
  * Copies every element, converted, to its place. Both must begin at whole bytes; they must not overlap.
@@ -24,27 +24,25 @@ export function convertHost(source: HostArray, destination: HostArray, conversio
   const { volume } = destination.layout;
   if (volume === 0) return;
   const stage = stageOf(conversion);
-  const [from, to] = [placeOf(source), placeOf(destination)];
   const isDense = source.layout.isContiguousC && destination.layout.isContiguousC;
-  if (isDense && !stage.isFar(volume)) convertRun(stage, from, to, volume);
-  else convertBoxes(readyFor(source.layout, destination.layout, stage), from, to);
-}
-
-/** Where the first element lies. */
-function placeOf({ bytes, offset, layout, ptr }: HostArray): HostPlace {
-  return { bytes, offset: offset + layout.sliceOffsetInBytes, ptr };
+  if (isDense && !stage.isFar(volume)) convertRun(stage, source, destination, volume);
+  else convertBoxes(readyFor(source.layout, destination.layout, stage), source, destination);
 }
 
 // law copy/convertRun: copy/conversion
-function convertRun(stage: ConversionStage, from: HostPlace, to: HostPlace, count: number): void {
+function convertRun(stage: ConversionStage, source: HostArray, destination: HostArray, count: number): void {
   const { fromBytes, toBytes, most } = stage;
-  checkSpan({ start: 0, end: count * fromBytes }, from);
-  checkSpan({ start: 0, end: count * toBytes }, to);
+  const from = source.offset + source.layout.sliceOffsetInBytes;
+  const to = destination.offset + destination.layout.sliceOffsetInBytes;
+  const { bytes: read } = source;
+  const { bytes: written } = destination;
+  checkSpan({ start: from, end: from + count * fromBytes }, { bytes: read, offset: 0 });
+  checkSpan({ start: to, end: to + count * toBytes }, { bytes: written, offset: 0 });
   for (let done = 0; done < count; done += most) {
     const size = Math.min(most, count - done);
-    stage.takeRun(from.bytes, from.offset + done * fromBytes, size);
+    stage.takeRun(read, from + done * fromBytes, size);
     stage.convert(size);
-    stage.giveRun(to.bytes, to.offset + done * toBytes, size);
+    stage.giveRun(written, to + done * toBytes, size);
   }
 }
 
@@ -67,7 +65,8 @@ function planFor(source: StridedLayout, destination: StridedLayout, stage: Conve
     to: (destination.strides[axis] ?? 0) * toBytes,
     from: (source.strides[axis] ?? 0) * fromBytes,
   }));
-  return planConversion(axes, { to: toBytes, from: fromBytes }, stage.mostOf(destination.volume));
+  const first = { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes };
+  return planConversion(axes, { to: toBytes, from: fromBytes }, stage.mostOf(destination.volume), first);
 }
 
 /** What {@linkcode convertHost} does, in words. */

@@ -5,7 +5,7 @@
  */
 import { StridedLayout } from "../layout/mod.ts";
 import { canMoveNatively } from "../native/mod.ts";
-import { carryOut, type HostPlace, type ReadyPlan, readyPlan } from "./host_move.ts";
+import { carryOut, type HostMemory, type ReadyPlan, readyPlan } from "./host_move.ts";
 import { type HostPlan, planHostCopy } from "./host_plan.ts";
 
 /** An array in host memory. */
@@ -14,8 +14,8 @@ export interface HostArray {
   /** Where in `bytes` offset 0 of the layout lies. */
   readonly offset: number;
   readonly layout: StridedLayout;
-  /** The address of the first of `bytes`, if it is known. */
-  readonly ptr?: bigint | undefined;
+  /** Where `bytes` are, if it is known. */
+  readonly memory?: HostMemory | undefined;
 }
 
 // law copy/copyHost: copy/host_copy
@@ -29,21 +29,27 @@ export interface HostArray {
  * @throws {RangeError} if not all elements are in the memory
  */
 export function copyHost(source: HostArray, destination: HostArray): void {
-  const { itemsize } = source.layout;
-  if (itemsize < 1) return copyPacked(source, destination);
-  carryOut(readyPlanFor(source.layout, destination.layout), placeOf(destination), placeOf(source));
+  if (source.layout.itemsize < 1) return copyBitByBit(source, destination);
+  const ready = readyFor(source.layout, destination.layout);
+  if (ready === null) copyBitByBit(source, destination);
+  else carryOut(ready, destination, source);
 }
 
-/** What was planned last for each destination: copies are often repeated, and planning costs as much as a small one. */
-const ready = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyPlan }>();
+/** What was planned last for each destination: copies are often repeated, and planning costs more than a small one. */
+const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyPlan | null }>();
 
-function readyPlanFor(source: StridedLayout, destination: StridedLayout): ReadyPlan {
-  let known = ready.get(destination);
-  if (known?.source !== source) {
-    known = { source, ready: readyPlan(planFor(source, destination)) };
-    ready.set(destination, known);
-  }
-  return known.ready;
+/** Bytes up to which a copy takes less time than its plan. */
+const few = 256;
+
+/** @returns null for a few elements whose layouts were not copied before */
+function readyFor(source: StridedLayout, destination: StridedLayout): ReadyPlan | null {
+  const known = planned.get(destination);
+  const isKnown = known !== undefined && known.source === source;
+  if (isKnown && known.ready !== null) return known.ready;
+  const isNotYet = !isKnown && source.volume * source.itemsize <= few;
+  const ready = isNotYet ? null : readyPlan(planFor(source, destination));
+  planned.set(destination, { source, ready });
+  return ready;
 }
 
 function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
@@ -53,14 +59,11 @@ function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
     to: step(destination, axis, 0),
     from: step(source, axis, 0),
   }));
-  return planHostCopy(axes, itemsize);
+  return planHostCopy(axes, itemsize, { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes });
 }
 
-function placeOf({ bytes, offset, layout, ptr }: HostArray): HostPlace {
-  return { bytes, offset: offset + layout.sliceOffsetInBytes, ptr };
-}
-
-function copyPacked(source: HostArray, destination: HostArray): void {
+/** As if each element were packed. */
+function copyBitByBit(source: HostArray, destination: HostArray): void {
   const { bytes: from } = source;
   const { bytes: to } = destination;
   const { itemsize } = source.layout;

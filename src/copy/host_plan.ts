@@ -10,13 +10,13 @@
  */
 import type { MoveAxis, StridedMove } from "../native/mod.ts";
 
-/** A move, and where its first piece lies, in bytes from offset 0 of both layouts. */
+/** A move, and where its first piece lies on both sides, in bytes from offset 0. */
 export interface PlacedMove extends StridedMove {
   readonly toOffset: number;
   readonly fromOffset: number;
 }
 
-/** From the first byte that belongs to an element to behind the last one, in bytes from offset 0 of a layout. */
+/** From the first byte that belongs to an element to behind the last one, in bytes from offset 0. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -54,10 +54,15 @@ const longestByUnits = 256;
  *
  * @param axes in the order of the elements, the last one fastest; steps in bytes
  * @param itemsize bytes, at least 1
+ * @param first where the first element is, in bytes from offset 0
  */
-export function planHostCopy(axes: readonly MoveAxis[], itemsize: number): HostPlan {
-  const to = spanOf(axes, itemsize, "to");
-  const from = spanOf(axes, itemsize, "from");
+export function planHostCopy(
+  axes: readonly MoveAxis[],
+  itemsize: number,
+  first: { readonly to: number; readonly from: number } = origin,
+): HostPlan {
+  const to = spanOf(axes, itemsize, "to", first.to);
+  const from = spanOf(axes, itemsize, "from", first.from);
   if (axes.some(({ extent }) => extent === 0)) {
     return { moves: [], run: itemsize, runs: 0, tile: null, to: { start: 0, end: 0 }, from: { start: 0, end: 0 } };
   }
@@ -65,7 +70,8 @@ export function planHostCopy(axes: readonly MoveAxis[], itemsize: number): HostP
   const isFree = elementsAreApart(longer, itemsize);
   // Where elements of the destination meet, the last one in the order of the elements stays: so the order does.
   const forwards = isFree ? longer.map(turnedForwards) : longer;
-  const [toOffset, fromOffset] = [startOf(longer, forwards, "to"), startOf(longer, forwards, "from")];
+  const toOffset = first.to + startOf(longer, forwards, "to");
+  const fromOffset = first.from + startOf(longer, forwards, "from");
   const ordered = isFree ? forwards.toSorted((one, other) => other.to - one.to) : forwards;
   const joined = joinAxes(ordered);
   const inner = joined.at(-1);
@@ -93,8 +99,10 @@ export function planHostCopy(axes: readonly MoveAxis[], itemsize: number): HostP
   };
 }
 
-export function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from"): Span {
-  let [start, end] = [0, itemsize];
+const origin = { to: 0, from: 0 };
+
+export function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from", first: number): Span {
+  let [start, end] = [first, first + itemsize];
   for (const axis of axes) {
     const last = (axis.extent - 1) * axis[side];
     if (last < 0) start += last;

@@ -49,6 +49,11 @@ export function observeHost(one: DriverObserver): void {
   observers.add(new WeakRef(one));
 }
 
+/** Whether anyone observes the host's accesses: without, what an access is need not be found out. */
+export function isHostObserved(): boolean {
+  return observers.size !== 0;
+}
+
 // law driver/noteHostAccess: driver/errors
 /**
  * Notifies all observers that the host reads or writes memory by itself.

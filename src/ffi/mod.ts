@@ -19,6 +19,7 @@ export { allocate, NativeArena, type Out } from "./arena.ts";
 export { cString, readCString, readField, readString } from "./c_string.ts";
 export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts";
 export { littleEndian } from "./endian.ts";
+export { exactAddress } from "./exact_address.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
 export { type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { cString, ffiPort, libc } from "../ffi/mod.ts";
+import { cString, ffiPort, type HandleArgument, libc } from "../ffi/mod.ts";
 import { aarch64, type Operation, type Unit, x8664 } from "./assembler.ts";
 import { mapExecutable } from "./machine_code.ts";
 
@@ -32,8 +32,8 @@ export interface StridedMove {
 export interface PreparedMove {
   /** The addresses of the first piece that is written and of the first that is read, each in two halves. */
   readonly addresses: Uint32Array<ArrayBuffer>;
-  readonly job: bigint;
-  readonly code: bigint;
+  readonly job: HandleArgument;
+  readonly code: HandleArgument;
 }
 
 /** Bytes of a job before the axes that are counted in memory: 0 to, 8 from, then as the programs say. */
@@ -166,6 +166,7 @@ function moverHere(): Mover | null {
   const assemble = arch === "aarch64" ? aarch64 : x8664;
   const addresses = mapExecutable([runProgram, ...units.map(moveProgram), ...units.map(fillProgram)].map(assemble));
   if (addresses === null) return mover = null;
+  one = ffiPort().handle(1n);
   const byUnit = (first: number) => new Map(units.map((unit, i) => [unit, addresses[first + i] ?? 0n]));
   return mover = {
     runs: addresses[0] ?? 0n,
@@ -193,8 +194,8 @@ export function prepareMove(move: StridedMove): PreparedMove | null {
   const buffer = jobOf(move, code !== undefined, here.memcpy);
   return {
     addresses: new Uint32Array(buffer, 0, 4),
-    job: ffiPort().addressOf(buffer),
-    code: code ?? here.runs,
+    job: ffiPort().handle(ffiPort().addressOf(buffer)),
+    code: ffiPort().handle(code ?? here.runs),
   };
 }
 
@@ -223,6 +224,8 @@ export function jobOf({ bytes, axes }: StridedMove, isUnit: boolean, memcpy: big
 
 const single: MoveAxis = { extent: 1, to: 0, from: 0 };
 
+let one: HandleArgument = 1n;
+
 // law native/runMove: native/strided_mover
 /**
  * Makes a move.
@@ -235,5 +238,5 @@ export function runMove({ addresses, job, code }: PreparedMove, to: number, from
   addresses[1] = to / 2 ** 32;
   addresses[2] = from;
   addresses[3] = from / 2 ** 32;
-  libc().callers.bsearch(job, job, 1n, 1n, code);
+  libc().repeatedCallers.bsearch(job, job, one, one, code);
 }

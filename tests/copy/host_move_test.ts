@@ -68,7 +68,11 @@ for (const [name, natively, missing] of [["machine code", true, noCode], ["loops
           for (let again = 0; again < 2; again++) {
             carryOut(
               ready,
-              { bytes: to.bytes, offset: startOf(destination), ptr: to.address },
+              {
+                bytes: to.bytes,
+                offset: startOf(destination),
+                memory: { address: Number(to.address), size: destination.size },
+              },
               { bytes: from.bytes, offset: startOf(source) },
             );
             assertEquals(to.bytes, expected);

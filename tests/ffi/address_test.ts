@@ -4,6 +4,7 @@
 import { assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
+import { exactAddress } from "../../src/ffi/exact_address.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc } from "../support/property.ts";
@@ -128,3 +129,17 @@ for (const [name, disturb] of Object.entries(disturbances).filter(([name]) => is
     assertEquals(ptr(large), stays);
   });
 }
+
+test("an address is a number if that is exact, and 0 otherwise", () => {
+  const addresses = fc.oneof(
+    fc.bigInt(0n, 2n ** 64n - 1n),
+    fc.bigInt(2n ** 53n - 3n, 2n ** 53n + 3n),
+    fc.bigInt(0n, 2n ** 48n),
+  );
+  check(
+    fc.property(addresses, (address) => {
+      assertEquals(BigInt(exactAddress(address)), address < 2n ** 53n ? address : 0n);
+    }),
+    1000,
+  );
+});
