@@ -1,5 +1,6 @@
 /**
- * Conversions of elements in host memory beside NumPy's `copyto`, in rounds that take turns. Prints Markdown.
+ * Conversions of elements in host memory beside NumPy's `copyto`, in rounds that take turns. Prints Markdown. Times are
+ * of the processor, of all threads of either process: what else runs on the machine interrupts whoever takes longer.
  *
  * Claims, in our time over NumPy's: 20 pairs of types at most 1.5 where the elements lie in memory (float32 to uint8
  * 1.7) and 2.6 where they are in a cache; any other pair at most 5; elements that do not lie side by side 2; 1 to 100
@@ -31,8 +32,9 @@ interface Case {
 }
 
 const ROUNDS = Number(process.env["CAUSEWAY_ROUNDS"] ?? 21);
-/** About how long a round is to take, of either side. */
+/** About how long a round is to take, of either side, and most calls of one. */
 const ROUND_NS = 2e6;
+const MOST_CALLS = 20_000;
 
 /** What programs convert most. */
 const pairs: readonly (readonly [from: string, to: string])[] = [
@@ -90,18 +92,20 @@ async function measure(python: Peer, one: Case): Promise<{ ratio: number; ours: 
   else source.copyFrom(numbers, { convert: true });
   const options = { convert: true };
   const run = (repeats: number): number => {
-    const begin = process.hrtime.bigint();
+    const begin = process.cpuUsage();
     for (let i = 0; i < repeats; i++) destination.copyFrom(source, options);
-    return Number(process.hrtime.bigint() - begin) / repeats;
+    const { user, system } = process.cpuUsage(begin);
+    return (user + system) * 1000 / repeats;
   };
   const warm = performance.now() + 20;
-  while (performance.now() < warm) run(3);
-  const repeats = Math.max(1, Math.min(20_000, Math.round(ROUND_NS / run(3))));
-  const theirs = async (times: number) => Number(await python.ask({ ...one, repeats: times }));
-  const theirRepeats = Math.max(1, Math.min(20_000, Math.round(ROUND_NS / await theirs(2))));
+  while (performance.now() < warm) run(1);
+  const few = volume > 2 ** 16 ? 2 : 100;
+  const callsOf = (ns: number) => Math.max(1, Math.min(MOST_CALLS, Math.round(ROUND_NS / Math.max(1, ns))));
+  const theirs = async (calls: number) => Number(await python.ask({ ...one, repeats: calls }));
+  const [calls, theirCalls] = [callsOf(run(few)), callsOf(await theirs(few))];
   const [ratios, times]: [number[], number[]] = [[], []];
   for (let round = 0; round < ROUNDS; round++) {
-    const [mine, other] = [run(repeats), await theirs(theirRepeats)];
+    const [mine, other] = [run(calls), await theirs(theirCalls)];
     ratios.push(mine / other);
     times.push(mine);
   }

@@ -15,6 +15,8 @@ import { prepareRun, prepareStrided } from "./move_strided.ts";
 export interface ReadyConversion {
   readonly stage: ConversionStage;
   readonly plan: ConversionPlan;
+  /** Whether the memory is in no near cache. */
+  readonly isFar: boolean;
   /** By the axes along which they end early, a bit for each: there are not more than numbers have bits. */
   readonly boxes: Map<number, ReadyBox>;
 }
@@ -28,8 +30,8 @@ interface ReadyBox {
 }
 
 /** Makes a plan ready. */
-export function readyConversion(plan: ConversionPlan, stage: ConversionStage): ReadyConversion {
-  return { stage, plan, boxes: new Map() };
+export function readyConversion(plan: ConversionPlan, stage: ConversionStage, isFar: boolean): ReadyConversion {
+  return { stage, plan, isFar, boxes: new Map() };
 }
 
 // law copy/convertBoxes: copy/conversion
@@ -42,8 +44,11 @@ export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPl
   const { stage, plan } = ready;
   checkSpan(plan.from, from);
   checkSpan(plan.to, to);
-  const sides = { source: sideOf(from), destination: sideOf(to), memory: sideOf({ bytes: stage.memory() }) };
+  const memory = { bytes: stage.memory(), offset: 0 };
+  const sides = { source: sideOf(from), destination: sideOf(to), memory: sideOf(memory) };
   const { axes, box } = plan;
+  // Along the axes behind this one a box has all there is.
+  const last = Math.max(0, axes.findLastIndex(({ extent }, axis) => (box[axis] ?? 1) < extent));
   const walk = (axis: number, fromAt: number, toAt: number, ended: number): void => {
     const { extent, ...step } = axes[axis] as MoveAxis; // there is one more than is walked along
     const length = box[axis] ?? 1;
@@ -51,7 +56,7 @@ export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPl
     const whole = Math.floor(extent / length);
     const rest = { fromAt: fromAt + whole * steps.from, toAt: toAt + whole * steps.to, ended: ended | 1 << axis };
     const hasRest = whole * length < extent;
-    if (axis === axes.length - 1) {
+    if (axis === last) {
       convertRow(stage, boxFor(ready, ended), sides, fromAt, toAt, steps, whole);
       if (hasRest) convertRow(stage, boxFor(ready, rest.ended), sides, rest.fromAt, rest.toAt, steps, 1);
       return;
@@ -59,13 +64,13 @@ export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPl
     for (let i = 0; i < whole; i++) walk(axis + 1, fromAt + i * steps.from, toAt + i * steps.to, ended);
     if (hasRest) walk(axis + 1, rest.fromAt, rest.toAt, rest.ended);
   };
-  walk(0, from.offset + plan.fromOffset, to.offset + plan.toOffset, 0);
+  walk(0, plan.fromOffset, plan.toOffset, 0);
 }
 
-/** Memory, and the address of its first byte; null if it has none that stays. */
+/** Memory with an array, and the address of the array's offset 0; 0 if it has none. */
 interface Side {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly address: number | null;
+  readonly place: HostPlace;
+  readonly start: number;
 }
 
 interface Sides {
@@ -74,8 +79,8 @@ interface Sides {
   readonly memory: Side;
 }
 
-function sideOf({ bytes, ptr }: Omit<HostPlace, "offset">): Side {
-  return { bytes, address: addressOf({ bytes, offset: 0, ptr }) };
+function sideOf(place: HostPlace): Side {
+  return { place, start: addressOf(place) };
 }
 
 /** Converts boxes that follow each other at equal steps. */
@@ -89,14 +94,12 @@ function convertRow(
   boxes: number,
 ): void {
   const [take, give] = [onlyMove(gather), onlyMove(scatter)];
-  if (
-    take !== null && give !== null && source.address !== null && destination.address !== null && memory.address !== null
-  ) {
+  if (take !== null && give !== null && source.start !== 0 && destination.start !== 0 && memory.start !== 0) {
     // Both with one call into machine code: what else there is to do for a box would show.
-    const input = { to: memory.address + take.toOffset, from: source.address + fromAt + take.fromOffset };
+    const input = { to: memory.start + take.toOffset, from: source.start + fromAt + take.fromOffset };
     const output = {
-      to: destination.address + toAt + give.toOffset,
-      from: memory.address + stage.outputAt + give.fromOffset,
+      to: destination.start + toAt + give.toOffset,
+      from: memory.start + stage.outputAt + give.fromOffset,
     };
     for (let i = 0; i < boxes; i++) {
       runMove(take.prepared, input.to, input.from + i * steps.from);
@@ -105,18 +108,16 @@ function convertRow(
     }
     return;
   }
+  const [read, written, staged] = [source.place, destination.place, memory.place];
   for (let i = 0; i < boxes; i++) {
-    const [readAt, writtenAt] = [fromAt + i * steps.from, toAt + i * steps.to];
-    if (gather === null) stage.takeRun(source.bytes, readAt, count);
-    else carryOut(gather, placeIn(memory, 0), placeIn(source, readAt));
+    const readAt = read.offset + fromAt + i * steps.from;
+    const writtenAt = written.offset + toAt + i * steps.to;
+    if (gather === null) stage.takeRun(read.bytes, readAt, count);
+    else carryOut(gather, staged, { bytes: read.bytes, offset: readAt });
     stage.convert(count);
-    if (scatter === null) stage.giveRun(destination.bytes, writtenAt, count);
-    else carryOut(scatter, placeIn(destination, writtenAt), placeIn(memory, stage.outputAt));
+    if (scatter === null) stage.giveRun(written.bytes, writtenAt, count);
+    else carryOut(scatter, { bytes: written.bytes, offset: writtenAt }, { ...staged, offset: stage.outputAt });
   }
-}
-
-function placeIn({ bytes, address }: Side, offset: number): HostPlace {
-  return { bytes, offset, ptr: address === null ? undefined : BigInt(address) };
 }
 
 /** The only move of a plan, by machine code; null if there are more, or loops make them. */
@@ -127,7 +128,7 @@ function onlyMove(ready: ReadyPlan | null) {
   return { prepared, toOffset: move.toOffset, fromOffset: move.fromOffset };
 }
 
-function boxFor({ boxes, plan: { axes, box }, stage }: ReadyConversion, ended: number): ReadyBox {
+function boxFor({ boxes, plan: { axes, box }, stage, isFar }: ReadyConversion, ended: number): ReadyBox {
   const known = boxes.get(ended);
   if (known !== undefined) return known;
   const { fromBytes, toBytes } = stage;
@@ -142,8 +143,10 @@ function boxFor({ boxes, plan: { axes, box }, stage }: ReadyConversion, ended: n
   const isToRun = isRun(axes, shape, "to", toBytes);
   const made = {
     count,
-    gather: isFromRun ? prepareRun(count * fromBytes) : prepareStrided(dense(fromBytes), fromSteps, shape, fromBytes),
-    scatter: isToRun ? prepareRun(count * toBytes) : prepareStrided(toSteps, dense(toBytes), shape, toBytes),
+    gather: isFromRun
+      ? prepareRun(count * fromBytes, isFar)
+      : prepareStrided(dense(fromBytes), fromSteps, shape, fromBytes),
+    scatter: isToRun ? prepareRun(count * toBytes, isFar) : prepareStrided(toSteps, dense(toBytes), shape, toBytes),
   };
   boxes.set(ended, made);
   return made;

@@ -25,25 +25,22 @@ export function convertHost(source: HostArray, destination: HostArray, conversio
   if (volume === 0) return;
   const stage = stageOf(conversion);
   const isDense = source.layout.isContiguousC && destination.layout.isContiguousC;
-  if (isDense && !stage.isFar(volume)) convertRun(stage, source, destination, volume);
+  if (isDense && volume <= stage.most) convertRun(stage, source, destination, volume);
   else convertBoxes(readyFor(source.layout, destination.layout, stage), source, destination);
 }
 
 // law copy/convertRun: copy/conversion
+/** Converts as many elements as there is place for on the stage. */
 function convertRun(stage: ConversionStage, source: HostArray, destination: HostArray, count: number): void {
-  const { fromBytes, toBytes, most } = stage;
   const from = source.offset + source.layout.sliceOffsetInBytes;
   const to = destination.offset + destination.layout.sliceOffsetInBytes;
   const { bytes: read } = source;
   const { bytes: written } = destination;
-  checkSpan({ start: from, end: from + count * fromBytes }, { bytes: read, offset: 0 });
-  checkSpan({ start: to, end: to + count * toBytes }, { bytes: written, offset: 0 });
-  for (let done = 0; done < count; done += most) {
-    const size = Math.min(most, count - done);
-    stage.takeRun(read, from + done * fromBytes, size);
-    stage.convert(size);
-    stage.giveRun(written, to + done * toBytes, size);
-  }
+  checkSpan({ start: from, end: from + count * stage.fromBytes }, { bytes: read, offset: 0 });
+  checkSpan({ start: to, end: to + count * stage.toBytes }, { bytes: written, offset: 0 });
+  stage.takeRun(read, from, count);
+  stage.convert(count);
+  stage.giveRun(written, to, count);
 }
 
 /** What was planned last for each destination: copies are often repeated, and planning costs as much as a small one. */
@@ -53,7 +50,7 @@ const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; rea
 function readyFor(source: StridedLayout, destination: StridedLayout, stage: ConversionStage): ReadyConversion {
   const known = planned.get(destination);
   if (known?.source === source && known.ready.stage === stage) return known.ready;
-  const ready = readyConversion(planFor(source, destination, stage), stage);
+  const ready = readyConversion(planFor(source, destination, stage), stage, stage.isFar(destination.volume));
   planned.set(destination, { source, ready });
   return ready;
 }

@@ -45,16 +45,17 @@ export function moveStrided(
 const unit = 16;
 
 /**
- * Prepares moves of bytes that lie side by side, piece by piece: from and to far memory that is faster than `memcpy`,
- * whose instructions for long runs wait where addresses are no multiples of 32.
+ * Prepares moves of bytes that lie side by side.
  *
- * @returns null if there are no such pieces, or only loops could move them
+ * @param isFar whether to or from memory that is in no near cache: then they are moved piece by piece, as `memcpy`
+ *   takes longer where addresses are no multiples of 32
+ * @returns null where only loops could make them
  */
-export function prepareRun(bytes: number): ReadyPlan | null {
-  if (bytes % unit !== 0) return null;
-  const axes = [{ extent: bytes / unit, to: unit, from: unit }];
+export function prepareRun(bytes: number, isFar: boolean): ReadyPlan | null {
+  const isInPieces = isFar && bytes % unit === 0;
+  const axes = isInPieces ? [{ extent: bytes / unit, to: unit, from: unit }] : [];
   const span = { start: 0, end: bytes };
-  const moves = [{ bytes: unit, axes, toOffset: 0, fromOffset: 0 }];
+  const moves = [{ bytes: isInPieces ? unit : bytes, axes, toOffset: 0, fromOffset: 0 }];
   const ready = readyPlan({ moves, run: bytes, runs: 1, tile: null, to: span, from: span });
   return ready.prepared === null ? null : ready;
 }
