@@ -34,7 +34,7 @@ export function readyConversion(plan: ConversionPlan, stage: ConversionStage, is
   return { stage, plan, isFar, boxes: new Map() };
 }
 
-// law copy/convertBoxes: copy/conversion
+// law copy/convertBoxes: copy/host_conversion
 /**
  * Converts all elements.
  *
@@ -83,6 +83,7 @@ function sideOf(place: HostPlace): Side {
   return { place, start: addressOf(place) };
 }
 
+// law copy/convertRow: copy/host_conversion
 /** Converts boxes that follow each other at equal steps. */
 function convertRow(
   stage: ConversionStage,
@@ -128,6 +129,7 @@ function onlyMove(ready: ReadyPlan | null) {
   return { prepared, toOffset: move.toOffset, fromOffset: move.fromOffset };
 }
 
+// law copy/boxFor: copy/host_conversion
 function boxFor({ boxes, plan: { axes, box }, stage, isFar }: ReadyConversion, ended: number): ReadyBox {
   const known = boxes.get(ended);
   if (known !== undefined) return known;

@@ -23,6 +23,7 @@ export function loopOf({ from, to }: Conversion): ConversionLoop {
   return loops.getOrInsertComputed(key, () => compile(conversionLoop({ from, to })));
 }
 
+// law copy/conversionLoop: copy/conversion_loop
 /** The code of a conversion. */
 function conversionLoop({ from, to }: Conversion): WasmFunction {
   if (from.isComplex && to.isComplex) {
@@ -50,6 +51,7 @@ function numbers(loop: VectorLoop, vectors: readonly Vector[], from: NumberType,
   return to.isComplex ? withZeros(loop, results, target) : results;
 }
 
+// law copy/valuesOf: copy/conversion_loop
 /** Elements as lanes that can be converted: small floats as larger ones, truth values as 0 and 1. */
 function valuesOf(loop: VectorLoop, vectors: readonly Vector[], from: NumberType): { values: Vector[]; lanes: Lanes } {
   const small = smallFloat(from);
@@ -79,7 +81,7 @@ function withZeros(loop: VectorLoop, parts: readonly Vector[], { bits }: Lanes):
   });
 }
 
-// law copy/truths: copy/conversion
+// law copy/truths: copy/conversion_loop
 /** Whether elements, or one of their parts, are not 0, as bytes. */
 function truths(loop: VectorLoop, vectors: readonly Vector[], from: NumberType): Vector[] {
   const zero = loop.constant(64, 0n);

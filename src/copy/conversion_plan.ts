@@ -83,7 +83,7 @@ function filled(axes: readonly MoveAxis[], least: readonly number[], most: numbe
   return box;
 }
 
-// law copy/isRun: copy/conversion_plan, copy/conversion
+// law copy/isRun: copy/conversion_plan, copy/host_conversion
 /** Whether the elements of a box of a shape follow each other without a gap, in the order of the axes. */
 export function isRun(axes: readonly MoveAxis[], shape: readonly number[], side: "to" | "from", size: number): boolean {
   let step = size;

@@ -29,7 +29,7 @@ export function convertHost(source: HostArray, destination: HostArray, conversio
   else convertBoxes(readyFor(source.layout, destination.layout, stage), source, destination);
 }
 
-// law copy/convertRun: copy/conversion
+// law copy/convertRun: copy/host_conversion
 /** Converts as many elements as there is place for on the stage. */
 function convertRun(stage: ConversionStage, source: HostArray, destination: HostArray, count: number): void {
   const from = source.offset + source.layout.sliceOffsetInBytes;
@@ -46,7 +46,7 @@ function convertRun(stage: ConversionStage, source: HostArray, destination: Host
 /** What was planned last for each destination: copies are often repeated, and planning costs as much as a small one. */
 const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyConversion }>();
 
-// law copy/readyFor: copy/conversion
+// law copy/readyFor: copy/host_conversion
 function readyFor(source: StridedLayout, destination: StridedLayout, stage: ConversionStage): ReadyConversion {
   const known = planned.get(destination);
   if (known?.source === source && known.ready.stage === stage) return known.ready;
@@ -74,12 +74,14 @@ export function explainHostConversion(
 ): string {
   const { volume } = destination;
   if (volume === 0) return "nothing to copy";
-  const types = `${conversion.from.name} to ${conversion.to.name}, by the host`;
+  const { from, to } = conversion;
   const stage = stageOf(conversion);
   const { axes, box } = planFor(source, destination, stage);
-  const ways = [
+  const isWhole = axes.every(({ extent }, axis) => extent === box[axis]);
+  return [
+    [`${volume} elements from ${from.name} to ${to.name} by the host`, "by vectors"],
+    isWhole ? [] : [`${box.join(" x ")} at a time`],
     isRun(axes, box, "from", stage.fromBytes) ? [] : ["gathered"],
     isRun(axes, box, "to", stage.toBytes) ? [] : ["scattered"],
-  ].flat();
-  return [`${box.join(" x ")} elements at a time, ${types}`, ...ways].join(", ");
+  ].flat().join(", ");
 }

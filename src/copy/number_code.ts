@@ -50,6 +50,7 @@ export function resized(loop: VectorLoop, vectors: readonly Vector[], { kind, bi
   return resized(loop, wider, { kind, bits: (bits * 2) as LaneBits }, to);
 }
 
+// law copy/floatsOf: copy/conversion_loop
 /** Integers as floats, rounded once. */
 function floatsOf(loop: VectorLoop, vectors: readonly Vector[], from: Lanes, to: LaneBits): Vector[] {
   if (from.bits === 64) {
@@ -88,7 +89,7 @@ export function roundableDoubles(loop: VectorLoop, vectors: readonly Vector[], f
   return converted(loop, numbers, from, { kind: "float", bits: 64 });
 }
 
-// law copy/longToDouble: copy/conversion
+// law copy/longToDouble: copy/conversion_loop
 /**
  * Integers of 64 bits as doubles. The lower word becomes the lowest bits of 2^52, the upper one, counted from its least,
  * those of 2^84: two doubles that are exact, as is what is left when what they have too much is taken off the larger
@@ -108,7 +109,7 @@ function longToDouble(loop: VectorLoop, vector: Vector, { kind }: Lanes): Vector
   );
 }
 
-// law copy/withoutTies: copy/conversion
+// law copy/withoutTies: copy/conversion_loop
 /**
  * Integers of 64 bits that are exact as doubles, and become the same float as what they are made of. What is small is
  * exact. Of what is large the lowest 11 bits are far below all that a smaller float can tell apart: one bit above them
@@ -124,7 +125,7 @@ function withoutTies(loop: VectorLoop, vector: Vector, { kind }: Lanes): Vector 
   return apply("v128.bitselect", kept, marked, isSmall);
 }
 
-// law copy/wholes: copy/conversion
+// law copy/wholes: copy/conversion_loop
 /** Floats without their fractions, or the nearest integers that there are. */
 function wholes(loop: VectorLoop, vectors: readonly Vector[], from: LaneBits, to: Lanes): Vector[] {
   if (to.bits === 64) {
@@ -144,7 +145,7 @@ function wholes(loop: VectorLoop, vectors: readonly Vector[], from: LaneBits, to
   return paired(narrowed, (one, other) => apply(`i8x16.narrow_i16x8_${last}`, one, other));
 }
 
-// law copy/longWholes: copy/conversion
+// law copy/longWholes: copy/conversion_loop
 /**
  * Doubles as integers of 64 bits, for which vectors have no instruction. The whole number is divided by 2^32, and the
  * quotient and what is left, both exact, become the lowest bits of doubles that are large enough for it.

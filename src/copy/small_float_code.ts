@@ -32,7 +32,7 @@ function roundable(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): V
   return paired(roundableDoubles(loop, vectors, from), (one, other) => odd(loop, loop.keep(one), loop.keep(other)));
 }
 
-// law copy/odd: copy/conversion
+// law copy/odd: copy/conversion_loop, copy/conversion
 /**
  * Doubles as float32, rounded to odd: of the two that a double lies between the one whose last bit is set, so that no
  * double becomes a tie that was none, and the next rounding is the only one that counts.
@@ -51,7 +51,7 @@ function odd(loop: VectorLoop, one: Vector, other: Vector): Vector {
   return apply("v128.or", nearer, apply("v128.and", isLossy, loop.constant(32, 1n)));
 }
 
-// law copy/fromHalf: copy/conversion
+// law copy/fromHalf: copy/conversion_loop
 /** The bits of float16s, in lanes of 32 bits, as float32. */
 function fromHalf(loop: VectorLoop, bits: Vector): Vector {
   const size = loop.keep(shifted(32, "shl", apply("v128.and", bits, loop.constant(32, 0x7fffn)), 13));
@@ -67,7 +67,7 @@ function fromHalf(loop: VectorLoop, bits: Vector): Vector {
   return apply("v128.or", apply("v128.or", finite, special), sign);
 }
 
-// law copy/toHalf: copy/conversion
+// law copy/toHalf: copy/conversion_loop
 /** Float32s as the bits of the nearest float16s, in lanes of 32 bits. */
 function toHalf(loop: VectorLoop, float: Vector): Vector {
   const size = loop.keep(apply("v128.and", float, loop.constant(32, 0x7fff_ffffn)));
@@ -86,7 +86,7 @@ function toHalf(loop: VectorLoop, float: Vector): Vector {
   return apply("v128.or", apply("v128.or", number, quiet), sign);
 }
 
-// law copy/toBfloat: copy/conversion
+// law copy/toBfloat: copy/conversion_loop
 /** Float32s as the bits of the nearest bfloat16s, in lanes of 32 bits. */
 function toBfloat(loop: VectorLoop, float: Vector): Vector {
   const tie = apply("v128.and", shifted(32, "shr_u", float, 16), loop.constant(32, 1n));

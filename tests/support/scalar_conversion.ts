@@ -1,61 +1,28 @@
 /**
- * Copies in host memory that convert the elements, by the rules of `conversion.ts`.
+ * Conversions of one element after the other, by the rules of `src/copy/conversion.ts`: how the host converted before it
+ * did many at a time, and what that is compared with where the integers of `numbers.ts` would take too long.
  *
  * A number passes through a double. That is exact for all but integers of 64 bits, which are read as their destination
  * needs them: the lower word for other integers, and for floats rounded so that rounding it once more does no harm.
  *
  * @module
  */
-import { type Conversion, isInteger, type NumberType } from "../../src/copy/conversion.ts";
-import { type TypedArrayConstructor, typedArrayFor } from "../../src/layout/mod.ts";
-import { eachRow, type HostArray } from "../../src/copy/host_copy.ts";
+import { bytesOf, type Conversion, isInteger, type NumberType } from "../../src/copy/conversion.ts";
 
 const littleEndian = true;
 
 type Reader = (view: DataView, at: number) => number;
 type Writer = (view: DataView, at: number, value: number) => void;
 
-/** Copies every element, converted, to its place. Both must begin at whole bytes; they must not overlap. */
-export function convertHost(source: HostArray, destination: HostArray, { from, to }: Conversion): void {
-  const [into, out] = [viewOf(destination.bytes), viewOf(source.bytes)];
+/** Elements that lie side by side, converted. */
+export function convertedOneByOne(elements: Uint8Array, { from, to }: Conversion): Uint8Array<ArrayBuffer> {
+  const [read, written] = [bytesOf(from), bytesOf(to)];
+  const count = elements.length / read;
+  const result = new Uint8Array(new ArrayBuffer(count * written));
+  const [out, into] = [viewOf(elements), viewOf(result)];
   const move = from.isComplex && (to.isComplex || to.kind === "bool") ? moveComplex(from, to) : moveReal(from, to);
-  const moveRun = runMover(source, destination, { from, to });
-  eachRow(source, destination, (fromAt, fromStep, toAt, toStep, count) => {
-    const isRun = fromStep === source.layout.itemsize && toStep === destination.layout.itemsize;
-    if (isRun && count >= longRun && moveRun?.(fromAt, toAt, count) === true) return;
-    for (let i = 0; i < count; i++) move(out, fromAt + i * fromStep, into, toAt + i * toStep);
-  });
-}
-
-/** From so many elements on making two typed arrays is worth it. */
-const longRun = 32;
-
-/** Moves elements side by side, unless they are not aligned as typed arrays must be. */
-type RunMover = (fromAt: number, toAt: number, count: number) => boolean;
-
-// law copy/runMover: copy/conversion
-/** Between the types of which assigning one typed array to another keeps to the rules, and is several times faster. */
-function runMover(source: HostArray, destination: HostArray, { from, to }: Conversion): RunMover | null {
-  const isAssignment = from.isComplex === to.isComplex && (to.kind === "float" || (isInteger(to) && isInteger(from)));
-  const [From, To] = [numbersOf(from), numbersOf(to)];
-  if (!isAssignment || From === null || To === null) return null;
-  const parts = to.isComplex ? 2 : 1;
-  const [out, into] = [source.bytes, destination.bytes];
-  return (fromAt, toAt, count) => {
-    const [start, target] = [out.byteOffset + fromAt, into.byteOffset + toAt];
-    if (start % From.BYTES_PER_ELEMENT !== 0 || target % To.BYTES_PER_ELEMENT !== 0) return false;
-    new To(into.buffer, target, count * parts).set(new From(out.buffer, start, count * parts));
-    return true;
-  };
-}
-
-/** The classes of typed arrays whose elements are JavaScript's numbers. */
-type NumberArray = Exclude<TypedArrayConstructor, BigInt64ArrayConstructor | BigUint64ArrayConstructor>;
-
-/** The one whose elements are the very numbers or parts of a type; null if there is none. */
-function numbersOf(type: NumberType): NumberArray | null {
-  if (isInteger(type) && type.bits === 64) return null;
-  return typedArrayFor(`${type.kind}${type.bits}`) as NumberArray | null; // the others are of integers of 64 bits
+  for (let i = 0; i < count; i++) move(out, i * read, into, i * written);
+  return result;
 }
 
 type Move = (from: DataView, fromAt: number, to: DataView, toAt: number) => void;
@@ -121,7 +88,6 @@ function readerOf(from: NumberType, to: NumberType): Reader {
   }
 }
 
-// law copy/longReader: copy/conversion
 /** Reads an integer of 64 bits. */
 function longReader(from: NumberType, to: NumberType): Reader {
   if (isInteger(to)) return (view, at) => view.getInt32(at, littleEndian); // the other integers have no more bits
@@ -206,7 +172,6 @@ function writeBfloat16(view: DataView, at: number, value: number): void {
   view.setUint16(at, Number.isNaN(value) ? 0x7fc0 : nearestBfloat16(value), littleEndian);
 }
 
-// law copy/nearestBfloat16: copy/conversion
 function nearestBfloat16(value: number): number {
   scratch.setFloat32(0, value);
   const rounded = scratch.getFloat32(0);
