@@ -1,7 +1,7 @@
 /** Conversions in host memory of more elements than are converted at a time, however they lie and wherever. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { exactAddress } from "../../src/ffi/mod.ts";
+import { exactAddress, ffiPort } from "../../src/ffi/mod.ts";
 import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { bytesOf, conversionOf } from "../../src/copy/conversion.ts";
 import { convertHost, explainHostConversion } from "../../src/copy/host_conversion.ts";
@@ -182,6 +182,10 @@ test("what is not in the memory is not converted", () => {
       );
     convert(0);
     for (const shift of [1, -1]) assertThrows(() => convert(shift), RangeError, "expected all elements in the memory");
+    const address = exactAddress(ffiPort().addressOf(from.buffer));
+    const short = { bytes: from, offset: 0, layout: layout([count], 1), memory: { address, size: count - 1 } };
+    const toWhole = { bytes: to, offset: 0, layout: layout([count], 4) };
+    if (count > 16) assertThrows(() => convertHost(short, toWhole, conversion), RangeError, "of 4999: expected all");
     structuredClone(from.buffer, { transfer: [from.buffer] });
     assertThrows(() => convert(0), RangeError, "of 0: expected all elements in the memory");
   }
@@ -204,6 +208,6 @@ test("how many are converted at a time is said, and whether they are gathered an
     explained(wide.sliced(slice(), slice(0, 100)), to),
     `10000 elements from ${by}, 10 x 100 at a time, gathered`,
   );
-  assertEquals(explained(from, gaps), `10000 elements from ${by}, 10 x 100 at a time, scattered`);
+  assertEquals(explained(from, gaps), `10000 elements from ${by}, 1024 at a time, scattered`);
   assertEquals(explained(...dense(3, 0)), "nothing to copy");
 });

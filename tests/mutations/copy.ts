@@ -181,7 +181,6 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/readyFor", [
     ["known?.source === source && ", "", "An array is read as another one lay that was converted before."],
-    ["    planned.set(destination", "    void (destination", "Every conversion is planned anew."],
   ]),
   ...law("copy/convertBoxes", [
     ["  checkSpan(plan.from, from);\n", "", "Machine code reads what is not in the memory."],
