@@ -4,8 +4,8 @@
  * @module
  */
 import { compile, type WasmFunction } from "../wasm/mod.ts";
-import { bytesOf, type Conversion, type NumberType } from "./conversion.ts";
-import { converted, type Lanes, resized } from "./number_code.ts";
+import { bytesOf, type Conversion, isInteger, type NumberType } from "./conversion.ts";
+import { converted, isSmallWhole, type Lanes, resized, smallWhole } from "./number_code.ts";
 import { fromSmallFloats, toSmallFloats } from "./small_float_code.ts";
 import { apply, besides, differs, evens, paired, shifted, upperHalf, type Vector, VectorLoop } from "./vector_code.ts";
 
@@ -31,6 +31,19 @@ function conversionLoop({ from, to }: Conversion): WasmFunction {
   }
   const [inputBytes, outputBytes] = [TURN * bytesOf(from), TURN * bytesOf(to)];
   const loop = new VectorLoop();
+  const convert = () => convertTurn(loop, { from, to });
+  if (from.kind === "float" && from.bits === 64 && !from.isComplex && isInteger(to) && to.bits === 64) {
+    const doubles = Array.from({ length: inputBytes / 16 }, (_, at) => 16 * at);
+    const areSmall = doubles.map((at) => isSmallWhole(loop, loop.load(at), lanesOf(to)))
+      .reduce((all, one) => apply("v128.and", all, one));
+    loop.either(areSmall, () => doubles.forEach((at) => loop.store(smallWhole(loop, loop.load(at)), at)), convert);
+  } else convert();
+  return loop.finished(inputBytes, outputBytes);
+}
+
+/** Converts what is converted in one turn. */
+function convertTurn(loop: VectorLoop, { from, to }: Conversion): void {
+  const [inputBytes, outputBytes] = [TURN * bytesOf(from), TURN * bytesOf(to)];
   // As few at a time as fill a vector with the smaller of both numbers, so that few vectors have to be kept.
   const parts = Math.min(from.bits, to.bits) / 8;
   for (let part = 0; part < parts; part++) {
@@ -40,7 +53,6 @@ function conversionLoop({ from, to }: Conversion): WasmFunction {
     results.forEach((vector, at) => loop.store(vector, output + 16 * at));
     loop.forget();
   }
-  return loop.finished(inputBytes, outputBytes);
 }
 
 /** Elements as numbers of another type. Of complex ones the real parts are taken; others get imaginary parts of 0. */

@@ -165,3 +165,17 @@ function longWholes(loop: VectorLoop, doubles: Vector, kind: "int" | "uint"): Ve
   const isTooLarge = apply("f64x2.ge", whole, loop.double(end));
   return apply("v128.bitselect", loop.constant(64, most), apply("v128.or", high, low), isTooLarge);
 }
+
+// law copy/isSmallWhole: copy/conversion_loop
+/** Whether doubles can be made integers of 64 bits by {@linkcode smallWhole}. */
+export function isSmallWhole(loop: VectorLoop, double: Vector, { kind }: Lanes): Vector {
+  const isSmall = apply("f64x2.lt", apply("f64x2.abs", double), loop.double(2 ** 51));
+  return kind === "int" ? isSmall : apply("v128.and", isSmall, apply("f64x2.ge", double, loop.double(0)));
+}
+
+// law copy/smallWhole: copy/conversion_loop
+/** Small doubles as integers of 64 bits: the whole number becomes the lowest bits of a larger one. */
+export function smallWhole(loop: VectorLoop, double: Vector): Vector {
+  const base = loop.double(2 ** 52 + 2 ** 51);
+  return apply("i64x2.sub", apply("f64x2.add", apply("f64x2.trunc", double), base), base);
+}

@@ -49,6 +49,15 @@ export class VectorLoop {
     return [["local.get", local]];
   }
 
+  /** Goes one way where all lanes of a vector of 64-bit lanes are set, and another way where one is not. */
+  either(lanes: Vector, one: () => void, other: () => void): void {
+    this.#body.push(...lanes, ["i64x2.all_true"], ["if"]);
+    one();
+    this.#body.push(["else"]);
+    other();
+    this.#body.push(["end"]);
+  }
+
   /** Says that nothing that was kept is used again. */
   forget(): void {
     this.#used = 0;

@@ -61,3 +61,44 @@ test("every loop makes of every bit pattern what converting one after the other 
     );
   }
 });
+
+test("doubles that are all small become the same integers of 64 bits as beside one that is not", () => {
+  const near = [0.5, 1.5, 2.5, 2 ** 31, 2 ** 32 + 0.5, 2 ** 50 + 0.75, 2 ** 51 - 0.5, 2 ** 51 - 1];
+  const small = fc.oneof(
+    fc.constantFrom(0, -0, ...near, ...near.map((value) => -value)),
+    fc.double({ min: -(2 ** 51), max: 2 ** 51, maxExcluded: true, noNaN: true }),
+  );
+  const positive = small.map(Math.abs);
+  const other = fc.constantFrom(
+    NaN,
+    -1,
+    2 ** 51,
+    2 ** 52 + 1,
+    -(2 ** 51),
+    -(2 ** 53),
+    2 ** 62,
+    2 ** 63,
+    1e300,
+    -Infinity,
+  );
+  const turns = { minLength: 32, maxLength: 48 };
+  for (const to of ["int64", "uint64"]) {
+    const conversion = conversionOf(DType.from("float64"), DType.from(to));
+    if (conversion === null) throw new Error("nothing is converted");
+    check(
+      fc.property(
+        fc.oneof(fc.array(small, turns), fc.array(positive, turns)),
+        fc.option(fc.tuple(fc.nat(31), other)),
+        (values, odd) => {
+          if (odd !== null) values[odd[0]] = odd[1];
+          const source = new Uint8Array(Float64Array.from(values).buffer);
+          const result = new Uint8Array(new ArrayBuffer(source.length));
+          const layout = StridedLayout.dense([values.length], 8);
+          convertHost({ bytes: source, offset: 0, layout }, { bytes: result, offset: 0, layout }, conversion);
+          assertEquals(result, convertedOneByOne(source, conversion));
+        },
+      ),
+      500,
+    );
+  }
+});

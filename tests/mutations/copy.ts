@@ -253,6 +253,18 @@ export const copyMutations: readonly Mutation[] = [
     ["-(2 ** 63)", "-(2 ** 62)", "Integers of 64 bits end where those of 63 do."],
     ["2 ** 52 + 2 ** 51", "2 ** 52", "Negative floats become other integers of 64 bits."],
   ]),
+  ...law("copy/isSmallWhole", [
+    ["loop.double(2 ** 51)", "loop.double(2 ** 53)", "Doubles become integers of which they do not have all bits."],
+    ['apply("f64x2.abs", double)', "double", "Large negative doubles become other integers."],
+    [
+      'apply("v128.and", isSmall, apply("f64x2.ge", double, loop.double(0)))',
+      "isSmall",
+      "Small negative doubles become large integers without a sign.",
+    ],
+  ]),
+  ...law("copy/smallWhole", [
+    ['apply("f64x2.trunc", double)', "double", "Small doubles are rounded to integers."],
+  ]),
   ...law("copy/odd", [
     [
       'apply("v128.or", nearer, apply("v128.and", isLossy, loop.constant(32, 1n)))',
