@@ -63,11 +63,6 @@ export const libc = {
     // void *));
     bsearch: { args: ["ptr", "ptr", "size", "size", "ptr"], returns: "ptr" },
   },
-  // The same, bound for one that is called again and again with what stays the same: all that is passed is prepared, the
-  // two numbers too, and the result is of no interest.
-  repeatedCallers: {
-    bsearch: { args: ["handle", "handle", "handle", "handle", "handle"], returns: "void" },
-  },
   files: {
     // int close(int fd);
     close: { args: ["i32"], returns: "i32" },

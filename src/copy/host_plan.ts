@@ -35,9 +35,10 @@ export interface HostPlan {
   readonly from: Span;
 }
 
-/** Elements of a tile. 32 x 32 of them are at most 16 KiB on each side. */
-const tileSide = 32;
-const tileElements = tileSide * tileSide;
+/** Runs along the sides of a tile: both halves of it are to be in a cache of 32 KiB, and to use up lines. */
+function tileSideOf(run: number): number {
+  return run <= 8 ? 32 : 16;
+}
 
 /** A line of a cache: runs of as many bytes use it up by themselves. */
 const lineBytes = 64;
@@ -174,13 +175,14 @@ function partnerOf(axes: readonly MoveAxis[]): MoveAxis | undefined {
   return next !== undefined && inner.extent < shortRow && next.extent > inner.extent ? next : undefined;
 }
 
-// law copy/tiled: copy/host_plan
+// law copy/hostTiles: copy/host_plan
 /** Tiles of the last axis and another one, if the source is denser along that, or the last one is short. */
 function tiled(axes: readonly MoveAxis[], run: number): Parts {
   const [inner, partner] = [axes.at(-1), partnerOf(axes)];
   if (inner === undefined || partner === undefined || run >= lineBytes) return untiled(axes);
   // Of two sides one may be short: the other is longer then.
-  const side = Math.max(tileSide, Math.floor(tileElements / Math.min(inner.extent, partner.extent)));
+  const least = tileSideOf(run);
+  const side = Math.max(least, Math.floor(least * least / Math.min(inner.extent, partner.extent)));
   const [innerSide, partnerSide] = [sideOf(inner.extent, side), sideOf(partner.extent, side)];
   const outer = axes.filter((axis) => axis !== inner && axis !== partner);
   const parts: Part[] = [];
@@ -197,9 +199,9 @@ function tiled(axes: readonly MoveAxis[], run: number): Parts {
   return { parts, tile: [innerSide, partnerSide] };
 }
 
-/** Less than two tiles are one. */
+/** Hardly more than one tile is one. */
 function sideOf(extent: number, side: number): number {
-  return extent < 2 * side ? extent : side;
+  return extent < 1.5 * side ? extent : side;
 }
 
 /** An axis as tiles: where they begin, and what is in each; and what is left at the end. */

@@ -120,11 +120,11 @@ export function aarch64(program: readonly Operation[]): Uint8Array<ArrayBuffer> 
   return assemble(program, { encode: (operation, distance) => instructions(aarch64Operation(operation, distance)) });
 }
 
-// law native/x8664Operation: native/strided_mover
 function x8664Operation(operation: Operation, distance: number): Uint8Array {
   return new Uint8Array(x8664Bytes(operation, distance));
 }
 
+// law native/x8664Operation: native/strided_mover
 /** An instruction of 64 bits with a register, and memory at a register plus one byte. */
 function withMemory(opcode: number, register: number, base: number, offset: number): number[] {
   return [0x48 | register >> 3 << 2 | base >> 3, opcode, 0x40 | (register & 7) << 3 | base & 7, offset];
@@ -194,6 +194,7 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
   }
 }
 
+// law native/aarch64Loads: native/strided_mover
 /** Of memory, and x9 or q0. */
 const aarch64Loads = { 1: 0x39400009, 2: 0x79400009, 4: 0xb9400009, 8: 0xf9400009, 16: 0x3dc00000 } as const;
 const aarch64Stores = { 1: 0x39000009, 2: 0x79000009, 4: 0xb9000009, 8: 0xf9000009, 16: 0x3d800000 } as const;

@@ -1,7 +1,7 @@
 /**
  * Copies between two layouts against an oracle that moves one byte of one element at a time.
  */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
 import { copyHost, denseCopy, explainHostCopy } from "../../src/copy/host_copy.ts";
@@ -35,11 +35,38 @@ test("a copy moves every byte of every element to the same index, and touches no
       const to = pattern(destination.size, 2);
       const expected = copiedByHand(source, from, destination, to);
       const before = from.slice();
-      copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
-      assertEquals(to, expected);
-      assertEquals(from, before);
+      // The first time of a few elements, the second time, and as planned then.
+      for (let time = 0; time < 3; time++) {
+        to.set(pattern(destination.size, 2));
+        copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
+        assertEquals(to, expected);
+        assertEquals(from, before);
+      }
     }),
-    6000,
+    3000,
+  );
+});
+
+test("a plan is for the two layouts that it was made for, whichever were copied before", () => {
+  const shape = [3, 4];
+  const layouts = fc.array(apart(shape, 2), { minLength: 2, maxLength: 4 });
+  check(
+    fc.property(
+      layouts,
+      layouts,
+      fc.array(fc.tuple(fc.nat(3), fc.nat(3)), { minLength: 6, maxLength: 12 }),
+      (sources, destinations, picks) => {
+        for (const [i, j] of picks) {
+          const [source, destination] = [sources[i % sources.length], destinations[j % destinations.length]];
+          assert(source !== undefined && destination !== undefined);
+          const [from, to] = [pattern(source.size, i), pattern(destination.size, j + 10)];
+          const expected = copiedByHand(source, from, destination, to);
+          copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
+          assertEquals(to, expected);
+        }
+      },
+    ),
+    300,
   );
 });
 

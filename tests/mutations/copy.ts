@@ -424,4 +424,162 @@ export const copyMutations: readonly Mutation[] = [
     ['[[permute(a, b, "5410")], [permute(a, b, "7632")]]', "[...words]", "Elements of two bytes stay in their rows."],
     ['[permute(c, d, "5140"), permute(c, d, "7362")]', "[c, d]", "Bytes stay in their rows."],
   ]),
+  ...law("copy/copyHost", [
+    [
+      "  if (source.layout.itemsize < 1) return copyBitByBit(source, destination);\n",
+      "",
+      "Packed elements are moved as if each had bytes of its own.",
+    ],
+    [
+      "known !== undefined && known.source === source",
+      "known !== undefined",
+      "A plan for another source moves the wrong bytes.",
+    ],
+    [
+      "to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes",
+      "to: 0, from: source.sliceOffsetInBytes",
+      "A part of an array is written at the start of the whole.",
+    ],
+  ]),
+  ...law("copy/planHostCopy", [
+    [
+      "const isFree = elementsAreApart(longer, itemsize);",
+      "const isFree = true;",
+      "Of elements that meet another one stays than before.",
+    ],
+    ["    if (Math.abs(to) < taken) return false;\n", "", "Of elements that meet another one stays than before."],
+    ["Math.abs(to) < taken", "Math.abs(to) < itemsize", "Rows that overlap are written in another order."],
+    [
+      "const longer = axes.filter(({ extent }) => extent > 1);",
+      "const longer = axes;",
+      "An axis of one element makes a destination look as if its elements met, and runs short.",
+    ],
+    [
+      "longer.map(turnedForwards) : longer",
+      "longer : longer",
+      "What is turned over on both sides is moved element by element.",
+    ],
+    [
+      "to: -axis.to, from: -axis.from",
+      "to: -axis.to, from: axis.from",
+      "A reversed destination gets its elements in the wrong order.",
+    ],
+    ["if (after[i] !== axis) start +=", "if (false) start +=", "A reversed destination is written beside its memory."],
+    [
+      "forwards.toSorted((one, other) => other.to - one.to)",
+      "forwards",
+      "A copy in F order on both sides goes element by element.",
+    ],
+    ["outer.to === axis.extent * axis.to && outer.from", "outer.from", "Gaps of the destination are written over."],
+    [" && outer.from === axis.extent * axis.from", "", "Gaps of the source are copied."],
+    [
+      "inner !== undefined && inner.to === itemsize;",
+      "inner !== undefined;",
+      "Elements with gaps between them are written as one run.",
+    ],
+    ["isDense && inner.from === itemsize", "isDense", "Elements with gaps between them are read as one run."],
+    [
+      "if (last < 0) start += last;\n",
+      "if (last < 0) start += 0;\n",
+      "Memory before an array is written where a layout is wrong.",
+    ],
+    ["const filled = isFree && isDense", "const filled = isDense", "Rows that overlap are filled in another order."],
+    ["toOffset: toOffset + part.to + offset", "toOffset: toOffset + part.to", "The end of a filled row is not filled."],
+  ]),
+  ...law("copy/hostTiles", [
+    [
+      "partner === undefined || run >= lineBytes",
+      "true || run >= lineBytes",
+      "A transpose fetches each line again and again.",
+    ],
+    [
+      "inner === undefined || partner === undefined || run >= lineBytes",
+      "inner === undefined || partner === undefined",
+      "Long rows are moved in tiles.",
+    ],
+    ["const side = Math.max(least,", "const side = Math.min(least,", "Interleaved planes are moved in tiny tiles."],
+    ["...outer, ...p.tiles, ...i.tiles,", "...outer, ...i.tiles,", "Only the first tile along an axis is moved."],
+    [
+      "isLong ? [p.within, i.within] : [i.within, p.within]",
+      "[p.within, i.within]",
+      "Rows of three elements are moved, thousands of them.",
+    ],
+    ["extent < 1.5 * side ? extent : side", "extent", "A tile is as large as the array."],
+    ["  if (left > 0) {", "  if (left > 1e9) {", "What is left beside the tiles is not moved."],
+    [
+      "const [toStart, fromStart] = [whole * side * to, whole * side * from];",
+      "const [toStart, fromStart] = [side * to, side * from];",
+      "What is left beside the tiles is moved from a wrong place.",
+    ],
+    [
+      "to: side * to, from: side * from }",
+      "to: side * to, from: side * to }",
+      "Tiles are read where they are written.",
+    ],
+  ]),
+  ...law("copy/piecesOf", [
+    [
+      "units.find((unit) => unit <= run) ?? 1",
+      "units.find((unit) => unit >= run) ?? 16",
+      "More is written than the elements.",
+    ],
+    ["if (Number.isInteger(step))", "if (true)", "Pieces begin between two bytes."],
+    ["extent: more + 1, to: step, from: step", "extent: more, to: step, from: step", "The end of a run is not moved."],
+    [
+      "if (run > longestByUnits) return",
+      "if (run > 1e9) return",
+      "Long runs are moved by 16 bytes, where memcpy is faster.",
+    ],
+  ]),
+  ...law("copy/fillingOf", [
+    ["element === undefined || run < 16", "element === undefined", "A short row is filled beyond its end."],
+    ["Math.floor(run / 16)", "Math.ceil(run / 16)", "A row is filled beyond its end."],
+    ["offset: run - 16", "offset: run - 8", "A row is filled beyond its end."],
+    ["[body] : [body, last]", "[body] : [body]", "The end of a row is not filled."],
+  ]),
+  ...law("copy/moveByLoops", [
+    [
+      "let all = bytes | toStart | fromStart;",
+      "let all = bytes | toStart;",
+      "Words are read from where they do not lie.",
+    ],
+    [
+      "for (const { to, from } of axes) all |= to | from;",
+      "for (const { to } of axes) all |= to;",
+      "Words are read from where they do not lie.",
+    ],
+    [
+      "{ extent: words, to: width, from: width }",
+      "{ extent: words, to: width, from: 0 }",
+      "An element's first word is written in place of the others.",
+    ],
+    ["row32 !== null && width === 4 || words === 1", "words <= 4", "Half of an element is not moved."],
+    [
+      "element !== undefined) return moveByLoops(withoutFilling(move, element), to, from)",
+      "false) return",
+      "Beside the element that is repeated others are read.",
+    ],
+    ["    to[at + 3] = from[fromAt + 3] ?? 0;\n", "", "A quarter of an element is not moved."],
+    [
+      "const before = (width - byteOffset % width) % width;",
+      "const before = byteOffset % width;",
+      "Arrays that begin at odd bytes cannot be moved.",
+    ],
+  ]),
+  ...law("copy/carryOut", [
+    ["  checkSpan(plan.to, to);\n", "", "What is not in the memory is written."],
+    ["  checkSpan(plan.from, from);\n", "", "What is not in the memory is read."],
+    ["offset + start < 0 || ", "", "What is before the memory is read."],
+    [" || offset + end > length", "", "What is behind the memory is read."],
+    [
+      "first + byteOffset + offset",
+      "first + offset",
+      "An array that begins inside its buffer is moved from the buffer's start.",
+    ],
+    [
+      "if (toStart === 0 || fromStart === 0) return loopOver(moves, to, from);\n",
+      "",
+      "Memory that has no address is written at NULL.",
+    ],
+  ]),
 ];

@@ -47,4 +47,82 @@ export const nativeMutations: readonly Mutation[] = [
     ["pthread_sigmask(SIG_BLOCK, all, before)", "pthread_sigmask(SIG_BLOCK, 0n, before)", "Threads get signals."],
     ["pthread_sigmask(SIG_SETMASK, before, 0n)", "pthread_sigmask(SIG_SETMASK, 0n, 0n)", "JavaScript gets no signals."],
   ]),
+  ...law("native/assemble", [
+    [
+      "(labels.get(label) ?? NaN) - (ends[i] ?? 0)",
+      "(labels.get(label) ?? NaN) - (ends[i - 1] ?? 0)",
+      "A loop goes on at a wrong instruction.",
+    ],
+  ]),
+  ...law("native/x8664Operation", [
+    [
+      "register >> 3 << 2 | base >> 3, opcode, 0x40",
+      "base >> 3, opcode, 0x40",
+      "On x86-64 a step is read into another register.",
+    ],
+    ["2: [0x0f, 0xb7]", "2: [0x8b]", "On x86-64 bytes behind the last element are read."],
+    ["2: [0x66, 0x89]", "2: [0x89]", "On x86-64 bytes behind an element are written."],
+    ["16: [0xf3, 0x0f, 0x7f] }", "16: [0x48, 0x89] }", "On x86-64 half of an element is written."],
+    [
+      "[0x53, 0x41, 0x55, 0x41, 0x56]; // push",
+      "[0x53, 0x41, 0x55]; // push",
+      "On x86-64 a register that belongs to the caller is lost.",
+    ],
+    [
+      "2: [0x69, 0xc0, 1, 0, 1, 0,",
+      "2: [0x69, 0xc0, 1, 0, 0, 0,",
+      "On x86-64 every second element of a filled row is 0.",
+    ],
+    ["0x66, 0x0f, 0x6c, 0xc0], // movq", "0x90], // movq", "On x86-64 every second element of a filled row is 0."],
+    ["[0x0f, 0x85, ...int32(distance)]", "[0x0f, 0x84, ...int32(distance)]", "On x86-64 loops end after one element."],
+  ]),
+  ...law("native/aarch64Operation", [
+    [
+      "const words = distance / 4 + 1;",
+      "const words = distance / 4;",
+      "On arm64 a loop goes on at a wrong instruction.",
+    ],
+    ["(words & 0x7ffff) << 5]; // b.ne", "(words & 0x3ffff) << 5]; // b.ne", "On arm64 no loop goes back."],
+    ["0xf1000400 |", "0xd1000400 |", "On arm64 no loop ends where it should."],
+    [
+      "return [0xf94013f5, 0xa94153f3, 0xa8c37bfd];",
+      "return [0xa94153f3, 0xa8c37bfd];",
+      "On arm64 a register that belongs to the caller is lost.",
+    ],
+  ]),
+  ...law("native/aarch64Loads", [
+    ["2: 0x79400009", "2: 0xb9400009", "On arm64 bytes behind the last element are read."],
+    ["2: 0x79000009", "2: 0xb9000009", "On arm64 bytes behind an element are written."],
+    ["16: 0x3d800000", "16: 0xfd000000", "On arm64 half of an element is written."],
+    ["4: 0x4d40c800", "4: 0x0d40c800", "On arm64 half of a filled row is 0."],
+  ]),
+  ...law("native/prepareMove", [
+    ["to: to - toBack, from: from - fromBack", "to, from", "A row begins where the one before ends."],
+    [
+      "words.set([extent, extent, to, from]",
+      "words.set([extent, extent - 1, to, from]",
+      "The first time an axis is cut short.",
+    ],
+    [".toReversed()", "", "Outer axes are walked as if they were inner ones."],
+    ["row.extent - several * unrolled", "0", "What is left of a row is not moved."],
+  ]),
+  ...law("native/runMove", [
+    ["  addresses[1] = to / 2 ** 32;\n", "", "What is written lies elsewhere."],
+    ["  addresses[3] = from / 2 ** 32;\n", "", "What is read lies elsewhere."],
+  ]),
+  ...law("native/moveProgram", [
+    [
+      '["put", "rows", "axis", 8], // as many again',
+      '["label", "again"], // as many again',
+      "The next plane ends too early, and so does the next copy.",
+    ],
+    [
+      '["addFrom", from, "axis", 24]',
+      '["addFrom", from, "axis", 16]',
+      "The source is walked by the destination's steps.",
+    ],
+    ['["ifZero", "left", "singles"],\n', "", "A row of three elements has 2^64 times four."],
+    ['["repeat", unit, "second"]', '["load", unit, "second"]', "A row is filled with one element and garbage."],
+    ['["copy", "second", "keptFrom"],\n', "", "The next run is read from wherever memcpy has ended."],
+  ]),
 ];

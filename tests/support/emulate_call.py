@@ -52,7 +52,7 @@ def emulate(case):
     )
     for register, value in zip(registers, case["arguments"]):
         uc.reg_write(register, value)
-    uc.emu_start(CODE, CALLER, count=10_000)
+    uc.emu_start(CODE, CALLER, count=100_000)
     kept = all(uc.reg_read(r) == 0x1234_5678_0000_0000 + n for n, r in enumerate(preserved))
     return {
         "memory": bytes(uc.mem_read(BASE, len(memory))).hex(),
