@@ -31,7 +31,7 @@ const rooms: { readonly [room: string]: readonly string[] } = {
   device: ["bindings", "layout", "ffi", "unix", "driver"],
   order: ["bindings", "layout", "ffi", "driver", "device"],
   memory: ["bindings", "layout", "ffi", "native", "unix", "driver", "device", "order"],
-  copy: ["bindings", "layout", "ffi", "native", "driver", "device", "order", "memory"],
+  copy: ["bindings", "layout", "ffi", "native", "wasm", "driver", "device", "order", "memory"],
   dlpack: ["bindings", "layout", "ffi", "native", "device", "order", "memory", "copy"],
   cdata: ["bindings", "layout", "ffi", "native", "driver", "device", "order", "memory", "copy"],
   view: ["layout", "native", "driver", "device", "order", "memory", "copy", "dlpack", "cdata"],

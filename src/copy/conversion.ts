@@ -57,18 +57,27 @@ export const numberTypes: readonly NumberType[] = [
 
 const byName = new Map(numberTypes.map((type) => [type.name, type]));
 
+/** What has been asked for: the same pair of types is always the same conversion. */
+const known = new Map<string, Map<string, Conversion | null>>();
+
 /**
  * What a copy from one type to another has to convert.
  *
- * @returns null if the bytes stay what they are, as between integers of one size
+ * @returns null if the bytes stay what they are, as between integers of one size; otherwise for each pair the same object
  * @throws {TypeError} if one of them is a type that is not converted
  */
 export function conversionOf(from: DType, to: DType): Conversion | null {
   if (from.equals(to)) return null;
+  const found = known.get(from.name)?.get(to.name);
+  return found !== undefined ? found : newConversion(from, to);
+}
+
+function newConversion(from: DType, to: DType): Conversion | null {
   const conversion = { from: numberType(from, from, to), to: numberType(to, from, to) };
-  return isInteger(conversion.from) && isInteger(conversion.to) && conversion.from.bits === conversion.to.bits
-    ? null
-    : conversion;
+  const isCopy = isInteger(conversion.from) && isInteger(conversion.to) && conversion.from.bits === conversion.to.bits;
+  const kept = isCopy ? null : conversion;
+  known.getOrInsertComputed(from.name, () => new Map()).set(to.name, kept);
+  return kept;
 }
 
 /** Whether a type has numbers without fractions, and more than two of them. */

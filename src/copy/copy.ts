@@ -11,7 +11,7 @@ import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
 import type { ArrayParts } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
-import { convertHost } from "./host_conversion.ts";
+import { convertHost, explainHostConversion } from "./host_conversion.ts";
 import { copyHost, denseCopy, explainHostCopy, type HostArray } from "./host_copy.ts";
 import type { HostMemory } from "./host_move.ts";
 import { readBack, runTo } from "./read_back.ts";
@@ -57,7 +57,7 @@ function explain(from: ArrayParts, to: ArrayParts, conversion: Conversion | null
   const device = drivenBy(from, to);
   if (device !== null) return explainDeviceCopy(from, to, orderOf(from, to, device, options), conversion);
   if (conversion === null) return explainHostCopy(from.layout, to.layout);
-  return `element by element by the host, ${conversion.from.name} to ${conversion.to.name}`;
+  return explainHostConversion(from.layout, to.layout, conversion);
 }
 
 // law copy/readElements: dlpack/host_consumers, dlpack/array_interface, order/programs, copy/page_locked

@@ -1,216 +1,87 @@
 /**
  * Copies in host memory that convert the elements, by the rules of `conversion.ts`.
  *
- * A number passes through a double. That is exact for all but integers of 64 bits, which are read as their destination
- * needs them: the lower word for other integers, and for floats rounded so that rounding it once more does no harm.
+ * Elements are brought to the memory of WebAssembly in boxes, converted there (`conversion_stage.ts`), and put where they
+ * belong, by the mover of strided elements. A few that lie side by side are brought with `TypedArray.set`: for them no
+ * plan has to be made, or found.
  *
  * @module
  */
-import { type Conversion, isInteger, type NumberType } from "./conversion.ts";
-import { type TypedArrayConstructor, typedArrayFor } from "../layout/mod.ts";
-import { eachRow, type HostArray } from "./host_copy.ts";
+import type { StridedLayout } from "../layout/mod.ts";
+import type { Conversion } from "./conversion.ts";
+import { convertBoxes, type ReadyConversion, readyConversion } from "./conversion_boxes.ts";
+import { type ConversionPlan, isRun, planConversion } from "./conversion_plan.ts";
+import { type ConversionStage, stageOf } from "./conversion_stage.ts";
+import type { HostArray } from "./host_copy.ts";
+import { checkSpan } from "./host_move.ts";
 
-const littleEndian = true;
-
-type Reader = (view: DataView, at: number) => number;
-type Writer = (view: DataView, at: number, value: number) => void;
-
-/** Copies every element, converted, to its place. Both must begin at whole bytes; they must not overlap. */
-export function convertHost(source: HostArray, destination: HostArray, { from, to }: Conversion): void {
-  const [into, out] = [viewOf(destination.bytes), viewOf(source.bytes)];
-  const move = from.isComplex && (to.isComplex || to.kind === "bool") ? moveComplex(from, to) : moveReal(from, to);
-  const moveRun = runMover(source, destination, { from, to });
-  eachRow(source, destination, (fromAt, fromStep, toAt, toStep, count) => {
-    const isRun = fromStep === source.layout.itemsize && toStep === destination.layout.itemsize;
-    if (isRun && count >= longRun && moveRun?.(fromAt, toAt, count) === true) return;
-    for (let i = 0; i < count; i++) move(out, fromAt + i * fromStep, into, toAt + i * toStep);
-  });
+/**
+ * Copies every element, converted, to its place. Both must begin at whole bytes; they must not overlap.
+ *
+ * @throws {RangeError} if not all elements are in the memory
+ */
+export function convertHost(source: HostArray, destination: HostArray, conversion: Conversion): void {
+  const { volume } = destination.layout;
+  if (volume === 0) return;
+  const stage = stageOf(conversion);
+  const isDense = source.layout.isContiguousC && destination.layout.isContiguousC;
+  if (isDense && volume <= stage.most) convertRun(stage, source, destination, volume);
+  else convertBoxes(readyFor(source.layout, destination.layout, stage), source, destination);
 }
 
-/** From so many elements on making two typed arrays is worth it. */
-const longRun = 32;
-
-/** Moves elements side by side, unless they are not aligned as typed arrays must be. */
-type RunMover = (fromAt: number, toAt: number, count: number) => boolean;
-
-// law copy/runMover: copy/conversion
-/** Between the types of which assigning one typed array to another keeps to the rules, and is several times faster. */
-function runMover(source: HostArray, destination: HostArray, { from, to }: Conversion): RunMover | null {
-  const isAssignment = from.isComplex === to.isComplex && (to.kind === "float" || (isInteger(to) && isInteger(from)));
-  const [From, To] = [numbersOf(from), numbersOf(to)];
-  if (!isAssignment || From === null || To === null) return null;
-  const parts = to.isComplex ? 2 : 1;
-  const [out, into] = [source.bytes, destination.bytes];
-  return (fromAt, toAt, count) => {
-    const [start, target] = [out.byteOffset + fromAt, into.byteOffset + toAt];
-    if (start % From.BYTES_PER_ELEMENT !== 0 || target % To.BYTES_PER_ELEMENT !== 0) return false;
-    new To(into.buffer, target, count * parts).set(new From(out.buffer, start, count * parts));
-    return true;
-  };
+// law copy/convertRun: copy/host_conversion
+/** Converts as many elements as there is place for on the stage. */
+function convertRun(stage: ConversionStage, source: HostArray, destination: HostArray, count: number): void {
+  const from = source.offset + source.layout.sliceOffsetInBytes;
+  const to = destination.offset + destination.layout.sliceOffsetInBytes;
+  const { bytes: read } = source;
+  const { bytes: written } = destination;
+  checkSpan({ start: from, end: from + count * stage.fromBytes }, { bytes: read, offset: 0 });
+  checkSpan({ start: to, end: to + count * stage.toBytes }, { bytes: written, offset: 0 });
+  stage.takeRun(read, from, count);
+  stage.convert(count);
+  stage.giveRun(written, to, count);
 }
 
-/** The classes of typed arrays whose elements are JavaScript's numbers. */
-type NumberArray = Exclude<TypedArrayConstructor, BigInt64ArrayConstructor | BigUint64ArrayConstructor>;
+/** What was planned last for each destination: copies are often repeated, and planning costs as much as a small one. */
+const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyConversion }>();
 
-/** The one whose elements are the very numbers or parts of a type; null if there is none. */
-function numbersOf(type: NumberType): NumberArray | null {
-  if (isInteger(type) && type.bits === 64) return null;
-  return typedArrayFor(`${type.kind}${type.bits}`) as NumberArray | null; // the others are of integers of 64 bits
+// law copy/readyFor: copy/host_conversion
+function readyFor(source: StridedLayout, destination: StridedLayout, stage: ConversionStage): ReadyConversion {
+  const known = planned.get(destination);
+  if (known?.source === source && known.ready.stage === stage) return known.ready;
+  const ready = readyConversion(planFor(source, destination, stage), stage, stage.isFar(destination.volume));
+  planned.set(destination, { source, ready });
+  return ready;
 }
 
-type Move = (from: DataView, fromAt: number, to: DataView, toAt: number) => void;
-
-function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
-  return new DataView(buffer, byteOffset, byteLength);
+function planFor(source: StridedLayout, destination: StridedLayout, stage: ConversionStage): ConversionPlan {
+  const { fromBytes, toBytes } = stage;
+  const axes = destination.shape.map((extent, axis) => ({
+    extent,
+    to: (destination.strides[axis] ?? 0) * toBytes,
+    from: (source.strides[axis] ?? 0) * fromBytes,
+  }));
+  const first = { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes };
+  return planConversion(axes, { to: toBytes, from: fromBytes }, stage.mostOf(destination.volume), first);
 }
 
-/** Moves a number, or the real part of one, and leaves no other part behind. */
-function moveReal(from: NumberType, to: NumberType): Move {
-  const [read, write] = [readerOf(from, to), writerOf(to, from)];
-  if (!to.isComplex) return (out, fromAt, into, toAt) => write(into, toAt, read(out, fromAt));
-  const part = to.bits / 8;
-  return (out, fromAt, into, toAt) => {
-    write(into, toAt, read(out, fromAt));
-    write(into, toAt + part, 0);
-  };
-}
-
-/** Moves both parts, or whether one of them is not zero. */
-function moveComplex(from: NumberType, to: NumberType): Move {
-  const [read, write] = [readerOf(from, to), writerOf(to, from)];
-  const [fromPart, toPart] = [from.bits / 8, to.bits / 8];
-  if (to.isComplex) {
-    return (out, fromAt, into, toAt) => {
-      write(into, toAt, read(out, fromAt));
-      write(into, toAt + toPart, read(out, fromAt + fromPart));
-    };
-  }
-  return (out, fromAt, into, toAt) => {
-    const isZero = read(out, fromAt) === 0 && read(out, fromAt + fromPart) === 0;
-    write(into, toAt, isZero ? 0 : 1);
-  };
-}
-
-/** Reads a number as the destination needs it. */
-function readerOf(from: NumberType, to: NumberType): Reader {
-  switch (`${from.kind}${from.bits}` as const) {
-    case "bool8":
-      return (view, at) => view.getUint8(at) === 0 ? 0 : 1;
-    case "int8":
-      return (view, at) => view.getInt8(at);
-    case "uint8":
-      return (view, at) => view.getUint8(at);
-    case "int16":
-      return (view, at) => view.getInt16(at, littleEndian);
-    case "uint16":
-      return (view, at) => view.getUint16(at, littleEndian);
-    case "int32":
-      return (view, at) => view.getInt32(at, littleEndian);
-    case "uint32":
-      return (view, at) => view.getUint32(at, littleEndian);
-    case "float16":
-      return (view, at) => view.getFloat16(at, littleEndian);
-    case "float32":
-      return (view, at) => view.getFloat32(at, littleEndian);
-    case "float64":
-      return (view, at) => view.getFloat64(at, littleEndian);
-    case "bfloat16":
-      return readBfloat16;
-    default:
-      return longReader(from, to);
-  }
-}
-
-// law copy/longReader: copy/conversion
-/** Reads an integer of 64 bits. */
-function longReader(from: NumberType, to: NumberType): Reader {
-  if (isInteger(to)) return (view, at) => view.getInt32(at, littleEndian); // the other integers have no more bits
-  if (to.kind === "bool") return (view, at) => view.getInt32(at, littleEndian) | view.getInt32(at + 4, littleEndian);
-  const upper: Reader = from.kind === "int"
-    ? (view, at) => view.getInt32(at + 4, littleEndian)
-    : (view, at) => view.getUint32(at + 4, littleEndian);
-  // Both terms are doubles, so their sum is rounded once.
-  if (to.bits === 64) return (view, at) => upper(view, at) * 2 ** 32 + view.getUint32(at, littleEndian);
-  return (view, at) => {
-    const [high, low] = [upper(view, at), view.getUint32(at, littleEndian)];
-    // What is small is exact. Of what is large the lowest 11 bits are far below all that a smaller float can tell
-    // apart: one bit above them says whether any was set. The rest has 53 bits, and is rounded once, by the writer.
-    const isSmall = high >= -(2 ** 20) && high < 2 ** 20;
-    const kept = isSmall || (low & 0x7ff) === 0 ? low : ((low & ~0x7ff) | 0x800) >>> 0;
-    return high * 2 ** 32 + kept;
-  };
-}
-
-/** Writes a number, given what it was read from. */
-function writerOf(to: NumberType, from: NumberType): Writer {
-  if (isInteger(to) && !isInteger(from) && from.kind !== "bool") return saturatingWriter(to);
-  switch (`${to.kind}${to.bits}` as const) {
-    case "bool8":
-      return (view, at, value) => view.setUint8(at, value === 0 ? 0 : 1);
-    case "int8":
-    case "uint8":
-      return (view, at, value) => view.setUint8(at, value);
-    case "int16":
-    case "uint16":
-      return (view, at, value) => view.setUint16(at, value, littleEndian);
-    case "int32":
-    case "uint32":
-      return (view, at, value) => view.setUint32(at, value, littleEndian);
-    case "float16":
-      return (view, at, value) => view.setFloat16(at, value, littleEndian);
-    case "float32":
-      return (view, at, value) => view.setFloat32(at, value, littleEndian);
-    case "float64":
-      return (view, at, value) => view.setFloat64(at, value, littleEndian);
-    case "bfloat16":
-      return writeBfloat16;
-    default:
-      return writeLong;
-  }
-}
-
-/** Writes an integer of up to 53 bits and a sign as one of 64. */
-function writeLong(view: DataView, at: number, value: number): void {
-  view.setUint32(at, value, littleEndian); // the lowest 32 bits, whatever the sign
-  view.setInt32(at + 4, Math.floor(value / 2 ** 32), littleEndian);
-}
-
-/** Writes what is left of a float without its fraction, or the nearest integer that there is. */
-function saturatingWriter({ kind, bits }: NumberType): Writer {
-  const isSigned = kind === "int";
-  const least = isSigned ? -(2 ** (bits - 1)) : 0;
-  const end = isSigned ? 2 ** (bits - 1) : 2 ** bits;
-  if (bits === 64) {
-    return (view, at, value) => {
-      if (value < end) return writeLong(view, at, value > least ? Math.trunc(value) : least);
-      const isNumber = value >= end;
-      view.setInt32(at, isNumber ? -1 : 0, littleEndian);
-      view.setInt32(at + 4, isNumber ? (isSigned ? 0x7fff_ffff : -1) : 0, littleEndian);
-    };
-  }
-  const fit = (value: number) => value > least ? Math.min(Math.trunc(value), end - 1) : value <= least ? least : 0;
-  if (bits === 8) return (view, at, value) => view.setUint8(at, fit(value));
-  if (bits === 16) return (view, at, value) => view.setUint16(at, fit(value), littleEndian);
-  return (view, at, value) => view.setUint32(at, fit(value), littleEndian);
-}
-
-const scratch = new DataView(new ArrayBuffer(4));
-
-function readBfloat16(view: DataView, at: number): number {
-  scratch.setUint32(0, view.getUint16(at, littleEndian) << 16);
-  return scratch.getFloat32(0);
-}
-
-/** By way of a float32 that is rounded to odd, so that the second rounding is the only one that counts. */
-function writeBfloat16(view: DataView, at: number, value: number): void {
-  view.setUint16(at, Number.isNaN(value) ? 0x7fc0 : nearestBfloat16(value), littleEndian);
-}
-
-// law copy/nearestBfloat16: copy/conversion
-function nearestBfloat16(value: number): number {
-  scratch.setFloat32(0, value);
-  const rounded = scratch.getFloat32(0);
-  let bits = scratch.getUint32(0);
-  if (rounded !== value) bits = (Math.abs(rounded) > Math.abs(value) ? bits - 1 : bits) | 1;
-  return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
+/** What {@linkcode convertHost} does, in words. */
+export function explainHostConversion(
+  source: StridedLayout,
+  destination: StridedLayout,
+  conversion: Conversion,
+): string {
+  const { volume } = destination;
+  if (volume === 0) return "nothing to copy";
+  const { from, to } = conversion;
+  const stage = stageOf(conversion);
+  const { axes, box } = planFor(source, destination, stage);
+  const isWhole = axes.every(({ extent }, axis) => extent === box[axis]);
+  return [
+    [`${volume} elements from ${from.name} to ${to.name} by the host`, "by vectors"],
+    isWhole ? [] : [`${box.join(" x ")} at a time`],
+    isRun(axes, box, "from", stage.fromBytes) ? [] : ["gathered"],
+    isRun(axes, box, "to", stage.toBytes) ? [] : ["scattered"],
+  ].flat().join(", ");
 }

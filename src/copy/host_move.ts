@@ -66,7 +66,8 @@ function loopOver(moves: readonly PlacedMove[], to: HostPlace, from: HostPlace):
 
 // Whose memory is known is not asked for its bytes: they are made an array of only then.
 
-function checkSpan({ start, end }: Span, place: HostPlace): void {
+/** @throws {RangeError} if memory ends before a span of it does */
+export function checkSpan({ start, end }: Span, place: HostPlace): void {
   const length = place.memory === undefined ? place.bytes.length : place.memory.size;
   const { offset } = place;
   if (offset + start < 0 || offset + end > length) throw outside(offset + start, offset + end, length);
@@ -80,7 +81,7 @@ function outside(start: number, end: number, length: number): RangeError {
 }
 
 /** The address of a place; 0 if memory has none that stays, or that is no exact number. */
-function addressOf(place: HostPlace): number {
+export function addressOf(place: HostPlace): number {
   const { memory, offset } = place;
   if (memory !== undefined) return memory.address === 0 ? 0 : memory.address + offset;
   const { buffer, byteOffset } = place.bytes;

@@ -102,7 +102,7 @@ export function planHostCopy(
 
 const origin = { to: 0, from: 0 };
 
-function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from", first: number): Span {
+export function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from", first: number): Span {
   let [start, end] = [first, first + itemsize];
   for (const axis of axes) {
     const last = (axis.extent - 1) * axis[side];
@@ -113,7 +113,7 @@ function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from"
 }
 
 /** Whether no two elements of the destination have a byte in common, seen at a glance: false if it is not plain. */
-function elementsAreApart(axes: readonly MoveAxis[], itemsize: number): boolean {
+export function elementsAreApart(axes: readonly MoveAxis[], itemsize: number): boolean {
   let taken = itemsize;
   for (const { extent, to } of axes.toSorted((one, other) => Math.abs(one.to) - Math.abs(other.to))) {
     if (Math.abs(to) < taken) return false;
@@ -122,19 +122,19 @@ function elementsAreApart(axes: readonly MoveAxis[], itemsize: number): boolean 
   return true;
 }
 
-function turnedForwards(axis: MoveAxis): MoveAxis {
+export function turnedForwards(axis: MoveAxis): MoveAxis {
   return axis.to < 0 ? { extent: axis.extent, to: -axis.to, from: -axis.from } : axis;
 }
 
 /** Where the first piece lies after some axes were turned over. */
-function startOf(before: readonly MoveAxis[], after: readonly MoveAxis[], side: "to" | "from"): number {
+export function startOf(before: readonly MoveAxis[], after: readonly MoveAxis[], side: "to" | "from"): number {
   let start = 0;
   for (const [i, axis] of before.entries()) if (after[i] !== axis) start += (axis.extent - 1) * axis[side];
   return start;
 }
 
 /** Axes that go on where the next one ends, on both sides, become one. */
-function joinAxes(axes: readonly MoveAxis[]): MoveAxis[] {
+export function joinAxes(axes: readonly MoveAxis[]): MoveAxis[] {
   const joined: MoveAxis[] = [];
   for (const axis of axes) {
     const outer = joined.at(-1);

@@ -40,3 +40,22 @@ export function moveStrided(
 ): void {
   carryOut(prepareStrided(toStrides, fromStrides, shape, itemsize), to, from);
 }
+
+/** Bytes of the largest pieces that machine code moves one by one. */
+const unit = 16;
+
+/**
+ * Prepares moves of bytes that lie side by side.
+ *
+ * @param isFar whether to or from memory that is in no near cache: then they are moved piece by piece, as `memcpy`
+ *   takes longer where addresses are no multiples of 32
+ * @returns null where only loops could make them
+ */
+export function prepareRun(bytes: number, isFar: boolean): ReadyPlan | null {
+  const isInPieces = isFar && bytes % unit === 0;
+  const axes = isInPieces ? [{ extent: bytes / unit, to: unit, from: unit }] : [];
+  const span = { start: 0, end: bytes };
+  const moves = [{ bytes: isInPieces ? unit : bytes, axes, toOffset: 0, fromOffset: 0 }];
+  const ready = readyPlan({ moves, run: bytes, runs: 1, tile: null, to: span, from: span });
+  return ready.prepared === null ? null : ready;
+}

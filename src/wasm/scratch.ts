@@ -1,4 +1,4 @@
-import { assemble, type WasmFunction } from "./assemble.ts";
+import { assemble, LEAST_PAGES, type WasmFunction } from "./assemble.ts";
 
 /** The part of WebAssembly that is used here: the types of both runtimes lack it. */
 declare const WebAssembly: {
@@ -39,7 +39,7 @@ export function scratch(size: number): Uint8Array<ArrayBuffer> {
 }
 
 function theMemory(): WasmMemory {
-  return memory ??= new WebAssembly.Memory({ initial: 4, maximum: MOST_PAGES });
+  return memory ??= new WebAssembly.Memory({ initial: LEAST_PAGES, maximum: MOST_PAGES });
 }
 
 /**

@@ -278,5 +278,5 @@ test("integers of one size are copied as they are, and every other conversion is
   );
   using more = new HostMemoryResource().allocate(64);
   const longs = view("int64", more);
-  assertEquals(onHost.explainCopyFrom(longs, convert), "element by element by the host, int64 to float64");
+  assertEquals(onHost.explainCopyFrom(longs, convert), "8 elements from int64 to float64 by the host, by vectors");
 });

@@ -160,15 +160,148 @@ export const copyMutations: readonly Mutation[] = [
       "The host arranges what is not there yet.",
     ],
   ]),
-  ...law("copy/runMover", [
-    ["start % From.BYTES_PER_ELEMENT !== 0 || ", "", "Elements at odd addresses cannot be converted."],
+  ...law("copy/planConversion", [
+    [
+      "isFree ? boxOf(ordered, most) : filled(",
+      "true ? boxOf(ordered, most) : filled(",
+      "Where elements of a destination meet, another one stays than the last.",
+    ],
+    ["first.to + startOf", "startOf", "What was cut out is written where the whole begins."],
+    ['startOf(longer, forwards, "from"),', "0,", "An array that is turned over is read from its other end."],
   ]),
-  ...law("copy/longReader", [
-    ["(low & 0x7ff) === 0 ? low", "true ? low", "The host rounds integers of 64 bits twice."],
-    ["isSmall || ", "high < 2 ** 20 || ", "The host rounds negative integers of 64 bits twice."],
+  ...law("copy/isRun", [
+    ["    step *= extent;\n", "", "Rows with gaps between them are taken for one run."],
   ]),
-  ...law("copy/nearestBfloat16", [
-    ["bits - 1 : bits) | 1", "bits - 1 : bits)", "The host rounds to bfloat16 twice."],
+  ...law("copy/convertRun", [
+    [
+      "  checkSpan({ start: from, end: from + count * stage.fromBytes }, { bytes: read, offset: 0 });\n",
+      "",
+      "What was transferred to another thread is converted from what was converted before.",
+    ],
+  ]),
+  ...law("copy/readyFor", [
+    ["known?.source === source && ", "", "An array is read as another one lay that was converted before."],
+  ]),
+  ...law("copy/convertBoxes", [
+    ["  checkSpan(plan.from, from);\n", "", "Machine code reads what is not in the memory."],
+    ["  checkSpan(plan.to, to);\n", "", "Machine code writes what is not in the memory."],
+    ["if (hasRest) convertRow", "if (false) convertRow", "The last elements of a row are not converted."],
+    ["    if (hasRest) walk(", "    if (false) walk(", "The last rows are not converted."],
+  ]),
+  ...law("copy/convertRow", [
+    [" && source.start !== 0", "", "Machine code reads memory that may have moved."],
+    [" && destination.start !== 0", "", "Machine code writes memory that may have moved."],
+  ]),
+  ...law("copy/boxFor", [
+    ["extent % length : length", "length : length", "Elements behind the last ones are converted, too."],
+  ]),
+  ...law("copy/conversionLoop", [
+    ["Math.min(from.bits, to.bits)", "to.bits", "Elements are lost where one vector becomes half of one."],
+  ]),
+  ...law("copy/valuesOf", [
+    ['apply("i8x16.min_u", vector, loop.constant(8, 1n))', "vector", "What is true becomes another number than 1."],
+  ]),
+  ...law("copy/truths", [
+    ['shifted(16, "shl", vector, 1)', "vector", "A negative zero of 16 bits is true."],
+    [
+      'apply(from.bits === 32 ? "f32x4.ne" : "f64x2.ne", vector, zero)',
+      "differs(from.bits, vector, zero)",
+      "A negative zero is true.",
+    ],
+    ["masks.map((mask) => eitherPart(loop, mask, from.bits))", "masks", "A complex number is true for its real part."],
+  ]),
+  ...law("copy/floatsOf", [
+    ['? "u" : "s";', '? "s" : "s";', "Large integers without a sign become negative floats."],
+    [
+      "demoted(roundableDoubles(loop, vectors, from))",
+      "demoted(vectors.map((vector) => longToDouble(loop, vector, from)))",
+      "The host rounds integers of 64 bits twice.",
+    ],
+  ]),
+  ...law("copy/longToDouble", [
+    [
+      "[0x4530_0000_8000_0000n, 0x4530_0000_8010_0000n]",
+      "[0x4530_0000_0000_0000n, 0x4530_0000_0010_0000n]",
+      "Negative integers of 64 bits become large floats.",
+    ],
+  ]),
+  ...law("copy/withoutTies", [
+    ['apply("v128.or", kept, carried)', "kept", "The host rounds integers of 64 bits to even twice."],
+    ['apply("v128.bitselect", kept, marked, isSmall)', "marked", "Small integers of 64 bits lose their lowest bits."],
+    [
+      "loop.constant(64, 1n << 52n)",
+      "loop.constant(64, 0n)",
+      "Small negative integers of 64 bits lose their lowest bits.",
+    ],
+  ]),
+  ...law("copy/wholes", [
+    ['to.bits === 16 ? last : "s"', '"s"', "Large floats become half of the largest integer of 16 bits."],
+    [
+      'const last = to.kind === "int" ? "s" : "u";',
+      'const last = "s";',
+      "Large floats become half of the largest integer.",
+    ],
+    [
+      'to.bits === 32 ? "u" : "s"',
+      'to.bits === 32 ? "s" : "s"',
+      "Large floats become half of the largest integer of 32 bits.",
+    ],
+  ]),
+  ...law("copy/longWholes", [
+    ['apply("v128.and", given, apply("f64x2.eq", given, given))', "given", "NaN becomes the least integer of 64 bits."],
+    ["2n ** 63n - 1n", "2n ** 63n - 2n", "What is too large becomes an integer that is not the largest."],
+    ["-(2 ** 63)", "-(2 ** 62)", "Integers of 64 bits end where those of 63 do."],
+    ["2 ** 52 + 2 ** 51", "2 ** 52", "Negative floats become other integers of 64 bits."],
+  ]),
+  ...law("copy/isSmallWhole", [
+    ["loop.double(2 ** 51)", "loop.double(2 ** 53)", "Doubles become integers of which they do not have all bits."],
+    ['apply("f64x2.abs", double)', "double", "Large negative doubles become other integers."],
+    [
+      'apply("v128.and", isSmall, apply("f64x2.ge", double, loop.double(0)))',
+      "isSmall",
+      "Small negative doubles become large integers without a sign.",
+    ],
+  ]),
+  ...law("copy/smallWhole", [
+    ['apply("f64x2.trunc", double)', "double", "Small doubles are rounded to integers."],
+  ]),
+  ...law("copy/odd", [
+    [
+      'apply("v128.or", nearer, apply("v128.and", isLossy, loop.constant(32, 1n)))',
+      "nearer",
+      "The host rounds to small floats twice.",
+    ],
+    [
+      'apply("i32x4.add", evens(floats, 8).flat(), isTooLarge)',
+      "evens(floats, 8).flat()",
+      "The host rounds away from zero before it rounds.",
+    ],
+  ]),
+  ...law("copy/fromHalf", [
+    ["0x007f_ffffn", "-1n", "Subnormal float16s become other numbers."],
+    ["0x0f7f_ffffn", "0x0fff_ffffn", "An infinite float16 becomes 65536."],
+  ]),
+  ...law("copy/toHalf", [
+    ['apply("i32x4.add", rebased, tie)', "rebased", "Ties become odd float16s."],
+    [
+      'apply("i32x4.min_s", rounded, loop.constant(32, 0x7c00n))',
+      "rounded",
+      "What is too large for a float16 is no number.",
+    ],
+    ["0x387f_ffffn", "0x37ff_ffffn", "Subnormal float16s are cut off, not rounded."],
+    ['apply("v128.or", number, quiet)', "number", "NaN becomes an infinite float16."],
+  ]),
+  ...law("copy/toBfloat", [
+    [
+      'apply("i32x4.add", apply("i32x4.add", float, loop.constant(32, 0x7fffn)), tie)',
+      'apply("i32x4.add", float, loop.constant(32, 0x7fffn))',
+      "Ties become odd bfloat16s.",
+    ],
+    [
+      'loop.constant(32, 0x7fc0n), shifted(32, "shr_u", rounded, 16), isNaN',
+      'shifted(32, "shr_u", rounded, 16), shifted(32, "shr_u", rounded, 16), isNaN',
+      "Some NaNs become bfloat16s that are numbers.",
+    ],
   ]),
   ...law("copy/copyBits", [
     ["(to[written] ?? 0) & ~mask | ", "", "Neighbours in the same byte become 0."],

@@ -1,0 +1,155 @@
+/**
+ * Carries out plans of conversions: box by box, each brought to the memory of WebAssembly, converted, and put where it
+ * belongs.
+ *
+ * @module
+ */
+import { StridedLayout } from "../layout/mod.ts";
+import { type MoveAxis, runMove } from "../native/mod.ts";
+import { type ConversionPlan, isRun } from "./conversion_plan.ts";
+import type { ConversionStage } from "./conversion_stage.ts";
+import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan } from "./host_move.ts";
+import { prepareRun, prepareStrided } from "./move_strided.ts";
+
+/** A plan with what is needed to carry it out again and again. */
+export interface ReadyConversion {
+  readonly stage: ConversionStage;
+  readonly plan: ConversionPlan;
+  /** Whether the memory is in no near cache. */
+  readonly isFar: boolean;
+  /** By the axes along which they end early, a bit for each: there are not more than numbers have bits. */
+  readonly boxes: Map<number, ReadyBox>;
+}
+
+/** A box of one shape. */
+interface ReadyBox {
+  readonly count: number;
+  /** Null if the elements lie side by side, and are best brought by the runtime. */
+  readonly gather: ReadyPlan | null;
+  readonly scatter: ReadyPlan | null;
+}
+
+/** Makes a plan ready. */
+export function readyConversion(plan: ConversionPlan, stage: ConversionStage, isFar: boolean): ReadyConversion {
+  return { stage, plan, isFar, boxes: new Map() };
+}
+
+// law copy/convertBoxes: copy/host_conversion
+/**
+ * Converts all elements.
+ *
+ * @throws {RangeError} if not all elements are in the memory
+ */
+export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPlace): void {
+  const { stage, plan } = ready;
+  checkSpan(plan.from, from);
+  checkSpan(plan.to, to);
+  const memory = { bytes: stage.memory(), offset: 0 };
+  const sides = { source: sideOf(from), destination: sideOf(to), memory: sideOf(memory) };
+  const { axes, box } = plan;
+  // Along the axes behind this one a box has all there is.
+  const last = Math.max(0, axes.findLastIndex(({ extent }, axis) => (box[axis] ?? 1) < extent));
+  const walk = (axis: number, fromAt: number, toAt: number, ended: number): void => {
+    const { extent, ...step } = axes[axis] as MoveAxis; // there is one more than is walked along
+    const length = box[axis] ?? 1;
+    const steps = { from: length * step.from, to: length * step.to };
+    const whole = Math.floor(extent / length);
+    const rest = { fromAt: fromAt + whole * steps.from, toAt: toAt + whole * steps.to, ended: ended | 1 << axis };
+    const hasRest = whole * length < extent;
+    if (axis === last) {
+      convertRow(stage, boxFor(ready, ended), sides, fromAt, toAt, steps, whole);
+      if (hasRest) convertRow(stage, boxFor(ready, rest.ended), sides, rest.fromAt, rest.toAt, steps, 1);
+      return;
+    }
+    for (let i = 0; i < whole; i++) walk(axis + 1, fromAt + i * steps.from, toAt + i * steps.to, ended);
+    if (hasRest) walk(axis + 1, rest.fromAt, rest.toAt, rest.ended);
+  };
+  walk(0, plan.fromOffset, plan.toOffset, 0);
+}
+
+/** Memory with an array, and the address of the array's offset 0; 0 if it has none. */
+interface Side {
+  readonly place: HostPlace;
+  readonly start: number;
+}
+
+interface Sides {
+  readonly source: Side;
+  readonly destination: Side;
+  readonly memory: Side;
+}
+
+function sideOf(place: HostPlace): Side {
+  return { place, start: addressOf(place) };
+}
+
+// law copy/convertRow: copy/host_conversion
+/** Converts boxes that follow each other at equal steps. */
+function convertRow(
+  stage: ConversionStage,
+  { count, gather, scatter }: ReadyBox,
+  { source, destination, memory }: Sides,
+  fromAt: number,
+  toAt: number,
+  steps: { readonly from: number; readonly to: number },
+  boxes: number,
+): void {
+  const [take, give] = [onlyMove(gather), onlyMove(scatter)];
+  if (take !== null && give !== null && source.start !== 0 && destination.start !== 0 && memory.start !== 0) {
+    // Both with one call into machine code: what else there is to do for a box would show.
+    const input = { to: memory.start + take.toOffset, from: source.start + fromAt + take.fromOffset };
+    const output = {
+      to: destination.start + toAt + give.toOffset,
+      from: memory.start + stage.outputAt + give.fromOffset,
+    };
+    for (let i = 0; i < boxes; i++) {
+      runMove(take.prepared, input.to, input.from + i * steps.from);
+      stage.convert(count);
+      runMove(give.prepared, output.to + i * steps.to, output.from);
+    }
+    return;
+  }
+  const [read, written, staged] = [source.place, destination.place, memory.place];
+  for (let i = 0; i < boxes; i++) {
+    const readAt = read.offset + fromAt + i * steps.from;
+    const writtenAt = written.offset + toAt + i * steps.to;
+    if (gather === null) stage.takeRun(read.bytes, readAt, count);
+    else carryOut(gather, staged, { bytes: read.bytes, offset: readAt });
+    stage.convert(count);
+    if (scatter === null) stage.giveRun(written.bytes, writtenAt, count);
+    else carryOut(scatter, { bytes: written.bytes, offset: writtenAt }, { ...staged, offset: stage.outputAt });
+  }
+}
+
+/** The only move of a plan, by machine code; null if there are more, or loops make them. */
+function onlyMove(ready: ReadyPlan | null) {
+  const [prepared] = ready?.prepared ?? [];
+  const [move, another] = ready?.plan.moves ?? [];
+  if (prepared === undefined || move === undefined || another !== undefined) return null;
+  return { prepared, toOffset: move.toOffset, fromOffset: move.fromOffset };
+}
+
+// law copy/boxFor: copy/host_conversion
+function boxFor({ boxes, plan: { axes, box }, stage, isFar }: ReadyConversion, ended: number): ReadyBox {
+  const known = boxes.get(ended);
+  if (known !== undefined) return known;
+  const { fromBytes, toBytes } = stage;
+  const shape = axes.map(({ extent }, axis) => {
+    const length = box[axis] ?? 1;
+    return (ended >> axis & 1) === 1 ? extent % length : length;
+  });
+  const count = shape.reduce((all, extent) => all * extent, 1);
+  const [fromSteps, toSteps] = [axes.map(({ from }) => from), axes.map(({ to }) => to)];
+  const dense = (size: number) => StridedLayout.dense(shape, size).stridesInBytes;
+  const isFromRun = isRun(axes, shape, "from", fromBytes);
+  const isToRun = isRun(axes, shape, "to", toBytes);
+  const made = {
+    count,
+    gather: isFromRun
+      ? prepareRun(count * fromBytes, isFar)
+      : prepareStrided(dense(fromBytes), fromSteps, shape, fromBytes),
+    scatter: isToRun ? prepareRun(count * toBytes, isFar) : prepareStrided(toSteps, dense(toBytes), shape, toBytes),
+  };
+  boxes.set(ended, made);
+  return made;
+}

@@ -1,0 +1,125 @@
+/**
+ * The loops that convert: WebAssembly with vectors, written for a pair of types at its first use.
+ *
+ * @module
+ */
+import { compile, type WasmFunction } from "../wasm/mod.ts";
+import { bytesOf, type Conversion, isInteger, type NumberType } from "./conversion.ts";
+import { converted, isSmallWhole, type Lanes, resized, smallWhole } from "./number_code.ts";
+import { fromSmallFloats, toSmallFloats } from "./small_float_code.ts";
+import { apply, besides, differs, evens, paired, shifted, upperHalf, type Vector, VectorLoop } from "./vector_code.ts";
+
+/** Converts from an address of the scratch memory to another, so many turns of {@linkcode TURN} numbers, at least one. */
+export type ConversionLoop = (input: number, output: number, turns: number) => void;
+
+/** How many numbers, or parts of complex ones, are converted in one turn. */
+export const TURN = 16;
+
+const loops = new Map<string, ConversionLoop>();
+
+/** The loop of a conversion, compiled once. If both types are complex it is that of their parts. */
+export function loopOf({ from, to }: Conversion): ConversionLoop {
+  const key = from.isComplex && to.isComplex ? `${from.bits} ${to.bits}` : `${from.name} ${to.name}`;
+  return loops.getOrInsertComputed(key, () => compile(conversionLoop({ from, to })));
+}
+
+// law copy/conversionLoop: copy/conversion_loop
+/** The code of a conversion. */
+function conversionLoop({ from, to }: Conversion): WasmFunction {
+  if (from.isComplex && to.isComplex) {
+    return conversionLoop({ from: { ...from, isComplex: false }, to: { ...to, isComplex: false } });
+  }
+  const [inputBytes, outputBytes] = [TURN * bytesOf(from), TURN * bytesOf(to)];
+  const loop = new VectorLoop();
+  const convert = () => convertTurn(loop, { from, to });
+  if (from.kind === "float" && from.bits === 64 && !from.isComplex && isInteger(to) && to.bits === 64) {
+    const doubles = Array.from({ length: inputBytes / 16 }, (_, at) => 16 * at);
+    const areSmall = doubles.map((at) => isSmallWhole(loop, loop.load(at), lanesOf(to)))
+      .reduce((all, one) => apply("v128.and", all, one));
+    loop.either(areSmall, () => doubles.forEach((at) => loop.store(smallWhole(loop, loop.load(at)), at)), convert);
+  } else convert();
+  return loop.finished(inputBytes, outputBytes);
+}
+
+/** Converts what is converted in one turn. */
+function convertTurn(loop: VectorLoop, { from, to }: Conversion): void {
+  const [inputBytes, outputBytes] = [TURN * bytesOf(from), TURN * bytesOf(to)];
+  // As few at a time as fill a vector with the smaller of both numbers, so that few vectors have to be kept.
+  const parts = Math.min(from.bits, to.bits) / 8;
+  for (let part = 0; part < parts; part++) {
+    const [input, output] = [part * inputBytes / parts, part * outputBytes / parts];
+    const vectors = Array.from({ length: inputBytes / parts / 16 }, (_, at) => loop.load(input + 16 * at));
+    const results = to.kind === "bool" ? truths(loop, vectors, from) : numbers(loop, vectors, from, to);
+    results.forEach((vector, at) => loop.store(vector, output + 16 * at));
+    loop.forget();
+  }
+}
+
+/** Elements as numbers of another type. Of complex ones the real parts are taken; others get imaginary parts of 0. */
+function numbers(loop: VectorLoop, vectors: readonly Vector[], from: NumberType, to: NumberType): Vector[] {
+  const { values, lanes } = valuesOf(loop, from.isComplex ? evens(vectors, from.bits / 8) : vectors, from);
+  const [target, small] = [lanesOf(to), smallFloat(to)];
+  const results = small === null ? converted(loop, values, lanes, target) : toSmallFloats(loop, values, lanes, small);
+  return to.isComplex ? withZeros(loop, results, target) : results;
+}
+
+// law copy/valuesOf: copy/conversion_loop
+/** Elements as lanes that can be converted: small floats as larger ones, truth values as 0 and 1. */
+function valuesOf(loop: VectorLoop, vectors: readonly Vector[], from: NumberType): { values: Vector[]; lanes: Lanes } {
+  const small = smallFloat(from);
+  if (small !== null) return { values: fromSmallFloats(loop, vectors, small), lanes: { kind: "float", bits: 32 } };
+  const values = from.kind === "bool"
+    ? vectors.map((vector) => apply("i8x16.min_u", vector, loop.constant(8, 1n)))
+    : [...vectors];
+  return { values, lanes: lanesOf(from) };
+}
+
+function lanesOf({ kind, bits }: NumberType): Lanes {
+  return { kind: kind === "bool" ? "uint" : kind === "bfloat" ? "float" : kind, bits };
+}
+
+/** Which float of 16 bits a type is, if it is one. */
+function smallFloat({ kind, bits }: NumberType): "float" | "bfloat" | null {
+  return bits === 16 && (kind === "float" || kind === "bfloat") ? kind : null;
+}
+
+/** Real parts with imaginary ones. */
+function withZeros(loop: VectorLoop, parts: readonly Vector[], { bits }: Lanes): Vector[] {
+  if (bits === 32) return resized(loop, parts, { kind: "uint", bits }, 64);
+  return parts.flatMap((vector) => {
+    const kept = loop.keep(vector);
+    const zero = loop.constant(64, 0n);
+    return [besides(kept, zero), besides(upperHalf(kept), zero)];
+  });
+}
+
+// law copy/truths: copy/conversion_loop
+/** Whether elements, or one of their parts, are not 0, as bytes. */
+function truths(loop: VectorLoop, vectors: readonly Vector[], from: NumberType): Vector[] {
+  const zero = loop.constant(64, 0n);
+  const isNumber = (vector: Vector): Vector => {
+    // Of small floats only the sign is no matter; the other bits are all 0 in no other number.
+    if (smallFloat(from) !== null) return differs(16, shifted(16, "shl", vector, 1), zero);
+    if (from.kind !== "float") return differs(from.bits, vector, zero);
+    return apply(from.bits === 32 ? "f32x4.ne" : "f64x2.ne", vector, zero);
+  };
+  let masks = vectors.map(isNumber);
+  let bits = from.bits;
+  if (from.isComplex) {
+    masks = masks.map((mask) => eitherPart(loop, mask, from.bits));
+    if (bits === 64) masks = evens(masks, 8);
+    bits = 64;
+  }
+  // Narrowing leaves 0 and -1 what they are.
+  if (bits === 64) masks = evens(masks, 4);
+  if (bits >= 32) masks = paired(masks, (one, other) => apply("i16x8.narrow_i32x4_s", one, other));
+  if (bits >= 16) masks = paired(masks, (one, other) => apply("i8x16.narrow_i16x8_s", one, other));
+  return masks.map((mask) => apply("v128.and", mask, loop.constant(8, 1n)));
+}
+
+/** Of each two lanes whether one is set, in lanes of 64 bits. */
+function eitherPart(loop: VectorLoop, mask: Vector, bits: number): Vector {
+  if (bits === 32) return differs(64, mask, loop.constant(64, 0n));
+  const kept = loop.keep(mask);
+  return apply("v128.or", kept, upperHalf(kept));
+}

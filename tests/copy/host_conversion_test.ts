@@ -1,0 +1,213 @@
+/** Conversions in host memory of more elements than are converted at a time, however they lie and wherever. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { exactAddress, ffiPort } from "../../src/ffi/mod.ts";
+import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
+import { bytesOf, conversionOf } from "../../src/copy/conversion.ts";
+import { convertHost, explainHostConversion } from "../../src/copy/host_conversion.ts";
+import { apart, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
+import { GuardedMemory } from "../support/guarded_memory.ts";
+import { check, fc } from "../support/property.ts";
+import { convertedOneByOne } from "../support/scalar_conversion.ts";
+
+type Pair = readonly [from: string, to: string];
+
+/** Pairs of which no element becomes a NaN, of which the bits are left open. */
+const pairs: readonly Pair[] = [
+  ["uint8", "float64"],
+  ["float64", "uint8"],
+  ["float32", "int32"],
+  ["int16", "complex64"],
+  ["complex128", "bool"],
+  ["int64", "int16"],
+  ["uint16", "float32"],
+];
+
+function conversionBetween(from: string, to: string) {
+  const conversion = conversionOf(DType.from(from), DType.from(to));
+  if (conversion === null) throw new Error(`${from} to ${to} converts nothing`);
+  return conversion;
+}
+
+/** More elements than a box has, along one axis and along several. */
+const shapes = fc.oneof(
+  fc.tuple(fc.integer({ min: 1, max: 80 }), fc.integer({ min: 1, max: 80 })),
+  fc.tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 500, max: 2200 })),
+  fc.tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 40 })),
+  fc.tuple(fc.integer({ min: 2500, max: 3000 })),
+);
+
+interface Case {
+  readonly pair: Pair;
+  readonly source: Placed;
+  readonly destination: Placed;
+}
+
+/** Elements of the destination may meet, too: the last one stays. */
+const cases: fc.Arbitrary<Case> = fc.tuple(fc.constantFrom(...pairs), shapes).chain(([pair, shape]) => {
+  const [read, written] = pair.map((name) => DType.from(name).itemsize) as [number, number]; // two
+  const either = (itemsize: number) =>
+    fc.oneof(
+      { weight: 3, arbitrary: apart(shape, itemsize) },
+      { weight: 1, arbitrary: meeting(shape, itemsize) },
+    );
+  return fc.record({ pair: fc.constant(pair), source: either(read), destination: either(written) });
+});
+
+/** What the destination is to hold. */
+function expectedOf({ pair, source, destination }: Case, from: Uint8Array, to: Uint8Array): Uint8Array {
+  const conversion = conversionBetween(...pair);
+  const [read, written] = [bytesOf(conversion.from), bytesOf(conversion.to)];
+  const starts = positionsOf(source);
+  const elements = new Uint8Array(starts.length * read);
+  starts.forEach((at, i) => elements.set(from.subarray(at, at + read), i * read));
+  const results = convertedOneByOne(elements, conversion);
+  const expected = to.slice();
+  positionsOf(destination).forEach((at, i) => expected.set(results.subarray(i * written, (i + 1) * written), at));
+  return expected;
+}
+
+test("elements are converted box by box, and no other byte is touched, up to a page's end", () => {
+  const memory = new GuardedMemory();
+  check(
+    fc.property(cases, fc.nat(15), (one, shift) => {
+      memory.reset();
+      // What is before the elements shifts them off any alignment; what is behind may not even be read.
+      const [from, to] = [memory.bytes(one.source.size), memory.bytes(one.destination.size)];
+      from.bytes.set(pattern(one.source.size, 1 + shift));
+      to.bytes.set(pattern(one.destination.size, 5 + shift));
+      const before = from.bytes.slice();
+      const expected = expectedOf(one, before, to.bytes);
+      for (const isKnown of [true, false]) {
+        const memoryOf = ({ address }: { readonly address: bigint }, { size }: Placed) =>
+          isKnown ? { address: exactAddress(address), size } : undefined;
+        convertHost(
+          { bytes: from.bytes, ...one.source, memory: memoryOf(from, one.source) },
+          { bytes: to.bytes, ...one.destination, memory: memoryOf(to, one.destination) },
+          conversionBetween(...one.pair),
+        );
+        assertEquals(to.bytes, expected);
+        assertEquals(from.bytes, before);
+      }
+    }),
+    400,
+  );
+});
+
+/** Memory whose address may not be taken: it may move. */
+function movable(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const room = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length + 1 }));
+  room.set(bytes);
+  return room;
+}
+
+test("memory without an address that stays is converted all the same", () => {
+  check(
+    fc.property(cases, fc.boolean(), fc.boolean(), (one, isSourceMovable, isDestinationMovable) => {
+      const [before, old] = [pattern(one.source.size, 1), pattern(one.destination.size, 2)];
+      const from = isSourceMovable ? movable(before) : before.slice();
+      const to = isDestinationMovable ? movable(old) : old.slice();
+      convertHost({ bytes: from, ...one.source }, { bytes: to, ...one.destination }, conversionBetween(...one.pair));
+      assertEquals(to.slice(), expectedOf(one, before, old));
+    }),
+    100,
+  );
+});
+
+test("arrays of megabytes are converted, side by side, transposed, reversed and with gaps", () => {
+  const [rows, columns] = [503, 811];
+  const layouts = {
+    dense: (itemsize: number) => StridedLayout.dense([rows, columns], itemsize),
+    turned: (itemsize: number) => StridedLayout.dense([columns, rows], itemsize).transposed(),
+    reversed: (itemsize: number) => new StridedLayout([rows, columns], [-2 * columns, 2], itemsize),
+    parts: (itemsize: number) => new StridedLayout([rows, columns], [columns + 3, 1], itemsize),
+  };
+  const conversion = conversionBetween("float32", "int16");
+  for (
+    const [here, there] of [
+      ["dense", "dense"],
+      ["turned", "dense"],
+      ["reversed", "dense"],
+      ["parts", "turned"],
+      ["dense", "reversed"],
+      ["parts", "parts"],
+    ] as const
+  ) {
+    const place = (layout: StridedLayout, shift: number) => {
+      const [min, max] = layout.offsetBounds;
+      const offset = shift - min * layout.itemsize;
+      const bytes = pattern(offset + (max + 1) * layout.itemsize + 5, shift);
+      const starts = Array.from({ length: rows * columns }, (_, i) => {
+        const [row, column] = [Math.floor(i / columns), i % columns];
+        return offset + layout.offsetOf(row, column) * layout.itemsize;
+      });
+      return { bytes, offset, layout, starts };
+    };
+    const [source, destination] = [place(layouts[here](4), 3), place(layouts[there](2), 1)];
+    const elements = new Uint8Array(rows * columns * 4);
+    source.starts.forEach((at, i) => elements.set(source.bytes.subarray(at, at + 4), 4 * i));
+    const results = convertedOneByOne(elements, conversion);
+    const expected = destination.bytes.slice();
+    destination.starts.forEach((at, i) => expected.set(results.subarray(2 * i, 2 * i + 2), at));
+    convertHost(source, destination, conversion);
+    assertEquals(destination.bytes.findIndex((byte, at) => byte !== expected[at]), -1, `${here} to ${there}`);
+  }
+});
+
+test("one layout is planned for each pair of types, and each source, that it meets", () => {
+  const layout = new StridedLayout([40, 40], [1, 40], 4);
+  const bytes = pattern(1600 * 4, 1);
+  const other = new StridedLayout([40, 40], [41, 1], 4);
+  for (const [source, to] of [[layout, "float32"], [layout, "int32"], [other, "int32"], [layout, "float32"]] as const) {
+    const pair = [to === "int32" ? "float32" : "int32", to] as const;
+    const placed = (one: StridedLayout): Placed => ({ layout: one, offset: 0, size: 1600 * 4 + 200 });
+    const one = { pair: pair, source: placed(source), destination: placed(layout) };
+    const from = pattern(1600 * 4 + 200, 3);
+    const result = bytes.slice();
+    convertHost({ bytes: from, ...one.source }, { bytes: result, ...one.destination }, conversionBetween(...pair));
+    assertEquals(result, expectedOf(one, from, bytes));
+  }
+});
+
+test("what is not in the memory is not converted", () => {
+  const conversion = conversionBetween("uint8", "float32");
+  const layout = (shape: number[], itemsize: number) => StridedLayout.dense(shape, itemsize);
+  for (const count of [16, 5000]) {
+    const [from, to] = [new Uint8Array(count), new Uint8Array(4 * count)];
+    const convert = (shift: number) =>
+      convertHost(
+        { bytes: from, offset: 0, layout: layout([count], 1) },
+        { bytes: to, offset: 4 * shift, layout: layout([count], 4) },
+        conversion,
+      );
+    convert(0);
+    for (const shift of [1, -1]) assertThrows(() => convert(shift), RangeError, "expected all elements in the memory");
+    const address = exactAddress(ffiPort().addressOf(from.buffer));
+    const short = { bytes: from, offset: 0, layout: layout([count], 1), memory: { address, size: count - 1 } };
+    const toWhole = { bytes: to, offset: 0, layout: layout([count], 4) };
+    if (count > 16) assertThrows(() => convertHost(short, toWhole, conversion), RangeError, "of 4999: expected all");
+    structuredClone(from.buffer, { transfer: [from.buffer] });
+    assertThrows(() => convert(0), RangeError, "of 0: expected all elements in the memory");
+  }
+});
+
+test("how many are converted at a time is said, and whether they are gathered and scattered", () => {
+  const conversion = conversionBetween("float64", "float32");
+  const explained = (source: StridedLayout, destination: StridedLayout) =>
+    explainHostConversion(source, destination, conversion);
+  const dense = (...shape: number[]) => [StridedLayout.dense(shape, 8), StridedLayout.dense(shape, 4)] as const;
+  const by = "float64 to float32 by the host, by vectors";
+  assertEquals(explained(...dense(10, 20)), `200 elements from ${by}`);
+  assertEquals(explained(...dense(3000)), `3000 elements from ${by}, 1024 at a time`);
+  assertEquals(explained(...dense(1000, 1000)), `1000000 elements from ${by}, 512 at a time`);
+  const [from, to] = dense(100, 100);
+  assertEquals(explained(from.transposed(), to), `10000 elements from ${by}, 32 x 32 at a time, gathered, scattered`);
+  const [wide] = dense(100, 200);
+  const gaps = new StridedLayout([100, 100], [200, 2], 4);
+  assertEquals(
+    explained(wide.sliced(slice(), slice(0, 100)), to),
+    `10000 elements from ${by}, 10 x 100 at a time, gathered`,
+  );
+  assertEquals(explained(from, gaps), `10000 elements from ${by}, 1024 at a time, scattered`);
+  assertEquals(explained(...dense(3, 0)), "nothing to copy");
+});
