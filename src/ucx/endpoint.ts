@@ -76,7 +76,10 @@ function gone(call: string, status: number = ucs_status_t.UCS_ERR_CONNECTION_RES
 
 /** A connection to another worker. */
 export class UcxEndpoint {
-  /** Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. */
+  /**
+   * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. It does not
+   * keep the endpoint: whoever drops the worker and all that leads to it may wait for ever.
+   */
   readonly closed: Promise<CloseReason>;
   readonly #context: EndpointContext;
   readonly #settleClosed: (reason: CloseReason) => void;
@@ -584,11 +587,11 @@ export class UcxEndpoint {
   }
 
   async #closeHandle(handle: bigint, flags: number): Promise<void> {
-    const { ucp } = this.#context;
+    const { resources } = this.#context;
     const own = this.#operations;
     this.#leaving = 0n;
     const close = own.foreign("ucp_ep_close_nbx", flags);
-    await this.#follow(close, ucp.endpoint.ucp_ep_close_nbx(handle, close.parameters));
+    await this.#follow(close, resources.closeEndpoint(handle, close.parameters));
     this.#context.progress.poll(Infinity); // UCX ends what was in flight soon after, and its memory is free then
     const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // as UCX says it
     own.abandon(({ call }) => gone(call, status)); // what UCX has forgotten

@@ -23,12 +23,48 @@ import {
   type CompletionKind,
 } from "../native/mod.ts";
 
-/** What operations belong to, and end with. */
+/**
+ * What operations belong to, and end with. Nothing of it leads to an endpoint or a worker: UCX may be at an operation
+ * when they have been collected.
+ */
 export interface Owner {
   /** UCX is done with it. Called once, before its promise settles. */
   ended(operation: Operation): void;
   /** Aborted, with the reason, when nothing may begin for this owner any more. */
   readonly over?: AbortSignal;
+}
+
+/** Those of whom it need not be known when UCX is done with them. */
+export class Owned implements Owner {
+  readonly over?: AbortSignal;
+
+  constructor(over?: AbortSignal) {
+    if (over !== undefined) this.over = over;
+  }
+
+  ended(): void {}
+}
+
+/** Those whose end somebody may wait for: operations that UCX is not done with, or that wait for their memory. */
+export class Counted implements Owner {
+  count = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  // law ucx/Counted.ended: ucx/endpoint
+  ended(): void {
+    if (--this.count === 0) this.forget();
+  }
+
+  /** Settles when there are none, or nobody counts them any more. */
+  drained(): Promise<void> {
+    this.#drained = Promise.withResolvers();
+    return this.#drained.promise;
+  }
+
+  /** Has nobody wait for them any longer. */
+  forget(): void {
+    this.#drained?.resolve();
+  }
 }
 
 /** Whose request UCX works with: `ours`, in the operation's own memory, or one of UCX's, which has to be freed. */
@@ -278,6 +314,8 @@ export class Operations {
     operation.owner = null;
     operation.resolve = null;
     operation.reject = null;
+    operation.disarm = null;
+    operation.gaveUp = null;
     operation.foreign = 0n;
     this.#free.push(operation);
   }

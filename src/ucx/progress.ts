@@ -44,19 +44,47 @@ const spinAtMost = 0.2;
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
 
+/** What progress needs of its worker. */
+export interface ProgressResources {
+  readonly ucp: UcpFunctions;
+  /** The worker, as UCX knows it. */
+  readonly handle: bigint;
+  readonly operations: Operations;
+  /** What wakes it up; undefined before it has slept. */
+  watch: ReadableWatch | undefined;
+  /** What else it wakes up for: closed by who closes the worker, when it sleeps no more. */
+  readonly watched: { close(): void }[];
+}
+
+/** What else to wake up for. */
+export interface Watched {
+  /** A descriptor. */
+  readonly fd: number;
+  close(): void;
+}
+
+/**
+ * Workers that sleep while somebody waits for something of them. Nothing else may lead to one: the program has a
+ * promise, which does not lead to who settles it. A worker that sleeps and is not among them can be collected.
+ */
+const awaited = new Set<Progress>();
+
 /** Polls a worker while operations are pending, and sleeps while UCX has nothing to do. */
 export class Progress {
+  /** The worker: it stays as long as this does. */
+  readonly whose: object | null;
+  readonly #resources: ProgressResources;
   readonly #ucp: UcpFunctions;
   readonly #worker: bigint;
   readonly #operations: Operations;
   readonly #mode: ProgressMode;
   readonly #progress: UcpFunctions["worker"]["ucp_worker_progress"];
-  /** Operations that UCX is at. */
-  #pending = 0;
+  /** Operations that UCX is at, and those of them that nobody waits for any more. */
+  #pending: number;
+  #abandoned: number;
   #isStopped = false;
   /** Whether others may need this worker to answer although it has nothing to do. */
   #isWatching = false;
-  #watch: ReadableWatch | undefined;
   #isSpinQueued = false;
   #isTurnQueued = false;
   /** When the event loop last turned here, and when UCX last had news. */
@@ -76,12 +104,19 @@ export class Progress {
   /** When that was last done without having slept, by `performance.now()`. */
   #lastLook = 0;
 
-  constructor(ucp: UcpFunctions, worker: bigint, operations: Operations, mode: ProgressMode) {
+  /** `whose`: the worker; null for one that is gone, whose operations are ended here. */
+  constructor(resources: ProgressResources, mode: ProgressMode, whose: object | null) {
+    const { ucp, handle, operations } = resources;
+    this.whose = whose;
+    this.#resources = resources;
     this.#ucp = ucp;
-    this.#worker = worker;
+    this.#worker = handle;
     this.#operations = operations;
     this.#mode = mode;
     this.#progress = ucp.worker.ucp_worker_progress;
+    const pending = operations.pending();
+    this.#pending = pending.length;
+    this.#abandoned = pending.filter(({ isAbandoned }) => isAbandoned).length;
   }
 
   /** Takes what UCX answered when an operation began: 0, a status, or the address of its request. */
@@ -150,8 +185,8 @@ export class Progress {
   taken(operation: Operation, timeout?: number): unknown {
     const { gaveUp } = operation;
     if (!operation.isDone && gaveUp !== null) {
-      operation.isAbandoned = true; // UCX gives it back some time, or never
       operation.isWaitedFor = false;
+      this.abandon(operation); // UCX gives it back some time, or never
       throw gaveUp.reason;
     }
     if (!operation.isDone) {
@@ -183,12 +218,20 @@ export class Progress {
     operation.resolve = null;
     operation.reject = null;
     operation.disarm = null;
-    operation.isAbandoned = true;
+    this.abandon(operation);
     this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
     this.#drain(); // UCX gives back a receive without a message before it returns
     disarm?.();
     reject?.(reason);
     this.#queueTurn(); // the process need not stay alive for it
+  }
+
+  // law ucx/Progress.abandon: ucx/dropped
+  /** Nobody waits for an operation any more, if UCX is still at it. */
+  abandon(operation: Operation): void {
+    if (operation.isDone || operation.isAbandoned) return;
+    operation.isAbandoned = true;
+    this.#abandoned++;
   }
 
   // law ucx/Progress.abandonAll: ucx/endpoint, ucx/two_processes
@@ -231,13 +274,14 @@ export class Progress {
   }
 
   /**
-   * Wakes up for another descriptor, too, which stays open until the worker is stopped. While there is no sleep what is
-   * to be done then is done once a second.
+   * Wakes up for another descriptor, too, which the worker closes when it has slept for the last time. While there is no
+   * sleep what is to be done then is done once a second.
    */
-  watchAlso(fd: number, act: () => void): void {
-    this.#also.push({ fd, act });
-    this.#watch?.close(); // the next sleep is one for all of them
-    this.#watch = undefined;
+  watchAlso(watched: Watched, act: () => void): void {
+    this.#also.push({ fd: watched.fd, act });
+    this.#resources.watched.push(watched);
+    this.#resources.watch?.close(); // the next sleep is one for all of them
+    this.#resources.watch = undefined;
     this.#queueTurn();
   }
 
@@ -291,7 +335,8 @@ export class Progress {
     const deadline = performance.now() + patience;
     while (this.#pending > 0 && performance.now() < deadline) this.poll();
     this.#isStopped = true;
-    this.#watch?.close();
+    awaited.delete(this);
+    this.#resources.watch?.close();
   }
 
   /** Takes what has ended from the ring. */
@@ -314,8 +359,13 @@ export class Progress {
     for (const act of acts) act();
   }
 
+  /** Whether somebody waits for something. */
+  get #isAwaited(): boolean {
+    return this.#pending > this.#abandoned || this.#holds > 0;
+  }
+
   #keepAlive(): void {
-    this.#watch?.keepAlive(this.#pending > 0 || this.#holds > 0);
+    this.#resources.watch?.keepAlive(this.#isAwaited);
     this.#queueTurn(); // it may sleep as one that waits for nothing
   }
 
@@ -328,7 +378,10 @@ export class Progress {
     operation.release();
     owner?.ended(operation);
     if (resolve === null) {
-      if (operation.isAbandoned) this.#operations.give(operation);
+      if (operation.isAbandoned) {
+        this.#abandoned--;
+        this.#operations.give(operation);
+      }
       return;
     }
     const result = operation.result();
@@ -400,24 +453,28 @@ export class Progress {
     this.#lookSometimes(now);
     const hasEnded = this.poll() > 0; // who waited for it goes first, and may have more for UCX to do
     const isIdle = this.#pending === 0 && !hasEnded;
-    if (isIdle && !this.#isWatching && this.#holds === 0) return;
+    if (isIdle && !this.#isWatching && this.#holds === 0) return void awaited.delete(this);
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
     const isPolling = hasEnded || !this.#isQuiet || // what UCX has yet to do wakes nobody up
-      (this.#mode === "busy" ? !isIdle : this.#mode === "adaptive" && now - this.#lastNews < this.#patience);
+      (this.#mode === "busy"
+        ? this.#pending > this.#abandoned
+        : this.#mode === "adaptive" && now - this.#lastNews < this.#patience);
     if (isPolling) this.#queueTurn();
     else this.#sleep();
   };
 
-  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed
+  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped
   /** Sleeps until UCX has news. Whatever came before the worker was armed keeps it awake. */
   #sleep(): void {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
     checkStatus("ucp_worker_arm", status);
     this.#patience = patienceAtFirst;
-    this.#watch ??= this.#watchWorker();
-    this.#watch.keepAlive(this.#pending > 0 || this.#holds > 0);
-    this.#watch.start();
+    const watch = this.#resources.watch ??= this.#watchWorker();
+    watch.keepAlive(this.#isAwaited);
+    watch.start();
+    if (this.#isAwaited) awaited.add(this);
+    else awaited.delete(this); // until it wakes up only the program leads to it
   }
 
   #watchWorker(): ReadableWatch {

@@ -9,7 +9,6 @@ import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
 import { UcxError } from "./error.ts";
-import type { UcpFunctions } from "./library.ts";
 import { abortable } from "../unix/mod.ts";
 import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
@@ -20,6 +19,7 @@ import type { Progress } from "./progress.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
+import type { WorkerResources } from "./worker_resources.ts";
 
 /** What has been received. */
 export interface Received {
@@ -91,33 +91,26 @@ const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mas
 /** What a message is received by: its tag, or that it was taken before. */
 type Which = Match | { readonly message: bigint; begun(): void };
 
-/** What receiving needs of a worker. */
-interface ReceiverContext {
-  readonly ucp: UcpFunctions;
-  readonly hasCuda: boolean;
-}
-
 /** Receives the messages of a worker. */
 export class Receiver {
-  readonly #context: ReceiverContext;
+  readonly #resources: WorkerResources;
+  readonly #hasCuda: boolean;
   readonly #worker: bigint;
   readonly #operations: Operations;
   readonly #progress: Progress;
   readonly #starts = new StartQueue();
-  readonly #arena = new NativeArena();
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
-  /** Messages that were taken and not received. */
-  readonly #taken = new Set<UcxMessage>();
   /** For each tag and mask, the end of the message of several parts that is received last. */
   readonly #many = new Map<string, Promise<void>>();
   #isClosed = false;
 
-  constructor(context: ReceiverContext, worker: bigint, operations: Operations, progress: Progress) {
-    this.#context = context;
-    this.#worker = worker;
-    this.#operations = operations;
+  constructor(resources: WorkerResources, progress: Progress, hasCuda: boolean) {
+    this.#resources = resources;
+    this.#hasCuda = hasCuda;
+    this.#worker = resources.handle;
+    this.#operations = resources.operations;
     this.#progress = progress;
-    this.#info = this.#arena.struct(ucp_tag_recv_info_t);
+    this.#info = resources.keep(new NativeArena()).struct(ucp_tag_recv_info_t);
   }
 
   /** @param owner whose end ends the receive, too */
@@ -244,17 +237,15 @@ export class Receiver {
   take(tag: bigint, mask: bigint): UcxMessage | null {
     const handle = this.#probe(tag, mask, 1);
     if (handle === 0n) return null;
-    const message: UcxMessage = new UcxMessage(this, this.#found(), handle, () => this.#taken.delete(message));
-    this.#taken.add(message);
-    return message;
+    const { taken } = this.#resources;
+    taken.add(handle);
+    return new UcxMessage(this, this.#found(), handle, () => taken.delete(handle));
   }
 
-  /** Ends what has not begun, and receives into nothing what was taken: UCX waits for that. */
+  /** Ends what has not begun. */
   close(reason: unknown): void {
     this.#starts.stop(reason);
-    for (const message of this.#taken) message.discard();
     this.#isClosed = true;
-    this.#arena.close();
   }
 
   // law ucx/Receiver.probe: ucx/probe
@@ -262,7 +253,7 @@ export class Receiver {
     this.#open("probe");
     checkMatch(tag, mask);
     this.#progress.poll();
-    return this.#context.ucp.tag.ucp_tag_probe_nb(this.#worker, tag, mask, remove, this.#info.$address);
+    return this.#resources.ucp.tag.ucp_tag_probe_nb(this.#worker, tag, mask, remove, this.#info.$address);
   }
 
   #found(): Received {
@@ -287,7 +278,7 @@ export class Receiver {
   /** Has an operation take the memory to receive into. @returns what `order` answers for a buffer */
   #take<T>(operation: Operation, into: Receivable, order: (buffer: MemoryBuffer) => T): T | undefined {
     try {
-      const buffer = takeMemory(operation, into, "receive into", this.#context.hasCuda);
+      const buffer = takeMemory(operation, into, "receive into", this.#hasCuda);
       operation.call = "ucp_tag_recv_nbx";
       return buffer === null ? undefined : order(buffer);
     } catch (error) {
@@ -300,7 +291,7 @@ export class Receiver {
   #begin(operation: Operation, match: Which): void {
     operation.prepare("tagged", operation.memoryType);
     const { address, count, parameters } = operation;
-    const { ucp_tag_recv_nbx, ucp_tag_msg_recv_nbx } = this.#context.ucp.tag;
+    const { ucp_tag_recv_nbx, ucp_tag_msg_recv_nbx } = this.#resources.ucp.tag;
     if ("message" in match) {
       match.begun();
       this.#progress.begun(
@@ -374,13 +365,6 @@ export class UcxMessage {
     } finally {
       this.#isAsked = false;
     }
-  }
-
-  /** Receives it into nothing: UCX cannot forget it. Called by the worker when it is closed. */
-  discard(): void {
-    const handle = this.#handle;
-    if (handle === 0n) return;
-    this.#receiver.recvTaken(handle, new Uint8Array(0), none, () => this.#gone()).catch(() => {}); // truncated
   }
 
   #gone(): void {

@@ -576,8 +576,8 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#progress.poll();\n", "", "A message that has come is not seen."],
     ["tag, mask, remove,", "tag, mask, 0,", "A message that was taken is received by somebody else."],
   ]),
-  ...law("ucx/UcxMemoryRegion.close", [
-    ["    if (this.#handle === 0n) return;\n", "", "Memory is unregistered twice."],
+  ...law("ucx/Registration.close", [
+    ["if (!this.#all.delete(this)) return;", "this.#all.delete(this);", "Memory is unregistered twice."],
   ]),
   ...law("ucx/UcxRemoteKey.retainRange", [
     ["    this.#users++;\n", "", "UCX uses a key that was freed."],
@@ -586,6 +586,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.address + BigInt(offset)", "this.address", "Everything is written to the beginning."],
   ]),
   ...law("ucx/handleMessages", [
+    ["reference.deref()?.takeIncoming", "taker.takeIncoming", "A worker that was dropped is never collected."],
     [
       "? view.getBigUint64(field.reply_ep, littleEndian) : 0n",
       "? 0n : 0n",
@@ -636,7 +637,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["if (operation.owner === owner) ", "", "Who is lost takes others with it."],
   ]),
   ...law("ucx/Progress.stop", [
-    ["    this.#watch?.close();\n", "", "A thread waits for a descriptor that is closed."],
+    ["    this.#resources.watch?.close();\n", "", "A thread waits for a descriptor that is closed."],
   ]),
   ...law("ucx/Progress.end", [
     ["    owner?.ended(operation);\n", "", "A close waits for ever for sends that are over."],
@@ -652,9 +653,83 @@ export const ucxMutations: readonly Mutation[] = [
       "What came last is slept through.",
     ],
     [
-      "this.#watch.keepAlive(this.#pending > 0 || this.#holds > 0)",
-      "this.#watch.keepAlive(true)",
+      "watch.keepAlive(this.#isAwaited)",
+      "watch.keepAlive(true)",
       "An idle worker keeps the process alive.",
+    ],
+    [
+      "if (this.#isAwaited) awaited.add(this);",
+      "if (false) void 0;",
+      "Who waits for a worker's message waits for ever.",
+    ],
+    ["else awaited.delete(this);", "else awaited.add(this);", "A worker that has slept is never collected."],
+    ["progress.deref()?.wake()", "this.wake()", "A worker that sleeps is never collected."],
+  ]),
+  ...law("ucx/Progress.abandon", [
+    ["    this.#abandoned++;\n", "", "A worker is kept for what nobody waits for any more."],
+  ]),
+  ...law("ucx/closeIfDropped", [
+    ["  finalizer.register(object, state);\n", "", "A worker that is dropped takes 15 descriptors for ever."],
+  ]),
+  ...law("ucx/closeDropped", [
+    ["    state.close();\n", "", "A worker that is dropped is only reported."],
+    ["if (wantsLeakReports()) {", "if (true) {", "Every program is told what it has dropped."],
+  ]),
+  ...law("ucx/placeOfCall", [
+    ["_here, _ours, ...callers", "_here, ...callers", "A report names us, and not who has dropped something."],
+  ]),
+  ...law("ucx/Counted.ended", [
+    [
+      "    if (--this.count === 0) this.forget();\n",
+      "    this.count--;\n",
+      "A close waits for ever for what has ended.",
+    ],
+  ]),
+  ...law("ucx/ContextResources.close", [
+    ["    if (this.#isClosed) return;\n", "", "A context is freed twice."],
+    ["      reference.deref()?.abort();\n", "", "Who waits for a worker that its context closes waits for ever."],
+    [
+      "      if (!resources.closed) closeDropped(resources);",
+      "      void closeDropped;",
+      "A context is freed before a worker of it.",
+    ],
+    ["if (!this.#hasStuckWorker) ", "", "A context is freed under a worker that UCX cannot give back."],
+  ]),
+  ...law("ucx/WorkerResources.closeEndpoint", [
+    ["    this.endpoints.delete(handle);\n", "", "An endpoint is given back twice."],
+  ]),
+  ...law("ucx/WorkerResources.giveBack", [
+    [
+      "    for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);\n",
+      "",
+      "The endpoints of a worker that was dropped are never closed.",
+    ],
+    [
+      "    for (const message of this.taken) this.#discard(progress, message);\n",
+      "",
+      "A message that was taken and dropped is never freed.",
+    ],
+    [
+      "    for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);\n",
+      "",
+      "Data of a message that was dropped are never freed.",
+    ],
+    ["    for (const one of this.watched) one.close();\n", "", "A descriptor for each worker stays open."],
+    ["    this.keys.close();\n", "", "UCX frees a key that its worker has taken along."],
+    [
+      "    if (isStuck) stuck.add(this);\n    else this.#destroy();",
+      "    this.#destroy();",
+      "A message arrives in memory that is freed.",
+    ],
+  ]),
+  ...law("ucx/WorkerResources.destroy", [
+    ["    for (const one of this.#kept) one.close();\n", "", "What UCX calls stays as long as the process."],
+  ]),
+  ...law("ucx/UcxMemoryRegion.constructor", [
+    [
+      "    this.worker = context.worker;\n",
+      "    this.worker = {};\n",
+      "Memory that others use goes away with its worker.",
     ],
   ]),
   ...law("ucx/EndpointOperations.end", [
@@ -667,7 +742,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/EndpointOperations.fail", [
     ["    this.#starts.stop(error);\n", "", "A failed endpoint sends what waited."],
   ]),
-  ...law("ucx/UcxWorker.isAnswering", [
+  ...law("ucx/WorkerResources.isAnswering", [
     [
       "return !flush.isDone;",
       "return false;",
