@@ -76,13 +76,12 @@ function gone(call: string, status: number = ucs_status_t.UCS_ERR_CONNECTION_RES
 
 /** A connection to another worker. */
 export class UcxEndpoint {
-  /**
-   * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. It does not
-   * keep the endpoint: whoever drops the worker and all that leads to it may wait for ever.
-   */
-  readonly closed: Promise<CloseReason>;
   readonly #context: EndpointContext;
-  readonly #settleClosed: (reason: CloseReason) => void;
+  readonly #closed: Promise<CloseReason>;
+  readonly #resolveClosed: (reason: CloseReason) => void;
+  /** Lets the worker be collected again, which has been asked for `closed`. */
+  #forgetClosed: (() => void) | undefined;
+  #isClosed = false;
   readonly #operations: EndpointOperations;
   readonly #sender: TagSender;
   readonly #messageSender: MessageSender;
@@ -122,9 +121,26 @@ export class UcxEndpoint {
       this.#rawStream,
       context.handlesErrors,
       () => checkOf(context.address()),
+      () => context.progress.keep(),
     );
-    this.closed = promise;
-    this.#settleClosed = resolve;
+    this.#closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  /** Calls back when the endpoint is no longer usable; it keeps nothing. Called by the listener. */
+  onClosed(act: () => void): void {
+    void this.#closed.then(act);
+  }
+
+  // law ucx/UcxEndpoint.closed: ucx/dropped
+  /**
+   * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. Until then
+   * whoever asks for it keeps the endpoint and its worker from being collected, but not the process alive.
+   */
+  get closed(): Promise<CloseReason> {
+    // Nobody can tell whether a promise is waited for: whoever has it may.
+    if (!this.#isClosed) this.#forgetClosed ??= this.#context.progress.keep();
+    return this.#closed;
   }
 
   /**
@@ -597,6 +613,13 @@ export class UcxEndpoint {
     own.abandon(({ call }) => gone(call, status)); // what UCX has forgotten
     this.#context.forget(handle);
     this.#settleClosed(null);
+  }
+
+  // law ucx/UcxEndpoint.settleClosed: ucx/dropped
+  #settleClosed(reason: CloseReason): void {
+    this.#resolveClosed(reason);
+    this.#isClosed = true;
+    this.#forgetClosed?.();
   }
 
   /** Drops what nobody has taken. */

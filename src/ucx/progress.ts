@@ -65,7 +65,8 @@ export interface Watched {
 
 /**
  * Workers that sleep while somebody waits for something of them. Nothing else may lead to one: the program has a
- * promise, which does not lead to who settles it. A worker that sleeps and is not among them can be collected.
+ * promise, which does not lead to who settles it, and an async function that waits is kept by that promise alone, with
+ * all its variables, a worker among them. A worker that sleeps and is not among these can be collected.
  */
 const awaited = new Set<Progress>();
 
@@ -97,6 +98,8 @@ export class Progress {
   #settledAtOnce = 0;
   /** How many want the process to stay alive although no operation is pending. */
   #holds = 0;
+  /** How many may wait for what the process need not stay alive for. */
+  #keeps = 0;
   /** What is to happen when there are no news left. */
   readonly #afterNews: (() => void)[] = [];
   /** What else to wake up for, and what to do then. */
@@ -310,6 +313,19 @@ export class Progress {
     };
   }
 
+  // law ucx/Progress.keep: ucx/dropped
+  /** Keeps the worker from being collected, but not the process alive, until what it returns is called. */
+  keep(): () => void {
+    this.#keeps++;
+    this.#queueTurn(); // it may sleep as one that nobody waits for
+    let isKept = true;
+    return () => {
+      if (isKept) this.#keeps--;
+      isKept = false;
+      this.#queueTurn();
+    };
+  }
+
   /** Keeps the process alive until a promise settles that a message of another worker has to settle. */
   async waitsFor<T>(news: Promise<T>): Promise<T> {
     const release = this.hold();
@@ -453,7 +469,7 @@ export class Progress {
     this.#lookSometimes(now);
     const hasEnded = this.poll() > 0; // who waited for it goes first, and may have more for UCX to do
     const isIdle = this.#pending === 0 && !hasEnded;
-    if (isIdle && !this.#isWatching && this.#holds === 0) return void awaited.delete(this);
+    if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
     const isPolling = hasEnded || !this.#isQuiet || // what UCX has yet to do wakes nobody up
       (this.#mode === "busy"
@@ -473,7 +489,7 @@ export class Progress {
     const watch = this.#resources.watch ??= this.#watchWorker();
     watch.keepAlive(this.#isAwaited);
     watch.start();
-    if (this.#isAwaited) awaited.add(this);
+    if (this.#isAwaited || this.#keeps > 0) awaited.add(this);
     else awaited.delete(this); // until it wakes up only the program leads to it
   }
 

@@ -658,12 +658,41 @@ export const ucxMutations: readonly Mutation[] = [
       "An idle worker keeps the process alive.",
     ],
     [
-      "if (this.#isAwaited) awaited.add(this);",
+      "if (this.#isAwaited || this.#keeps > 0) awaited.add(this);",
       "if (false) void 0;",
       "Who waits for a worker's message waits for ever.",
     ],
+    ["this.#isAwaited || this.#keeps > 0) awaited", "this.#isAwaited) awaited", "Who waits for an end waits for ever."],
     ["else awaited.delete(this);", "else awaited.add(this);", "A worker that has slept is never collected."],
     ["progress.deref()?.wake()", "this.wake()", "A worker that sleeps is never collected."],
+  ]),
+  ...law("ucx/Progress.keep", [
+    [
+      "    this.#keeps++;\n    this.#queueTurn();",
+      "    this.#keeps++;",
+      "Who waits for the end of what sleeps waits for ever.",
+    ],
+    ["if (isKept) this.#keeps--;", "", "A worker is kept by who has waited for an end."],
+    ["isKept = false;\n      this.#queueTurn();", "isKept = false;", "A worker that sleeps is kept by who has waited."],
+  ]),
+  ...law("ucx/UcxEndpoint.closed", [
+    ["if (!this.#isClosed) ", "if (false) ", "A worker of whose endpoint somebody awaits the end is collected."],
+    ["if (!this.#isClosed) ", "", "A worker is kept for an end that has come."],
+  ]),
+  ...law("ucx/UcxEndpoint.settleClosed", [
+    ["    this.#forgetClosed?.();\n", "", "A worker is kept for an end that has come."],
+  ]),
+  ...law("ucx/ByteStream.streams", [
+    [
+      "this.#notify, this.#keep());\n      if (this.#over !== undefined) this.#reader",
+      "this.#notify, () => {});\n      if (this.#over !== undefined) this.#reader",
+      "Who waits for the end of a stream that is read waits for ever.",
+    ],
+    [
+      "this.#waitsFor, this.#keep()",
+      "this.#waitsFor, () => {}",
+      "Who waits for the end of a stream that is written waits for ever.",
+    ],
   ]),
   ...law("ucx/Progress.abandon", [
     ["    this.#abandoned++;\n", "", "A worker is kept for what nobody waits for any more."],

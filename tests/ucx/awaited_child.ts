@@ -5,6 +5,7 @@
 import { assert } from "@std/assert";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
+import type { UcxListener } from "../../src/ucx/listen/listener.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -40,8 +41,20 @@ async function firstMessage(worker: UcxWorker): Promise<Uint8Array | null> {
   return null;
 }
 
+/** As a program would write it: its variables are there as long as it waits, and not for longer. */
+async function untilClosed(worker: UcxWorker, listener: UcxListener): Promise<Uint8Array> {
+  const endpoint = await worker.connect(listener);
+  await endpoint.closed;
+  worker.abort();
+  return sent();
+}
+
 const waits = (other: UcxWorker): Readonly<Record<string, Wait>> => {
   let port = 0;
+  const listener = other.listen();
+  /** An endpoint whose other side hears of its end. */
+  const connected = (worker: UcxWorker) => worker.connect(listener);
+  const endAccepted = async () => await (await listener.accept())?.close({ force: true });
   return {
     recv: {
       begin: at((worker) => received(worker, 1n, 3)),
@@ -91,6 +104,26 @@ const waits = (other: UcxWorker): Readonly<Record<string, Wait>> => {
         return Promise.resolve({ end: listener.accept().then(sent) });
       },
       happen: () => other.connect({ host: "127.0.0.1", port }),
+    },
+    closed: {
+      begin: async (worker) => {
+        const endpoint = await connected(worker);
+        await pause(30); // the worker sleeps
+        return { end: endpoint.closed.then(sent) };
+      },
+      happen: endAccepted,
+    },
+    "closed, in an async function that has the worker": {
+      begin: (worker) => Promise.resolve({ end: untilClosed(worker, listener) }),
+      happen: endAccepted,
+    },
+    "closed of a reader": {
+      begin: async (worker) => ({ end: (await connected(worker)).readable.getReader().closed.then(sent, sent) }),
+      happen: endAccepted,
+    },
+    "closed of a writer": {
+      begin: async (worker) => ({ end: (await connected(worker)).writable.getWriter().closed.then(sent, sent) }),
+      happen: endAccepted,
     },
     "a region": {
       begin: (worker) => {

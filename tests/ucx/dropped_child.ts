@@ -79,7 +79,16 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   const listener = one.listen();
   const [byHost, accepted] = await Promise.all([other.connect(listener), listener.accept()]);
   if (accepted === null) throw new Error("the listener was closed");
+  const [brief, taken] = await Promise.all([other.connect(listener), listener.accept()]);
   await listener.close(); // one that is open is no garbage
+  // What somebody has waited for, or may have, keeps nothing once it is over.
+  const over = [brief, taken].map(async (endpoint) => {
+    endpoint?.writable.getWriter().closed.catch(() => {});
+    endpoint?.readable.getReader().closed.catch(() => {});
+    await endpoint?.closed;
+  });
+  await brief.close();
+  await Promise.all(over);
   const [there, back] = [await one.connect(other.address), await other.connect(one.address)];
   await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), somebody)); // whose process is looked after
   await exchange(there, other);

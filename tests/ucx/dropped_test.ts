@@ -44,7 +44,7 @@ for (const mode of progressModes) {
     const awaited = new URL("./awaited_child.ts", import.meta.url);
     const came = await runScriptForJson(awaited, { args: [mode], gc: true, env: { UCX_LOG_LEVEL: "fatal" } });
     const waits = Object.entries(came as Readonly<Record<string, unknown>>); // what it prints
-    assertEquals(waits.length, 10);
+    assertEquals(waits.length, 14);
     for (const [what, brought] of waits) assertEquals(brought, [1, 2, 3, ""], what);
   });
 }
