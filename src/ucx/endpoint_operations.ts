@@ -17,6 +17,7 @@ import type { RemoteKeys } from "./remote_memory.ts";
 import type { Protocol } from "./protocol.ts";
 import { StartQueue } from "./start_queue.ts";
 import type { TagRule } from "./tag.ts";
+import { transferred } from "./taken_memory.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
 /** Where operations take place: a worker's. */
@@ -164,6 +165,7 @@ export class EndpointOperations {
     return starts.add({ ready, release: () => this.refuse(operation), signal }, () => {
       try {
         operation.pack?.();
+        if (operation.isTransferred) throw transferred();
       } catch (error) {
         this.refuse(operation);
         throw error;
@@ -186,6 +188,7 @@ export class EndpointOperations {
     return this.#starts.add({ ready, release, signal }, () => {
       try {
         for (const operation of operations) operation.pack?.();
+        if (operations.some((operation) => operation.isTransferred)) throw transferred();
       } catch (error) {
         release(); // none of them has begun
         throw error;

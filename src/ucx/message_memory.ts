@@ -5,11 +5,11 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { type ArrayParts, byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
-import { ffiPort } from "../ffi/mod.ts";
+import { type MemoryArgument, resizableBufferError } from "../ffi/mod.ts";
 import { none } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
-import type { Memory } from "./operation.ts";
+import type { TakenMemory as Memory } from "./taken_memory.ts";
 
 /**
  * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
@@ -44,10 +44,10 @@ export function takeMemory(
   hasCuda: boolean,
   options: TakeOptions = none,
 ): MemoryBuffer | null {
-  if (ArrayBuffer.isView(what)) return takeBytes(memory, what.buffer, what.byteOffset, what.byteLength, doing);
+  if (ArrayBuffer.isView(what)) return takeBytes(memory, what, what.buffer, doing);
   if (what instanceof MemoryBuffer) return takeBuffer(memory, what, what.ptr, what.size, doing, hasCuda);
   if (what instanceof StridedMemoryView) return takeView(memory, what, doing, hasCuda, options);
-  if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, 0, what.byteLength, doing);
+  if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, what, doing);
   return takeForeign(memory, what, doing, hasCuda, options);
 }
 
@@ -55,15 +55,24 @@ function isShared(what: object): what is SharedArrayBuffer {
   return typeof SharedArrayBuffer === "function" && what instanceof SharedArrayBuffer;
 }
 
-/** Takes JavaScript's own memory. */
-function takeBytes(memory: Memory, buffer: ArrayBufferLike, offset: number, bytes: number, doing: Doing): null {
+// law ucx/takeBytes: ucx/transferred
+/** Takes JavaScript's own memory, which has been asked for its `buffer`: before, the engine may still move it. */
+function takeBytes(
+  memory: Memory,
+  what: MemoryArgument | ArrayBufferView | SharedArrayBuffer,
+  buffer: ArrayBufferLike,
+  doing: Doing,
+): null {
   if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
-  if (buffer.detached) throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
-  memory.address = bytes === 0 ? 0n : ffiPort().addressOf(buffer);
-  if (offset !== 0) memory.address += BigInt(offset);
-  memory.bytes = bytes;
-  memory.held = buffer;
-  memory.memoryType = UCS_MEMORY_TYPE.HOST;
+  if (what.byteLength === 0) {
+    if (buffer.detached) throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
+    memory.address = 0n;
+    memory.bytes = 0;
+    memory.memoryType = UCS_MEMORY_TYPE.HOST;
+    return null;
+  }
+  if (buffer.resizable) throw resizableBufferError();
+  memory.useOwn(what as MemoryArgument); // whose buffer is an ArrayBuffer
   return null;
 }
 
@@ -85,10 +94,6 @@ function takeView(
     );
   }
   return takePacked(memory, view, hasCuda);
-}
-
-function dispose(held: Memory["held"]): void {
-  if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
 }
 
 /**
@@ -148,7 +153,7 @@ function takeForeign(
     const { held } = memory;
     memory.held = {
       [Symbol.dispose]: () => {
-        dispose(held);
+        held?.[Symbol.dispose]();
         view.close();
       },
     };
@@ -184,7 +189,7 @@ function takePacked(memory: Memory, view: StridedMemoryView, hasCuda: boolean): 
     const bytes = MemoryBuffer.fromPointer(buffer.ptr, buffer.size);
     take(copyToHost({ offset, layout, dtype, readonly: true, buffer: bytes }));
     memory.pack = null;
-    dispose(held);
+    held?.[Symbol.dispose]();
   };
   return buffer;
 }

@@ -12,6 +12,7 @@ import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
 import type { Operation, Operations } from "./operation.ts";
 import { advice } from "./status.ts";
+import { transferred } from "./taken_memory.ts";
 
 /**
  * How a worker waits for messages. `adaptive`: polls for a moment, longer while messages flow, then sleeps until UCX
@@ -124,9 +125,15 @@ export class Progress {
 
   /** Takes what UCX answered when an operation began: 0, a status, or the address of its request. */
   begun(operation: Operation, answer: bigint): void {
+    const isOver = answer === 0n || (answer < 0n && answer >= BigInt(ucs_status_t.UCS_ERR_LAST));
+    this.begunOwn(operation, isOver ? Number(answer) : 1);
+  }
+
+  /** As {@linkcode begun}, for the lower half of the answer: the request is in the operation's own memory. */
+  begunOwn(operation: Operation, answer: number): void {
     operation.isBegun = true;
-    if (answer === 0n || (answer < 0n && answer >= BigInt(ucs_status_t.UCS_ERR_LAST))) {
-      operation.end(Number(answer));
+    if (answer === 0 || (answer < 0 && answer >= ucs_status_t.UCS_ERR_LAST)) {
+      operation.end(answer);
       this.#end(operation);
       return;
     }
@@ -144,20 +151,20 @@ export class Progress {
   /** The end of an operation, as a promise. Nobody else may wait for it. */
   settled<T>(operation: Operation, signal?: AbortSignal): Promise<T> {
     if (operation.isDone) return this.#settledNow(operation) as Promise<T>; // the caller knows what it has begun
-    const promise = new Promise<T>((resolve, reject) => {
-      operation.resolve = resolve as (result: unknown) => void;
-      operation.reject = reject;
-    });
-    if (signal !== undefined) {
-      const abort = () => this.cancel(operation, signal.reason);
-      if (signal.aborted) abort(); // no event comes any more
-      else {
-        signal.addEventListener("abort", abort, { once: true });
-        operation.disarm = () => signal.removeEventListener("abort", abort);
-      }
-    }
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    operation.resolve = resolve as (result: unknown) => void;
+    operation.reject = reject;
+    if (signal !== undefined) this.#endBy(operation, signal);
     this.#queueSpin();
     return promise;
+  }
+
+  /** Has a signal end an operation. A function of its own: one that makes functions has new memory at each call. */
+  #endBy(operation: Operation, signal: AbortSignal): void {
+    const abort = () => this.cancel(operation, signal.reason);
+    if (signal.aborted) return abort(); // no event comes any more
+    signal.addEventListener("abort", abort, { once: true });
+    operation.disarm = () => signal.removeEventListener("abort", abort);
   }
 
   /**
@@ -272,8 +279,16 @@ export class Progress {
 
   /** UCX has news, or one of the other descriptors can be read. */
   wake(): void {
+    this.#giveUpTransferred(); // first: UCX writes to no memory while we sleep
     this.#turn();
     for (const { act } of this.#also) act();
+  }
+
+  // law ucx/Progress.giveUpTransferred: ucx/transferred
+  /** Ends for their callers all operations whose memory was transferred; UCX forgets receives without a message. */
+  #giveUpTransferred(): void {
+    if (this.#pending === 0) return;
+    for (const operation of this.#operations.transferred()) this.cancel(operation, transferred());
   }
 
   /**
@@ -292,6 +307,7 @@ export class Progress {
   #lookSometimes(now: number): void {
     if (now - this.#lastLook < lookEvery) return;
     this.#lastLook = now;
+    this.#giveUpTransferred();
     for (const { act } of this.#also) act();
   }
 
@@ -504,9 +520,10 @@ export class Progress {
   }
 }
 
+// law ucx/errorOf: ucx/transferred
 /** Why an operation has failed, or null. */
 function errorOf(operation: Operation): Error | null {
   const { status, call } = operation;
-  if (status === ucs_status_t.UCS_OK) return null;
+  if (status === ucs_status_t.UCS_OK) return operation.isTransferred ? transferred() : null;
   return new UcxError(call, status, advice(status));
 }

@@ -18,6 +18,7 @@ import type { Operation, Operations, Owner } from "./operation.ts";
 import type { Progress } from "./progress.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
+import { transferred } from "./taken_memory.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
@@ -88,8 +89,12 @@ export interface ReceiveSyncOptions {
 
 const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mask: true, exact: true, timeout: true };
 
-/** What a message is received by: its tag, or that it was taken before. */
-type Which = Match | { readonly message: bigint; begun(): void };
+/** A message that was taken before. */
+interface Taken {
+  readonly message: bigint;
+  /** Called when it is UCX's again. */
+  begun(): void;
+}
 
 /** Receives the messages of a worker. */
 export class Receiver {
@@ -117,7 +122,7 @@ export class Receiver {
   recv(into: Receivable, options: ReceiveOptions, owner: Owner | null, tags: TagRule): Promise<Received> {
     try {
       if (options !== none) checkOptions(options, receiveOptionNames);
-      return this.#receive(into, tags.toReceive(options), options, owner);
+      return this.#receive(into, tags.toReceive(options), options.mask ?? everyBit, null, options, owner);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -125,14 +130,14 @@ export class Receiver {
 
   /** Receives a message that was taken. @param begun called when it is UCX's again, and can be received no more */
   recvTaken(message: bigint, into: Receivable, limits: LimitOptions, begun: () => void): Promise<Received> {
-    return this.#receive(into, { message, begun }, limits, null);
+    return this.#receive(into, 0n, 0n, { message, begun }, limits, null);
   }
 
   recvSync(into: Receivable, options: ReceiveSyncOptions, owner: Owner | null, tags: TagRule): Received {
     if (options !== none) checkOptions(options, receiveSyncOptionNames);
     this.#open("receive");
-    const match = tags.toReceive(options);
-    const { timeout } = options;
+    const tag = tags.toReceive(options);
+    const { timeout, mask = everyBit } = options;
     if (timeout !== undefined) checkTimeout(timeout);
     if (!this.#starts.isEmpty) {
       throw new TypeError("Cannot receive: earlier receives wait for a stream. Await them first.");
@@ -140,7 +145,7 @@ export class Receiver {
     const operation = this.#operations.take();
     this.#take(operation, into, hostWaits);
     operation.owner = owner;
-    this.#begin(operation, match);
+    this.#begin(operation, tag, mask, null);
     this.#progress.wait(operation, timeout);
     return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
   }
@@ -159,7 +164,7 @@ export class Receiver {
   ): Promise<StridedMemoryView[]> {
     checkOptions(options, receiveManyOptionNames);
     this.#open("receive");
-    const match = tags.toReceive(options);
+    const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
     checkLimits(options);
     const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
     const key = `${match.tag & match.mask} ${match.mask}`;
@@ -260,7 +265,14 @@ export class Receiver {
     return { length: this.#info.length, tag: this.#info.sender_tag };
   }
 
-  #receive(into: Receivable, match: Which, options: ReceiveOptions, owner: Owner | null): Promise<Received> {
+  #receive(
+    into: Receivable,
+    tag: bigint,
+    mask: bigint,
+    taken: Taken | null,
+    options: ReceiveOptions,
+    owner: Owner | null,
+  ): Promise<Received> {
     this.#open("receive");
     const { signal, timeout } = options;
     if (options !== none) checkLimits(options);
@@ -269,10 +281,10 @@ export class Receiver {
     const ready = this.#take(operation, into, hostReady) ?? null;
     operation.owner = owner;
     if (ready === null && this.#starts.isEmpty && timeout === undefined) {
-      this.#begin(operation, match);
+      this.#begin(operation, tag, mask, taken);
       return this.#progress.settled(operation, signal);
     }
-    return this.#receiveLater(operation, match, ready, options);
+    return this.#receiveLater(operation, tag, mask, taken, ready, options);
   }
 
   /** Has an operation take the memory to receive into. @returns what `order` answers for a buffer */
@@ -288,26 +300,34 @@ export class Receiver {
     }
   }
 
-  #begin(operation: Operation, match: Which): void {
+  // law ucx/Receiver.begin: ucx/allocations, ucx/endpoint
+  #begin(operation: Operation, tag: bigint, mask: bigint, taken: Taken | null): void {
     operation.prepare("tagged", operation.memoryType);
-    const { address, count, parameters } = operation;
-    const { ucp_tag_recv_nbx, ucp_tag_msg_recv_nbx } = this.#resources.ucp.tag;
-    if ("message" in match) {
-      match.begun();
-      this.#progress.begun(
-        operation,
-        ucp_tag_msg_recv_nbx(this.#worker, address, count, match.message, parameters),
-      );
+    const { own, count, parameters } = operation;
+    const { tag: any, tagOwn } = this.#resources.ucp;
+    let answer: number;
+    if (taken !== null) {
+      const { address } = operation;
+      taken.begun();
+      answer = any.ucp_tag_msg_recv_nbx(this.#worker, address, count, taken.message, parameters);
     } else {
-      const { tag, mask } = match;
-      this.#progress.begun(operation, ucp_tag_recv_nbx(this.#worker, address, count, tag, mask, parameters));
+      if (mask === everyBit) operation.onlyTag = tag;
+      answer = own === null
+        ? any.ucp_tag_recv_nbx(this.#worker, operation.address, count, tag, mask, parameters)
+        : tagOwn.ucp_tag_recv_nbx(this.#worker, own, count, tag, mask, parameters);
     }
+    this.#progress.begunOwn(operation, answer);
   }
 
-  /** Receives when the memory is there and it is its turn, if the limits allow. */
+  /**
+   * Receives when the memory is there and it is its turn, if the limits allow. A function of its own: one that makes
+   * functions is given new memory for its variables at each call.
+   */
   #receiveLater(
     operation: Operation,
-    match: Which,
+    tag: bigint,
+    mask: bigint,
+    taken: Taken | null,
     ready: Promise<void> | null,
     limits: LimitOptions,
   ): Promise<Received> {
@@ -317,7 +337,11 @@ export class Receiver {
       this.#operations.give(operation);
     };
     return this.#starts.add({ ready, release, signal }, () => {
-      this.#begin(operation, match);
+      if (operation.isTransferred) {
+        release();
+        throw transferred();
+      }
+      this.#begin(operation, tag, mask, taken);
       return this.#progress.settled<Received>(operation, signal);
     }).finally(clear);
   }

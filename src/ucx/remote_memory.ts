@@ -5,7 +5,7 @@
  * @module
  */
 import { UCP_MEM_MAP_PARAMS_FIELD, ucp_mem_map_params_t } from "../../bindings/ucp_types.ts";
-import { ffiPort, littleEndian, NativeArena } from "../ffi/mod.ts";
+import { ffiPort, littleEndian, type MemoryArgument, NativeArena } from "../ffi/mod.ts";
 import { isIntact, trailerBytes, withTrailer } from "./address.ts";
 import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
@@ -31,10 +31,11 @@ export class Registration {
   readonly #ucp: UcpFunctions;
   readonly #context: bigint;
   readonly #handle: bigint;
-  readonly #pin: Disposable | ArrayBuffer | null;
+  /** Keeps the memory: a pin, or the memory itself if it is JavaScript's own. */
+  readonly #pin: Disposable | MemoryArgument | null;
   readonly #all: Set<Registration>;
 
-  constructor({ ucp, context, regions }: RegionContext, handle: bigint, pin: Disposable | ArrayBuffer | null) {
+  constructor({ ucp, context, regions }: RegionContext, handle: bigint, pin: Disposable | MemoryArgument | null) {
     this.#ucp = ucp;
     this.#context = context;
     this.#handle = handle;
@@ -88,7 +89,7 @@ export class UcxMemoryRegion {
       ucp.memory.ucp_mem_unmap(context.context, made.value);
       throw error;
     }
-    this.#registration = new Registration(context, made.value, memory.held);
+    this.#registration = new Registration(context, made.value, memory.held ?? memory.own);
     this.worker = context.worker;
     memory.held = null;
   }

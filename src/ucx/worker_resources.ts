@@ -144,7 +144,7 @@ export class WorkerResources implements DroppedState {
     receive.prepare("tagged", UCS_MEMORY_TYPE.HOST);
     const { ucp_tag_msg_recv_nbx } = this.ucp.tag;
     const { address, count, parameters } = receive;
-    progress.begun(receive, ucp_tag_msg_recv_nbx(this.handle, address, count, message, parameters));
+    progress.begunOwn(receive, ucp_tag_msg_recv_nbx(this.handle, address, count, message, parameters));
     progress.abandon(receive);
   }
 

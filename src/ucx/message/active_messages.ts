@@ -13,7 +13,8 @@ import { isList, type List, type Pieces, takeList } from "../message_list.ts";
 import { copyOf, handleMessages, type Incoming, type MessageTaker } from "./message_handler.ts";
 import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
-import type { Memory, Operation } from "../operation.ts";
+import type { Operation } from "../operation.ts";
+import { type TakenMemory, transferred } from "../taken_memory.ts";
 import type { Progress } from "../progress.ts";
 import type { WorkerResources } from "../worker_resources.ts";
 
@@ -188,6 +189,7 @@ export class UcxActiveMessage {
     try {
       if (memory.ready !== null) await abortable(memory.ready, signal);
       if (this.#state !== "taken") throw new TypeError("Cannot receive: the message was released meanwhile");
+      if (operation.isTransferred) throw transferred();
     } catch (error) {
       this.#state = "here";
       this.release();
@@ -241,7 +243,7 @@ export class UcxActiveMessage {
   }
 
   /** Copies what is here to where it is wanted, and gives back what UCX has lent. */
-  #copyTo(pieces: readonly Memory[]): void {
+  #copyTo(pieces: readonly TakenMemory[]): void {
     const { place, data, bytes } = this.#data;
     let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
     let left = this.length;
