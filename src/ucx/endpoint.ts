@@ -151,7 +151,8 @@ export class UcxEndpoint {
    * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @throws {UcxError} if the other side is gone
    * @throws {TypeError} if the endpoint is closed, if the memory is a GPU's and this UCX was built without CUDA, or with
-   *   `copy: false` if it is not contiguous
+   *   `copy: false` if it is not contiguous; if it is an ArrayBuffer that can be resized, or is transferred before UCX is
+   *   done with it ({@linkcode Sendable})
    * @throws {RangeError} if the tag has more than 64 bits
    */
   send(what: Sendable, options: SendOptions = none): Promise<void> {

@@ -14,9 +14,16 @@ import type { TakenMemory as Memory } from "./taken_memory.ts";
 /**
  * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
  * object that `StridedMemoryView.from` views as host memory, such as Python's arrays and bytes.
+ *
+ * UCX has it until the operation has ended, and the program may drop it meanwhile; closing a buffer frees it only then.
+ * An ArrayBuffer alone must not be transferred (`transfer()`, `postMessage`, `structuredClone`): no runtime lets anybody
+ * keep memory that is another's by then, so UCX goes on with it, also when its new owner frees it. The operation is
+ * rejected with a TypeError if UCX was still at it, and a receive that has waited for its message while the worker slept
+ * is taken back before anything is written. Memory that was transferred before, and a resizable ArrayBuffer, are refused
+ * with a TypeError at once. Use a `MemoryBuffer` where you cannot know.
  */
 export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBufferView | object;
-/** What can be received into: the same, if writable. */
+/** What can be received into: the same, if writable, and as {@linkcode Sendable} not to be transferred meanwhile. */
 export type Receivable = Sendable;
 
 /** What is to become of the memory, as errors say it. */
@@ -26,6 +33,29 @@ export type Doing = "send" | "receive into";
 export interface TakeOptions {
   /** False refuses elements to send that are not contiguous. Default true: they are copied. */
   readonly copy?: boolean;
+}
+
+// law ucx/takeBytes: ucx/transferred
+/** Takes JavaScript's own memory, which has been asked for its `buffer`: before, the engine may still move it. */
+function takeBytes(
+  memory: Memory,
+  what: MemoryArgument | ArrayBufferView | SharedArrayBuffer,
+  buffer: ArrayBufferLike,
+  doing: Doing,
+): null {
+  if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
+  if (buffer.byteLength === 0 && buffer.detached) { // first: a DataView of it would throw
+    throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
+  }
+  if (what.byteLength === 0) {
+    memory.address = 0n;
+    memory.bytes = 0;
+    memory.memoryType = UCS_MEMORY_TYPE.HOST;
+    return null;
+  }
+  if (buffer.resizable) throw resizableBufferError();
+  memory.useOwn(what as MemoryArgument); // whose buffer is an ArrayBuffer
+  return null;
 }
 
 // law ucx/takeMemory: ucx/order, ucx/programs, ucx/message_memory
@@ -53,27 +83,6 @@ export function takeMemory(
 
 function isShared(what: object): what is SharedArrayBuffer {
   return typeof SharedArrayBuffer === "function" && what instanceof SharedArrayBuffer;
-}
-
-// law ucx/takeBytes: ucx/transferred
-/** Takes JavaScript's own memory, which has been asked for its `buffer`: before, the engine may still move it. */
-function takeBytes(
-  memory: Memory,
-  what: MemoryArgument | ArrayBufferView | SharedArrayBuffer,
-  buffer: ArrayBufferLike,
-  doing: Doing,
-): null {
-  if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
-  if (what.byteLength === 0) {
-    if (buffer.detached) throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
-    memory.address = 0n;
-    memory.bytes = 0;
-    memory.memoryType = UCS_MEMORY_TYPE.HOST;
-    return null;
-  }
-  if (buffer.resizable) throw resizableBufferError();
-  memory.useOwn(what as MemoryArgument); // whose buffer is an ArrayBuffer
-  return null;
 }
 
 function takeView(

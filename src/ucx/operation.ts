@@ -150,7 +150,6 @@ export class Operation extends TakenMemory {
     memory.setBigUint64(parametersAt + field.user_data, address, littleEndian);
   }
 
-  // law ucx/Operation.useList: ucx/message_list
   /** Has the operation use several pieces of memory: so many, which are listed at an address. */
   override useList(address: bigint, count: number): void {
     super.useList(address, count);

@@ -147,7 +147,6 @@ export class Progress {
     this.begun(operation, answer);
   }
 
-  // law ucx/Progress.settled: ucx/limits
   /** The end of an operation, as a promise. Nobody else may wait for it. */
   settled<T>(operation: Operation, signal?: AbortSignal): Promise<T> {
     if (operation.isDone) return this.#settledNow(operation) as Promise<T>; // the caller knows what it has begun
@@ -159,6 +158,7 @@ export class Progress {
     return promise;
   }
 
+  // law ucx/Progress.endBy: ucx/limits
   /** Has a signal end an operation. A function of its own: one that makes functions has new memory at each call. */
   #endBy(operation: Operation, signal: AbortSignal): void {
     const abort = () => this.cancel(operation, signal.reason);

@@ -300,7 +300,7 @@ export class Receiver {
     }
   }
 
-  // law ucx/Receiver.begin: ucx/allocations, ucx/endpoint
+  // law ucx/Receiver.begin: ucx/allocations, ucx/programs
   #begin(operation: Operation, tag: bigint, mask: bigint, taken: Taken | null): void {
     operation.prepare("tagged", operation.memoryType);
     const { own, count, parameters } = operation;

@@ -31,6 +31,7 @@ export class TakenMemory {
     return this.#own;
   }
 
+  // law ucx/TakenMemory.address: ucx/raw_stream, ucx/message_list
   /** @throws {TypeError} if it was transferred */
   get address(): bigint {
     const own = this.#own;
@@ -63,6 +64,7 @@ export class TakenMemory {
     this.memoryType = UCS_MEMORY_TYPE.HOST;
   }
 
+  // law ucx/TakenMemory.useList: ucx/message_list
   /** Uses a list of so many pieces, at an address. */
   useList(address: bigint, count: number): void {
     this.address = address;
@@ -74,7 +76,9 @@ export class TakenMemory {
   /** Whether JavaScript has transferred it since it was taken: it is another ArrayBuffer's then, or another thread's. */
   get isTransferred(): boolean {
     const own = this.#own;
-    return own === null ? this.held?.isTransferred?.() === true : own.byteLength === 0;
+    if (own === null) return this.held?.isTransferred?.() === true;
+    const buffer = ArrayBuffer.isView(own) ? own.buffer : own; // a DataView would throw
+    return buffer.byteLength === 0;
   }
 
   // law ucx/TakenMemory.release: ucx/unclosed

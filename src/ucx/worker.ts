@@ -257,7 +257,8 @@ export class UcxWorker {
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory
-   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
+   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous; if it is an ArrayBuffer
+   *   that can be resized, or is transferred before UCX is done with it ({@linkcode Receivable})
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
@@ -335,7 +336,8 @@ export class UcxWorker {
    * Lets others read and write memory by themselves, until the region is closed, or the worker.
    *
    * @param what contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array. It is
-   *   the program's business that no stream of a GPU uses it meanwhile: others write to it at any time
+   *   the program's business that no stream of a GPU uses it meanwhile: others write to it at any time. Nor must an
+   *   ArrayBuffer be transferred, of which nobody hears: they would write to what is another's, or was freed
    * @throws {UcxError} if UCX cannot register it
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
    */

@@ -88,7 +88,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/Progress.afterNews", [
     ["    this.#afterNews.push(act);\n", "    act();\n", "What a peer has sent before it went is lost."],
   ]),
-  ...law("ucx/Operation.useList", [
+  ...law("ucx/TakenMemory.useList", [
     [
       "    this.#bytes = NaN; // of another count than the next that is given\n",
       "",
@@ -98,7 +98,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/takeList", [
     ["      piece.pack?.();\n", "", "A piece that is not contiguous is sent as what lies before it."],
     [
-      "        if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();\n",
+      "      for (const piece of pieces) piece.release();\n",
       "",
       "Pieces stay pinned for ever.",
     ],
@@ -202,7 +202,7 @@ export const ucxMutations: readonly Mutation[] = [
     [" || next > 1", "", "Other bytes are taken for a header."],
   ]),
   ...law("ucx/takePacked", [
-    ["    dispose(held);\n", "", "A buffer whose elements were copied stays pinned."],
+    ["    held?.[Symbol.dispose]();\n", "", "A buffer whose elements were copied stays pinned."],
     [
       "  if (buffer.device !== null && hasCuda) {",
       "  if (buffer.device !== null) {",
@@ -247,8 +247,12 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxEndpoint.letConnect", [
     ["    this.#leaving = handle;\n", "", "A worker that is closed meanwhile destroys an endpoint that flushes."],
   ]),
-  ...law("ucx/Progress.settled", [
-    ["if (signal.aborted) abort();", "if (false) abort();", "What was aborted before it began never ends."],
+  ...law("ucx/Progress.endBy", [
+    [
+      "if (signal.aborted) return abort();",
+      "if (false) return abort();",
+      "What was aborted before it began never ends.",
+    ],
   ]),
   ...law("ucx/EndpointOperations.flush", [
     ["operations.give(operation), signal }", "operations.give(operation) }", "A flush in a queue knows no limit."],
@@ -549,7 +553,6 @@ export const ucxMutations: readonly Mutation[] = [
       "  memory.address",
       "Memory of a message that waits is freed when its buffer is closed.",
     ],
-    ["memory.address += BigInt(offset)", "memory.address += 0n", "A part of an array is its beginning."],
     ["        view.close();\n      },", "      },", "Another library's array is kept for ever."],
   ]),
   ...law("ucx/openUcp", [
@@ -603,8 +606,48 @@ export const ucxMutations: readonly Mutation[] = [
     ["    if (memoryType !== this.#writtenType) {", "    if (false) {", "A GPU's memory is taken for the host's."],
     ["    if (kind !== this.#kind) {", "    if (this.#kind === null) {", "A receive reports as a send did."],
   ]),
-  ...law("ucx/Operation.release", [
-    ["    this.held = null;\n", "", "What was received into is kept for as long as the worker."],
+  ...law("ucx/TakenMemory.address", [
+    [" + BigInt(own.byteOffset)", "", "A part of an array is its beginning."],
+  ]),
+  ...law("ucx/TakenMemory.isTransferred", [
+    ["return buffer.byteLength === 0;", "return false;", "What was received is looked for where it is not."],
+    ["this.held?.isTransferred?.() === true", "false", "A list is sent from memory that is another's by now."],
+  ]),
+  ...law("ucx/TakenMemory.release", [
+    ["    this.#own = null;\n", "", "What was received into is kept for as long as the worker."],
+  ]),
+  ...law("ucx/takeBytes", [
+    [
+      "  if (buffer.resizable) throw resizableBufferError();\n",
+      "",
+      "UCX writes to memory that is not mapped any more.",
+    ],
+    [
+      "if (buffer.byteLength === 0 && buffer.detached) {",
+      "if (false) {",
+      "Nothing is sent instead of what was transferred.",
+    ],
+  ]),
+  ...law("ucx/isTellable", [
+    ["low !== 0n && ", "", "A request whose address ends in zeros is taken for one that is over."],
+    ["(low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST))", "true", "An address is taken for an error."],
+  ]),
+  ...law("ucx/Operations.transferred", [
+    [" && one.isTransferred", "", "A worker that wakes up ends everything."],
+  ]),
+  ...law("ucx/Progress.giveUpTransferred", [
+    ["this.cancel(operation, transferred());", "void operation;", "UCX writes to memory that is another's by now."],
+  ]),
+  ...law("ucx/errorOf", [
+    ["operation.isTransferred ? transferred() : null", "null", "What has come is looked for where it is not."],
+  ]),
+  ...law("ucx/Receiver.begin", [
+    [
+      "      if (mask === everyBit) operation.onlyTag = tag;\n",
+      "",
+      "A message takes a bigint for a tag that is known.",
+    ],
+    ["if (mask === everyBit) operation", "operation", "A sender's tag is what the receiver has asked for."],
   ]),
   ...law("ucx/Operations.take", [
     ["    operation.isAbandoned = false;\n", "", "An operation is given back while somebody waits for it."],

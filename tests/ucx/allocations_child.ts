@@ -52,6 +52,7 @@ const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
 const endpoint = await sender.connect(receiver.address);
 const from = new Uint8Array(new ArrayBuffer(64), 8, 1);
 const into = new Uint8Array(new ArrayBuffer(64), 8, 1);
+await Promise.all([endpoint.send(from), receiver.recv(into)]); // the connection stands
 const tagged = { tag: 0x1234_5678_9abcn };
 const masked = { tag: 0x1234_5678_0000n, mask: 0xffff_ffff_0000n };
 
