@@ -73,7 +73,7 @@ function send(window: readonly Operation[], messages: number, tag: bigint): void
       continue;
     }
     sent++;
-    if (ucp_tag_send_nbx(ep, operation.address, size, tag, operation.parameters) === 0n) free.push(operation);
+    if (ucp_tag_send_nbx(ep, operation.address, size, tag, operation.parameters) === 0) free.push(operation);
   }
 }
 

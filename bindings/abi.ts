@@ -24,12 +24,14 @@ export type CScalar =
 
 /**
  * An argument: a scalar; or `buffer`, a pointer to const memory for which JavaScript memory of at least one byte may be
- * passed, or null, and which C may use during the call and not after it; or `struct64`, a struct of 64 bytes passed by
+ * passed, or null, and which C may use during the call and not after it; or `memory`, a pointer for which JavaScript's
+ * own memory of at least one byte is passed, of any kind, which C goes on reading or writing as long as the caller keeps
+ * it: no address of it becomes a bigint; or `struct64`, a struct of 64 bytes passed by
  * value, without floating-point members (`CUipcMemHandle`), for which exactly so many bytes are passed; or `handle`, an
  * opaque handle, or an address that stays the same, of a function that is called so often that the conversion would
  * show: it takes it as it is, or as `src/ffi/` has prepared it.
  */
-export type Argument = CScalar | "buffer" | "struct64" | "handle";
+export type Argument = CScalar | "buffer" | "memory" | "struct64" | "handle";
 
 /** One C function. */
 export interface FunctionDescription {

@@ -5,7 +5,8 @@
  * Written against the headers of UCX 1.13.1 to 1.22. Two types travel in an unusual way. `ucs_status_t` is a packed
  * enum of one byte: the upper bits of the register that returns it are undefined. `ucs_status_ptr_t` is 0 (done, and no
  * request), a status from -1 to -100 (failed), or the address of a request: as a signed 64-bit integer the three are
- * told apart by their sign.
+ * told apart by their sign. Where the request is in memory of ours, whose address is known, the lower half of it says as
+ * much: that is a number in JavaScript, and not a new bigint.
  *
  * @module
  */
@@ -125,19 +126,28 @@ export const ucp = {
   tag: {
     // ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
     //   const ucp_request_param_t *param);
-    ucp_tag_send_nbx: { args: ["ptr", "ptr", "size", "u64", "ptr"], returns: "i64" },
+    ucp_tag_send_nbx: { args: ["ptr", "ptr", "size", "u64", "ptr"], returns: "i32" },
     // ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
     //   const ucp_request_param_t *param);
     ucp_tag_send_sync_nbx: { args: ["ptr", "ptr", "size", "u64", "ptr"], returns: "i64" },
     // ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
     //   ucp_tag_t tag_mask, const ucp_request_param_t *param);
-    ucp_tag_recv_nbx: { args: ["ptr", "ptr", "size", "u64", "u64", "ptr"], returns: "i64" },
+    ucp_tag_recv_nbx: { args: ["ptr", "ptr", "size", "u64", "u64", "ptr"], returns: "i32" },
     // ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
     //   ucp_tag_recv_info_t *info);
     ucp_tag_probe_nb: { args: ["ptr", "u64", "u64", "i32", "ptr"], returns: "ptr" },
     // ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h worker, void *buffer, size_t count,
     //   ucp_tag_message_h message, const ucp_request_param_t *param);
-    ucp_tag_msg_recv_nbx: { args: ["ptr", "ptr", "size", "ptr", "ptr"], returns: "i64" },
+    ucp_tag_msg_recv_nbx: { args: ["ptr", "ptr", "size", "ptr", "ptr"], returns: "i32" },
+  },
+  // The same for memory of JavaScript's, whose address would be a new bigint at each call.
+  tagOwn: {
+    // ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+    //   const ucp_request_param_t *param);
+    ucp_tag_send_nbx: { args: ["ptr", "memory", "size", "u64", "ptr"], returns: "i32" },
+    // ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+    //   ucp_tag_t tag_mask, const ucp_request_param_t *param);
+    ucp_tag_recv_nbx: { args: ["ptr", "memory", "size", "u64", "u64", "ptr"], returns: "i32" },
   },
   stream: {
     // ucs_status_ptr_t ucp_stream_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,

@@ -20,10 +20,9 @@ import * as sharing from "../src/public/sharing.ts";
 import * as sim from "../src/public/sim.ts";
 import * as ucx from "../src/public/ucx.ts";
 import { checkOptions } from "../src/layout/options.ts";
-import { Operations } from "../src/ucx/operation.ts";
 import { Progress } from "../src/ucx/progress.ts";
 import { Receiver } from "../src/ucx/receiver.ts";
-import { ScriptedUcp } from "./ucx/scripted_ucp.ts";
+import { scriptedResources, ScriptedUcp } from "./ucx/scripted_ucp.ts";
 import { withTrailer } from "../src/ucx/address.ts";
 import { ownIdentity } from "../src/ucx/process_identity.ts";
 import { check, fc } from "./support/property.ts";
@@ -135,7 +134,8 @@ function scene() {
     hasRemoteMemory: true,
     requestBytes: 8,
     family: 4,
-    forget: () => {},
+    owner: nobody,
+    root: {},
   });
   const address = withTrailer(new Uint8Array([1, 2, 3]), ownIdentity());
   const [socket, other] = api.UnixSocket.pair();
@@ -169,12 +169,14 @@ function scene() {
 
 type Scene = ReturnType<typeof scene>;
 
+/** A context that closes no workers. */
+const nobody = { add: () => {}, forget: () => {} };
+
 /** A message that has no data. */
 function activeMessage() {
-  const ucp = new ScriptedUcp().functions;
-  const operations = new Operations(8);
-  const progress = new Progress(ucp, 1n, operations, "event");
-  const context = { ucp, hasCuda: false, worker: 1n, operations, progress, deliver: () => true, forget: () => {} };
+  const resources = scriptedResources(new ScriptedUcp());
+  const progress = new Progress(resources, "event", null);
+  const context = { resources, hasCuda: false, progress, deliver: () => true, forget: () => {} };
   const data = { place: "none", data: 0n, bytes: null } as const;
   return new api.UcxActiveMessage(context, new Uint8Array(0), 0, data);
 }
@@ -263,7 +265,8 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
       hasRemoteMemory: true,
       requestBytes: 8,
       family: 4,
-      forget: () => {},
+      owner: nobody,
+      root: {},
     }, wrong),
   "UcxWorker.flush": ({ worker }, wrong) => worker.flush(wrong),
   "UcxWorker.listen": ({ worker }, wrong) => worker.listen(wrong),
@@ -286,10 +289,8 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "UcxEndpoint.recvSync": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).recvSync(new Uint8Array(1), wrong),
   "UcxMessage.recv": async (_, wrong) => {
-    const ucp = new ScriptedUcp().functions;
-    const operations = new Operations(8);
-    const progress = new Progress(ucp, 1n, operations, "event");
-    const receiver = new Receiver({ ucp, hasCuda: false }, 1n, operations, progress);
+    const resources = scriptedResources(new ScriptedUcp());
+    const receiver = new Receiver(resources, new Progress(resources, "event", null), false);
     return await new api.UcxMessage(receiver, { length: 1, tag: 0n }, 1n, () => {}).recv(new Uint8Array(1), wrong);
   },
   "UcxWorker.recvSync": ({ worker }, wrong) => worker.recvSync(new Uint8Array(1), wrong),

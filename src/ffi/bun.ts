@@ -53,7 +53,7 @@ interface BunSymbol {
 function bunType(type: Argument | "void"): string {
   if (type === "ptr" || type === "size") return "u64";
   // Bun's `ptr` takes a typed array, null, a number or a bigint
-  return type === "buffer" || type === "handle" ? "ptr" : type;
+  return type === "buffer" || type === "memory" || type === "handle" ? "ptr" : type;
 }
 
 function bunGlobal(): BunGlobal {

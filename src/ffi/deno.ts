@@ -72,7 +72,8 @@ function denoScalar(type: CScalar | "void"): string {
 function denoType(type: Argument): DenoType {
   if (type === "struct64") return { struct: new Array<string>(structBytes).fill("u8") };
   if (type === "handle") return "u64";
-  return type === "buffer" ? type : denoScalar(type);
+  if (type === "buffer" || type === "memory") return "buffer"; // it takes whatever has bytes
+  return denoScalar(type);
 }
 
 /** The port, or null where this is not Deno. */

@@ -12,6 +12,9 @@ export type ScalarValue<S extends CScalar> = S extends "i64" | "u64" | "size" | 
 /** What a `buffer` argument accepts: JavaScript memory that C uses during the call only, or null. */
 export type BufferArgument = Uint8Array<ArrayBuffer> | null;
 
+/** What a `memory` argument accepts: JavaScript's own memory, not shared and of fixed length. */
+export type MemoryArgument = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+
 /** What a `struct64` argument accepts: the 64 bytes of the struct, which are copied. */
 export type StructArgument = Uint8Array<ArrayBuffer>;
 
@@ -23,6 +26,7 @@ export type HandleArgument = bigint | number;
 
 /** The JavaScript value of one argument. */
 export type ArgumentValue<A extends Argument> = A extends "buffer" ? BufferArgument
+  : A extends "memory" ? MemoryArgument
   : A extends "struct64" ? StructArgument
   : A extends "handle" ? HandleArgument
   : A extends CScalar ? ScalarValue<A>

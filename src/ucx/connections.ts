@@ -119,6 +119,16 @@ export interface ConnectionsContext
   open(doing: string): bigint;
 }
 
+/**
+ * One callback for all endpoints of a worker, as long as there is one. UCX calls it inside ucp_worker_progress, on this
+ * thread.
+ */
+function callOnError(connections: WeakRef<Connections>): NativeCallback {
+  return ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, handle, status) => {
+    connections.deref()?.failed(handle, status);
+  });
+}
+
 /** The endpoints and listeners of one worker. */
 export class Connections {
   readonly #context: ConnectionsContext;
@@ -130,17 +140,21 @@ export class Connections {
   constructor(context: ConnectionsContext) {
     this.#context = context;
     this.#peers = new PeerLiveness(context.progress);
-    // One callback for all endpoints of the worker. UCX calls it inside ucp_worker_progress, on this thread: messages
-    // that have come before the failure, by another transport, are taken first.
-    this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, handle, failure) => {
-      const endpoint = this.#endpoints.get(handle);
-      const error = new UcxError("ucp_worker_progress", failure, advice(failure));
-      if (endpoint === undefined) return;
-      context.progress.afterNews(() => {
-        endpoint.fail(error);
-        // UCX 1.13 forgets some sends and flushes of a connection that has failed.
-        if (this.#endpoints.get(handle) === endpoint) this.#peers.failed(endpoint);
-      });
+    this.#onError = context.resources.keep(callOnError(new WeakRef(this)));
+  }
+
+  /**
+   * UCX reports a failure, inside a function of its own: messages that have come before, by another transport, are taken
+   * first.
+   */
+  failed(handle: bigint, status: number): void {
+    const endpoint = this.#endpoints.get(handle);
+    const error = new UcxError("ucp_worker_progress", status, advice(status));
+    if (endpoint === undefined) return;
+    this.#context.progress.afterNews(() => {
+      endpoint.fail(error);
+      // UCX 1.13 forgets some sends and flushes of a connection that has failed.
+      if (this.#endpoints.get(handle) === endpoint) this.#peers.failed(endpoint);
     });
   }
 
@@ -322,11 +336,6 @@ export class Connections {
     this.#peers.close();
   }
 
-  /** Only when UCX calls no more. */
-  close(): void {
-    this.#onError.close();
-  }
-
   #connectToAddress(
     to: Uint8Array,
     err_mode: number,
@@ -365,7 +374,7 @@ export class Connections {
     const isWatched = given.err_mode === UCP_ERR_HANDLING_MODE.PEER;
     writeFields(parameters, UCP_EP_PARAMS_FIELD, isWatched ? { ...given, err_handler } : given);
     const made = arena.out("ptr");
-    const { ucp, progress } = this.#context;
+    const { ucp, progress, resources } = this.#context;
     const status = ucp.endpoint.ucp_ep_create(worker, parameters.$address, made.$address);
     checkStatus("ucp_ep_create", status, advice(status));
     const forget = (gone: bigint) => {
@@ -384,6 +393,7 @@ export class Connections {
       },
       made.value,
     );
+    resources.endpoints.add(made.value);
     this.#endpoints.set(made.value, endpoint);
     this.#context.made(made.value, check);
     progress.watch();

@@ -76,10 +76,12 @@ function gone(call: string, status: number = ucs_status_t.UCS_ERR_CONNECTION_RES
 
 /** A connection to another worker. */
 export class UcxEndpoint {
-  /** Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. */
-  readonly closed: Promise<CloseReason>;
   readonly #context: EndpointContext;
-  readonly #settleClosed: (reason: CloseReason) => void;
+  readonly #closed: Promise<CloseReason>;
+  readonly #resolveClosed: (reason: CloseReason) => void;
+  /** Lets the worker be collected again, which has been asked for `closed`. */
+  #forgetClosed: (() => void) | undefined;
+  #isClosed = false;
   readonly #operations: EndpointOperations;
   readonly #sender: TagSender;
   readonly #messageSender: MessageSender;
@@ -119,9 +121,26 @@ export class UcxEndpoint {
       this.#rawStream,
       context.handlesErrors,
       () => checkOf(context.address()),
+      () => context.progress.keep(),
     );
-    this.closed = promise;
-    this.#settleClosed = resolve;
+    this.#closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  /** Calls back when the endpoint is no longer usable; it keeps nothing. Called by the listener. */
+  onClosed(act: () => void): void {
+    void this.#closed.then(act);
+  }
+
+  // law ucx/UcxEndpoint.closed: ucx/dropped
+  /**
+   * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. Until then
+   * whoever asks for it keeps the endpoint and its worker from being collected, but not the process alive.
+   */
+  get closed(): Promise<CloseReason> {
+    // Nobody can tell whether a promise is waited for: whoever has it may.
+    if (!this.#isClosed) this.#forgetClosed ??= this.#context.progress.keep();
+    return this.#closed;
   }
 
   /**
@@ -132,7 +151,8 @@ export class UcxEndpoint {
    * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @throws {UcxError} if the other side is gone
    * @throws {TypeError} if the endpoint is closed, if the memory is a GPU's and this UCX was built without CUDA, or with
-   *   `copy: false` if it is not contiguous
+   *   `copy: false` if it is not contiguous; if it is an ArrayBuffer that can be resized, or is transferred before UCX is
+   *   done with it ({@linkcode Sendable})
    * @throws {RangeError} if the tag has more than 64 bits
    */
   send(what: Sendable, options: SendOptions = none): Promise<void> {
@@ -584,16 +604,23 @@ export class UcxEndpoint {
   }
 
   async #closeHandle(handle: bigint, flags: number): Promise<void> {
-    const { ucp } = this.#context;
+    const { resources } = this.#context;
     const own = this.#operations;
     this.#leaving = 0n;
     const close = own.foreign("ucp_ep_close_nbx", flags);
-    await this.#follow(close, ucp.endpoint.ucp_ep_close_nbx(handle, close.parameters));
+    await this.#follow(close, resources.closeEndpoint(handle, close.parameters));
     this.#context.progress.poll(Infinity); // UCX ends what was in flight soon after, and its memory is free then
     const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // as UCX says it
     own.abandon(({ call }) => gone(call, status)); // what UCX has forgotten
     this.#context.forget(handle);
     this.#settleClosed(null);
+  }
+
+  // law ucx/UcxEndpoint.settleClosed: ucx/dropped
+  #settleClosed(reason: CloseReason): void {
+    this.#resolveClosed(reason);
+    this.#isClosed = true;
+    this.#forgetClosed?.();
   }
 
   /** Drops what nobody has taken. */

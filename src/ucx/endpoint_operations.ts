@@ -11,15 +11,18 @@ import type { UcpFunctions } from "./library.ts";
 import { type LimitOptions, timeLimit } from "./limit.ts";
 import { takeList } from "./message_list.ts";
 import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
-import type { Operation, Operations, Owner } from "./operation.ts";
+import { Counted, type Operation, type Operations, Owned, type Owner } from "./operation.ts";
 import type { Progress } from "./progress.ts";
 import type { RemoteKeys } from "./remote_memory.ts";
 import type { Protocol } from "./protocol.ts";
 import { StartQueue } from "./start_queue.ts";
 import type { TagRule } from "./tag.ts";
+import { transferred } from "./taken_memory.ts";
+import type { WorkerResources } from "./worker_resources.ts";
 
 /** Where operations take place: a worker's. */
 export interface OperationsContext {
+  readonly resources: WorkerResources;
   readonly ucp: UcpFunctions;
   readonly progress: Progress;
   readonly operations: Operations;
@@ -38,9 +41,9 @@ export class EndpointOperations {
   hasSentMessages = false;
   readonly #over = new AbortController();
   /** What receives belong to: they end with the endpoint, and a close does not wait for them. */
-  readonly receives: Owner = { ended: () => {}, over: this.#over.signal };
+  readonly receives: Owner = new Owned(this.#over.signal);
   /** What flushes belong to: they end with the endpoint, and a close does not wait for them. */
-  readonly #flushes: Owner = { ended: () => {} };
+  readonly #flushes: Owner = new Owned();
   readonly #starts = new StartQueue();
   /** Receives wait for their memory by themselves: what is sent need not wait for what may never come. */
   readonly #receiveStarts = new StartQueue();
@@ -48,13 +51,7 @@ export class EndpointOperations {
   #failure: UcxError | undefined;
   #isClosing = false;
   /** Operations that UCX is not done with, or that wait for their memory. */
-  #underWay = 0;
-  #drained: PromiseWithResolvers<void> | undefined;
-  readonly #owner: Owner = {
-    ended: () => {
-      if (--this.#underWay === 0) this.#drained?.resolve();
-    },
-  };
+  readonly #underWay = new Counted();
 
   constructor(context: OperationsContext, handle: bigint) {
     this.context = context;
@@ -74,7 +71,7 @@ export class EndpointOperations {
 
   /** Whether anything is under way. */
   get isBusy(): boolean {
-    return this.#underWay > 0;
+    return this.#underWay.count > 0;
   }
 
   /** Whether nothing new begins, because the endpoint closes or is closed. */
@@ -106,8 +103,8 @@ export class EndpointOperations {
   take(call: string): Operation {
     const operation = this.context.operations.take();
     operation.call = call;
-    operation.owner = this.#owner;
-    this.#underWay++;
+    operation.owner = this.#underWay;
+    this.#underWay.count++;
     return operation;
   }
 
@@ -168,6 +165,7 @@ export class EndpointOperations {
     return starts.add({ ready, release: () => this.refuse(operation), signal }, () => {
       try {
         operation.pack?.();
+        if (operation.isTransferred) throw transferred();
       } catch (error) {
         this.refuse(operation);
         throw error;
@@ -190,6 +188,7 @@ export class EndpointOperations {
     return this.#starts.add({ ready, release, signal }, () => {
       try {
         for (const operation of operations) operation.pack?.();
+        if (operations.some((operation) => operation.isTransferred)) throw transferred();
       } catch (error) {
         release(); // none of them has begun
         throw error;
@@ -232,15 +231,14 @@ export class EndpointOperations {
 
   /** Ends for their callers all that UCX is at. */
   abandon(reason: (operation: Operation) => unknown): void {
-    for (const owner of [this.#owner, this.#flushes]) this.context.progress.abandonAll(owner, reason);
+    for (const owner of [this.#underWay, this.#flushes]) this.context.progress.abandonAll(owner, reason);
   }
 
   /** Takes on nothing new. @returns what settles when nothing is under way; null if nothing is */
   drain(): Promise<void> | null {
     this.#isClosing = true;
-    if (this.#underWay === 0) return null;
-    this.#drained = Promise.withResolvers();
-    return this.#drained.promise;
+    if (this.#underWay.count === 0) return null;
+    return this.context.progress.waitsFor(this.#underWay.drained());
   }
 
   // law ucx/EndpointOperations.end: ucx/order
@@ -251,7 +249,7 @@ export class EndpointOperations {
     this.#over.abort(reason);
     this.#starts.stop(reason);
     this.#receiveStarts.stop(reason);
-    this.#drained?.resolve(); // a close that waits for sends need not wait any longer
+    this.#underWay.forget(); // a close that waits for sends need not wait any longer
     return handle;
   }
 }

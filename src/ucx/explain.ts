@@ -6,7 +6,7 @@
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { type Sendable, takeMemory } from "./message_memory.ts";
-import type { Memory } from "./operation.ts";
+import { TakenMemory } from "./taken_memory.ts";
 
 /** What is known of the way. */
 export interface Way {
@@ -57,10 +57,10 @@ function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | A
 }
 
 function bytesOf(what: Sendable): number {
-  const memory: Memory = { address: 0n, bytes: 0, memoryType: 0, held: null, pack: null };
+  const memory = new TakenMemory();
   takeMemory(memory, what, "send", true);
-  const { held, bytes } = memory;
-  if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
+  const { bytes } = memory;
+  memory.release();
   return bytes;
 }
 

@@ -7,7 +7,8 @@ import { ucp_dt_iov_t, UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { layoutOf, littleEndian, NativeArena } from "../ffi/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
-import type { Memory, Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
+import { TakenMemory } from "./taken_memory.ts";
 
 /** One piece of memory, or several. */
 export type Pieces = Sendable | readonly Sendable[];
@@ -28,7 +29,7 @@ export interface List {
   /** Whether only a GPU reaches some of it: managed memory is the host's, too. */
   readonly isDevice: boolean;
   /** The pieces, where they are as soon as all is ready. */
-  readonly pieces: readonly Memory[];
+  readonly pieces: readonly TakenMemory[];
 }
 
 // law ucx/takeList: ucx/message_list
@@ -46,20 +47,19 @@ export function takeList(
   order: (buffer: MemoryBuffer) => Promise<void> | null,
   options?: TakeOptions,
 ): List {
-  const pieces: Memory[] = [];
+  const pieces: TakenMemory[] = [];
   const list = new NativeArena();
   operation.held = {
     [Symbol.dispose]: () => {
-      for (const { held } of pieces) {
-        if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
-      }
+      for (const piece of pieces) piece.release();
       list.close();
     },
+    isTransferred: () => pieces.some((piece) => piece.isTransferred),
   };
   const waits: Promise<void>[] = [];
   let isDevice = false;
   for (const one of what) {
-    const piece: Memory = { address: 0n, bytes: 0, memoryType: UCS_MEMORY_TYPE.HOST, held: null, pack: null };
+    const piece = new TakenMemory();
     pieces.push(piece);
     const buffer = takeMemory(piece, one, doing, hasCuda, options);
     isDevice ||= buffer?.kind === "device";

@@ -5,18 +5,25 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { type ArrayParts, byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
-import { ffiPort } from "../ffi/mod.ts";
+import { type MemoryArgument, resizableBufferError } from "../ffi/mod.ts";
 import { none } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
-import type { Memory } from "./operation.ts";
+import type { TakenMemory as Memory } from "./taken_memory.ts";
 
 /**
  * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
  * object that `StridedMemoryView.from` views as host memory, such as Python's arrays and bytes.
+ *
+ * UCX has it until the operation has ended, and the program may drop it meanwhile; closing a buffer frees it only then.
+ * An ArrayBuffer alone must not be transferred (`transfer()`, `postMessage`, `structuredClone`): no runtime lets anybody
+ * keep memory that is another's by then, so UCX goes on with it, also when its new owner frees it. The operation is
+ * rejected with a TypeError if UCX was still at it, and a receive that has waited for its message while the worker slept
+ * is taken back before anything is written. Memory that was transferred before, and a resizable ArrayBuffer, are refused
+ * with a TypeError at once. Use a `MemoryBuffer` where you cannot know.
  */
 export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBufferView | object;
-/** What can be received into: the same, if writable. */
+/** What can be received into: the same, if writable, and as {@linkcode Sendable} not to be transferred meanwhile. */
 export type Receivable = Sendable;
 
 /** What is to become of the memory, as errors say it. */
@@ -26,6 +33,29 @@ export type Doing = "send" | "receive into";
 export interface TakeOptions {
   /** False refuses elements to send that are not contiguous. Default true: they are copied. */
   readonly copy?: boolean;
+}
+
+// law ucx/takeBytes: ucx/transferred
+/** Takes JavaScript's own memory, which has been asked for its `buffer`: before, the engine may still move it. */
+function takeBytes(
+  memory: Memory,
+  what: MemoryArgument | ArrayBufferView | SharedArrayBuffer,
+  buffer: ArrayBufferLike,
+  doing: Doing,
+): null {
+  if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
+  if (buffer.byteLength === 0 && buffer.detached) { // first: a DataView of it would throw
+    throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
+  }
+  if (what.byteLength === 0) {
+    memory.address = 0n;
+    memory.bytes = 0;
+    memory.memoryType = UCS_MEMORY_TYPE.HOST;
+    return null;
+  }
+  if (buffer.resizable) throw resizableBufferError();
+  memory.useOwn(what as MemoryArgument); // whose buffer is an ArrayBuffer
+  return null;
 }
 
 // law ucx/takeMemory: ucx/order, ucx/programs, ucx/message_memory
@@ -44,27 +74,15 @@ export function takeMemory(
   hasCuda: boolean,
   options: TakeOptions = none,
 ): MemoryBuffer | null {
-  if (ArrayBuffer.isView(what)) return takeBytes(memory, what.buffer, what.byteOffset, what.byteLength, doing);
+  if (ArrayBuffer.isView(what)) return takeBytes(memory, what, what.buffer, doing);
   if (what instanceof MemoryBuffer) return takeBuffer(memory, what, what.ptr, what.size, doing, hasCuda);
   if (what instanceof StridedMemoryView) return takeView(memory, what, doing, hasCuda, options);
-  if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, 0, what.byteLength, doing);
+  if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, what, doing);
   return takeForeign(memory, what, doing, hasCuda, options);
 }
 
 function isShared(what: object): what is SharedArrayBuffer {
   return typeof SharedArrayBuffer === "function" && what instanceof SharedArrayBuffer;
-}
-
-/** Takes JavaScript's own memory. */
-function takeBytes(memory: Memory, buffer: ArrayBufferLike, offset: number, bytes: number, doing: Doing): null {
-  if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
-  if (buffer.detached) throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
-  memory.address = bytes === 0 ? 0n : ffiPort().addressOf(buffer);
-  if (offset !== 0) memory.address += BigInt(offset);
-  memory.bytes = bytes;
-  memory.held = buffer;
-  memory.memoryType = UCS_MEMORY_TYPE.HOST;
-  return null;
 }
 
 function takeView(
@@ -85,10 +103,6 @@ function takeView(
     );
   }
   return takePacked(memory, view, hasCuda);
-}
-
-function dispose(held: Memory["held"]): void {
-  if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
 }
 
 /**
@@ -148,7 +162,7 @@ function takeForeign(
     const { held } = memory;
     memory.held = {
       [Symbol.dispose]: () => {
-        dispose(held);
+        held?.[Symbol.dispose]();
         view.close();
       },
     };
@@ -184,7 +198,7 @@ function takePacked(memory: Memory, view: StridedMemoryView, hasCuda: boolean): 
     const bytes = MemoryBuffer.fromPointer(buffer.ptr, buffer.size);
     take(copyToHost({ offset, layout, dtype, readonly: true, buffer: bytes }));
     memory.pack = null;
-    dispose(held);
+    held?.[Symbol.dispose]();
   };
   return buffer;
 }

@@ -79,6 +79,11 @@ export class MessageSender {
   }
 }
 
+/** By itself: what it closes over must not lead to the endpoint, see {@linkcode Owner}. */
+function closing(arena: NativeArena): () => void {
+  return () => arena.close();
+}
+
 /** Sends an active message with a number, from an operation that has its data, when they are there. */
 export function sendActiveMessage(
   own: EndpointOperations,
@@ -91,7 +96,7 @@ export function sendActiveMessage(
   const arena = new NativeArena();
   const head = arena.bytes(header.length);
   head.bytes.set(header);
-  operation.ending = () => arena.close(); // UCX reads the header until then
+  operation.ending = closing(arena); // UCX reads the header until then
   own.hasSentMessages = true;
   return own.later(operation, ready, limits, () => {
     operation.prepare("plain", operation.memoryType, UCP_AM_SEND_FLAG.REPLY); // so that it is known whom it is from

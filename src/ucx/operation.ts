@@ -12,7 +12,7 @@ import {
   UCP_OP_ATTR_FLAG,
   UCP_REQUEST_PARAM_FIELD,
   ucp_request_param_t,
-  UCS_MEMORY_TYPE,
+  ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import { allocate, ffiPort, layoutOf, libc, littleEndian, roundUp } from "../ffi/mod.ts";
 import {
@@ -22,13 +22,50 @@ import {
   completionCallbacks,
   type CompletionKind,
 } from "../native/mod.ts";
+import { TakenMemory } from "./taken_memory.ts";
 
-/** What operations belong to, and end with. */
+/**
+ * What operations belong to, and end with. Nothing of it leads to an endpoint or a worker: UCX may be at an operation
+ * when they have been collected.
+ */
 export interface Owner {
   /** UCX is done with it. Called once, before its promise settles. */
   ended(operation: Operation): void;
   /** Aborted, with the reason, when nothing may begin for this owner any more. */
   readonly over?: AbortSignal;
+}
+
+/** Those of whom it need not be known when UCX is done with them. */
+export class Owned implements Owner {
+  readonly over?: AbortSignal;
+
+  constructor(over?: AbortSignal) {
+    if (over !== undefined) this.over = over;
+  }
+
+  ended(): void {}
+}
+
+/** Those whose end somebody may wait for: operations that UCX is not done with, or that wait for their memory. */
+export class Counted implements Owner {
+  count = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  // law ucx/Counted.ended: ucx/endpoint
+  ended(): void {
+    if (--this.count === 0) this.forget();
+  }
+
+  /** Settles when there are none, or nobody counts them any more. */
+  drained(): Promise<void> {
+    this.#drained = Promise.withResolvers();
+    return this.#drained.promise;
+  }
+
+  /** Has nobody wait for them any longer. */
+  forget(): void {
+    this.#drained?.resolve();
+  }
 }
 
 /** Whose request UCX works with: `ours`, in the operation's own memory, or one of UCX's, which has to be freed. */
@@ -51,20 +88,18 @@ const masks = {
   sized: request | cb | user_data | memory_type | flagsField | UCP_OP_ATTR_FLAG.NO_IMM_CMPL,
 } as const satisfies Record<CompletionKind, number>;
 
-/** Memory, as UCX wants it. */
-export interface Memory {
-  address: bigint;
-  bytes: number;
-  /** What UCX is told that it is: a `ucs_memory_type_t`. */
-  memoryType: number;
-  /** Keeps the memory where it is: a pin, or the array itself. */
-  held: Disposable | ArrayBuffer | null;
-  /** Copies elements that are not contiguous to memory that is, when those elements are there; null if nothing has to. */
-  pack: (() => void) | null;
+// law ucx/isTellable: ucx/operation
+/**
+ * Whether the lower half of what UCX answers says which of three it is: 0 (done), a status from -1 to -100 (failed), or
+ * the address of a request. All of it would be a new bigint.
+ */
+export function isTellable(request: bigint): boolean {
+  const low = BigInt.asIntN(32, request);
+  return low !== 0n && (low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST));
 }
 
 /** What UCX was asked to do, or will be. UCX may read or write its memory until it has ended. */
-export class Operation implements Memory {
+export class Operation extends TakenMemory {
   /** A `ucp_request_param_t *` for the call that begins it. */
   readonly parameters: bigint;
   /** Its place among the operations of its worker. */
@@ -72,14 +107,10 @@ export class Operation implements Memory {
   /** The function that began it, for errors. */
   call = "";
   owner: Owner | null = null;
-  address = 0n;
-  /** Bytes, or pieces if it is a list. */
-  count = 0n;
   /** Whether `address` is that of a list of pieces (`ucp_dt_iov_t`). */
   isList = false;
-  memoryType: number = UCS_MEMORY_TYPE.HOST;
-  held: Disposable | ArrayBuffer | null = null;
-  pack: (() => void) | null = null;
+  /** The tag that a message has which it receives, if only one matches: nobody has to read it. */
+  onlyTag: bigint | null = null;
   /** How its promise settles; null if nobody waits for one, because it is waited for in place or was abandoned. */
   resolve: ((result: unknown) => void) | null = null;
   reject: ((reason: unknown) => void) | null = null;
@@ -104,10 +135,10 @@ export class Operation implements Memory {
   #kind: CompletionKind | null = null;
   #mask = 0;
   #writtenType = 0;
-  #bytes = 0;
 
   /** Use {@linkcode Operations.take}. */
   constructor(address: bigint, memory: DataView, ring: bigint, number: number, requestBytes: number) {
+    super();
     this.parameters = address + BigInt(parametersAt);
     this.number = number;
     this.#memory = memory;
@@ -119,23 +150,9 @@ export class Operation implements Memory {
     memory.setBigUint64(parametersAt + field.user_data, address, littleEndian);
   }
 
-  /** The number of bytes, as it was given last. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  set bytes(bytes: number) {
-    if (bytes === this.#bytes) return; // messages of one size follow each other, and a bigint costs 15 ns
-    this.#bytes = bytes;
-    this.count = BigInt(bytes);
-  }
-
-  // law ucx/Operation.useList: ucx/message_list
   /** Has the operation use several pieces of memory: so many, which are listed at an address. */
-  useList(address: bigint, count: number): void {
-    this.address = address;
-    this.#bytes = NaN; // of another count than the next that is given
-    this.count = BigInt(count);
+  override useList(address: bigint, count: number): void {
+    super.useList(address, count);
     this.isList = true;
   }
 
@@ -186,8 +203,9 @@ export class Operation implements Memory {
 
   /** Bytes received. */
   get length(): number {
-    const { length } = record;
-    return this.#memory.getUint32(length, littleEndian) + this.#memory.getUint32(length + 4, littleEndian) * 2 ** 32;
+    const low = this.#memory.getUint32(record.length, littleEndian);
+    const high = this.#memory.getUint32(record.length + 4, littleEndian);
+    return high === 0 ? low : low + high * 2 ** 32; // a sum of products is a floating-point number, which V8 allocates
   }
 
   /** Where {@linkcode length} is, for functions that answer it without a callback. */
@@ -202,7 +220,7 @@ export class Operation implements Memory {
 
   /** What it has brought: what was received, how many bytes, or nothing. */
   result(): unknown {
-    if (this.#kind === "tagged") return { length: this.length, tag: this.tag };
+    if (this.#kind === "tagged") return { length: this.length, tag: this.onlyTag ?? this.tag };
     return this.#kind === "sized" ? this.length : undefined;
   }
 
@@ -211,15 +229,12 @@ export class Operation implements Memory {
     this.#memory.setInt32(record.status, status, littleEndian);
   }
 
-  // law ucx/Operation.release: ucx/unclosed
   /** Unpins the memory. */
-  release(): void {
-    const { held, ending } = this;
-    if (ending !== null) ending();
+  override release(): void {
+    const { ending } = this;
     this.ending = null;
-    this.held = null;
-    this.pack = null;
-    if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
+    if (ending !== null) ending();
+    super.release();
   }
 }
 
@@ -254,6 +269,12 @@ export class Operations {
     return this.#all.length - this.#free.length;
   }
 
+  // law ucx/Operations.transferred: ucx/transferred
+  /** Those that somebody waits for, whose memory JavaScript has transferred while UCX may still be at them. */
+  transferred(): Operation[] {
+    return this.#all.filter((one) => one.isBegun && !one.isDone && !one.isAbandoned && one.isTransferred);
+  }
+
   /** Those that UCX may still be at. */
   pending(): Operation[] {
     return this.#all.filter(({ isBegun, isDone }) => isBegun && !isDone);
@@ -269,6 +290,7 @@ export class Operations {
     operation.isWaitedFor = false;
     operation.gaveUp = null;
     operation.isList = false;
+    operation.onlyTag = null;
     return operation;
   }
 
@@ -278,6 +300,8 @@ export class Operations {
     operation.owner = null;
     operation.resolve = null;
     operation.reject = null;
+    operation.disarm = null;
+    operation.gaveUp = null;
     operation.foreign = 0n;
     this.#free.push(operation);
   }
@@ -309,6 +333,7 @@ export class Operations {
       const view = new DataView(memory, at, bytes);
       const number = this.#all.length;
       const operation = new Operation(block + BigInt(at), view, this.#ringAddress, number, this.#requestBytes);
+      if (!isTellable(operation.request)) continue;
       this.#all.push(operation);
       this.#free.push(operation);
     }

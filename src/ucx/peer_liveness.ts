@@ -27,9 +27,9 @@ interface Peer {
   goneSince: number;
 }
 
-/** Who sleeps on descriptors, and calls back when one can be read: `Progress`. */
+/** Who sleeps on descriptors, calls back when one can be read, and closes them in the end: `Progress`. */
 interface Sleeper {
-  watchAlso(fd: number, onReadable: () => void): void;
+  watchAlso(descriptors: DescriptorSet, onReadable: () => void): void;
 }
 
 /** The processes of a worker's endpoints. Does not keep this process alive. */
@@ -88,8 +88,6 @@ export class PeerLiveness {
   /** Stops watching all of them. */
   close(): void {
     for (const endpoint of [...this.#keys.keys()]) this.forget(endpoint);
-    this.#descriptors?.close();
-    this.#descriptors = undefined;
   }
 
   // law ucx/PeerLiveness.poll: ucx/peer_liveness
@@ -114,15 +112,23 @@ export class PeerLiveness {
   #descriptorSet(): DescriptorSet {
     if (this.#descriptors === undefined) {
       this.#descriptors = new DescriptorSet();
-      this.#sleeper.watchAlso(this.#descriptors.fd, () => this.poll());
+      this.#sleeper.watchAlso(this.#descriptors, () => this.poll());
     }
     return this.#descriptors;
   }
 
   #lookLater(): void {
-    this.#timer ??= nodeBuiltin("node:timers").setTimeout(() => {
-      this.#timer = undefined;
-      this.poll();
-    }, grace + 10).unref();
+    this.#timer ??= lookAfter(new WeakRef(this));
   }
+
+  /** The time has come to look at those without a descriptor. */
+  look(): void {
+    this.#timer = undefined;
+    this.poll();
+  }
+}
+
+/** By itself, so that a worker that was dropped meanwhile can be collected. */
+function lookAfter(peers: WeakRef<PeerLiveness>): ReturnType<typeof import("node:timers").setTimeout> {
+  return nodeBuiltin("node:timers").setTimeout(() => peers.deref()?.look(), grace + 10).unref();
 }

@@ -12,6 +12,7 @@ import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
 import type { Operation, Operations } from "./operation.ts";
 import { advice } from "./status.ts";
+import { transferred } from "./taken_memory.ts";
 
 /**
  * How a worker waits for messages. `adaptive`: polls for a moment, longer while messages flow, then sleeps until UCX
@@ -44,19 +45,48 @@ const spinAtMost = 0.2;
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
 
+/** What progress needs of its worker. */
+export interface ProgressResources {
+  readonly ucp: UcpFunctions;
+  /** The worker, as UCX knows it. */
+  readonly handle: bigint;
+  readonly operations: Operations;
+  /** What wakes it up; undefined before it has slept. */
+  watch: ReadableWatch | undefined;
+  /** What else it wakes up for: closed by who closes the worker, when it sleeps no more. */
+  readonly watched: { close(): void }[];
+}
+
+/** What else to wake up for. */
+export interface Watched {
+  /** A descriptor. */
+  readonly fd: number;
+  close(): void;
+}
+
+/**
+ * Workers that sleep while somebody waits for something of them. Nothing else may lead to one: the program has a
+ * promise, which does not lead to who settles it, and an async function that waits is kept by that promise alone, with
+ * all its variables, a worker among them. A worker that sleeps and is not among these can be collected.
+ */
+const awaited = new Set<Progress>();
+
 /** Polls a worker while operations are pending, and sleeps while UCX has nothing to do. */
 export class Progress {
+  /** The worker: it stays as long as this does. */
+  readonly whose: object | null;
+  readonly #resources: ProgressResources;
   readonly #ucp: UcpFunctions;
   readonly #worker: bigint;
   readonly #operations: Operations;
   readonly #mode: ProgressMode;
   readonly #progress: UcpFunctions["worker"]["ucp_worker_progress"];
-  /** Operations that UCX is at. */
-  #pending = 0;
+  /** Operations that UCX is at, and those of them that nobody waits for any more. */
+  #pending: number;
+  #abandoned: number;
   #isStopped = false;
   /** Whether others may need this worker to answer although it has nothing to do. */
   #isWatching = false;
-  #watch: ReadableWatch | undefined;
   #isSpinQueued = false;
   #isTurnQueued = false;
   /** When the event loop last turned here, and when UCX last had news. */
@@ -69,6 +99,8 @@ export class Progress {
   #settledAtOnce = 0;
   /** How many want the process to stay alive although no operation is pending. */
   #holds = 0;
+  /** How many may wait for what the process need not stay alive for. */
+  #keeps = 0;
   /** What is to happen when there are no news left. */
   readonly #afterNews: (() => void)[] = [];
   /** What else to wake up for, and what to do then. */
@@ -76,19 +108,32 @@ export class Progress {
   /** When that was last done without having slept, by `performance.now()`. */
   #lastLook = 0;
 
-  constructor(ucp: UcpFunctions, worker: bigint, operations: Operations, mode: ProgressMode) {
+  /** `whose`: the worker; null for one that is gone, whose operations are ended here. */
+  constructor(resources: ProgressResources, mode: ProgressMode, whose: object | null) {
+    const { ucp, handle, operations } = resources;
+    this.whose = whose;
+    this.#resources = resources;
     this.#ucp = ucp;
-    this.#worker = worker;
+    this.#worker = handle;
     this.#operations = operations;
     this.#mode = mode;
     this.#progress = ucp.worker.ucp_worker_progress;
+    const pending = operations.pending();
+    this.#pending = pending.length;
+    this.#abandoned = pending.filter(({ isAbandoned }) => isAbandoned).length;
   }
 
   /** Takes what UCX answered when an operation began: 0, a status, or the address of its request. */
   begun(operation: Operation, answer: bigint): void {
+    const isOver = answer === 0n || (answer < 0n && answer >= BigInt(ucs_status_t.UCS_ERR_LAST));
+    this.begunOwn(operation, isOver ? Number(answer) : 1);
+  }
+
+  /** As {@linkcode begun}, for the lower half of the answer: the request is in the operation's own memory. */
+  begunOwn(operation: Operation, answer: number): void {
     operation.isBegun = true;
-    if (answer === 0n || (answer < 0n && answer >= BigInt(ucs_status_t.UCS_ERR_LAST))) {
-      operation.end(Number(answer));
+    if (answer === 0 || (answer < 0 && answer >= ucs_status_t.UCS_ERR_LAST)) {
+      operation.end(answer);
       this.#end(operation);
       return;
     }
@@ -102,24 +147,24 @@ export class Progress {
     this.begun(operation, answer);
   }
 
-  // law ucx/Progress.settled: ucx/limits
   /** The end of an operation, as a promise. Nobody else may wait for it. */
   settled<T>(operation: Operation, signal?: AbortSignal): Promise<T> {
     if (operation.isDone) return this.#settledNow(operation) as Promise<T>; // the caller knows what it has begun
-    const promise = new Promise<T>((resolve, reject) => {
-      operation.resolve = resolve as (result: unknown) => void;
-      operation.reject = reject;
-    });
-    if (signal !== undefined) {
-      const abort = () => this.cancel(operation, signal.reason);
-      if (signal.aborted) abort(); // no event comes any more
-      else {
-        signal.addEventListener("abort", abort, { once: true });
-        operation.disarm = () => signal.removeEventListener("abort", abort);
-      }
-    }
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    operation.resolve = resolve as (result: unknown) => void;
+    operation.reject = reject;
+    if (signal !== undefined) this.#endBy(operation, signal);
     this.#queueSpin();
     return promise;
+  }
+
+  // law ucx/Progress.endBy: ucx/limits
+  /** Has a signal end an operation. A function of its own: one that makes functions has new memory at each call. */
+  #endBy(operation: Operation, signal: AbortSignal): void {
+    const abort = () => this.cancel(operation, signal.reason);
+    if (signal.aborted) return abort(); // no event comes any more
+    signal.addEventListener("abort", abort, { once: true });
+    operation.disarm = () => signal.removeEventListener("abort", abort);
   }
 
   /**
@@ -150,8 +195,8 @@ export class Progress {
   taken(operation: Operation, timeout?: number): unknown {
     const { gaveUp } = operation;
     if (!operation.isDone && gaveUp !== null) {
-      operation.isAbandoned = true; // UCX gives it back some time, or never
       operation.isWaitedFor = false;
+      this.abandon(operation); // UCX gives it back some time, or never
       throw gaveUp.reason;
     }
     if (!operation.isDone) {
@@ -183,12 +228,20 @@ export class Progress {
     operation.resolve = null;
     operation.reject = null;
     operation.disarm = null;
-    operation.isAbandoned = true;
+    this.abandon(operation);
     this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
     this.#drain(); // UCX gives back a receive without a message before it returns
     disarm?.();
     reject?.(reason);
     this.#queueTurn(); // the process need not stay alive for it
+  }
+
+  // law ucx/Progress.abandon: ucx/dropped
+  /** Nobody waits for an operation any more, if UCX is still at it. */
+  abandon(operation: Operation): void {
+    if (operation.isDone || operation.isAbandoned) return;
+    operation.isAbandoned = true;
+    this.#abandoned++;
   }
 
   // law ucx/Progress.abandonAll: ucx/endpoint, ucx/two_processes
@@ -226,18 +279,27 @@ export class Progress {
 
   /** UCX has news, or one of the other descriptors can be read. */
   wake(): void {
+    this.#giveUpTransferred(); // first: UCX writes to no memory while we sleep
     this.#turn();
     for (const { act } of this.#also) act();
   }
 
+  // law ucx/Progress.giveUpTransferred: ucx/transferred
+  /** Ends for their callers all operations whose memory was transferred; UCX forgets receives without a message. */
+  #giveUpTransferred(): void {
+    if (this.#pending === 0) return;
+    for (const operation of this.#operations.transferred()) this.cancel(operation, transferred());
+  }
+
   /**
-   * Wakes up for another descriptor, too, which stays open until the worker is stopped. While there is no sleep what is
-   * to be done then is done once a second.
+   * Wakes up for another descriptor, too, which the worker closes when it has slept for the last time. While there is no
+   * sleep what is to be done then is done once a second.
    */
-  watchAlso(fd: number, act: () => void): void {
-    this.#also.push({ fd, act });
-    this.#watch?.close(); // the next sleep is one for all of them
-    this.#watch = undefined;
+  watchAlso(watched: Watched, act: () => void): void {
+    this.#also.push({ fd: watched.fd, act });
+    this.#resources.watched.push(watched);
+    this.#resources.watch?.close(); // the next sleep is one for all of them
+    this.#resources.watch = undefined;
     this.#queueTurn();
   }
 
@@ -245,6 +307,7 @@ export class Progress {
   #lookSometimes(now: number): void {
     if (now - this.#lastLook < lookEvery) return;
     this.#lastLook = now;
+    this.#giveUpTransferred();
     for (const { act } of this.#also) act();
   }
 
@@ -263,6 +326,19 @@ export class Progress {
       if (isHeld) this.#holds--;
       isHeld = false;
       this.#keepAlive();
+    };
+  }
+
+  // law ucx/Progress.keep: ucx/dropped
+  /** Keeps the worker from being collected, but not the process alive, until what it returns is called. */
+  keep(): () => void {
+    this.#keeps++;
+    this.#queueTurn(); // it may sleep as one that nobody waits for
+    let isKept = true;
+    return () => {
+      if (isKept) this.#keeps--;
+      isKept = false;
+      this.#queueTurn();
     };
   }
 
@@ -291,7 +367,8 @@ export class Progress {
     const deadline = performance.now() + patience;
     while (this.#pending > 0 && performance.now() < deadline) this.poll();
     this.#isStopped = true;
-    this.#watch?.close();
+    awaited.delete(this);
+    this.#resources.watch?.close();
   }
 
   /** Takes what has ended from the ring. */
@@ -314,8 +391,13 @@ export class Progress {
     for (const act of acts) act();
   }
 
+  /** Whether somebody waits for something. */
+  get #isAwaited(): boolean {
+    return this.#pending > this.#abandoned || this.#holds > 0;
+  }
+
   #keepAlive(): void {
-    this.#watch?.keepAlive(this.#pending > 0 || this.#holds > 0);
+    this.#resources.watch?.keepAlive(this.#isAwaited);
     this.#queueTurn(); // it may sleep as one that waits for nothing
   }
 
@@ -328,7 +410,10 @@ export class Progress {
     operation.release();
     owner?.ended(operation);
     if (resolve === null) {
-      if (operation.isAbandoned) this.#operations.give(operation);
+      if (operation.isAbandoned) {
+        this.#abandoned--;
+        this.#operations.give(operation);
+      }
       return;
     }
     const result = operation.result();
@@ -400,24 +485,28 @@ export class Progress {
     this.#lookSometimes(now);
     const hasEnded = this.poll() > 0; // who waited for it goes first, and may have more for UCX to do
     const isIdle = this.#pending === 0 && !hasEnded;
-    if (isIdle && !this.#isWatching && this.#holds === 0) return;
+    if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
     const isPolling = hasEnded || !this.#isQuiet || // what UCX has yet to do wakes nobody up
-      (this.#mode === "busy" ? !isIdle : this.#mode === "adaptive" && now - this.#lastNews < this.#patience);
+      (this.#mode === "busy"
+        ? this.#pending > this.#abandoned
+        : this.#mode === "adaptive" && now - this.#lastNews < this.#patience);
     if (isPolling) this.#queueTurn();
     else this.#sleep();
   };
 
-  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed
+  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped
   /** Sleeps until UCX has news. Whatever came before the worker was armed keeps it awake. */
   #sleep(): void {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
     checkStatus("ucp_worker_arm", status);
     this.#patience = patienceAtFirst;
-    this.#watch ??= this.#watchWorker();
-    this.#watch.keepAlive(this.#pending > 0 || this.#holds > 0);
-    this.#watch.start();
+    const watch = this.#resources.watch ??= this.#watchWorker();
+    watch.keepAlive(this.#isAwaited);
+    watch.start();
+    if (this.#isAwaited || this.#keeps > 0) awaited.add(this);
+    else awaited.delete(this); // until it wakes up only the program leads to it
   }
 
   #watchWorker(): ReadableWatch {
@@ -431,9 +520,10 @@ export class Progress {
   }
 }
 
+// law ucx/errorOf: ucx/transferred
 /** Why an operation has failed, or null. */
 function errorOf(operation: Operation): Error | null {
   const { status, call } = operation;
-  if (status === ucs_status_t.UCS_OK) return null;
+  if (status === ucs_status_t.UCS_OK) return operation.isTransferred ? transferred() : null;
   return new UcxError(call, status, advice(status));
 }

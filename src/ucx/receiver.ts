@@ -9,7 +9,6 @@ import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
 import { UcxError } from "./error.ts";
-import type { UcpFunctions } from "./library.ts";
 import { abortable } from "../unix/mod.ts";
 import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
@@ -19,7 +18,9 @@ import type { Operation, Operations, Owner } from "./operation.ts";
 import type { Progress } from "./progress.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
+import { transferred } from "./taken_memory.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
+import type { WorkerResources } from "./worker_resources.ts";
 
 /** What has been received. */
 export interface Received {
@@ -88,43 +89,40 @@ export interface ReceiveSyncOptions {
 
 const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mask: true, exact: true, timeout: true };
 
-/** What a message is received by: its tag, or that it was taken before. */
-type Which = Match | { readonly message: bigint; begun(): void };
-
-/** What receiving needs of a worker. */
-interface ReceiverContext {
-  readonly ucp: UcpFunctions;
-  readonly hasCuda: boolean;
+/** A message that was taken before. */
+interface Taken {
+  readonly message: bigint;
+  /** Called when it is UCX's again. */
+  begun(): void;
 }
 
 /** Receives the messages of a worker. */
 export class Receiver {
-  readonly #context: ReceiverContext;
+  readonly #resources: WorkerResources;
+  readonly #hasCuda: boolean;
   readonly #worker: bigint;
   readonly #operations: Operations;
   readonly #progress: Progress;
   readonly #starts = new StartQueue();
-  readonly #arena = new NativeArena();
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
-  /** Messages that were taken and not received. */
-  readonly #taken = new Set<UcxMessage>();
   /** For each tag and mask, the end of the message of several parts that is received last. */
   readonly #many = new Map<string, Promise<void>>();
   #isClosed = false;
 
-  constructor(context: ReceiverContext, worker: bigint, operations: Operations, progress: Progress) {
-    this.#context = context;
-    this.#worker = worker;
-    this.#operations = operations;
+  constructor(resources: WorkerResources, progress: Progress, hasCuda: boolean) {
+    this.#resources = resources;
+    this.#hasCuda = hasCuda;
+    this.#worker = resources.handle;
+    this.#operations = resources.operations;
     this.#progress = progress;
-    this.#info = this.#arena.struct(ucp_tag_recv_info_t);
+    this.#info = resources.keep(new NativeArena()).struct(ucp_tag_recv_info_t);
   }
 
   /** @param owner whose end ends the receive, too */
   recv(into: Receivable, options: ReceiveOptions, owner: Owner | null, tags: TagRule): Promise<Received> {
     try {
       if (options !== none) checkOptions(options, receiveOptionNames);
-      return this.#receive(into, tags.toReceive(options), options, owner);
+      return this.#receive(into, tags.toReceive(options), options.mask ?? everyBit, null, options, owner);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -132,14 +130,14 @@ export class Receiver {
 
   /** Receives a message that was taken. @param begun called when it is UCX's again, and can be received no more */
   recvTaken(message: bigint, into: Receivable, limits: LimitOptions, begun: () => void): Promise<Received> {
-    return this.#receive(into, { message, begun }, limits, null);
+    return this.#receive(into, 0n, 0n, { message, begun }, limits, null);
   }
 
   recvSync(into: Receivable, options: ReceiveSyncOptions, owner: Owner | null, tags: TagRule): Received {
     if (options !== none) checkOptions(options, receiveSyncOptionNames);
     this.#open("receive");
-    const match = tags.toReceive(options);
-    const { timeout } = options;
+    const tag = tags.toReceive(options);
+    const { timeout, mask = everyBit } = options;
     if (timeout !== undefined) checkTimeout(timeout);
     if (!this.#starts.isEmpty) {
       throw new TypeError("Cannot receive: earlier receives wait for a stream. Await them first.");
@@ -147,7 +145,7 @@ export class Receiver {
     const operation = this.#operations.take();
     this.#take(operation, into, hostWaits);
     operation.owner = owner;
-    this.#begin(operation, match);
+    this.#begin(operation, tag, mask, null);
     this.#progress.wait(operation, timeout);
     return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
   }
@@ -166,7 +164,7 @@ export class Receiver {
   ): Promise<StridedMemoryView[]> {
     checkOptions(options, receiveManyOptionNames);
     this.#open("receive");
-    const match = tags.toReceive(options);
+    const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
     checkLimits(options);
     const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
     const key = `${match.tag & match.mask} ${match.mask}`;
@@ -244,17 +242,15 @@ export class Receiver {
   take(tag: bigint, mask: bigint): UcxMessage | null {
     const handle = this.#probe(tag, mask, 1);
     if (handle === 0n) return null;
-    const message: UcxMessage = new UcxMessage(this, this.#found(), handle, () => this.#taken.delete(message));
-    this.#taken.add(message);
-    return message;
+    const { taken } = this.#resources;
+    taken.add(handle);
+    return new UcxMessage(this, this.#found(), handle, () => taken.delete(handle));
   }
 
-  /** Ends what has not begun, and receives into nothing what was taken: UCX waits for that. */
+  /** Ends what has not begun. */
   close(reason: unknown): void {
     this.#starts.stop(reason);
-    for (const message of this.#taken) message.discard();
     this.#isClosed = true;
-    this.#arena.close();
   }
 
   // law ucx/Receiver.probe: ucx/probe
@@ -262,14 +258,21 @@ export class Receiver {
     this.#open("probe");
     checkMatch(tag, mask);
     this.#progress.poll();
-    return this.#context.ucp.tag.ucp_tag_probe_nb(this.#worker, tag, mask, remove, this.#info.$address);
+    return this.#resources.ucp.tag.ucp_tag_probe_nb(this.#worker, tag, mask, remove, this.#info.$address);
   }
 
   #found(): Received {
     return { length: this.#info.length, tag: this.#info.sender_tag };
   }
 
-  #receive(into: Receivable, match: Which, options: ReceiveOptions, owner: Owner | null): Promise<Received> {
+  #receive(
+    into: Receivable,
+    tag: bigint,
+    mask: bigint,
+    taken: Taken | null,
+    options: ReceiveOptions,
+    owner: Owner | null,
+  ): Promise<Received> {
     this.#open("receive");
     const { signal, timeout } = options;
     if (options !== none) checkLimits(options);
@@ -278,16 +281,16 @@ export class Receiver {
     const ready = this.#take(operation, into, hostReady) ?? null;
     operation.owner = owner;
     if (ready === null && this.#starts.isEmpty && timeout === undefined) {
-      this.#begin(operation, match);
+      this.#begin(operation, tag, mask, taken);
       return this.#progress.settled(operation, signal);
     }
-    return this.#receiveLater(operation, match, ready, options);
+    return this.#receiveLater(operation, tag, mask, taken, ready, options);
   }
 
   /** Has an operation take the memory to receive into. @returns what `order` answers for a buffer */
   #take<T>(operation: Operation, into: Receivable, order: (buffer: MemoryBuffer) => T): T | undefined {
     try {
-      const buffer = takeMemory(operation, into, "receive into", this.#context.hasCuda);
+      const buffer = takeMemory(operation, into, "receive into", this.#hasCuda);
       operation.call = "ucp_tag_recv_nbx";
       return buffer === null ? undefined : order(buffer);
     } catch (error) {
@@ -297,26 +300,34 @@ export class Receiver {
     }
   }
 
-  #begin(operation: Operation, match: Which): void {
+  // law ucx/Receiver.begin: ucx/allocations, ucx/programs
+  #begin(operation: Operation, tag: bigint, mask: bigint, taken: Taken | null): void {
     operation.prepare("tagged", operation.memoryType);
-    const { address, count, parameters } = operation;
-    const { ucp_tag_recv_nbx, ucp_tag_msg_recv_nbx } = this.#context.ucp.tag;
-    if ("message" in match) {
-      match.begun();
-      this.#progress.begun(
-        operation,
-        ucp_tag_msg_recv_nbx(this.#worker, address, count, match.message, parameters),
-      );
+    const { own, count, parameters } = operation;
+    const { tag: any, tagOwn } = this.#resources.ucp;
+    let answer: number;
+    if (taken !== null) {
+      const { address } = operation;
+      taken.begun();
+      answer = any.ucp_tag_msg_recv_nbx(this.#worker, address, count, taken.message, parameters);
     } else {
-      const { tag, mask } = match;
-      this.#progress.begun(operation, ucp_tag_recv_nbx(this.#worker, address, count, tag, mask, parameters));
+      if (mask === everyBit) operation.onlyTag = tag;
+      answer = own === null
+        ? any.ucp_tag_recv_nbx(this.#worker, operation.address, count, tag, mask, parameters)
+        : tagOwn.ucp_tag_recv_nbx(this.#worker, own, count, tag, mask, parameters);
     }
+    this.#progress.begunOwn(operation, answer);
   }
 
-  /** Receives when the memory is there and it is its turn, if the limits allow. */
+  /**
+   * Receives when the memory is there and it is its turn, if the limits allow. A function of its own: one that makes
+   * functions is given new memory for its variables at each call.
+   */
   #receiveLater(
     operation: Operation,
-    match: Which,
+    tag: bigint,
+    mask: bigint,
+    taken: Taken | null,
     ready: Promise<void> | null,
     limits: LimitOptions,
   ): Promise<Received> {
@@ -326,7 +337,11 @@ export class Receiver {
       this.#operations.give(operation);
     };
     return this.#starts.add({ ready, release, signal }, () => {
-      this.#begin(operation, match);
+      if (operation.isTransferred) {
+        release();
+        throw transferred();
+      }
+      this.#begin(operation, tag, mask, taken);
       return this.#progress.settled<Received>(operation, signal);
     }).finally(clear);
   }
@@ -374,13 +389,6 @@ export class UcxMessage {
     } finally {
       this.#isAsked = false;
     }
-  }
-
-  /** Receives it into nothing: UCX cannot forget it. Called by the worker when it is closed. */
-  discard(): void {
-    const handle = this.#handle;
-    if (handle === 0n) return;
-    this.#receiver.recvTaken(handle, new Uint8Array(0), none, () => this.#gone()).catch(() => {}); // truncated
   }
 
   #gone(): void {

@@ -4,7 +4,7 @@
  * @module
  */
 import { UCP_ATOMIC_OP, ucs_status_t } from "../../bindings/ucp_types.ts";
-import { NativeArena } from "../ffi/mod.ts";
+import { NativeArena, type Out } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { hostReady } from "../order/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
@@ -39,6 +39,18 @@ const atomicOptionNames: OptionNames<AtomicOptions> = { ...limitOptionNames, byt
 /** Why UCX gives up an atomic operation on an endpoint that is well. */
 const notInSoftware =
   'Some versions of UCX (1.22 is one) do it in software only where errors are not handled: connect with { errors: "none" }';
+
+// By themselves: what they close over must not lead to the endpoint, see `Owner`.
+function releasing(remote: UcxRemoteKey): () => void {
+  return () => remote.release();
+}
+
+function answering(answer: { value: bigint }, reply: Out<"u64">, bytes: 4 | 8, remote: UcxRemoteKey): () => void {
+  return () => {
+    answer.value = bytes === 8 ? reply.value : reply.value & 0xffff_ffffn;
+    remote.release();
+  };
+}
 
 /** The remote memory of one endpoint. */
 export class RemoteAccess {
@@ -83,7 +95,7 @@ export class RemoteAccess {
     let part: ReturnType<UcxRemoteKey["retainRange"]>;
     try {
       part = remote.retainRange(own.handle, offset, operation.bytes);
-      operation.ending = () => remote.release();
+      operation.ending = releasing(remote);
     } catch (error) {
       own.refuse(operation);
       throw error;
@@ -136,11 +148,8 @@ export class RemoteAccess {
     given.value = compare ?? operand;
     reply.value = operand;
     slot.held = memory; // until UCX is done with it
-    let before = 0n;
-    slot.ending = () => {
-      before = bytes === 8 ? reply.value : reply.value & 0xffff_ffffn;
-      remote.release();
-    };
+    const answer = { value: 0n };
+    slot.ending = answering(answer, reply, bytes, remote);
     await own.later<void>(slot, null, options, () => {
       slot.prepareAtomic(bytes, reply.$address);
       const { ucp, progress } = own.context;
@@ -151,6 +160,6 @@ export class RemoteAccess {
       const isCancelled = error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_CANCELED;
       throw isCancelled && own.handle !== 0n ? new UcxError(error.call, error.status, notInSoftware) : error;
     });
-    return before;
+    return answer.value;
   }
 }

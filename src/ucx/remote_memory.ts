@@ -5,7 +5,7 @@
  * @module
  */
 import { UCP_MEM_MAP_PARAMS_FIELD, ucp_mem_map_params_t } from "../../bindings/ucp_types.ts";
-import { ffiPort, littleEndian, NativeArena } from "../ffi/mod.ts";
+import { ffiPort, littleEndian, type MemoryArgument, NativeArena } from "../ffi/mod.ts";
 import { isIntact, trailerBytes, withTrailer } from "./address.ts";
 import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
@@ -20,21 +20,50 @@ const headBytes = 16;
 export interface RegionContext {
   readonly ucp: UcpFunctions;
   readonly context: bigint;
-  /** Called once, when it is closed. */
-  forget(region: UcxMemoryRegion): void;
+  /** What its worker has registered. */
+  readonly regions: Set<Registration>;
+  /** The worker: others reach the memory by it, as long as somebody has the region. */
+  readonly worker: object;
+}
+
+/** Memory that is registered. It does not lead to the worker. */
+export class Registration {
+  readonly #ucp: UcpFunctions;
+  readonly #context: bigint;
+  readonly #handle: bigint;
+  /** Keeps the memory: a pin, or the memory itself if it is JavaScript's own. */
+  readonly #pin: Disposable | MemoryArgument | null;
+  readonly #all: Set<Registration>;
+
+  constructor({ ucp, context, regions }: RegionContext, handle: bigint, pin: Disposable | MemoryArgument | null) {
+    this.#ucp = ucp;
+    this.#context = context;
+    this.#handle = handle;
+    this.#pin = pin;
+    this.#all = regions;
+    regions.add(this);
+  }
+
+  // law ucx/Registration.close: ucx/remote_memory
+  /** Ends it, once. */
+  close(): void {
+    if (!this.#all.delete(this)) return;
+    this.#ucp.memory.ucp_mem_unmap(this.#context, this.#handle);
+    if (this.#pin !== null && Symbol.dispose in this.#pin) this.#pin[Symbol.dispose]();
+  }
 }
 
 /** Memory of this process that others may read and write, until it is closed. */
 export class UcxMemoryRegion {
   /** What others need to use it, as bytes. Whoever has it and reaches this worker can read and write the memory. */
   readonly key: Uint8Array<ArrayBuffer>;
-  readonly #context: RegionContext;
-  readonly #pin: Disposable | ArrayBuffer | null;
-  #handle: bigint;
+  readonly #registration: Registration;
+  /** The worker: it stays as long as the region does. */
+  readonly worker: object;
 
+  // law ucx/UcxMemoryRegion.constructor: ucx/dropped
   /** Use {@linkcode UcxWorker.register}. `memory`: what an operation has taken, whose pin becomes this region's. */
   constructor(context: RegionContext, memory: Operation) {
-    this.#context = context;
     const { ucp } = context;
     using arena = new NativeArena();
     const parameters = arena.struct(ucp_mem_map_params_t);
@@ -45,7 +74,6 @@ export class UcxMemoryRegion {
     });
     const made = arena.out("ptr");
     checkStatus("ucp_mem_map", ucp.memory.ucp_mem_map(context.context, parameters.$address, made.$address));
-    this.#handle = made.value;
     try {
       const [packed, size] = [arena.out("ptr"), arena.out("size")];
       const { ucp_rkey_pack, ucp_rkey_buffer_release } = ucp.memory;
@@ -61,22 +89,17 @@ export class UcxMemoryRegion {
       ucp.memory.ucp_mem_unmap(context.context, made.value);
       throw error;
     }
-    this.#pin = memory.held;
+    this.#registration = new Registration(context, made.value, memory.held ?? memory.own);
+    this.worker = context.worker;
     memory.held = null;
   }
 
-  // law ucx/UcxMemoryRegion.close: ucx/remote_memory
   /**
    * Ends it: the memory is the program's own again. Others must not use it any more: what they have begun may still
    * write. Closing twice is harmless.
    */
   close(): void {
-    if (this.#handle === 0n) return;
-    const { ucp, context } = this.#context;
-    ucp.memory.ucp_mem_unmap(context, this.#handle);
-    this.#handle = 0n;
-    if (this.#pin !== null && Symbol.dispose in this.#pin) this.#pin[Symbol.dispose]();
-    this.#context.forget(this);
+    this.#registration.close();
   }
 
   /** Ends it. */

@@ -47,8 +47,12 @@ export interface Match {
 export interface TagRule {
   /** @throws {RangeError} if the tag has more than 64 bits @throws {TypeError} if it cannot be said here */
   toSend(given: SendTag): bigint;
-  /** @throws as {@linkcode toSend} */
-  toReceive(given: ReceiveTag): Match;
+  /**
+   * The tag that is matched, by the bits that `given.mask` says, or all: two results would be a new object.
+   *
+   * @throws as {@linkcode toSend}
+   */
+  toReceive(given: ReceiveTag): bigint;
 }
 
 // law ucx/plainTags: ucx/ucxx_protocol, ucx/endpoint
@@ -62,7 +66,7 @@ export const plainTags: TagRule = {
   toReceive({ tag = 0n, mask = everyBit, exact }) {
     if (exact !== undefined) throw noHash();
     checkMatch(tag, mask);
-    return { tag, mask };
+    return tag;
   },
 };
 

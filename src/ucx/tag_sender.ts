@@ -63,10 +63,15 @@ export class TagSender {
         this.#begin(operation, tag);
         return own.context.progress.settled(operation, signal);
       }
-      return own.later(operation, ready, options, () => this.#begin(operation, tag));
+      return this.#sendLater(operation, tag, ready, options);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** A function of its own: one that makes functions is given new memory for its variables at each call. */
+  #sendLater(operation: Operation, tag: bigint, ready: Promise<void> | null, limits: LimitOptions): Promise<void> {
+    return this.#own.later(operation, ready, limits, () => this.#begin(operation, tag));
   }
 
   /** As {@linkcode UcxEndpoint.sendSync}. */
@@ -119,8 +124,11 @@ export class TagSender {
 
   #begin(operation: Operation, tag: bigint): void {
     operation.prepare("plain", operation.memoryType);
-    const { address, count, parameters } = operation;
-    const { ucp, progress } = this.#own.context;
-    progress.begun(operation, ucp.tag.ucp_tag_send_nbx(this.#own.handle, address, count, tag, parameters));
+    const { own, count, parameters } = operation;
+    const { handle, context: { ucp, progress } } = this.#own;
+    const answer = own === null
+      ? ucp.tag.ucp_tag_send_nbx(handle, operation.address, count, tag, parameters)
+      : ucp.tagOwn.ucp_tag_send_nbx(handle, own, count, tag, parameters);
+    progress.begunOwn(operation, answer);
   }
 }

@@ -14,7 +14,9 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { NativeArena, readCString, type StructView } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
+import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";
 import { writeFields } from "./struct_fields.ts";
@@ -62,10 +64,7 @@ export class Ucx {
   readonly #hasRemoteMemory: boolean;
   readonly #requestBytes: number;
   readonly #family: 4 | 6;
-  readonly #workers = new Set<UcxWorker>();
-  #context: bigint;
-  /** Whether UCX could not give a worker back: its context has to stay then. */
-  #hasStuckWorker = false;
+  readonly #resources: ContextResources;
 
   private constructor(
     path: string,
@@ -79,16 +78,18 @@ export class Ucx {
     this.path = path;
     this.version = readCString(ucp.opening.ucp_get_version_string());
     this.#family = familyOfTcp(this.version, config);
-    this.#context = createContext(ucp, arena, config, hasRemoteMemory ? features | remoteFeatures : features);
+    const context = createContext(ucp, arena, config, hasRemoteMemory ? features | remoteFeatures : features);
+    this.#resources = new ContextResources(ucp, context, placeOfCall());
     try {
-      const { memory_types, request_size } = attributesOf(ucp, arena, this.#context);
+      const { memory_types, request_size } = attributesOf(ucp, arena, context);
       const knowsCuda = (memory_types & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
       this.hasCuda = knowsCuda && this.transports().some((name) => name.startsWith("cuda"));
       this.#requestBytes = request_size;
     } catch (error) {
-      ucp.opening.ucp_cleanup(this.#context);
+      this.#resources.close();
       throw error;
     }
+    closeIfDropped(this, this.#resources);
   }
 
   /**
@@ -111,37 +112,31 @@ export class Ucx {
    * @throws {RangeError} if there is no such mode of progress
    */
   createWorker(options: WorkerOptions = {}): UcxWorker {
-    if (this.#context === 0n) throw new TypeError("Cannot create a worker: this Ucx is closed");
-    const worker: UcxWorker = new UcxWorker({
+    if (this.#resources.closed) throw new TypeError("Cannot create a worker: this Ucx is closed");
+    return new UcxWorker({
       ucp: this.#ucp,
       version: this.version,
-      context: this.#context,
+      context: this.#resources.handle,
       hasCuda: this.hasCuda,
       hasRemoteMemory: this.#hasRemoteMemory,
       requestBytes: this.#requestBytes,
       family: this.#family,
-      forget: (isGone) => {
-        this.#workers.delete(worker);
-        this.#hasStuckWorker ||= !isGone;
-      },
+      owner: this.#resources,
+      root: this,
     }, options);
-    this.#workers.add(worker);
-    return worker;
   }
 
   /** The transports and devices that this context can use, for example `["self/memory0", "tcp/lo", "sysv/memory"]`. */
   transports(): string[] {
-    if (this.#context === 0n) throw new TypeError("Cannot list transports: this Ucx is closed");
-    const text = printInfo((file) => this.#ucp.information.ucp_context_print_info(this.#context, file));
+    if (this.#resources.closed) throw new TypeError("Cannot list transports: this Ucx is closed");
+    const { handle } = this.#resources;
+    const text = printInfo((file) => this.#ucp.information.ucp_context_print_info(handle, file));
     return Array.from(text.matchAll(/resource\s+\d+\s*:.*\s(\S+\/\S+)/g), ([, name]) => name ?? "");
   }
 
   /** Frees the context, after closing the workers that are still open without waiting for their peers. */
   close(): void {
-    if (this.#context === 0n) return;
-    for (const worker of this.#workers) worker.abort();
-    if (!this.#hasStuckWorker) this.#ucp.opening.ucp_cleanup(this.#context);
-    this.#context = 0n;
+    this.#resources.close();
   }
 
   /** Frees the context. */

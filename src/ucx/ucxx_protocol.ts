@@ -8,7 +8,7 @@ import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { littleEndian, nodeBuiltin } from "../ffi/mod.ts";
 import type { ActiveMessageFormat } from "./message/active_messages.ts";
 import type { Protocol } from "./protocol.ts";
-import { checkMatch, checkTag, everyBit, type Match, type ReceiveTag, type SendTag, type TagRule } from "./tag.ts";
+import { checkMatch, checkTag, everyBit, type ReceiveTag, type SendTag, type TagRule } from "./tag.ts";
 
 /** The first 64 bits of sha1 over what Python prints for a tuple. */
 function hash64(tuple: string): bigint {
@@ -114,14 +114,14 @@ export class UcxxTags implements TagRule {
     return this.#send.of(given);
   }
 
-  toReceive(given: ReceiveTag): Match {
+  toReceive(given: ReceiveTag): bigint {
     const { mask = everyBit, exact = false } = given;
     if (mask !== everyBit && !exact) {
       throw new TypeError("Cannot use a mask: expected { exact: true } with it, for UCXX's tags are hashed");
     }
-    const match = { tag: this.#receive.of(given), mask };
-    checkMatch(match.tag, match.mask);
-    return match;
+    const tag = this.#receive.of(given);
+    checkMatch(tag, mask);
+    return tag;
   }
 }
 
@@ -135,7 +135,7 @@ const addressTags: TagRule = {
   toReceive({ tag, mask = everyBit, exact = false }) {
     if (!exact) throw notGreeted();
     checkMatch(exactTag(tag), mask);
-    return { tag: exactTag(tag), mask };
+    return exactTag(tag);
   },
 };
 
@@ -151,7 +151,7 @@ const workerTags: TagRule = {
   toReceive({ tag = 0n, mask = everyBit, exact = true }) {
     if (!exact) throw new TypeError("Cannot hash a tag for a worker: its endpoints have tags of their own");
     checkMatch(tag, mask);
-    return { tag, mask };
+    return tag;
   },
 };
 

@@ -8,9 +8,9 @@ import {
   ucp_worker_attr_t,
   UCP_WORKER_PARAMS_FIELD,
   ucp_worker_params_t,
-  UCS_MEMORY_TYPE,
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
+import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
@@ -33,7 +33,6 @@ import type { ListenOptions, UcxListener } from "./listen/listener.ts";
 import { excessOf, type MessageLimits, takeMessageLimits } from "./message/message_limits.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import { MessageQueue } from "./message/message_queue.ts";
-import { type Operation, Operations } from "./operation.ts";
 import { ownIdentity } from "./process_identity.ts";
 import { Progress, type ProgressMode, progressModes } from "./progress.ts";
 import { StreamControlDelivery } from "./stream/stream_control.ts";
@@ -46,14 +45,11 @@ import {
   type UcxMessage,
 } from "./receiver.ts";
 import { causewayProtocol, type Protocol } from "./protocol.ts";
-import { checkRemoteMemory, RemoteKeys, UcxMemoryRegion } from "./remote_memory.ts";
+import { checkRemoteMemory, UcxMemoryRegion } from "./remote_memory.ts";
 import { writeFields } from "./struct_fields.ts";
 import { everyBit } from "./tag.ts";
 import { ucxxProtocol } from "./ucxx_protocol.ts";
-import { isBefore } from "./version.ts";
-
-/** How long a worker that is closed at once may take to answer those who connect, in milliseconds. */
-const answerPatience = 20;
+import { type WorkerOwner, WorkerResources } from "./worker_resources.ts";
 
 /** Options of {@linkcode Ucx.createWorker}. */
 export interface WorkerOptions {
@@ -98,29 +94,44 @@ export interface WorkerContext {
   readonly requestBytes: number;
   /** Of the addresses that UCX connects by over TCP. */
   readonly family: 4 | 6;
-  /** Called once, when the worker is closed: whether it is gone, or has to stay as long as the process. */
-  forget(isGone: boolean): void;
+  /** Who closes the worker with the context. It must not lead to the worker. */
+  readonly owner: WorkerOwner & { add(resources: WorkerResources, worker: UcxWorker): void };
+  /** What stays as long as the worker does. */
+  readonly root: object;
 }
 
-/** A UCX worker. All of it happens on the JavaScript thread. */
+/** @throws {UcxError} if there are no descriptors or no memory left */
+function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
+  using arena = new NativeArena();
+  const parameters = arena.struct(ucp_worker_params_t);
+  writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
+  const worker = arena.out("ptr");
+  checkStatus("ucp_worker_create", ucp.opening.ucp_worker_create(context, parameters.$address, worker.$address));
+  return worker.value;
+}
+
+/**
+ * A UCX worker. All of it happens on the JavaScript thread.
+ *
+ * One that is dropped without having been closed is closed at once, as by {@linkcode UcxWorker.abort}, when the garbage
+ * collector finds it. It is not dropped while somebody has something of it (an endpoint, a region, a message), waits for
+ * something of it, or a listener of it is open.
+ */
 export class UcxWorker {
   readonly #context: WorkerContext;
   readonly #protocol: Protocol;
-  readonly #arena = new NativeArena();
-  readonly #operations: Operations;
+  readonly #resources: WorkerResources;
   readonly #connections: Connections;
-  readonly #keys: RemoteKeys;
-  readonly #regions = new Set<UcxMemoryRegion>();
   readonly #progress: Progress;
   readonly #receiver: Receiver;
   readonly #active: readonly ActiveMessages[];
-  readonly #streamControl: StreamControlDelivery;
   readonly #messages = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
   readonly #arrays = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
   readonly #limits: Required<MessageLimits>;
   #dropped = 0;
   #longestHeader: number | undefined;
-  #handle: bigint;
+  /** 0n until it is made, and when it is closed. */
+  #handle = 0n;
   /** Until when peers may still connect back, by `performance.now()`. */
   #answersUntil = 0;
   #closing: Promise<void> | undefined;
@@ -138,26 +149,22 @@ export class UcxWorker {
     this.#protocol = protocol;
     this.#limits = takeMessageLimits(options.limits ?? none);
     this.#context = context;
-    const parameters = this.#arena.struct(ucp_worker_params_t);
-    writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
-    const worker = this.#arena.out("ptr");
-    const status = context.ucp.opening.ucp_worker_create(context.context, parameters.$address, worker.$address);
-    if (status !== 0) this.#arena.close();
-    checkStatus("ucp_worker_create", status);
-    this.#handle = worker.value;
-    this.#operations = new Operations(context.requestBytes);
-    this.#progress = new Progress(context.ucp, this.#handle, this.#operations, progress);
-    this.#receiver = new Receiver(context, this.#handle, this.#operations, this.#progress);
+    const { ucp, version, requestBytes, owner } = context;
+    const handle = createUcpWorker(ucp, context.context);
+    const resources = new WorkerResources({ ucp, version, requestBytes, owner, madeAt: placeOfCall() }, handle);
+    this.#resources = resources;
+    owner.add(resources, this);
+    closeIfDropped(this, resources);
+    this.#progress = new Progress(resources, progress, this);
+    this.#receiver = new Receiver(resources, this.#progress, context.hasCuda);
     const receive = (
       kind: "message" | "array",
       mine: MessageQueue<UcxActiveMessage>,
       format: ActiveMessageFormat,
     ) =>
       new ActiveMessages({
-        ucp: context.ucp,
+        resources,
         hasCuda: context.hasCuda,
-        worker: this.#handle,
-        operations: this.#operations,
         progress: this.#progress,
         // A failed endpoint's messages are nobody's: they are not the worker's, either.
         deliver: (message, from) => this.#connections.find(from)?.deliver(message, kind) ?? this.#keep(mine, message),
@@ -166,34 +173,34 @@ export class UcxWorker {
       receive("message", this.#messages, protocol.messages),
       receive("array", this.#arrays, arrayMessages),
     ];
-    this.#streamControl = new StreamControlDelivery({
-      ucp: context.ucp,
-      worker: this.#handle,
+    const streamControl = new StreamControlDelivery({
+      resources,
       deliver: (control, from) => {
         const endpoint = this.#connections.find(from);
         endpoint?.onStreamControl(control.kind, control.taken);
         return endpoint !== undefined;
       },
     });
-    this.#keys = new RemoteKeys(context.ucp);
     this.#connections = new Connections({
-      ucp: context.ucp,
+      resources,
+      ucp,
       hasCuda: context.hasCuda,
       hasRemoteMemory: context.hasRemoteMemory,
       family: context.family,
-      version: context.version,
+      version,
       protocol,
       progress: this.#progress,
-      operations: this.#operations,
+      operations: resources.operations,
       receiver: this.#receiver,
-      keys: this.#keys,
+      keys: resources.keys,
       open: (doing) => this.#open(doing),
-      made: (endpoint, peer) => this.#streamControl.made(endpoint, peer),
+      made: (endpoint, peer) => streamControl.made(endpoint, peer),
       address: () => this.address,
       limits: this.#limits,
       longestHeader: () => this.#longestHeader ??= this.#askLongestHeader(),
       cutShort: () => this.#answersUntil = performance.now() + farewell,
     });
+    this.#handle = handle;
   }
 
   /**
@@ -204,8 +211,9 @@ export class UcxWorker {
     if (this.#address === undefined) {
       const { worker } = this.#context.ucp;
       const handle = this.#open("read the address");
-      const at = this.#arena.out("ptr");
-      const length = this.#arena.out("size");
+      using arena = new NativeArena();
+      const at = arena.out("ptr");
+      const length = arena.out("size");
       checkStatus("ucp_worker_get_address", worker.ucp_worker_get_address(handle, at.$address, length.$address));
       const address = new Uint8Array(ffiPort().memory(at.value, length.value));
       this.#address = withTrailer(withVersion(address, this.#context.version), ownIdentity());
@@ -249,7 +257,8 @@ export class UcxWorker {
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory
-   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
+   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous; if it is an ArrayBuffer
+   *   that can be resized, or is transferred before UCX is done with it ({@linkcode Receivable})
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
@@ -327,25 +336,24 @@ export class UcxWorker {
    * Lets others read and write memory by themselves, until the region is closed, or the worker.
    *
    * @param what contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array. It is
-   *   the program's business that no stream of a GPU uses it meanwhile: others write to it at any time
+   *   the program's business that no stream of a GPU uses it meanwhile: others write to it at any time. Nor must an
+   *   ArrayBuffer be transferred, of which nobody hears: they would write to what is another's, or was freed
    * @throws {UcxError} if UCX cannot register it
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
    */
   register(what: Receivable): UcxMemoryRegion {
     this.#open("register memory");
     checkRemoteMemory(this.#context.hasRemoteMemory);
-    const operation = this.#operations.take();
+    const { operations, regions } = this.#resources;
+    const operation = operations.take();
     try {
       const buffer = takeMemory(operation, what, "receive into", this.#context.hasCuda);
       if (buffer !== null) hostWaits(buffer);
       const { ucp, context } = this.#context;
-      const forget = (gone: UcxMemoryRegion) => this.#regions.delete(gone);
-      const region = new UcxMemoryRegion({ ucp, context, forget }, operation);
-      this.#regions.add(region);
-      return region;
+      return new UcxMemoryRegion({ ucp, context, regions, worker: this }, operation);
     } finally {
       operation.release();
-      this.#operations.give(operation);
+      operations.give(operation);
     }
   }
 
@@ -407,7 +415,8 @@ export class UcxWorker {
     if (this.#handle === 0n) return;
     const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
     const left = this.#answersUntil - performance.now();
-    await Promise.race([this.#flush().catch(() => {}), pause(farewell, undefined, { ref: false })]);
+    const flushed = this.#progress.settled(this.#resources.beginFlush(this.#progress));
+    await Promise.race([flushed.catch(() => {}), pause(farewell, undefined, { ref: false })]);
     if (left > 0) await pause(left);
     // Messages whose receive was cancelled while they arrived: the other side, maybe in this process, has to turn, too.
     const end = performance.now() + farewell;
@@ -415,20 +424,6 @@ export class UcxWorker {
       await pause(1);
     }
     this.abort();
-  }
-
-  /** Has UCX send what it has yet to send, its part of making connections included. */
-  async #flush(): Promise<void> {
-    await this.#progress.settled(this.#beginFlush());
-  }
-
-  #beginFlush(): Operation {
-    const operation = this.#operations.take();
-    operation.call = "ucp_worker_flush_nbx";
-    operation.prepare("plain", UCS_MEMORY_TYPE.HOST, null, "its own");
-    const begun = this.#context.ucp.endpoint.ucp_worker_flush_nbx(this.#handle, operation.parameters);
-    this.#progress.begunForeign(operation, begun);
-    return operation;
   }
 
   // law ucx/UcxWorker.abort: ucx/order, ucx/probe
@@ -441,30 +436,9 @@ export class UcxWorker {
     this.#messages.end();
     this.#arrays.end();
     for (const active of this.#active) active.release();
-    const isAnswering = isBefore(this.#context.version, 14) && this.#isAnswering();
-    this.#progress.stop(reason);
+    this.#resources.giveBack(this.#progress, reason);
     this.#connections.stopWatching();
-    this.#keys.close();
-    // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed
-    // assertion.
-    const isArriving = this.#operations.pending().some(({ call }) => call.includes("recv"));
-    const isStuck = isArriving || isAnswering;
-    if (!isStuck) this.#destroy();
     this.#handle = 0n;
-    this.#context.forget(!isStuck);
-  }
-
-  // law ucx/UcxWorker.isAnswering: ucx/lifecycle
-  /**
-   * Whether UCX is answering somebody who connects, and does not get rid of the answer soon: to destroy the worker then
-   * would end the process with a failed assertion.
-   */
-  #isAnswering(): boolean {
-    const flush = this.#beginFlush();
-    flush.isAbandoned = true; // nobody waits for it
-    const end = performance.now() + answerPatience;
-    while (!flush.isDone && performance.now() < end) this.#progress.poll(Infinity);
-    return !flush.isDone;
   }
 
   // law ucx/UcxWorker.keep: ucx/active_messages
@@ -483,17 +457,6 @@ export class UcxWorker {
     const status = this.#context.ucp.information.ucp_worker_query(this.#handle, attributes.$address);
     checkStatus("ucp_worker_query", status);
     return attributes.max_am_header;
-  }
-
-  #destroy(): void {
-    this.#context.ucp.worker.ucp_worker_destroy(this.#handle);
-    for (const operation of this.#operations.pending()) operation.release(); // UCX has forgotten them
-    this.#operations.close();
-    for (const region of this.#regions) region.close();
-    this.#connections.close();
-    for (const active of this.#active) active.close();
-    this.#streamControl.close();
-    this.#arena.close();
   }
 
   /**

@@ -20,8 +20,8 @@ function wordsFor(type: string, types: { readonly [type: string]: TypeFact }): r
   if (type === "void") return ["void"];
   if (type === "size_t") return ["size"];
   if (type === "CUdeviceptr") return ["ptr"]; // an integer in C, an address to us
-  if (type === "ucs_status_ptr_t") return ["i64"]; // a pointer in C, read by its sign
-  if (type.endsWith("*")) return /\bconst\b/.test(type) ? ["ptr", "buffer"] : ["ptr", "handle"];
+  if (type === "ucs_status_ptr_t") return ["i64", "i32"]; // a pointer in C, read by its sign, or its lower half
+  if (type.endsWith("*")) return /\bconst\b/.test(type) ? ["ptr", "buffer", "memory"] : ["ptr", "handle", "memory"];
   const fact = types[type];
   if (fact === undefined) return [];
   if (fact.kind === "pointer") return ["ptr", "handle"];
@@ -47,8 +47,14 @@ for (const library of bound) {
   const names = functions.map(([name]) => name);
   const known = factsOf(library.name);
 
-  test(`${library.name}: no function is in two groups`, () => {
-    assertEquals(names, [...new Set(names)]);
+  test(`${library.name}: no function is in two groups, but by address in one and by JavaScript's memory in another`, () => {
+    const ways = functions.map(([name, { args }]) => args.includes("memory") ? `${name} by memory` : name);
+    assertEquals(ways, [...new Set(ways)]);
+    for (const [name, { args, returns }] of functions) {
+      if (!args.includes("memory")) continue;
+      const byAddress = functions.find(([other, { args }]) => other === name && !args.includes("memory"))?.[1];
+      assertEquals(byAddress, { args: args.map((word) => word === "memory" ? "ptr" : word), returns }, name);
+    }
   });
 
   test(`${library.name}: above every function stands its prototype`, () => {
@@ -72,7 +78,9 @@ for (const library of bound) {
       for (const [index, type] of prototype.parameters.entries()) {
         assertArrayIncludes(wordsFor(type, known.types ?? {}), [args[index]], `${name}: parameter ${index}, ${type}`);
       }
-      const words = wordsFor(prototype.returns, known.types ?? {}).filter((word) => word !== "buffer");
+      const words = wordsFor(prototype.returns, known.types ?? {}).filter((word) =>
+        word !== "buffer" && word !== "memory"
+      );
       assertArrayIncludes(words, [returns], `${name}: result, ${prototype.returns}`);
     }
   });

@@ -88,7 +88,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/Progress.afterNews", [
     ["    this.#afterNews.push(act);\n", "    act();\n", "What a peer has sent before it went is lost."],
   ]),
-  ...law("ucx/Operation.useList", [
+  ...law("ucx/TakenMemory.useList", [
     [
       "    this.#bytes = NaN; // of another count than the next that is given\n",
       "",
@@ -98,7 +98,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/takeList", [
     ["      piece.pack?.();\n", "", "A piece that is not contiguous is sent as what lies before it."],
     [
-      "        if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();\n",
+      "      for (const piece of pieces) piece.release();\n",
       "",
       "Pieces stay pinned for ever.",
     ],
@@ -202,7 +202,7 @@ export const ucxMutations: readonly Mutation[] = [
     [" || next > 1", "", "Other bytes are taken for a header."],
   ]),
   ...law("ucx/takePacked", [
-    ["    dispose(held);\n", "", "A buffer whose elements were copied stays pinned."],
+    ["    held?.[Symbol.dispose]();\n", "", "A buffer whose elements were copied stays pinned."],
     [
       "  if (buffer.device !== null && hasCuda) {",
       "  if (buffer.device !== null) {",
@@ -247,8 +247,12 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxEndpoint.letConnect", [
     ["    this.#leaving = handle;\n", "", "A worker that is closed meanwhile destroys an endpoint that flushes."],
   ]),
-  ...law("ucx/Progress.settled", [
-    ["if (signal.aborted) abort();", "if (false) abort();", "What was aborted before it began never ends."],
+  ...law("ucx/Progress.endBy", [
+    [
+      "if (signal.aborted) return abort();",
+      "if (false) return abort();",
+      "What was aborted before it began never ends.",
+    ],
   ]),
   ...law("ucx/EndpointOperations.flush", [
     ["operations.give(operation), signal }", "operations.give(operation) }", "A flush in a queue knows no limit."],
@@ -549,7 +553,6 @@ export const ucxMutations: readonly Mutation[] = [
       "  memory.address",
       "Memory of a message that waits is freed when its buffer is closed.",
     ],
-    ["memory.address += BigInt(offset)", "memory.address += 0n", "A part of an array is its beginning."],
     ["        view.close();\n      },", "      },", "Another library's array is kept for ever."],
   ]),
   ...law("ucx/openUcp", [
@@ -576,8 +579,8 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#progress.poll();\n", "", "A message that has come is not seen."],
     ["tag, mask, remove,", "tag, mask, 0,", "A message that was taken is received by somebody else."],
   ]),
-  ...law("ucx/UcxMemoryRegion.close", [
-    ["    if (this.#handle === 0n) return;\n", "", "Memory is unregistered twice."],
+  ...law("ucx/Registration.close", [
+    ["if (!this.#all.delete(this)) return;", "this.#all.delete(this);", "Memory is unregistered twice."],
   ]),
   ...law("ucx/UcxRemoteKey.retainRange", [
     ["    this.#users++;\n", "", "UCX uses a key that was freed."],
@@ -586,6 +589,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.address + BigInt(offset)", "this.address", "Everything is written to the beginning."],
   ]),
   ...law("ucx/handleMessages", [
+    ["reference.deref()?.takeIncoming", "taker.takeIncoming", "A worker that was dropped is never collected."],
     [
       "? view.getBigUint64(field.reply_ep, littleEndian) : 0n",
       "? 0n : 0n",
@@ -602,8 +606,48 @@ export const ucxMutations: readonly Mutation[] = [
     ["    if (memoryType !== this.#writtenType) {", "    if (false) {", "A GPU's memory is taken for the host's."],
     ["    if (kind !== this.#kind) {", "    if (this.#kind === null) {", "A receive reports as a send did."],
   ]),
-  ...law("ucx/Operation.release", [
-    ["    this.held = null;\n", "", "What was received into is kept for as long as the worker."],
+  ...law("ucx/TakenMemory.address", [
+    [" + BigInt(own.byteOffset)", "", "A part of an array is its beginning."],
+  ]),
+  ...law("ucx/TakenMemory.isTransferred", [
+    ["return buffer.byteLength === 0;", "return false;", "What was received is looked for where it is not."],
+    ["this.held?.isTransferred?.() === true", "false", "A list is sent from memory that is another's by now."],
+  ]),
+  ...law("ucx/TakenMemory.release", [
+    ["    this.#own = null;\n", "", "What was received into is kept for as long as the worker."],
+  ]),
+  ...law("ucx/takeBytes", [
+    [
+      "  if (buffer.resizable) throw resizableBufferError();\n",
+      "",
+      "UCX writes to memory that is not mapped any more.",
+    ],
+    [
+      "if (buffer.byteLength === 0 && buffer.detached) {",
+      "if (false) {",
+      "Nothing is sent instead of what was transferred.",
+    ],
+  ]),
+  ...law("ucx/isTellable", [
+    ["low !== 0n && ", "", "A request whose address ends in zeros is taken for one that is over."],
+    ["(low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST))", "true", "An address is taken for an error."],
+  ]),
+  ...law("ucx/Operations.transferred", [
+    [" && one.isTransferred", "", "A worker that wakes up ends everything."],
+  ]),
+  ...law("ucx/Progress.giveUpTransferred", [
+    ["this.cancel(operation, transferred());", "void operation;", "UCX writes to memory that is another's by now."],
+  ]),
+  ...law("ucx/errorOf", [
+    ["operation.isTransferred ? transferred() : null", "null", "What has come is looked for where it is not."],
+  ]),
+  ...law("ucx/Receiver.begin", [
+    [
+      "      if (mask === everyBit) operation.onlyTag = tag;\n",
+      "",
+      "A message takes a bigint for a tag that is known.",
+    ],
+    ["if (mask === everyBit) operation", "operation", "A sender's tag is what the receiver has asked for."],
   ]),
   ...law("ucx/Operations.take", [
     ["    operation.isAbandoned = false;\n", "", "An operation is given back while somebody waits for it."],
@@ -636,7 +680,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["if (operation.owner === owner) ", "", "Who is lost takes others with it."],
   ]),
   ...law("ucx/Progress.stop", [
-    ["    this.#watch?.close();\n", "", "A thread waits for a descriptor that is closed."],
+    ["    this.#resources.watch?.close();\n", "", "A thread waits for a descriptor that is closed."],
   ]),
   ...law("ucx/Progress.end", [
     ["    owner?.ended(operation);\n", "", "A close waits for ever for sends that are over."],
@@ -652,9 +696,112 @@ export const ucxMutations: readonly Mutation[] = [
       "What came last is slept through.",
     ],
     [
-      "this.#watch.keepAlive(this.#pending > 0 || this.#holds > 0)",
-      "this.#watch.keepAlive(true)",
+      "watch.keepAlive(this.#isAwaited)",
+      "watch.keepAlive(true)",
       "An idle worker keeps the process alive.",
+    ],
+    [
+      "if (this.#isAwaited || this.#keeps > 0) awaited.add(this);",
+      "if (false) void 0;",
+      "Who waits for a worker's message waits for ever.",
+    ],
+    ["this.#isAwaited || this.#keeps > 0) awaited", "this.#isAwaited) awaited", "Who waits for an end waits for ever."],
+    ["else awaited.delete(this);", "else awaited.add(this);", "A worker that has slept is never collected."],
+    ["progress.deref()?.wake()", "this.wake()", "A worker that sleeps is never collected."],
+  ]),
+  ...law("ucx/Progress.keep", [
+    [
+      "    this.#keeps++;\n    this.#queueTurn();",
+      "    this.#keeps++;",
+      "Who waits for the end of what sleeps waits for ever.",
+    ],
+    ["if (isKept) this.#keeps--;", "", "A worker is kept by who has waited for an end."],
+    ["isKept = false;\n      this.#queueTurn();", "isKept = false;", "A worker that sleeps is kept by who has waited."],
+  ]),
+  ...law("ucx/UcxEndpoint.closed", [
+    ["if (!this.#isClosed) ", "if (false) ", "A worker of whose endpoint somebody awaits the end is collected."],
+    ["if (!this.#isClosed) ", "", "A worker is kept for an end that has come."],
+  ]),
+  ...law("ucx/UcxEndpoint.settleClosed", [
+    ["    this.#forgetClosed?.();\n", "", "A worker is kept for an end that has come."],
+  ]),
+  ...law("ucx/ByteStream.streams", [
+    [
+      "this.#notify, this.#keep());\n      if (this.#over !== undefined) this.#reader",
+      "this.#notify, () => {});\n      if (this.#over !== undefined) this.#reader",
+      "Who waits for the end of a stream that is read waits for ever.",
+    ],
+    [
+      "this.#waitsFor, this.#keep()",
+      "this.#waitsFor, () => {}",
+      "Who waits for the end of a stream that is written waits for ever.",
+    ],
+  ]),
+  ...law("ucx/Progress.abandon", [
+    ["    this.#abandoned++;\n", "", "A worker is kept for what nobody waits for any more."],
+  ]),
+  ...law("ucx/closeIfDropped", [
+    ["  finalizer.register(object, state);\n", "", "A worker that is dropped takes 15 descriptors for ever."],
+  ]),
+  ...law("ucx/closeDropped", [
+    ["    state.close();\n", "", "A worker that is dropped is only reported."],
+    ["if (wantsLeakReports()) {", "if (true) {", "Every program is told what it has dropped."],
+  ]),
+  ...law("ucx/placeOfCall", [
+    ["_here, _ours, ...callers", "_here, ...callers", "A report names us, and not who has dropped something."],
+  ]),
+  ...law("ucx/Counted.ended", [
+    [
+      "    if (--this.count === 0) this.forget();\n",
+      "    this.count--;\n",
+      "A close waits for ever for what has ended.",
+    ],
+  ]),
+  ...law("ucx/ContextResources.close", [
+    ["    if (this.#isClosed) return;\n", "", "A context is freed twice."],
+    ["      reference.deref()?.abort();\n", "", "Who waits for a worker that its context closes waits for ever."],
+    [
+      "      if (!resources.closed) closeDropped(resources);",
+      "      void closeDropped;",
+      "A context is freed before a worker of it.",
+    ],
+    ["if (!this.#hasStuckWorker) ", "", "A context is freed under a worker that UCX cannot give back."],
+  ]),
+  ...law("ucx/WorkerResources.closeEndpoint", [
+    ["    this.endpoints.delete(handle);\n", "", "An endpoint is given back twice."],
+  ]),
+  ...law("ucx/WorkerResources.giveBack", [
+    [
+      "    for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);\n",
+      "",
+      "The endpoints of a worker that was dropped are never closed.",
+    ],
+    [
+      "    for (const message of this.taken) this.#discard(progress, message);\n",
+      "",
+      "A message that was taken and dropped is never freed.",
+    ],
+    [
+      "    for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);\n",
+      "",
+      "Data of a message that was dropped are never freed.",
+    ],
+    ["    for (const one of this.watched) one.close();\n", "", "A descriptor for each worker stays open."],
+    ["    this.keys.close();\n", "", "UCX frees a key that its worker has taken along."],
+    [
+      "    if (isStuck) stuck.add(this);\n    else this.#destroy();",
+      "    this.#destroy();",
+      "A message arrives in memory that is freed.",
+    ],
+  ]),
+  ...law("ucx/WorkerResources.destroy", [
+    ["    for (const one of this.#kept) one.close();\n", "", "What UCX calls stays as long as the process."],
+  ]),
+  ...law("ucx/UcxMemoryRegion.constructor", [
+    [
+      "    this.worker = context.worker;\n",
+      "    this.worker = {};\n",
+      "Memory that others use goes away with its worker.",
     ],
   ]),
   ...law("ucx/EndpointOperations.end", [
@@ -667,7 +814,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/EndpointOperations.fail", [
     ["    this.#starts.stop(error);\n", "", "A failed endpoint sends what waited."],
   ]),
-  ...law("ucx/UcxWorker.isAnswering", [
+  ...law("ucx/WorkerResources.isAnswering", [
     [
       "return !flush.isDone;",
       "return false;",

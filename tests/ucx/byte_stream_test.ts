@@ -400,7 +400,7 @@ test("nonsense from the other side fails the stream and nothing else", async () 
   );
   assertEquals(readControl(new Uint8Array(24).fill(9)), null);
   for (const taken of [5, NaN, -1, 2 ** 64]) {
-    const writer = new ByteWriter({ send: () => Promise.resolve() }, () => {}, (news) => news);
+    const writer = new ByteWriter({ send: () => Promise.resolve() }, () => {}, (news) => news, () => {});
     const stream = writer.writable.getWriter();
     await stream.write(new Uint8Array(4));
     writer.onControl({ kind: "taken", taken });
@@ -421,7 +421,7 @@ test(
 test("a write that is in flight when its reader cancels ends, although nothing comes after it", async () => {
   const sent: (() => void)[] = [];
   const raw = { send: () => new Promise<void>((resolve) => sent.push(resolve)) };
-  const writer = new ByteWriter(raw, () => {}, (news) => news);
+  const writer = new ByteWriter(raw, () => {}, (news) => news, () => {});
   const written = writer.writable.getWriter().write(new Uint8Array(2 * streamWindow));
   const ends = assertRejects(() => written, UcxError, "reads no more");
   while (sent.length < 2) await turns(1); // the length and the bytes of the first window

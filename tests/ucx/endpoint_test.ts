@@ -7,16 +7,17 @@ import { afterEach, test } from "node:test";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
+import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
-import { Operations } from "../../src/ucx/operation.ts";
+import type { Operations } from "../../src/ucx/operation.ts";
 import { Receiver } from "../../src/ucx/receiver.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { causewayProtocol } from "../../src/ucx/protocol.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
-import { ScriptedUcp } from "./scripted_ucp.ts";
+import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 import { unwritten } from "./unwritten.ts";
 
 const reset = -25; // UCS_ERR_CONNECTION_RESET
@@ -37,13 +38,15 @@ function open(handlesErrors = false): {
   operations: Operations;
 } {
   const ucp = new ScriptedUcp();
-  const operations = new Operations(8);
-  const progress = new Progress(ucp.functions, 1n, operations, "adaptive");
+  const resources = scriptedResources(ucp);
+  const { operations, keys } = resources;
+  const progress = new Progress(resources, "adaptive", null);
   opened.push(() => progress.stop(new TypeError("the test is over"), 0));
-  const receiver = new Receiver({ ucp: ucp.functions, hasCuda: false }, 1n, operations, progress);
+  const receiver = new Receiver(resources, progress, false);
   const forgotten: bigint[] = [];
   const forget = (handle: bigint) => forgotten.push(handle);
   const home = {
+    resources,
     ucp: ucp.functions,
     progress,
     operations,
@@ -57,7 +60,7 @@ function open(handlesErrors = false): {
     hasRemoteMemory: true,
     handlesErrors,
     isConnecting: false,
-    keys: new RemoteKeys(ucp.functions),
+    keys,
     protocol: causewayProtocol,
     forget,
   };
@@ -259,7 +262,8 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
     hasRemoteMemory: true,
     requestBytes: 8,
     family: 4,
-    forget,
+    owner: { add: () => {}, forget },
+    root: {},
   });
   opened.push(() => worker.abort());
   return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
@@ -305,6 +309,31 @@ test("a worker closes its endpoints, then itself, once, and says so to its conte
     "ucp_worker_destroy",
   ]);
   assertEquals(forgotten(), 1);
+});
+
+test("what UCX has of a worker that could not be made is given back with its context", () => {
+  const { log, functions } = new ScriptedUcp();
+  const failing = { ...functions.activeMessage, ucp_worker_set_am_recv_handler: () => -4 }; // UCS_ERR_NO_MEMORY
+  const ucp = { ...functions, activeMessage: failing };
+  const owner = new ContextResources(ucp, 1n, "");
+  const [version, context, requestBytes, family] = ["1.22.0", 1n, 8, 4] as const;
+  const [hasCuda, hasRemoteMemory] = [false, false];
+  const make = () =>
+    new UcxWorker({ ucp, version, context, requestBytes, family, hasCuda, hasRemoteMemory, owner, root: {} });
+  assertThrows(make, UcxError, "UCS_ERR_NO_MEMORY");
+  assertEquals(log, []);
+  owner.close();
+  owner.close();
+  assertEquals(log, ["ucp_worker_destroy", "ucp_cleanup"]);
+});
+
+test("what UCX calls is closed once, and only when the worker is gone", () => {
+  const ucp = new ScriptedUcp();
+  const resources = scriptedResources(ucp);
+  resources.keep({ close: () => ucp.log.push("close") });
+  resources.close();
+  resources.close();
+  assertEquals(ucp.log, ["ucp_worker_destroy", "close"]);
 });
 
 test("a receive that UCX does not give back is rejected all the same when its worker goes", async () => {

@@ -8,7 +8,7 @@ import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
 import { takeMemory } from "../../src/ucx/message_memory.ts";
-import type { Memory } from "../../src/ucx/operation.ts";
+import { TakenMemory } from "../../src/ucx/taken_memory.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { apart, meeting, pattern, positionsOf } from "../support/arrays.ts";
@@ -147,9 +147,9 @@ test("a GPU's memory is UCX's with a context current, in which UCX can make prog
   using buffer = device.memory.allocate(16, { stream: device.defaultStream });
   using host = new HostMemoryResource().allocate(16);
   const take = (what: MemoryBuffer) => {
-    const memory: Memory = { address: 0n, bytes: 0, memoryType: 0, held: null, pack: null };
+    const memory = new TakenMemory();
     takeMemory(memory, what, "send", true);
-    if (memory.held !== null && Symbol.dispose in memory.held) memory.held[Symbol.dispose]();
+    memory.release();
   };
   take(host);
   assertEquals(isCurrent(), false);

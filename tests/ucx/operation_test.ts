@@ -5,7 +5,7 @@ import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
-import { type Operation, Operations } from "../../src/ucx/operation.ts";
+import { isTellable, type Operation, Operations } from "../../src/ucx/operation.ts";
 import { check, fc } from "../support/property.ts";
 
 const { NO_IMM_CMPL } = UCP_OP_ATTR_FLAG;
@@ -91,6 +91,17 @@ test("each operation that ends is read once, in the order of the ends, with what
     while (ended.length > 0) read();
     assertEquals(operations.pending().length, begun.length);
     operations.close();
+  }));
+});
+
+test("the lower half of an answer says which it is: over, failed with which status, or a request that is under way", () => {
+  const others = new Set(
+    [0n, ...Array.from({ length: 100 }, (_, i) => BigInt(-1 - i))].map((one) => BigInt.asUintN(32, one)),
+  );
+  const near = fc.tuple(fc.bigInt({ min: 0n, max: 0xffff_ffffn }), fc.bigInt({ min: -130n, max: 30n }))
+    .map(([high, low]) => BigInt.asUintN(64, (high << 32n) + low));
+  check(fc.property(fc.oneof(near, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })), (request) => {
+    assertEquals(isTellable(request), !others.has(BigInt.asUintN(32, request)));
   }));
 });
 

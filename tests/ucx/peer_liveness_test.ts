@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { watchReadable } from "../../src/native/readable_watch.ts";
 import { PeerLiveness } from "../../src/ucx/peer_liveness.ts";
+import type { DescriptorSet } from "../../src/unix/mod.ts";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process_identity.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { until } from "../support/until.ts";
@@ -21,10 +22,11 @@ function endpoint(): { lose(): Promise<void>; readonly lost: number } {
 /** Sleeps on a descriptor, as a worker does, and counts how often it wakes up. */
 function sleeper() {
   const watches: { close(): void }[] = [];
+  const sets: { close(): void }[] = [];
   const counted = {
     wakes: 0,
-    watchAlso: (fd: number, act: () => void) => {
-      const watch = watchReadable([fd], () => {
+    watchAlso: (descriptors: DescriptorSet, act: () => void) => {
+      const watch = watchReadable([descriptors.fd], () => {
         counted.wakes++;
         act();
         watch.start();
@@ -32,8 +34,9 @@ function sleeper() {
       watch.keepAlive(false);
       watch.start();
       watches.push(watch);
+      sets.push(descriptors);
     },
-    close: () => watches.forEach((watch) => watch.close()),
+    close: () => [...watches, ...sets].forEach((one) => one.close()),
   };
   return counted;
 }
@@ -97,7 +100,8 @@ test("an endpoint that UCX has failed is lost after the time that UCX has to end
 test("however many endpoints lead to a process it takes one descriptor, which goes with the last", async () => {
   const files = () => readdirSync("/proc/self/fd").length;
   const { child, process } = start();
-  const watch = new PeerLiveness({ watchAlso: () => {} });
+  let set: DescriptorSet | undefined;
+  const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) });
   const endpoints = Array.from({ length: 100 }, endpoint);
   watch.watch(endpoint(), process); // the set's own descriptor is there from now on
   const before = files();
@@ -106,6 +110,7 @@ test("however many endpoints lead to a process it takes one descriptor, which go
   for (const each of endpoints) watch.forget(each);
   assertEquals(files(), before);
   watch.close();
+  set?.close();
   assertEquals(files(), before - 2);
   await kill(child);
 });

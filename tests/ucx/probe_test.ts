@@ -1,7 +1,7 @@
 /** Messages that have come before anybody asked: seen, taken, and received into memory that was made for them. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { UcxError } from "../../src/ucx/error.ts";
 import type { UcxMessage } from "../../src/ucx/receiver.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -114,3 +114,16 @@ test("a message is received once, into memory that it fits into, and refused mem
   await Promise.all([sender.close(), receiver.close()]);
   assertThrows(() => receiver.probe(), TypeError, "the worker is closed");
 });
+
+for (const tls of ["tcp", "sm,self"]) {
+  test(`whoever has sent what was taken is done when the worker goes that has taken it: ${tls}`, async () => {
+    using ucx = Ucx.open({ config: { TLS: tls } });
+    const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
+    const to = await sender.connect(receiver.address);
+    const sending = to.send(new Uint8Array(new ArrayBuffer(1 << 20))); // more than UCX takes in on its own
+    await until(() => receiver.take() !== null);
+    receiver.abort();
+    const late = pause(10_000, "never", { ref: false });
+    assertEquals(await Promise.race([sending, late]), undefined);
+  });
+}

@@ -134,6 +134,8 @@ test("a timeout ends a receive for its caller, awaited or in place, and takes no
   );
   assertEquals(error.statusName, "UCS_ERR_TIMED_OUT");
   assertThrows(() => receiver.recvSync(into, { timeout: 5 }), UcxError, "It was not over after 5 ms");
+  // A connection within one thread is not made while the thread waits in place.
+  await Promise.all([endpoint.send(Uint8Array.of(4), { tag: 10n }), receiver.recv(into, { tag: 10n })]);
   endpoint.sendSync(Uint8Array.of(5), { tag: 10n });
   assertEquals(receiver.recvSync(into, { tag: 10n, timeout: 20_000 }), { length: 1, tag: 10n });
   await assertRejects(() => receiver.recv(into, { timeout: -1 }), RangeError, "expected a number of at least 0");

@@ -10,6 +10,7 @@ import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
 import type { UcpFunctions } from "../../src/ucx/library.ts";
+import { WorkerResources } from "../../src/ucx/worker_resources.ts";
 
 /** Functions that return at once what is not worth scripting. */
 const quiet = new Set([
@@ -127,4 +128,10 @@ export class ScriptedUcp {
 /** Writes a handle to where a function is told to. */
 function write(address: number | bigint, handle: bigint): void {
   new DataView(ffiPort().memory(BigInt(address), 8)).setBigUint64(0, handle, true);
+}
+
+/** What a worker of a scripted libucp has, which is nobody's. */
+export function scriptedResources({ functions: ucp }: ScriptedUcp): WorkerResources {
+  const owner = { forget: () => {} };
+  return new WorkerResources({ ucp, version: "1.22.0", requestBytes: 8, madeAt: "", owner }, 1n);
 }

@@ -5,18 +5,17 @@ import { mostEarly, type StreamControl, StreamControlDelivery } from "../../src/
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { check, fc } from "../support/property.ts";
 import { turns } from "../support/ucx_messages.ts";
-import { ScriptedUcp } from "./scripted_ucp.ts";
+import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
 /** A delivery, and what came to which endpoint. */
 function delivery() {
   const endpoints = new Map<bigint, string[]>();
-  const { functions: ucp } = new ScriptedUcp();
+  const resources = scriptedResources(new ScriptedUcp());
   const delivery = new StreamControlDelivery({
-    ucp,
-    worker: 1n,
+    resources,
     deliver: ({ kind }: StreamControl, from) => endpoints.get(from)?.push(kind) !== undefined,
   });
-  return { endpoints, delivery };
+  return { endpoints, delivery, close: () => resources.close() };
 }
 
 const handle = fc.bigInt(1n, 3n);
@@ -38,7 +37,7 @@ const steps = fc.array(
 test("an endpoint is told what its own peer has said by its handle since another one had it, and lasts", async () => {
   await check(
     fc.property(steps, (plan) => {
-      const { endpoints, delivery: subject } = delivery();
+      const { endpoints, delivery: subject, close } = delivery();
       const history: { handle: bigint; peer: number; kind: string }[] = []; // of handles without an endpoint
       for (const one of plan) {
         if (one.step === "gone") endpoints.delete(one.handle);
@@ -64,14 +63,14 @@ test("an endpoint is told what its own peer has said by its handle since another
           for (let i = history.length - 1; i >= 0; i--) if (history[i]?.handle === one.handle) history.splice(i, 1);
         }
       }
-      subject.close();
+      close();
     }),
     500,
   );
 });
 
 test("of peers that have no endpoint here a number is remembered, the latest", () => {
-  const { endpoints, delivery: subject } = delivery();
+  const { endpoints, delivery: subject, close } = delivery();
   const count = mostEarly + 100;
   for (let i = 0; i < count; i++) subject.deliver({ kind: "cancelled", taken: 0, sender: 5 }, BigInt(i));
   assertEquals(subject.remembered, mostEarly);
@@ -80,7 +79,7 @@ test("of peers that have no endpoint here a number is remembered, the latest", (
     subject.made(BigInt(at), 5);
     assertEquals(endpoints.get(BigInt(at)), [...heard]);
   }
-  subject.close();
+  close();
 });
 
 for (const end of ["in order", "at once"] as const) {

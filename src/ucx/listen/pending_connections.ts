@@ -62,7 +62,7 @@ export class PendingConnections {
   /** Takes on a connection: at once, or when it has greeted. The others do not wait for it. */
   add(endpoint: UcxEndpoint, greet: ((endpoint: UcxEndpoint) => Promise<void>) | null): void {
     this.#open.add(endpoint);
-    void endpoint.closed.then(() => this.#open.delete(endpoint));
+    endpoint.onClosed(() => this.#open.delete(endpoint));
     if (this.#isOver) void endpoint.close({ force: true });
     else if (greet === null) this.#queue.push(endpoint);
     else void this.#greet(endpoint, greet);

@@ -4,18 +4,19 @@
  *
  * @module
  */
-import { ffiPort, libc, type NativeCallback } from "../../ffi/mod.ts";
+import { ffiPort, libc } from "../../ffi/mod.ts";
 import { checkOptions, none } from "../../layout/mod.ts";
 import { hostReady } from "../../order/mod.ts";
 import { abortable } from "../../unix/mod.ts";
-import type { UcpFunctions } from "../library.ts";
 import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
 import { isList, type List, type Pieces, takeList } from "../message_list.ts";
-import { copyOf, handleMessages, type Incoming } from "./message_handler.ts";
+import { copyOf, handleMessages, type Incoming, type MessageTaker } from "./message_handler.ts";
 import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
-import type { Memory, Operation, Operations } from "../operation.ts";
+import type { Operation } from "../operation.ts";
+import { type TakenMemory, transferred } from "../taken_memory.ts";
 import type { Progress } from "../progress.ts";
+import type { WorkerResources } from "../worker_resources.ts";
 
 /** How active messages go over the wire. */
 export interface ActiveMessageFormat {
@@ -42,10 +43,8 @@ export const arrayMessages: ActiveMessageFormat = { ...plainMessages, id: 2 };
 
 /** What active messages need of their worker. */
 export interface ActiveMessageContext {
-  readonly ucp: UcpFunctions;
+  readonly resources: WorkerResources;
   readonly hasCuda: boolean;
-  readonly worker: bigint;
-  readonly operations: Operations;
   readonly progress: Progress;
   /** Hands on a message that has come from the endpoint with this handle, or 0n. @returns whether somebody takes it */
   deliver(message: UcxActiveMessage, from: bigint): boolean;
@@ -55,28 +54,27 @@ export interface ActiveMessageContext {
 type Place = "sender" | "borrowed" | "none";
 
 /** Has the messages of a worker delivered. */
-export class ActiveMessages {
+export class ActiveMessages implements MessageTaker {
   readonly #context: MessageContext;
-  readonly #handler: NativeCallback;
+  readonly #format: ActiveMessageFormat;
   /** Messages whose data are UCX's. */
   readonly #open = new Set<UcxActiveMessage>();
 
   constructor(context: ActiveMessageContext, format: ActiveMessageFormat) {
+    this.#format = format;
     this.#context = { ...context, forget: (gone) => this.#open.delete(gone) };
-    this.#handler = handleMessages(context, format.id, (message) => {
-      const header = format.read(message.header);
-      return header !== null && this.#take(header, message);
-    });
+    context.resources.keep(handleMessages(context.resources, format.id, this));
+  }
+
+  /** Called by UCX. */
+  takeIncoming(message: Incoming): boolean {
+    const header = this.#format.read(message.header);
+    return header !== null && this.#take(header, message);
   }
 
   /** Gives back what nobody has received: before the worker is destroyed. */
   release(): void {
     for (const message of this.#open) message.release();
-  }
-
-  /** Only when UCX calls no more. */
-  close(): void {
-    this.#handler.close();
   }
 
   // law ucx/ActiveMessages.take: ucx/active_messages
@@ -85,9 +83,14 @@ export class ActiveMessages {
     const place: Place = where === "call" || (where === "borrowed" && length === 0) ? "none" : where;
     const bytes = place === "none" ? copyOf(data, length) : null;
     const message = new UcxActiveMessage(this.#context, header, length, { place, data, bytes });
-    if (place !== "none") this.#open.add(message);
+    const { lent } = this.#context.resources;
+    if (place !== "none") {
+      this.#open.add(message);
+      lent.add(data);
+    }
     if (!this.#context.deliver(message, from) && place !== "none") {
       this.#open.delete(message);
+      lent.delete(data);
       return false; // UCX takes back what nobody wants
     }
     return place !== "none";
@@ -171,7 +174,7 @@ export class UcxActiveMessage {
     options.signal?.throwIfAborted();
     if (options.timeout !== undefined) checkTimeout(options.timeout);
     if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, nor one that was released");
-    const { operations } = this.#context;
+    const { operations, lent } = this.#context.resources;
     const operation = operations.take();
     let memory: List;
     try {
@@ -186,6 +189,7 @@ export class UcxActiveMessage {
     try {
       if (memory.ready !== null) await abortable(memory.ready, signal);
       if (this.#state !== "taken") throw new TypeError("Cannot receive: the message was released meanwhile");
+      if (operation.isTransferred) throw transferred();
     } catch (error) {
       this.#state = "here";
       this.release();
@@ -197,8 +201,10 @@ export class UcxActiveMessage {
     this.#state = "over";
     this.#context.forget(this);
     operation.pack?.();
-    if (this.#data.place === "sender") await this.#recvFromSender(operation, signal).finally(clear);
-    else {
+    if (this.#data.place === "sender") {
+      lent.delete(this.#data.data);
+      await this.#recvFromSender(operation, signal).finally(clear);
+    } else {
       clear();
       this.#copyTo(memory.pieces);
       operation.release();
@@ -227,17 +233,17 @@ export class UcxActiveMessage {
   }
 
   async #recvFromSender(operation: Operation, signal: AbortSignal | undefined): Promise<void> {
-    const { ucp, worker, progress } = this.#context;
+    const { resources: { ucp, handle }, progress } = this.#context;
     operation.call = "ucp_am_recv_data_nbx";
     operation.prepare("sized", operation.memoryType, 0);
     const { address, count, parameters } = operation;
     const { ucp_am_recv_data_nbx } = ucp.activeMessage;
-    progress.begun(operation, ucp_am_recv_data_nbx(worker, this.#data.data, address, count, parameters));
+    progress.begun(operation, ucp_am_recv_data_nbx(handle, this.#data.data, address, count, parameters));
     await progress.settled(operation, signal);
   }
 
   /** Copies what is here to where it is wanted, and gives back what UCX has lent. */
-  #copyTo(pieces: readonly Memory[]): void {
+  #copyTo(pieces: readonly TakenMemory[]): void {
     const { place, data, bytes } = this.#data;
     let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
     let left = this.length;
@@ -266,9 +272,10 @@ export class UcxActiveMessage {
   }
 
   #giveBack(data: bigint): void {
-    const { ucp, worker } = this.#context;
+    const { ucp, handle, lent } = this.#context.resources;
     this.#context.forget(this);
-    ucp.activeMessage.ucp_am_data_release(worker, data);
+    lent.delete(data);
+    ucp.activeMessage.ucp_am_data_release(handle, data);
   }
 
   /** Has UCX drop the data: nobody wants them. Harmless if they were received, or twice. */

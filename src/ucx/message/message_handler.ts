@@ -28,39 +28,45 @@ export interface Incoming {
   readonly from: bigint;
 }
 
+/** Who takes messages. */
+export interface MessageTaker {
+  /** Takes a message; inside of it UCX must not be polled. @returns whether the data are kept */
+  takeIncoming(message: Incoming): boolean;
+}
+
 const field = layoutOf(ucp_am_recv_param_t).offsets;
 
-// law ucx/handleMessages: ucx/active_messages
+// law ucx/handleMessages: ucx/active_messages, ucx/dropped
 /**
- * Has UCX call a function for each active message with a number.
+ * Has UCX call somebody for each active message with a number, as long as there is somebody: UCX does not keep them.
  *
- * @param take takes a message; inside of it UCX must not be polled. It answers whether the data are kept
  * @returns the callback: to be closed only when UCX calls no more
  */
 export function handleMessages(
-  { ucp, worker }: { readonly ucp: UcpFunctions; readonly worker: bigint },
+  { ucp, handle }: { readonly ucp: UcpFunctions; readonly handle: bigint },
   id: number,
-  take: (message: Incoming) => boolean,
+  taker: MessageTaker,
 ): NativeCallback {
+  const reference = new WeakRef(taker);
   const signature = { args: ["ptr", "ptr", "u64", "ptr", "u64", "ptr"], returns: "i8" } as const;
   // UCX calls it inside ucp_worker_progress, on this thread.
   const handler = ffiPort().callback(signature, (_, header, headerLength, data, length, parameters) => {
     const view = new DataView(ffiPort().memory(parameters, layoutOf(ucp_am_recv_param_t).size));
     const attributes = view.getBigUint64(field.recv_attr, littleEndian);
     const has = (bit: bigint) => (attributes & bit) !== 0n;
-    const isKept = take({
+    const isKept = reference.deref()?.takeIncoming({
       header: copyOf(header, Number(headerLength)),
       data,
       length: Number(length),
       place: has(UCP_AM_RECV_ATTR.FLAG_RNDV) ? "sender" : has(UCP_AM_RECV_ATTR.FLAG_DATA) ? "borrowed" : "call",
       from: has(UCP_AM_RECV_ATTR.FIELD_REPLY_EP) ? view.getBigUint64(field.reply_ep, littleEndian) : 0n,
     });
-    return isKept ? ucs_status_t.UCS_INPROGRESS : ucs_status_t.UCS_OK;
+    return isKept === true ? ucs_status_t.UCS_INPROGRESS : ucs_status_t.UCS_OK;
   });
   using arena = new NativeArena();
   const parameters = arena.struct(ucp_am_handler_param_t);
   writeFields(parameters, UCP_AM_HANDLER_PARAM_FIELD, { id, cb: handler.address, arg: 0n });
-  const status = ucp.activeMessage.ucp_worker_set_am_recv_handler(worker, parameters.$address);
+  const status = ucp.activeMessage.ucp_worker_set_am_recv_handler(handle, parameters.$address);
   if (status !== 0) handler.close();
   checkStatus("ucp_worker_set_am_recv_handler", status);
   return handler;

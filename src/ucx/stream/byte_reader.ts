@@ -24,10 +24,13 @@ export class ByteReader {
   #notified = 0;
   /** Whether nothing is read any more. */
   #isOver = false;
+  readonly #onOver: () => void;
 
-  constructor(raw: RawStream, notify: (control: StreamControl) => void) {
+  /** `onOver` is called once, when nothing is read any more. */
+  constructor(raw: RawStream, notify: (control: StreamControl) => void, onOver: () => void) {
     this.#raw = raw;
     this.#notify = notify;
+    this.#onOver = onOver;
     // Nothing is asked for before somebody reads (a highWaterMark of 0), and chunks for reads without a view are made
     // here, not by autoAllocateChunkSize: it would make them before it is known how many bytes there are.
     this.readable = new ReadableStream({
@@ -95,6 +98,7 @@ export class ByteReader {
   #stop(kind: "end" | "cancelled"): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#onOver();
     this.#notify({ kind, taken: this.#taken });
   }
 

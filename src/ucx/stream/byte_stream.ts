@@ -21,6 +21,7 @@ export class ByteStream {
   #cancelled: StreamControl | undefined;
   #isClosing = false;
   readonly #canNotify: boolean;
+  readonly #keep: () => () => void;
   /** Why there is nothing more to read or to write. */
   #over: { readonly reason: unknown } | undefined;
 
@@ -28,8 +29,17 @@ export class ByteStream {
    * @param canNotify whether the other side can be notified of the end: where errors are not handled, what comes to an
    *   endpoint that was closed meanwhile ends its process with a failed assertion of UCX's
    * @param sender the check of this worker's address
+   * @param keep keeps the worker from being collected, until what it returns is called: as long as a stream is open
+   *   somebody may wait for its end
    */
-  constructor(own: EndpointOperations, raw: RawStream, canNotify: boolean, sender: () => number) {
+  constructor(
+    own: EndpointOperations,
+    raw: RawStream,
+    canNotify: boolean,
+    sender: () => number,
+    keep: () => () => void,
+  ) {
+    this.#keep = keep;
     this.#raw = raw;
     this.#canNotify = canNotify;
     this.#notify = (control) => {
@@ -39,9 +49,10 @@ export class ByteStream {
     this.#waitsFor = (end) => own.context.progress.waitsFor(end);
   }
 
+  // law ucx/ByteStream.streams: ucx/dropped
   get readable(): ReadableStream<Uint8Array<ArrayBuffer>> {
     if (this.#reader === undefined) {
-      this.#reader = new ByteReader(this.#raw, this.#notify);
+      this.#reader = new ByteReader(this.#raw, this.#notify, this.#keep());
       if (this.#over !== undefined) this.#reader.fail(this.#over.reason);
     }
     return this.#reader.readable;
@@ -49,7 +60,7 @@ export class ByteStream {
 
   get writable(): WritableStream<Uint8Array> {
     if (this.#writer === undefined) {
-      this.#writer = new ByteWriter(this.#raw, this.#notify, this.#waitsFor);
+      this.#writer = new ByteWriter(this.#raw, this.#notify, this.#waitsFor, this.#keep());
       if (this.#over !== undefined) this.#writer.fail(this.#over.reason);
       else if (this.#cancelled !== undefined) this.#writer.onControl(this.#cancelled);
     }

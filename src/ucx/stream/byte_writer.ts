@@ -29,12 +29,16 @@ export class ByteWriter {
   #state: "open" | "closed" | "failed" = "open";
   #failure: { readonly reason: unknown } | null = null;
 
-  /** `waitsFor` has a promise keep the process alive. */
+  readonly #onOver: () => void;
+
+  /** `waitsFor` has a promise keep the process alive; `onOver` is called when nothing is written any more. */
   constructor(
     raw: Pick<RawStream, "send">,
     notify: (control: StreamControl) => void,
     waitsFor: (end: Promise<void>) => Promise<void>,
+    onOver: () => void,
   ) {
+    this.#onOver = onOver;
     this.#raw = raw;
     this.#notify = notify;
     this.#waitsFor = waitsFor;
@@ -112,6 +116,7 @@ export class ByteWriter {
   /** Notifies the reader that no bytes follow. */
   async #mark(mark: bigint, state: "closed" | "failed"): Promise<void> {
     this.#state = state;
+    this.#onOver();
     await this.#raw.send(head(mark, 0));
   }
 
@@ -143,6 +148,7 @@ export class ByteWriter {
     this.#delivered.resolve();
     if (this.#state !== "open") return;
     this.#state = "failed";
+    this.#onOver();
     this.#failure = { reason };
     this.#room?.reject(reason);
     this.#controller?.error(reason);

@@ -5,12 +5,12 @@
  * @module
  */
 import { UCS_MEMORY_TYPE } from "../../../bindings/ucp_types.ts";
-import { littleEndian, type NativeCallback } from "../../ffi/mod.ts";
+import { littleEndian } from "../../ffi/mod.ts";
 import { none } from "../../layout/mod.ts";
 import type { EndpointOperations } from "../endpoint_operations.ts";
-import type { UcpFunctions } from "../library.ts";
-import { handleMessages } from "../message/message_handler.ts";
+import { handleMessages, type Incoming, type MessageTaker } from "../message/message_handler.ts";
 import { sendActiveMessage } from "../message_sender.ts";
+import type { WorkerResources } from "../worker_resources.ts";
 
 /** The number by which UCX tells these from other active messages. */
 const controlId = 3;
@@ -74,8 +74,7 @@ export function sendControl(own: EndpointOperations, { kind, taken }: StreamCont
 
 /** What it needs of its worker. */
 export interface StreamControlContext {
-  readonly ucp: UcpFunctions;
-  readonly worker: bigint;
+  readonly resources: WorkerResources;
   /** Hands it to the endpoint with this handle. @returns whether there is one */
   deliver(control: StreamControl, from: bigint): boolean;
 }
@@ -84,9 +83,8 @@ export interface StreamControlContext {
 export const mostEarly = 1024;
 
 /** Delivers what comes to the endpoints of a worker. */
-export class StreamControlDelivery {
+export class StreamControlDelivery implements MessageTaker {
   readonly #context: StreamControlContext;
-  readonly #handler: NativeCallback;
   /**
    * What lasts and was said to endpoints that the program has yet to make, by their handles. UCX gives the handle of one
    * that is gone to another: so it counts only for an endpoint to the worker that has said it.
@@ -95,11 +93,14 @@ export class StreamControlDelivery {
 
   constructor(context: StreamControlContext) {
     this.#context = context;
-    this.#handler = handleMessages(context, controlId, ({ header, from }) => {
-      const control = readControl(header);
-      if (control !== null && from !== 0n) this.deliver(control, from);
-      return false;
-    });
+    context.resources.keep(handleMessages(context.resources, controlId, this));
+  }
+
+  /** Called by UCX. */
+  takeIncoming({ header, from }: Incoming): boolean {
+    const control = readControl(header);
+    if (control !== null && from !== 0n) this.deliver(control, from);
+    return false;
   }
 
   /** How many peers are remembered. */
@@ -129,10 +130,5 @@ export class StreamControlDelivery {
     this.#early.delete(endpoint);
     if (early === undefined || early.sender !== peer) return;
     for (const kind of early.kinds) this.#context.deliver({ kind, taken: 0 }, endpoint);
-  }
-
-  /** Only when UCX calls no more. */
-  close(): void {
-    this.#handler.close();
   }
 }

@@ -1,0 +1,177 @@
+/**
+ * Drops workers, with connections, messages that nobody has taken and receives that were given up, and prints what the
+ * process has then: the argument is what is dropped, `workers` or `contexts` with their workers.
+ */
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
+import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
+import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import type { UcxWorker } from "../../src/ucx/worker.ts";
+import { until } from "../support/until.ts";
+import { identityOf } from "./identity.ts";
+
+/** How many pairs of workers there are at once: Deno waits for the descriptors of 32 at most. */
+const pairs = 12;
+/** How often all are closed before anything is measured: an allocator that has grown does not shrink at once. */
+const roundsClosed = 5;
+/** How often all are dropped: 120 workers. */
+const roundsDropped = 5;
+/** More than UCX takes in on its own: what is sent stays at the sender. */
+const big = 1 << 20;
+
+/** Another process. */
+const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+const somebody = identityOf(child.pid ?? 0);
+
+/** What a process has of the system. */
+interface Sample {
+  readonly descriptors: number;
+  readonly threads: number;
+  readonly mappings: number;
+  /** In bytes. */
+  readonly resident: number;
+}
+
+function sample(): Sample {
+  return {
+    descriptors: readdirSync("/proc/self/fd").length,
+    threads: readdirSync("/proc/self/task").length,
+    mappings: readFileSync("/proc/self/maps", "utf8").split("\n").length,
+    resident: Number(readFileSync("/proc/self/statm", "utf8").split(" ")[1]) * 4096,
+  };
+}
+
+/** Collects garbage until something holds, or for long. */
+async function collect(due: () => boolean): Promise<void> {
+  const collectGarbage: unknown = Reflect.get(globalThis, "gc");
+  if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
+  for (let round = 0; round < 8 || (!due() && round < 300); round++) {
+    useStack(100);
+    collectGarbage();
+    await pause(20); // finalisers run in tasks of their own, and workers fall asleep
+  }
+}
+
+/** Writes over what earlier calls have left on the stack. */
+function useStack(deep: number): number {
+  return deep === 0 ? 0 : 1 + useStack(deep - 1);
+}
+
+/** An operation that is given up, so that nobody waits for it. */
+async function givenUp(operation: Promise<unknown>): Promise<void> {
+  try {
+    await operation;
+  } catch (error) {
+    if (error instanceof UcxError || error instanceof DOMException) return;
+    throw error;
+  }
+  throw new Error("this must not end");
+}
+
+/** Two workers of which each leads to the other, with something of every kind under way. */
+async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
+  const [one, other] = [ucx.createWorker({ progress }), ucx.createWorker({ progress })];
+  const listener = one.listen();
+  const [byHost, accepted] = await Promise.all([other.connect(listener), listener.accept()]);
+  if (accepted === null) throw new Error("the listener was closed");
+  const [brief, taken] = await Promise.all([other.connect(listener), listener.accept()]);
+  await listener.close(); // one that is open is no garbage
+  // What somebody has waited for, or may have, keeps nothing once it is over.
+  const over = [brief, taken].map(async (endpoint) => {
+    endpoint?.writable.getWriter().closed.catch(() => {});
+    endpoint?.readable.getReader().closed.catch(() => {});
+    await endpoint?.closed;
+  });
+  await brief.close();
+  await Promise.all(over);
+  const [there, back] = [await one.connect(other.address), await other.connect(one.address)];
+  await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), somebody)); // whose process is looked after
+  await exchange(there, other);
+  await exchange(back, one);
+  await exchange(byHost, one);
+  const region = other.register(new Uint8Array(new ArrayBuffer(4096)));
+  await there.put(new Uint8Array(100), there.remote(region.key));
+  await there.atomic("add", there.remote(region.key), 8, 1n);
+  const timeout = 5;
+  await Promise.all([
+    givenUp(one.recv(new Uint8Array(8), { tag: 99n, timeout })),
+    givenUp(one.recv(new Uint8Array(8), { tag: 99n, signal: AbortSignal.timeout(5) })),
+    givenUp(accepted.rawStream.recvAll(new Uint8Array(8), { timeout })), // which UCX cannot take back
+    givenUp(one.recvMany({ tag: 98n, timeout })),
+    givenUp(there.send(new Uint8Array(new ArrayBuffer(big)), { tag: 97n, timeout })), // nobody asks for it
+    givenUp(there.sendMessage(new Uint8Array(new ArrayBuffer(big)), { timeout })),
+    givenUp((async () => {
+      for await (const message of other.messages({ timeout })) message.length; // is taken, and not received
+    })()),
+  ]);
+  return [one, other];
+}
+
+/** Sends what is not asked for: of it one message is taken, and not received. */
+async function exchange(from: UcxEndpoint, to: UcxWorker): Promise<void> {
+  for (const size of [1, 100, 8192]) {
+    await from.send(new Uint8Array(size), { tag: 1n });
+    await from.sendMessage(new Uint8Array(size), { header: "unasked" });
+  }
+  await from.flush();
+  await until(() => to.take(1n) !== null);
+}
+
+/** Has many workers used, all of which are there at once. @param ucx their context; null has each pair have its own */
+async function many(ucx: Ucx | null): Promise<{ readonly workers: UcxWorker[]; readonly contexts: Ucx[] }> {
+  const workers: UcxWorker[] = [];
+  const contexts: Ucx[] = [];
+  for (let i = 0; i < pairs; i++) {
+    const mode = progressModes[i % progressModes.length];
+    const context = ucx ?? openUcx();
+    if (ucx === null) contexts.push(context);
+    workers.push(...await used(context, mode ?? "adaptive"));
+  }
+  return { workers, contexts };
+}
+
+/** Closes many, in a function of its own, as that which drops them: nothing stays on the stack. */
+async function manyClosed(ucx: Ucx | null): Promise<void> {
+  const { workers, contexts } = await many(ucx);
+  for (const worker of workers) worker.abort();
+  for (const context of contexts) context.close();
+}
+
+/** Drops many. @returns what the process has while they are there */
+async function manyDropped(ucx: Ucx | null): Promise<Sample> {
+  const { workers, contexts } = await many(ucx);
+  const most = sample();
+  workers.length = contexts.length = 0;
+  return most;
+}
+
+function openUcx(): Ucx {
+  return Ucx.open({ config: { TLS: "sm,tcp,self" } });
+}
+
+const [what = ""] = process.argv.slice(2);
+const ucx = openUcx();
+const context = what === "contexts" ? null : ucx;
+for (let i = 0; i < roundsClosed; i++) {
+  await manyClosed(context);
+  await collect(() => true);
+}
+const before = sample();
+let most = before;
+for (let i = 0; i < roundsDropped; i++) {
+  const meanwhile = await manyDropped(context);
+  if (meanwhile.descriptors > most.descriptors) most = meanwhile;
+  await collect(() => sample().descriptors <= before.descriptors);
+}
+const after = sample();
+// The process goes on as before.
+const [worker] = await used(ucx, "adaptive");
+await worker?.close({ timeout: 100 }); // nobody takes what was sent
+console.log(JSON.stringify({ before, most, after }));
+child.kill("SIGKILL");
+process.exit(0);

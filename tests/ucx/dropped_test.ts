@@ -1,0 +1,74 @@
+/** The net below `close`: workers and contexts that are dropped are given back, and none that somebody waits for. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { progressModes } from "../../src/ucx/progress.ts";
+import { patiently, runScript, runScriptForJson } from "../support/child.ts";
+
+const script = new URL("./dropped_child.ts", import.meta.url);
+
+/** What the script prints. */
+interface Result {
+  readonly before: Readonly<Record<string, number>>;
+  readonly most: Readonly<Record<string, number>>;
+  readonly after: Readonly<Record<string, number>>;
+}
+
+/**
+ * Has glibc give back what was freed, so that what stays is not: it learns to keep what is as large as our messages. And
+ * has V8 keep its young generation small, which grows by 10 MiB some time, once.
+ */
+const frugal = {
+  MALLOC_ARENA_MAX: "1",
+  MALLOC_MMAP_THRESHOLD_: "65536",
+  MALLOC_TRIM_THRESHOLD_: "65536",
+  DENO_V8_FLAGS: "--max-semi-space-size=1",
+};
+
+for (const what of ["workers", "contexts"]) {
+  test(`100 ${what} that are dropped cost nothing any more: descriptors, threads and memory`, patiently, async () => {
+    const options = {
+      args: [what],
+      gc: true,
+      env: { ...frugal, CAUSEWAY_LEAKS: undefined, UCX_LOG_LEVEL: "fatal" },
+      timeout: 240_000,
+    };
+    const { before, most, after } = await runScriptForJson(script, options) as Result; // what it prints
+    for (const [kind, first = NaN] of Object.entries(before)) {
+      assert((after[kind] ?? NaN) <= 1.1 * first, `${kind}: ${first}, at most ${most[kind]}, then ${after[kind]}`);
+    }
+  });
+}
+
+for (const mode of progressModes) {
+  test(`a worker that somebody waits for is not collected: ${mode}`, patiently, async () => {
+    const awaited = new URL("./awaited_child.ts", import.meta.url);
+    const came = await runScriptForJson(awaited, { args: [mode], gc: true, env: { UCX_LOG_LEVEL: "fatal" } });
+    const waits = Object.entries(came as Readonly<Record<string, unknown>>); // what it prints
+    assertEquals(waits.length, 14);
+    for (const [what, brought] of waits) assertEquals(brought, [1, 2, 3, ""], what);
+  });
+}
+
+test("CAUSEWAY_LEAKS=1 reports workers and contexts that were dropped, with who has made them", patiently, async () => {
+  const leaked = new URL("./leaked_child.ts", import.meta.url);
+  const env = { CAUSEWAY_LEAKS: "1", UCX_LOG_LEVEL: "fatal" };
+  const { code, stderr } = await runScript(leaked, { gc: true, env });
+  assertEquals(code, 0, stderr);
+  const reports = stderr.split("Causeway: a ").slice(1).map((report) => {
+    const [first = "", ...callers] = report.trimEnd().split("\n");
+    const [made = "", by = ""] = callers.filter((line) => !line.includes("/src/ucx/ucx.ts"));
+    return [first, /at (\w+) .*leaked_child/.exec(made)?.[1], /at (\w+) .*leaked_child/.exec(by)?.[1]].join();
+  });
+  const said = (what: string) => `${what} was never closed; freed by garbage collection. It was made`;
+  const [worker, context] = ["dropWorkers", "dropContext"].map((by) => `${by},dropAll`);
+  assertEquals(reports.toSorted(), [
+    `${said("Ucx")},${context}`,
+    `${said("UcxWorker")},${context}`,
+    `${said("UcxWorker")},${context}`,
+    `${said("UcxWorker")},${worker}`,
+    `${said("UcxWorker")},${worker}`,
+    `${said("UcxWorker")},${worker}`,
+  ]);
+  const quiet = await runScript(leaked, { gc: true, env: { ...env, CAUSEWAY_LEAKS: undefined } });
+  assertEquals([quiet.code, quiet.stderr], [0, ""]);
+});
