@@ -51,9 +51,9 @@ python.run(shared);
 python.run("obj = Counter(); ints = list(range(1000)); floats = [value + 0.5 for value in range(1000)]");
 const main = python.import("__main__");
 const { obj, take, fail, ints, floats } = main;
-const range = python.builtins.range(1000);
+const range = python.builtins["range"](1000);
 const sqrt = math.$get("sqrt");
-const a = np.zeros.$call([64, 32]);
+const a = np["zeros"].$call([64, 32]);
 const view = StridedMemoryView.fromTypedArray(new Float64Array(64 * 32), { shape: [64, 32] });
 const hundred = Array.from({ length: 100 }, (_, i) => i + 0.5);
 
@@ -62,16 +62,16 @@ let kept: unknown;
 
 const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   ["math.sqrt, kept", { run: () => kept = sqrt(2), peer: "sqrt", goal: [150, 250, 17] }],
-  ["math.sqrt, by attribute", { run: () => kept = math.sqrt(2), peer: "math.sqrt", goal: [300, 400, 18] }],
+  ["math.sqrt, by attribute", { run: () => kept = math["sqrt"](2), peer: "math.sqrt", goal: [300, 400, 18] }],
   ["obj.n", { run: () => kept = obj.n, peer: "obj.n", goal: [130, 130, 8] }],
   ["obj.method(4)", { run: () => kept = obj.method(4), peer: "obj.method", goal: [400, 500, 30] }],
   ["f(text of 20)", { run: () => kept = take("abcdefghijklmnopqrst"), peer: "text", goal: [350, 350, 12] }],
   ["f(dict of 5)", { run: () => kept = take({ a: 1, b: 2, c: 3, d: 4, e: 5 }), peer: "dict", goal: [600, 600, 110] }],
   ["f(list of 100 floats)", { run: () => kept = take(hundred), peer: "list", goal: [2500, 2500, 140] }],
-  ["np.sum(NumPy's)", { run: () => kept = np.sum(a), peer: "sum", goal: [2200, 2200, 1550] }],
-  ["np.sum(view)", { run: () => kept = np.sum(view), peer: "sum", goal: [5000, 5000, 1550] }],
-  ["np.add(a, b) to view, closed", { run: () => np.add(a, a).close(), peer: "add", goal: [5000, 5000, 270] }],
-  ["np.ones(100) to view, closed", { run: () => np.ones(100).close(), peer: "ones", goal: [2000, 2000, 600] }],
+  ["np.sum(NumPy's)", { run: () => kept = np["sum"](a), peer: "sum", goal: [2200, 2200, 1550] }],
+  ["np.sum(view)", { run: () => kept = np["sum"](view), peer: "sum", goal: [5000, 5000, 1550] }],
+  ["np.add(a, b) to view, closed", { run: () => np["add"](a, a).close(), peer: "add", goal: [5000, 5000, 270] }],
+  ["np.ones(100) to view, closed", { run: () => np["ones"](100).close(), peer: "ones", goal: [2000, 2000, 600] }],
   ["view of a NumPy array, closed", {
     run: () => StridedMemoryView.from(a).close(),
     peer: "from_dlpack",
