@@ -8,30 +8,58 @@
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { Kind } from "./kinds.ts";
 
-/** The value of a number, a string, a boolean or None; undefined for all other objects. */
-export function simpleValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const { none, true: yes, false: no } = python.singletons;
-  if (object === none) return { value: null };
-  if (object === yes || object === no) return { value: object === yes };
-  const flags = python.typeFlags(object);
-  if (flags & Py_TPFLAGS.LONG_SUBCLASS) return { value: python.readInteger(object) };
-  if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return { value: python.readText(object) };
-  if (python.isFloat(object)) return { value: python.api.numbers.PyFloat_AsDouble(object) };
-  return isScalar(python, object) ? scalarValue(python, object) : undefined;
+/** Stands for what is no number, string or boolean, nor None. */
+export const notSimple: unique symbol = Symbol("not simple");
+
+// law python/simpleValue: python/kinds, python/values
+/** The value of a number, a string, a boolean or None; {@linkcode notSimple} for all other objects. */
+export function simpleValue(python: Interpreter, object: bigint, kind: Kind): unknown {
+  switch (kind) {
+    case Kind.float:
+    case Kind.floatScalar:
+      return python.readFloat(object);
+    case Kind.int:
+      return python.readInteger(object);
+    case Kind.text:
+      return python.readText(object);
+    case Kind.none:
+      return null;
+    case Kind.bool:
+      return object === python.singletons.true;
+    case Kind.intScalar:
+      return integerValue(python, object);
+    case Kind.boolScalar:
+      return python.api.objects.PyObject_IsTrue(object) === 1;
+    case Kind.unknown:
+      if (python.isFloat(object)) return python.readFloat(object);
+      return isScalar(python, object) ? scalarValue(python, object) : notSimple;
+    default:
+      return notSimple;
+  }
 }
 
-/** Whether an object is a scalar of NumPy, which has the interface of an array, but is not one. */
+function integerValue(python: Interpreter, object: bigint): number | bigint {
+  const int = python.check(python.api.numbers.PyNumber_Index(object));
+  try {
+    return python.readInteger(int);
+  } finally {
+    python.release(int);
+  }
+}
+
+/** Whether an object is a scalar of NumPy. */
 function isScalar(python: Interpreter, object: bigint): boolean {
-  return python.typeHas(object, "__array_interface__") && python.typeHas(object, "item") &&
-    !python.typeHas(object, "__dlpack__");
+  return python.isScalarType(BigInt(python.typeOf(object)));
 }
 
 // law python/scalarValue: python/values, python/leaks
-function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
+function scalarValue(python: Interpreter, object: bigint): unknown {
   const item = python.callHelper("call_method", [python.retain(object), python.retain(python.name("item"))]);
   try {
-    return isScalar(python, item) ? undefined : simpleValue(python, item); // the item of a longdouble is a longdouble
+    // The item of a longdouble is a longdouble.
+    return isScalar(python, item) ? notSimple : simpleValue(python, item, python.kindOf(item));
   } finally {
     python.release(item);
   }
@@ -55,8 +83,8 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
   }
   if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
   if (!(flags & Py_TPFLAGS.DICT_SUBCLASS)) {
-    const simple = simpleValue(python, object);
-    return simple === undefined ? other(object) : simple.value;
+    const simple = simpleValue(python, object, python.kindOf(object));
+    return simple === notSimple ? other(object) : simple;
   }
   const pairs = python.callHelper("pairs_of", [python.retain(object)]);
   try {

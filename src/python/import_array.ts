@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { cString, NativeArena, readCString } from "../ffi/mod.ts";
+import { cString, readCString } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { DlpackTensor, fromArrayInterface, fromCudaArrayInterface, type ImportOptions } from "../dlpack/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
+import { capsuleName } from "./capsule.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
 import { PythonError } from "./error.ts";
@@ -16,7 +17,7 @@ import type { Interpreter } from "./interpreter.ts";
 
 /** Whether an object is an array: its type has one of the protocols. */
 export function isArray(python: Interpreter, object: bigint): boolean {
-  return ["__dlpack__", "__cuda_array_interface__", "__array_interface__"].some((name) => python.typeHas(object, name));
+  return python.isArrayType(BigInt(python.typeOf(object)));
 }
 
 /**
@@ -57,13 +58,6 @@ function streamForProducer(python: Interpreter, { stream, device }: ImportOption
   return device === undefined ? python.retain(python.singletons.none) : python.integer(1n);
 }
 
-/** Names of capsules whose tensor was taken. A capsule keeps the address of its name, so these are never freed. */
-const usedNames = new Map<string, bigint>();
-
-function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
-  return usedNames.getOrInsertComputed(name, () => new NativeArena().cString(`used_${name}`));
-}
-
 // law python/takeFromCapsule: python/malformed
 /**
  * Takes the tensor out of a capsule, as the protocol says.
@@ -81,8 +75,8 @@ function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
         "dltensor_versioned",
     );
   }
-  const ptr = capsules.PyCapsule_GetPointer(capsule, cString(name));
-  capsules.PyCapsule_SetName(capsule, usedName(name));
+  const ptr = capsules.PyCapsule_GetPointer(capsule, nameAt);
+  capsules.PyCapsule_SetName(capsule, capsuleName(`used_${name}`));
   return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
 }
 

@@ -470,6 +470,6 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "What was taken out of a capsule is freed once more when the capsule goes.",
     ],
-    ["        capsules.PyCapsule_SetName(object, used);\n", "", "A pointer is taken out of its capsule twice."],
+    ["        capsules.PyCapsule_SetName(object, capsuleName(`used_${name}`));\n", "", "A pointer is taken out of its capsule twice."],
   ]),
 ];
