@@ -10,6 +10,7 @@ import { PythonError } from "./error.ts";
 import { guestSource } from "./guest_source.ts";
 import { Kind, Kinds } from "./kinds.ts";
 import { ObjectHeads } from "./object_heads.ts";
+import { ReleaseMemory } from "./release_memory.ts";
 import { Texts } from "./texts.ts";
 
 /** Functions and types of the files in `guest`, and built-in ones. */
@@ -20,6 +21,10 @@ type Helper =
   | "bind_memory"
   | "take_orders"
   | "poll_exports"
+  | "unclaimed"
+  | "counter_slabs"
+  | "counter_slab_bytes"
+  | "counter_addresses"
   | "Array"
   | "export_array"
   | "Arrow"
@@ -81,6 +86,7 @@ export class Interpreter {
   readonly #texts: Texts = new Texts(this);
   readonly #heads: ObjectHeads;
   readonly #kinds: Kinds;
+  #releases: ReleaseMemory | null = null;
   /** The arguments of a call, from the second word on. */
   readonly #arguments: BigUint64Array<ArrayBuffer>;
   readonly #argumentsAt: bigint;
@@ -182,7 +188,9 @@ export class Interpreter {
   // law python/Interpreter.poll: python/values, python/export_array
   /** Takes back what Python's consumers have released. */
   poll(): void {
-    if (this.hasExports) this.release(this.callHelper("poll_exports", []));
+    if (!this.hasExports) return;
+    this.#releases ??= new ReleaseMemory(this);
+    if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));
   }
 
   /** Releases a reference when the lock is next held: for finalizers, which must not wait for it. */
