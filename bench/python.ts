@@ -53,8 +53,8 @@ const main = python.import("__main__");
 const { obj, take, fail, ints, floats } = main;
 const range = python.builtins["range"](1000);
 const sqrt = math.$get("sqrt");
-const a = np["zeros"].$call([64, 32]);
-const view = StridedMemoryView.fromTypedArray(new Float64Array(64 * 32), { shape: [64, 32] });
+const a = np["zeros"].$call(100);
+const view = StridedMemoryView.fromTypedArray(new Float64Array(100));
 const hundred = Array.from({ length: 100 }, (_, i) => i + 0.5);
 
 /** Keeps a result from being optimised away. */

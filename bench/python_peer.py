@@ -48,7 +48,7 @@ names = {"math": math, "np": np, "sqrt": math.sqrt, "iterate": iterate, "catch":
 exec(SHARED, names)
 names |= {
     "obj": names["Counter"](),
-    "a": np.zeros((64, 32)),
+    "a": np.zeros(100),
     "ints": list(range(1000)),
     "floats": [value + 0.5 for value in range(1000)],
     "v": [0.5] * 5,

@@ -39,6 +39,7 @@ class Counters:
 
     def __init__(self):
         self.slabs, self.free = [], []
+        self.numbers_for_javascript = (ctypes.c_int32 * 3)()  # of pieces, of counters in use, of unclaimed capsules
         self.kept, self.numbers = {}, {}  # the objects by number, the numbers by address
 
     def keep(self, kept):
@@ -48,10 +49,12 @@ class Counters:
                 slab, first = (ctypes.c_int32 * self.SLAB)(), len(self.slabs) * self.SLAB
                 self.slabs.append((slab, memoryview(slab).cast("B")))
                 self.free.extend(range(first, first + self.SLAB))
+                self.numbers_for_javascript[0] += 1
             number = self.free.pop()
             slab, _ = self.slabs[number // self.SLAB]
             address = ctypes.addressof(slab) + 4 * (number % self.SLAB)
             self.kept[number], self.numbers[address] = kept, number
+            self.numbers_for_javascript[1] = len(self.kept)
             return address
 
     def is_released(self, address):
@@ -64,7 +67,9 @@ class Counters:
         number = self.numbers.pop(address)
         ctypes.c_int32.from_address(address).value = 0
         self.free.append(number)
-        return self.kept.pop(number)
+        kept = self.kept.pop(number)
+        self.numbers_for_javascript[1] = len(self.kept)
+        return kept
 
     def released(self):
         """Return the addresses of all counters that are not zero."""
@@ -81,8 +86,8 @@ class Counters:
 
 counters = Counters()
 
-# JavaScript looks at the counters itself, and polls only if one of them is not zero.
-counter_slabs, counter_slab_bytes = counters.slabs, 4 * Counters.SLAB
+# JavaScript looks at the counters itself, and polls only if one of them is not zero, or a capsule was not taken yet.
+counter_slab_bytes, counter_numbers = 4 * Counters.SLAB, ctypes.addressof(counters.numbers_for_javascript)
 
 
 def counter_addresses():
@@ -329,7 +334,7 @@ import sys
 from ctypes import c_void_p
 
 
-unclaimed = []  # capsules whose struct was not taken yet at the last poll
+unclaimed = []  # capsules whose struct was not taken yet at the last poll; append_unclaimed() adds one
 capsule_structs = {}  # Arrow structs in capsules, by address
 
 
@@ -384,10 +389,17 @@ def put_in_capsule(one, name):
     address = ctypes.addressof(one)
     capsule_structs[address] = one
     capsule = new_capsule(address, name, None)
+    append_unclaimed(capsule)
+    return capsule
+
+
+# law python/append_unclaimed: python/export_array, python/arrow_capsules
+def append_unclaimed(capsule):
+    """Let polls look after a capsule until its struct is taken."""
     poll_exports()
     with lock:
         unclaimed.append(capsule)
-    return capsule
+        counters.numbers_for_javascript[2] = len(unclaimed)
 
 
 # law python/release_unclaimed: python/arrow_capsules
@@ -432,6 +444,7 @@ def poll_once():
                 has_ended = True
                 unclaimed.remove(capsule)
                 release_unclaimed(name, capsule_pointer(capsule, name))
+        counters.numbers_for_javascript[2] = len(unclaimed)
         for counter in counters.released():
             if counter not in counters.numbers:
                 continue  # it has ended with its parent
@@ -768,9 +781,7 @@ def hand_over(array, alignment):
     )
     one.private_data = counters.keep((one, array))
     capsule = new_capsule(ctypes.addressof(one), BUFFER_OF_VORTEX, does_nothing)
-    poll_exports()
-    with lock:
-        unclaimed.append(capsule)
+    append_unclaimed(capsule)
     return capsule
 
 import contextlib
@@ -1279,9 +1290,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             self.order_consumer(stream)
             address = self.share_tensor(is_versioned)
         capsule = new_capsule(address, b"dltensor_versioned" if is_versioned else b"dltensor", None)
-        poll_exports()
-        with lock:
-            unclaimed.append(capsule)
+        append_unclaimed(capsule)
         return capsule
 
     # law python/Array.check_request: python/guest, python/export_array

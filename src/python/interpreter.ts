@@ -8,7 +8,7 @@ import { cString, type Functions, NativeArena, type NativeLibrary, type Out, rea
 import { releaseThunks } from "../native/mod.ts";
 import { PythonError } from "./error.ts";
 import { guestSource } from "./guest_source.ts";
-import { Kind, Kinds } from "./kinds.ts";
+import { type Kind, Kinds } from "./kinds.ts";
 import { ObjectHeads } from "./object_heads.ts";
 import { ReleaseMemory } from "./release_memory.ts";
 import { Texts } from "./texts.ts";
@@ -21,9 +21,8 @@ type Helper =
   | "bind_memory"
   | "take_orders"
   | "poll_exports"
-  | "unclaimed"
-  | "counter_slabs"
   | "counter_slab_bytes"
+  | "counter_numbers"
   | "counter_addresses"
   | "Array"
   | "export_array"

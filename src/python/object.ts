@@ -422,7 +422,7 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
     // A function that does not inspect its caller's frame may call one of its arguments that does.
-    const isFramed = handle.inspectsFrame || isNamed || args.some(isPyObject);
+    const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);
     return isFramed ? python.callFramed(object, objects, named) : python.call(object, objects);
   } catch (error) {
     if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
@@ -433,9 +433,12 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   }
 }
 
-function isPyObject(value: unknown): boolean {
-  return (typeof value === "function" || typeof value === "object") && value !== null &&
-    handleOf(value) !== undefined;
+function hasPyObject(values: readonly unknown[]): boolean {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (typeof value === "function" && handleOf(value) !== undefined) return true; // they can be called, all of them
+  }
+  return false;
 }
 
 /** Exceptions of functions that were given a dict where they expect something else. */

@@ -4,17 +4,15 @@
  *
  * @module
  */
-import { libc, NativeArena } from "../ffi/mod.ts";
+import { ffiPort, libc, NativeArena } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 /** Looks at the counters of guest/release_counters.py. Needs the interpreter's lock. */
 export class ReleaseMemory {
   readonly #python: Interpreter;
-  /** The list of capsules whose struct was not taken at the last poll; borrowed from the helpers. */
-  readonly #unclaimed: bigint;
-  /** The list of the pieces of memory with counters; borrowed from the helpers. */
-  readonly #slabs: bigint;
-  /** Where they are; they never move, and no one is freed. */
+  /** How many pieces of memory with counters there are, how many counters in use, and how many unclaimed capsules. */
+  readonly #numbers: Int32Array<ArrayBuffer>;
+  /** Where the pieces are; they never move, and none is freed. */
   #addresses: readonly bigint[] = [];
   /** How long each is, in bytes. */
   readonly #length: bigint;
@@ -23,20 +21,26 @@ export class ReleaseMemory {
 
   constructor(python: Interpreter) {
     this.#python = python;
-    this.#unclaimed = python.helper("unclaimed");
-    this.#slabs = python.helper("counter_slabs");
-    const length = Number(python.readInteger(python.helper("counter_slab_bytes")));
-    this.#length = BigInt(length);
-    this.#zeros = new NativeArena().bytes(length).address; // there is one interpreter in a process
+    const [length, numbers] = (["counter_slab_bytes", "counter_numbers"] as const).map((name) =>
+      python.readInteger(python.helper(name))
+    );
+    this.#numbers = new Int32Array(ffiPort().memory(BigInt(numbers ?? 0), 12)); // as long as the interpreter
+    this.#length = BigInt(length ?? 0);
+    this.#zeros = new NativeArena().bytes(Number(length)).address; // there is one interpreter in a process
   }
 
   // law python/ReleaseMemory.hasChanged: python/export_array, python/release_memory
   /** Whether a poll may find anything: a counter that is not zero, or a capsule that may be gone. */
   hasChanged(): boolean {
-    const { PyList_Size } = this.#python.api.lists;
-    if (PyList_Size(this.#unclaimed) > 0n) return true;
-    if (PyList_Size(this.#slabs) !== BigInt(this.#addresses.length)) this.#addresses = this.#find();
-    return this.#addresses.some((address) => libc().memory.memcmp(address, this.#zeros, this.#length) !== 0);
+    const numbers = this.#numbers;
+    if (numbers[2] !== 0) return true;
+    if (numbers[1] === 0) return false;
+    if (numbers[0] !== this.#addresses.length) this.#addresses = this.#find();
+    const { memcmp } = libc().memory;
+    for (const address of this.#addresses) {
+      if (memcmp(address, this.#zeros, this.#length) !== 0) return true;
+    }
+    return false;
   }
 
   #find(): bigint[] {
