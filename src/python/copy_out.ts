@@ -9,6 +9,7 @@
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
+import { mostItems, type SequenceKind } from "./sequences.ts";
 
 /** Stands for what is no number, string or boolean, nor None. */
 export const notSimple: unique symbol = Symbol("not simple");
@@ -73,19 +74,47 @@ function scalarValue(python: Interpreter, object: bigint): unknown {
  * @param other what becomes of an object that is none of these and has no simple value; it borrows the object
  */
 export function copyOut(python: Interpreter, object: bigint, other: (object: bigint) => unknown): unknown {
-  const { lists, tuples } = python.api;
-  const items = (count: bigint, at: (i: bigint) => bigint) =>
-    Array.from({ length: Number(count) }, (_, i) => copyOut(python, at(BigInt(i)), other));
-  const flags = python.typeFlags(object);
-  if (flags & Py_TPFLAGS.LIST_SUBCLASS) return items(lists.PyList_Size(object), (i) => lists.PyList_GetItem(object, i));
-  if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) {
-    return items(tuples.PyTuple_Size(object), (i) => tuples.PyTuple_GetItem(object, i));
+  const kind = python.kindOf(object);
+  if (kind === Kind.list || kind === Kind.tuple) return copyItems(python, object, kind, other);
+  if (kind === Kind.bytes) return python.readBytes(object);
+  if (kind === Kind.dict) return copyDict(python, object, other);
+  if (kind === Kind.unknown) {
+    const flags = python.typeFlags(object); // of a class that may be derived from one of these
+    if (flags & Py_TPFLAGS.LIST_SUBCLASS) return copyItems(python, object, Kind.list, other);
+    if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) return copyItems(python, object, Kind.tuple, other);
+    if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
+    if (flags & Py_TPFLAGS.DICT_SUBCLASS) return copyDict(python, object, other);
   }
-  if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
-  if (!(flags & Py_TPFLAGS.DICT_SUBCLASS)) {
-    const simple = simpleValue(python, object, python.kindOf(object));
-    return simple === notSimple ? other(object) : simple;
+  const simple = simpleValue(python, object, kind);
+  return simple === notSimple ? other(object) : simple;
+}
+
+// law python/copyItems: python/sequences, python/leaks
+/** The items of a list or a tuple. Code of Python's that is run for one of them may change the others. */
+function copyItems(
+  python: Interpreter,
+  object: bigint,
+  kind: SequenceKind,
+  other: (object: bigint) => unknown,
+): unknown[] {
+  const { sequences } = python;
+  const values: unknown[] = [];
+  for (;;) {
+    const size = sequences.sizeOf(object, kind);
+    const before = values.length;
+    if (before >= size) return values;
+    sequences.readValues(object, kind, before, size, mostItems, values);
+    if (values.length - before === mostItems || values.length >= size) continue;
+    const item = sequences.itemAt(object, kind, values.length);
+    try {
+      values.push(copyOut(python, item, other));
+    } finally {
+      python.release(item);
+    }
   }
+}
+
+function copyDict(python: Interpreter, object: bigint, other: (object: bigint) => unknown): Map<unknown, unknown> {
   const pairs = python.callHelper("pairs_of", [python.retain(object)]);
   try {
     return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // the helper returns a list of pairs

@@ -11,6 +11,7 @@ import { guestSource } from "./guest_source.ts";
 import { type Kind, Kinds } from "./kinds.ts";
 import { ObjectHeads } from "./object_heads.ts";
 import { ReleaseMemory } from "./release_memory.ts";
+import { Sequences } from "./sequences.ts";
 import { Texts } from "./texts.ts";
 
 /** Functions and types of the files in `guest`, and built-in ones. */
@@ -41,6 +42,8 @@ type Helper =
   | "integer_of"
   | "pairs_of"
   | "slice"
+  | "list"
+  | "range"
   | "hex"
   | "builtins"
   | "sys"
@@ -74,7 +77,7 @@ export class Interpreter {
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
   /** Whether anything was exported to Python. */
   hasExports = false;
-  /** How often the lock was taken: what was read before may be another value in another turn. */
+  /** How often somebody has begun to call Python: what was read before may be another value after the next time. */
   turn = 0;
   /** Called before the lock is released. */
   beforeUnlock: (() => void) | null = null;
@@ -86,6 +89,7 @@ export class Interpreter {
   readonly #heads: ObjectHeads;
   readonly #kinds: Kinds;
   #releases: ReleaseMemory | null = null;
+  #sequences: Sequences | null = null;
   /** The arguments of a call, from the second word on. */
   readonly #arguments: BigUint64Array<ArrayBuffer>;
   readonly #argumentsAt: bigint;
@@ -146,9 +150,9 @@ export class Interpreter {
   // law python/Interpreter.enter: python/values, python/export_array
   /** Takes the interpreter's lock, unless this thread holds it. As often as this is called, so is `leave`. */
   enter(): void {
+    this.turn++;
     if (this.#depth++ > 0) return;
     this.#state = this.api.threads.PyGILState_Ensure();
-    this.turn++;
     if (this.#toRelease.length === 0) return;
     try {
       this.releaseAndPoll(...this.#toRelease.splice(0));
@@ -360,6 +364,11 @@ export class Interpreter {
     return this.#texts.read(object);
   }
 
+  /** As {@linkcode Interpreter.readText}, without running code of Python's; undefined where that takes some. */
+  readTextAtOnce(object: bigint): string | undefined {
+    return this.#texts.readAtOnce(object);
+  }
+
   /** A copy of the bytes of a bytes object. */
   readBytes(object: bigint): Uint8Array<ArrayBuffer> {
     return this.#texts.readBytes(object);
@@ -373,6 +382,11 @@ export class Interpreter {
     } finally {
       this.release(text);
     }
+  }
+
+  /** Where lists and tuples have their items. */
+  get sequences(): Sequences {
+    return this.#sequences ??= new Sequences(this);
   }
 
   /** The address of an object's type. */

@@ -21,6 +21,7 @@ import { copyOut, notSimple, simpleValue } from "./copy_out.ts";
 import { behind, Handle, handleOf } from "./handle.ts";
 import { hasBuffer, importBuffer } from "./import_buffer.ts";
 import { importArray, isArray } from "./import_array.ts";
+import { iterate } from "./iterate.ts";
 import { Kind } from "./kinds.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
@@ -263,7 +264,7 @@ function makeMembers(handle: Handle) {
     [arrowStreamSource]: (requested: ArrowField | null) => openStream(handle, requested),
     [capsuleSource]: (name: string) => pointerOf(handle, name),
     [Symbol.dispose]: () => handle.close(),
-    [Symbol.iterator]: () => iterate(handle),
+    [Symbol.iterator]: () => iterate(handle, (object) => fromPython(python, object, options)),
     [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle) : show(handle),
   };
 }
@@ -449,28 +450,6 @@ function keywordsHint(last: unknown): string {
   if (!isPlain(last) || Object.keys(last).length === 0) return "";
   const names = Object.keys(last).join(", ");
   return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
-}
-
-// law python/iterate: python/object, python/frame, python/leaks
-function* iterate(handle: Handle): Generator<unknown, void> {
-  const { python, options } = handle;
-  const { PyObject_GetIter, PyIter_Next } = python.api.iteration;
-  const { PyErr_Occurred } = python.api.errors;
-  const iterator = new Handle(python, python.locked(() => python.check(PyObject_GetIter(handle.object))));
-  try {
-    for (;;) {
-      const next = python.locked(() => {
-        const found = PyIter_Next(iterator.object);
-        if (found !== 0n) return { value: fromPython(python, found, options) };
-        if (PyErr_Occurred() !== 0n) python.check(0n);
-        return null;
-      });
-      if (next === null) return;
-      yield next.value;
-    }
-  } finally {
-    iterator.close();
-  }
 }
 
 /** What `Number(object)` gives: what Python's `float()` makes of it. */

@@ -107,17 +107,23 @@ export class Texts {
   // law python/Texts.read: python/object, python/frame, python/leaks
   /** The value of a str. Python writes a file name that is not UTF-8 with lone surrogates. */
   read(object: bigint): string {
+    const known = this.readAtOnce(object);
+    if (known !== undefined) return known;
     const python = this.#python;
-    const { PyUnicode_AsUTF8AndSize, PyUnicode_AsEncodedString } = python.api.text;
-    const start = PyUnicode_AsUTF8AndSize(object, this.#size.$address);
-    if (start !== 0n) return this.#readUtf8(start, this.#size.value);
-    python.api.errors.PyErr_Clear();
-    const encoded = python.check(PyUnicode_AsEncodedString(object, utf16, surrogatePass));
+    const encoded = python.check(python.api.text.PyUnicode_AsEncodedString(object, utf16, surrogatePass));
     const units = new DataView(this.readBytes(encoded).buffer);
     python.release(encoded);
     let text = "";
     for (let at = 0; at < units.byteLength; at += 2) text += String.fromCharCode(units.getUint16(at, littleEndian));
     return text;
+  }
+
+  /** The value of a str; undefined if it has half a surrogate pair. */
+  readAtOnce(object: bigint): string | undefined {
+    const start = this.#python.api.text.PyUnicode_AsUTF8AndSize(object, this.#size.$address);
+    if (start !== 0n) return this.#readUtf8(start, this.#size.value);
+    this.#python.api.errors.PyErr_Clear();
+    return undefined;
   }
 
   // law python/Texts.readUtf8: python/object, python/values
