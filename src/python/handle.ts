@@ -59,7 +59,7 @@ export class Handle {
     this.python = python;
     this.options = options;
     this.#reference = { python, object };
-    this.#function = origin === null ? 0n : functionOf(python, object, origin.owner.object);
+    this.#function = origin === null ? 0n : functionOf(python, object, origin.owner.object, python.kindOf(object));
     this.#origin = this.#function === 0n ? null : origin;
     finalizer.register(this, this.#reference);
   }
@@ -82,16 +82,15 @@ export class Handle {
   }
 
   /** What was given for an attribute before, if it is the same object; it adopts the reference then. */
-  sameAttribute(name: string, object: bigint): Handle | undefined {
+  sameAttribute(name: string, object: bigint, kind: Kind): Handle | undefined {
     const known = this.#attributes?.get(name);
-    return known !== undefined && known.#isAgain(object, this) ? known : undefined;
+    return known !== undefined && known.#isAgain(object, this, kind) ? known : undefined;
   }
 
   // law python/Handle.keepAttribute: python/kept_attributes
   /** Gives an attribute again when it is read the next time. */
-  keepAttribute(name: string, attribute: Handle): void {
-    const { python } = this;
-    if (this.#isClosed || !(attribute.#function !== 0n || isMemberOfModule(python, this, attribute.object))) return;
+  keepAttribute(name: string, attribute: Handle, kind: Kind): void {
+    if (this.#isClosed || !(attribute.#function !== 0n || isMemberOfModule(this, attribute, kind))) return;
     const attributes = this.#attributes ??= new Map();
     if (attributes.size === mostKept) attributes.clear();
     attributes.set(name, attribute);
@@ -99,12 +98,12 @@ export class Handle {
 
   // law python/Handle.isAgain: python/kept_attributes, python/object
   /** Whether an object is this one, or the same method; its reference is adopted then. */
-  #isAgain(object: bigint, owner: Handle): boolean {
+  #isAgain(object: bigint, owner: Handle, kind: Kind): boolean {
     const { python } = this;
     if (this.#isClosed) return false;
     const isSame = this.#function === 0n
       ? this.#reference.object === object
-      : functionOf(python, object, owner.object) === this.#function;
+      : functionOf(python, object, owner.object, kind) === this.#function;
     if (!isSame) return false;
     if (this.#reference.object === 0n) this.#reference.object = object;
     else python.release(object);
@@ -154,7 +153,7 @@ export class Handle {
     const { owner, name } = this.#origin;
     if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
     const object = python.check(python.api.objects.PyObject_GetAttr(owner.object, python.name(name)));
-    if (functionOf(python, object, owner.object) !== this.#function) {
+    if (functionOf(python, object, owner.object, python.kindOf(object)) !== this.#function) {
       python.release(object);
       throw new TypeError(
         `Cannot use ${name} again: the object has another method of this name now. Keep a method with $get("${name}")`,
@@ -169,7 +168,7 @@ export class Handle {
 // law python/inspectsFrame: python/object, python/frame, python/leaks
 /** Whether a callable may inspect the frame that it is called from. */
 function inspectsFrame(python: Interpreter, object: bigint): boolean {
-  if (!python.isExactly(object, "builtin_function")) return true;
+  if (python.kindOf(object) !== Kind.builtin) return true;
   const self = python.api.methods.PyCFunction_GetSelf(object);
   return self === python.helper("builtins") || self === python.helper("sys");
 }
@@ -179,11 +178,11 @@ function inspectsFrame(python: Interpreter, object: bigint): boolean {
  * The function behind a method of an object: a function of Python, or the address of one in C. 0n for everything else,
  * and for functions of a module, which is never closed.
  */
-function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
+function functionOf(python: Interpreter, object: bigint, self: bigint, kind: Kind): bigint {
   const { PyMethod_Self, PyMethod_Function, PyCFunction_GetSelf, PyCFunction_GetFunction } = python.api.methods;
-  if (python.isExactly(object, "bound_method")) return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;
-  const isMethod = python.isExactly(object, "builtin_function") && PyCFunction_GetSelf(object) === self &&
-    !python.isExactly(self, "module_type");
+  if (kind === Kind.method) return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;
+  const isMethod = kind === Kind.builtin && PyCFunction_GetSelf(object) === self &&
+    python.kindOf(self) !== Kind.module;
   return isMethod ? PyCFunction_GetFunction(object) : 0n;
 }
 
@@ -192,9 +191,9 @@ function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
  * Whether an object is a function, a class or a module in a module, which keeps it anyway. Instances of a program's own
  * classes are not, because what they hold may be large.
  */
-function isMemberOfModule(python: Interpreter, owner: Handle, object: bigint): boolean {
-  if (!python.isExactly(owner.object, "module_type") || python.kindOf(object) !== Kind.object) return false;
-  return python.api.objects.PyCallable_Check(object) === 1 || python.isExactly(object, "module_type");
+function isMemberOfModule({ python, object }: Handle, member: Handle, kind: Kind): boolean {
+  if (kind < Kind.object || python.kindOf(object) !== Kind.module) return false;
+  return kind > Kind.object || python.api.objects.PyCallable_Check(member.object) === 1;
 }
 
 /** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */

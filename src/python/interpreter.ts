@@ -50,10 +50,7 @@ type Helper =
   | "next_call"
   | "call_framed"
   | "call_framed_with_one"
-  | "call_framed_by_name"
-  | "builtin_function"
-  | "bound_method"
-  | "module_type";
+  | "call_framed_by_name";
 
 /** How many arguments go to a function without a tuple. */
 const mostArguments = 64;
@@ -127,8 +124,8 @@ export class Interpreter {
         [this.singletons.true, truth ?? 0n],
         [type("1.5"), float ?? 0n],
       ]);
-      this.#kinds = new Kinds(this, type);
       this.release(this.execute(guestSource, this.#namespace));
+      this.#kinds = new Kinds(this, type);
       const { DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray } = releaseThunks().address;
       const code = [handle, DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray];
       this.release(this.callHelper("bind", code.map((address) => this.integer(address))));

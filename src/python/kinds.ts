@@ -25,8 +25,14 @@ export const Kind = {
   bytes: 12,
   /** It has a protocol of arrays. */
   array: 13,
-  /** It has none, and no object of its type ever will. */
+  /** It has none, and no object of its type ever will. All from here on are such objects. */
   object: 14,
+  /** As an object: a method of Python, bound to its object. */
+  method: 15,
+  /** As an object: a function or a bound method that is written in C. */
+  builtin: 16,
+  /** As an object: a module. */
+  module: 17,
 } as const;
 
 /** One of {@linkcode Kind}. */
@@ -67,6 +73,9 @@ export class Kinds {
       [type("tuple"), Kind.tuple],
       [type("dict"), Kind.dict],
       [type("bytes"), Kind.bytes],
+      [type("bound_method"), Kind.method],
+      [type("builtin_function"), Kind.builtin],
+      [type("module_type"), Kind.module],
     ]);
   }
 

@@ -107,7 +107,7 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
 export function fromPython(python: Interpreter, object: bigint, options: ImportOptions): unknown {
   let isKept = false;
   try {
-    const value = valueOf(python, object, options);
+    const value = valueOf(python, object, options, python.kindOf(object));
     if (value !== notSimple) return value;
     isKept = true;
     return wrap(python, object, options);
@@ -117,9 +117,8 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
 }
 
 /** The value of a simple object, or the view of an array; else {@linkcode notSimple}. */
-function valueOf(python: Interpreter, object: bigint, options: ImportOptions): unknown {
-  const kind = python.kindOf(object);
-  if (kind === Kind.object) return notSimple;
+function valueOf(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
+  if (kind >= Kind.object) return notSimple;
   const simple = simpleValue(python, object, kind);
   if (simple !== notSimple) return simple;
   return kind === Kind.array || isArray(python, object) ? importIfPossible(python, object, options) : notSimple;
@@ -320,13 +319,14 @@ function attributeValue(handle: Handle, name: string): unknown {
     const object = attribute(handle, name);
     let isKept = false;
     try {
-      const value = valueOf(python, object, options);
+      const kind = python.kindOf(object);
+      const value = kind >= Kind.object ? notSimple : valueOf(python, object, options, kind);
       if (value !== notSimple) return value;
-      const known = handle.sameAttribute(name, object);
+      const known = handle.sameAttribute(name, object, kind);
       isKept = true;
       if (known !== undefined) return known.proxy;
       const made = new Handle(python, object, options, { owner: handle, name });
-      handle.keepAttribute(name, made);
+      handle.keepAttribute(name, made, kind);
       return proxyOf(made);
     } finally {
       if (!isKept) python.release(object);

@@ -18,6 +18,7 @@ export class ObjectHeads {
   readonly #word: number;
   /** How many bytes are copied. */
   readonly #length: bigint;
+  readonly #copy: ReturnType<typeof libc>["memory"]["bcopy"];
 
   // law python/ObjectHeads.constructor: python/object_heads
   /**
@@ -29,6 +30,7 @@ export class ObjectHeads {
   constructor(samples: readonly (readonly [object: bigint, type: bigint])[]) {
     const { address, bytes } = new NativeArena().bytes(headBytes);
     this.#at = address;
+    this.#copy = libc().memory.bcopy;
     this.#words = new Uint32Array(bytes.buffer, bytes.byteOffset, headBytes / 4);
     const places = Array.from({ length: headBytes / 8 }, (_, i) => 2 * i);
     const found = places.find((word) => samples.every(([object, type]) => this.#read(object, word) === Number(type)));
@@ -39,7 +41,7 @@ export class ObjectHeads {
 
   /** The address of an object's type. */
   typeOf(object: bigint): number {
-    libc().memory.bcopy(object, this.#at, this.#length);
+    this.#copy(object, this.#at, this.#length);
     const word = this.#word;
     return (this.#words[word] ?? 0) + (this.#words[word + 1] ?? 0) * 2 ** 32;
   }
