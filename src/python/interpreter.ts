@@ -27,6 +27,8 @@ type Helper =
   | "counter_addresses"
   | "Array"
   | "export_array"
+  | "export_tensor"
+  | "spec_of"
   | "Arrow"
   | "Vortex"
   | "HostStream"
@@ -308,6 +310,11 @@ export class Interpreter {
     const tuple = PyTuple_New(BigInt(items.length));
     for (let i = 0; i < items.length; i++) PyTuple_SetItem(tuple, BigInt(i), items[i] ?? 0n);
     return tuple;
+  }
+
+  /** A tuple of integers that numbers hold exactly. */
+  numbers(values: readonly number[]): bigint {
+    return this.tuple(values.map((value) => this.smallInteger(value)));
   }
 
   /** An integer that a number holds exactly. */
