@@ -34,6 +34,8 @@ type Helper =
   | "HostStream"
   | "DeviceStream"
   | "request_capsule"
+  | "newest_version"
+  | "by_version"
   | "is_plain"
   | "check_elements"
   | "memoryview"
@@ -261,6 +263,20 @@ export class Interpreter {
     const result = this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, count, keywords);
     this.#releaseAll(args, keywords);
     return this.check(result);
+  }
+
+  /**
+   * Calls a method with one argument by name. Neither is there a bound method, nor a dict.
+   *
+   * @param argument borrowed
+   * @param names a tuple with the argument's name; borrowed
+   * @returns 0n if it has raised an exception, which is pending then
+   */
+  callMethod(object: bigint, method: string, argument: bigint, names: bigint): bigint {
+    this.#arguments[1] = object;
+    this.#arguments[2] = argument;
+    const { PyObject_VectorcallMethod } = this.api.calls;
+    return PyObject_VectorcallMethod(this.name(method), this.#argumentsAt, countsOf[1] ?? 0n, names);
   }
 
   // law python/Interpreter.callByTuple: python/calls

@@ -25,14 +25,16 @@ export const Kind = {
   bytes: 12,
   /** It has a protocol of arrays. */
   array: 13,
+  /** An array of NumPy's, and not of a class that is derived from it. */
+  numpyArray: 14,
   /** It has none, and no object of its type ever will. All from here on are such objects. */
-  object: 14,
+  object: 15,
   /** As an object: a method of Python, bound to its object. */
-  method: 15,
+  method: 16,
   /** As an object: a function or a bound method that is written in C. */
-  builtin: 16,
+  builtin: 17,
   /** As an object: a module. */
-  module: 17,
+  module: 18,
 } as const;
 
 /** One of {@linkcode Kind}. */
@@ -106,13 +108,16 @@ export class Kinds {
     if (python.isScalarType(type)) return this.#scalar(type);
     // A subclass is copied as what it is derived from.
     if (flags & containers) return Kind.unknown;
-    return python.isArrayType(type) ? Kind.array : Kind.object;
+    if (!python.isArrayType(type)) return Kind.object;
+    return this.#isOfNumpy(type) && python.textOf(type, "__name__") === "ndarray" ? Kind.numpyArray : Kind.array;
+  }
+
+  #isOfNumpy(type: bigint): boolean {
+    return this.#python.textOf(type, "__module__") === "numpy";
   }
 
   #scalar(type: bigint): Kind {
-    const python = this.#python;
-    const text = (name: string) => python.textOf(type, name);
-    return text("__module__") === "numpy" ? scalars[text("__name__")] ?? Kind.unknown : Kind.unknown;
+    return this.#isOfNumpy(type) ? scalars[this.#python.textOf(type, "__name__")] ?? Kind.unknown : Kind.unknown;
   }
 }
 

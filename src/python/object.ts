@@ -78,16 +78,17 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
   const { python } = handle;
   return python.locked(() => {
     const { object } = handle;
-    const hasArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
+    const hasArrow = () =>
+      ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
     if (isArray(python, object)) {
       try {
         return importArray(python, object, options);
       } catch (error) {
         // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
-        if (!(error instanceof PythonError) || !hasArrow) throw error;
+        if (!(error instanceof PythonError) || !hasArrow()) throw error;
       }
     }
-    if (hasArrow) {
+    if (hasArrow()) {
       const source: Pick<ForeignArrow, typeof arrowArraySource> = {
         [arrowArraySource]: (requested) => openArray(handle, requested),
       };
@@ -121,7 +122,8 @@ function valueOf(python: Interpreter, object: bigint, options: ImportOptions, ki
   if (kind >= Kind.object) return notSimple;
   const simple = simpleValue(python, object, kind);
   if (simple !== notSimple) return simple;
-  return kind === Kind.array || isArray(python, object) ? importIfPossible(python, object, options) : notSimple;
+  const isOne = kind === Kind.numpyArray || kind === Kind.array || isArray(python, object);
+  return isOne ? importIfPossible(python, object, options) : notSimple;
 }
 
 // law python/importIfPossible: python/values, python/export_array
