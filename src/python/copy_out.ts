@@ -8,11 +8,8 @@
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { Kind } from "./kinds.ts";
+import { Kind, notSimple } from "./kinds.ts";
 import { mostItems, type SequenceKind } from "./sequences.ts";
-
-/** Stands for what is no number, string or boolean, nor None. */
-export const notSimple: unique symbol = Symbol("not simple");
 
 // law python/simpleValue: python/kinds, python/values
 /** The value of a number, a string, a boolean or None; {@linkcode notSimple} for all other objects. */

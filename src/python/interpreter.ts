@@ -7,6 +7,7 @@ import { type cpython, Py_input } from "../../bindings/cpython.ts";
 import { cString, type Functions, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { PythonError } from "./error.ts";
+import { pendingError } from "./exception.ts";
 import { guestSource } from "./guest_source.ts";
 import { type Kind, Kinds } from "./kinds.ts";
 import { ObjectHeads } from "./object_heads.ts";
@@ -16,7 +17,8 @@ import { Texts } from "./texts.ts";
 
 /** Functions and types of the files in `guest`, and built-in ones. */
 type Helper =
-  | "describe_exception"
+  | "outline_exception"
+  | "format_traceback"
   | "bind"
   | "bind_cuda"
   | "bind_memory"
@@ -214,7 +216,7 @@ export class Interpreter {
    * @throws {PythonError} if it has failed
    */
   check(result: bigint): bigint {
-    if (result === 0n) throw this.#error();
+    if (result === 0n) throw pendingError(this);
     return result;
   }
 
@@ -224,7 +226,7 @@ export class Interpreter {
    * @throws {PythonError} if it has failed
    */
   checkInt(result: number): number {
-    if (result === -1) throw this.#error();
+    if (result === -1) throw pendingError(this);
     return result;
   }
 
@@ -277,6 +279,12 @@ export class Interpreter {
     this.#arguments[2] = argument;
     const { PyObject_VectorcallMethod } = this.api.calls;
     return PyObject_VectorcallMethod(this.name(method), this.#argumentsAt, countsOf[1] ?? 0n, names);
+  }
+
+  /** Calls an object with one argument, which is borrowed. @returns 0n if it has raised an exception, which is pending */
+  callWithOne(callable: bigint, argument: bigint): bigint {
+    this.#arguments[1] = argument;
+    return this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, countsOf[1] ?? 0n, 0n);
   }
 
   // law python/Interpreter.callByTuple: python/calls
@@ -504,42 +512,5 @@ export class Interpreter {
 
   #run(code: string, start: number, namespace: bigint): bigint {
     return this.check(this.api.run.PyRun_StringFlags(cString(code), start, namespace, namespace, 0n));
-  }
-
-  // law python/Interpreter.error: python/object, python/frame, python/leaks
-  /** Takes the pending exception, and clears it. */
-  #error(): PythonError {
-    if (this.api.errors.PyErr_Occurred() === 0n) {
-      return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
-    }
-    const args = this.tuple([this.#takeException()]);
-    const description = this.api.calls.PyObject_Call(this.helper("describe_exception"), args, 0n);
-    this.release(args);
-    if (description === 0n) {
-      this.api.errors.PyErr_Clear();
-      return new PythonError("Exception", "An exception whose description fails as well", "");
-    }
-    const [type = "", message = "", traceback = ""] = [0n, 1n, 2n].map((i) =>
-      this.readText(this.api.tuples.PyTuple_GetItem(description, i))
-    );
-    this.release(description);
-    return new PythonError(type, message, traceback);
-  }
-
-  // law python/Interpreter.takeException: python/object, python/frame, python/leaks
-  /** Takes the pending exception with its traceback, and clears it; a new reference. */
-  #takeException(): bigint {
-    const { errors, objects } = this.api;
-    if (errors.PyErr_GetRaisedException !== null) return errors.PyErr_GetRaisedException();
-    using arena = new NativeArena();
-    const [type, value, traceback] = [arena.out("ptr"), arena.out("ptr"), arena.out("ptr")];
-    errors.PyErr_Fetch(type.$address, value.$address, traceback.$address);
-    errors.PyErr_NormalizeException(type.$address, value.$address, traceback.$address);
-    if (traceback.value !== 0n) {
-      objects.PyObject_SetAttrString(value.value, cString("__traceback__"), traceback.value);
-      this.release(traceback.value);
-    }
-    this.release(type.value);
-    return value.value;
   }
 }

@@ -40,6 +40,9 @@ export const Kind = {
 /** One of {@linkcode Kind}. */
 export type Kind = typeof Kind[keyof typeof Kind];
 
+/** Stands for what is no number, string or boolean, nor None. */
+export const notSimple: unique symbol = Symbol("not simple");
+
 /** NumPy's scalars by the names of their types: those whose value a float, an int or a bool of Python has exactly. */
 const scalars: Readonly<Record<string, Kind>> = {
   ...Object.fromEntries(["float16", "float32"].map((name) => [name, Kind.floatScalar])),

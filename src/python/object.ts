@@ -17,12 +17,12 @@ import type { ImportOptions } from "../dlpack/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { copyOut, notSimple, simpleValue } from "./copy_out.ts";
+import { copyOut, simpleValue } from "./copy_out.ts";
 import { behind, Handle, handleOf } from "./handle.ts";
 import { hasBuffer, importBuffer } from "./import_buffer.ts";
 import { importArray, isArray } from "./import_array.ts";
 import { iterate } from "./iterate.ts";
-import { Kind } from "./kinds.ts";
+import { Kind, notSimple } from "./kinds.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
 /**

@@ -7,9 +7,8 @@
  * @module
  */
 import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
-import { notSimple } from "./copy_out.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { Kind } from "./kinds.ts";
+import { Kind, notSimple } from "./kinds.ts";
 
 /** How many addresses are copied at once. */
 export const mostItems = 256;
