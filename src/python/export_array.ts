@@ -73,6 +73,7 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
 function exportTensor(python: Interpreter, view: StridedMemoryView, spec: bigint): bigint {
   hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream
   const tensor = view.toDlpack({ stream: null }).take();
+  python.hasExports = true; // its consumers may have others of it
   const { capsules } = python.api;
   const name = capsuleName("dltensor_versioned");
   const capsule = capsules.PyCapsule_New(tensor, name, 0n);

@@ -193,7 +193,10 @@ function functionOf(python: Interpreter, object: bigint, self: bigint, kind: Kin
  */
 function isMemberOfModule({ python, object }: Handle, member: Handle, kind: Kind): boolean {
   if (kind < Kind.object || python.kindOf(object) !== Kind.module) return false;
-  return kind > Kind.object || python.api.objects.PyCallable_Check(member.object) === 1;
+  if (kind === Kind.object) return python.api.objects.PyCallable_Check(member.object) === 1;
+  if (kind === Kind.module) return true;
+  const self = kind === Kind.builtin ? python.api.methods.PyCFunction_GetSelf(member.object) : 0n;
+  return self !== 0n && python.kindOf(self) === Kind.module; // a method keeps its object
 }
 
 /** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */
