@@ -1557,7 +1557,7 @@ def spec_of(*fields):
     return Spec(*fields)
 
 
-# law python/takes_tensors: python/host_exports
+# law python/takes_tensors: python/guest
 def takes_tensors(numpy):
     """Whether NumPy takes versioned tensors: older ones, which have no flags, are all read-only to it."""
     return tuple(int(part) for part in numpy.__version__.split(".")[:2]) >= (2, 1)

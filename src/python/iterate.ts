@@ -29,7 +29,7 @@ export function iterate(handle: Handle, convert: Convert): Generator<unknown, vo
   });
 }
 
-// law python/iterateAny: python/object, python/frame, python/leaks, python/iterate
+// law python/iterateAny: python/object, python/frame, python/leaks, python/sequences
 /** @param ahead how many items may be taken before they are asked for */
 function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generator<unknown, void> {
   const { python } = iterator;
@@ -64,7 +64,7 @@ function nextItems(python: Interpreter, iterator: bigint, count: number, convert
   }
 }
 
-// law python/iterateSequence: python/iterate, python/leaks
+// law python/iterateSequence: python/sequences, python/leaks
 /**
  * As Python's own iterator does: position by position, up to the end that the list has by then. What was read ahead of a
  * list counts as long as nobody can have changed it in between: until Python is called, or JavaScript does something

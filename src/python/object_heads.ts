@@ -20,7 +20,7 @@ export class ObjectHeads {
   readonly #length: bigint;
   readonly #copy: ReturnType<typeof libc>["memory"]["bcopy"];
 
-  // law python/ObjectHeads.constructor: python/object_heads
+  // law python/ObjectHeads.constructor: python/kinds
   /**
    * Finds where the type is.
    *

@@ -29,7 +29,7 @@ export class ReleaseMemory {
     this.#zeros = new NativeArena().bytes(Number(length)).address; // there is one interpreter in a process
   }
 
-  // law python/ReleaseMemory.hasChanged: python/export_array, python/release_memory
+  // law python/ReleaseMemory.hasChanged: python/host_exports, python/export_array
   /** Whether a poll may find anything: a counter that is not zero, or a capsule that may be gone. */
   hasChanged(): boolean {
     const numbers = this.#numbers;

@@ -15,7 +15,7 @@ const fewCharacters = 48;
 const mostNames = 1024;
 
 const encoder = new TextEncoder();
-// law python/decoder: python/object
+// law python/decoder: python/object, python/sequences
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means: it is a character like any other
 const utf16 = cString("utf-16-le");
 const surrogatePass = cString("surrogatepass");
@@ -94,7 +94,7 @@ export class Texts {
     return this.#pointer.value;
   }
 
-  // law python/Texts.keep: python/object, python/frame, python/leaks
+  // law python/Texts.keep: python/calls, python/leaks
   #keep(kept: Map<string, bigint>, value: string, text: bigint): bigint {
     if (kept.size === mostNames) {
       for (const one of kept.values()) this.#python.release(one);
