@@ -119,9 +119,9 @@ export class Handle {
    * from then on.
    */
   endCall(): void {
-    if (this.#function === 0n || this.#isKept || this.#isClosed) return;
-    if (--this.#uncalled > 0) return;
-    this.#uncalled = 0;
+    if (this.#function === 0n || this.#isClosed) return;
+    if (this.#uncalled > 0) this.#uncalled--;
+    if (this.#isKept || this.#uncalled > 0) return;
     if (this.#origin?.owner.isClosed) return; // it could not be looked up again
     this.python.release(this.#reference.object);
     this.#reference.object = 0n;

@@ -385,12 +385,16 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Handle.endCall", [
     [
-      "    if (--this.#uncalled > 0) return;\n",
-      "    return;\n",
+      "    if (this.#uncalled > 0) this.#uncalled--;\n",
+      "",
       "A method that was looked up for a call keeps its object.",
     ],
     ["    if (this.#origin?.owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
-    ["this.#isKept || ", "", "What is kept is looked up for each call, and given up by another user's."],
+    [
+      "    if (this.#isKept || this.#uncalled > 0) return;\n",
+      "    if (this.#isKept) return;\n",
+      "A method that somebody has read and not called is given up.",
+    ],
   ]),
   ...law("python/Handle.close", [
     ["    if (this.#isClosed) return;\n", "", "A reference that was closed is given up again."],

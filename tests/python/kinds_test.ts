@@ -88,7 +88,7 @@ test(...needs(missingNumpy, "a scalar of NumPy is the value that its item() is, 
   const number = fc.oneof(fc.integer({ min: -300, max: 300 }), fc.maxSafeInteger(), fc.double({ noNaN: true }));
   check(
     fc.property(fc.constantFrom(...names, ...real), number, (name, number) => {
-      const text = `np.array([${Number.isFinite(number) ? number : 0}]).astype(np.${name})[0]`;
+      const text = `np.array([${Number.isFinite(number) ? number : 0}], float).astype(np.${name})[0]`;
       assertEquals(python.evaluate(text), python.evaluate(`${text}.item()`), text);
     }),
     300,
