@@ -71,6 +71,11 @@ export const cpython = {
     PyObject_Type: { args: ["ptr"], returns: "ptr" },
     // unsigned long PyType_GetFlags(PyTypeObject *);
     PyType_GetFlags: { args: ["ptr"], returns: "u64" },
+    // int PyType_IsSubtype(PyTypeObject *, PyTypeObject *);
+    PyType_IsSubtype: { args: ["ptr", "ptr"], returns: "i32" },
+    // borrowed, and NULL without an exception; private, and in every version so far
+    // PyObject *_PyType_Lookup(PyTypeObject *, PyObject *);
+    _PyType_Lookup: { args: ["ptr", "ptr"], returns: "ptr", optional: true },
     // PyObject *PyObject_GetAttrString(PyObject *, const char *);
     PyObject_GetAttrString: { args: ["ptr", "buffer"], returns: "ptr" },
     // PyObject *PyObject_GetAttr(PyObject *, PyObject *);
@@ -114,6 +119,10 @@ export const cpython = {
     PyObject_CallObject: { args: ["ptr", "ptr"], returns: "ptr" },
     // PyObject *PyObject_Call(PyObject *callable, PyObject *args, PyObject *kwargs);
     PyObject_Call: { args: ["ptr", "ptr", "ptr"], returns: "ptr" },
+    // PyObject *PyObject_VectorcallDict(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwargs);
+    PyObject_VectorcallDict: { args: ["ptr", "ptr", "size", "ptr"], returns: "ptr" },
+    // PyObject *PyObject_VectorcallMethod(PyObject *name, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+    PyObject_VectorcallMethod: { args: ["ptr", "ptr", "size", "ptr"], returns: "ptr" },
   },
   // What a function or method is bound to; all borrowed, and of exactly these types only.
   methods: {
@@ -186,6 +195,10 @@ export const cpython = {
     PyLong_AsLongLongAndOverflow: { args: ["ptr", "ptr"], returns: "i64" },
     // unsigned long long PyLong_AsUnsignedLongLong(PyObject *);
     PyLong_AsUnsignedLongLong: { args: ["ptr"], returns: "u64" },
+    // PyObject *PyLong_FromDouble(double);
+    PyLong_FromDouble: { args: ["f64"], returns: "ptr" },
+    // double PyLong_AsDouble(PyObject *);
+    PyLong_AsDouble: { args: ["ptr"], returns: "f64" },
     // PyObject *PyNumber_Index(PyObject *o);
     PyNumber_Index: { args: ["ptr"], returns: "ptr" },
     // PyObject *PyFloat_FromDouble(double);
@@ -197,7 +210,10 @@ export const cpython = {
   },
   text: {
     // PyObject *PyUnicode_FromStringAndSize(const char *u, Py_ssize_t size);
-    PyUnicode_FromStringAndSize: { args: ["buffer", "i64"], returns: "ptr" },
+    PyUnicode_FromStringAndSize: { args: ["ptr", "i64"], returns: "ptr" },
+    // replaces the object by one that is equal, and the only one of its value; needs and gives a reference
+    // void PyUnicode_InternInPlace(PyObject **);
+    PyUnicode_InternInPlace: { args: ["ptr"], returns: "void" },
     // the text belongs to the object
     // const char *PyUnicode_AsUTF8AndSize(PyObject *unicode, Py_ssize_t *size);
     PyUnicode_AsUTF8AndSize: { args: ["ptr", "ptr"], returns: "ptr" },
@@ -240,7 +256,7 @@ export const cpython = {
     // int PyCapsule_IsValid(PyObject *capsule, const char *name);
     PyCapsule_IsValid: { args: ["ptr", "buffer"], returns: "i32" },
     // void *PyCapsule_GetPointer(PyObject *capsule, const char *name);
-    PyCapsule_GetPointer: { args: ["ptr", "buffer"], returns: "ptr" },
+    PyCapsule_GetPointer: { args: ["ptr", "ptr"], returns: "ptr" },
     // const char *PyCapsule_GetName(PyObject *capsule);
     PyCapsule_GetName: { args: ["ptr"], returns: "ptr" },
     // int PyCapsule_SetName(PyObject *capsule, const char *name);
@@ -301,6 +317,10 @@ export const Py_compare = { Py_LT: 0, Py_LE: 1, Py_EQ: 2, Py_NE: 3, Py_GT: 4, Py
 
 /** Bits of PyType_GetFlags() that tell the built-in types apart, subclasses included. */
 export const Py_TPFLAGS = {
+  /** The type cannot be changed, although it was made at run time. */
+  IMMUTABLETYPE: 0x100n,
+  /** The type was made at run time, as classes are. */
+  HEAPTYPE: 0x200n,
   LONG_SUBCLASS: 0x1000000n,
   LIST_SUBCLASS: 0x2000000n,
   TUPLE_SUBCLASS: 0x4000000n,

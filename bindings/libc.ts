@@ -46,6 +46,8 @@ export const libc = {
     memcpy: { args: ["ptr", "ptr", "size"], returns: "ptr" },
     // void bcopy(const void *src, void *dest, size_t n);
     bcopy: { args: ["ptr", "ptr", "size"], returns: "void" },
+    // int memcmp(const void *s1, const void *s2, size_t n);
+    memcmp: { args: ["ptr", "ptr", "size"], returns: "i32" },
     // void *memmove(void *dest, const void *src, size_t n);
     memmove: { args: ["ptr", "ptr", "size"], returns: "ptr" },
     // void *memset(void *s, int c, size_t n);

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { cString, NativeArena } from "../ffi/mod.ts";
+import { cString } from "../ffi/mod.ts";
 import {
   type ArrowField,
   type ArrowPointers,
@@ -15,6 +15,7 @@ import {
 } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
+import { capsuleName } from "./capsule.ts";
 import type { Interpreter } from "./interpreter.ts";
 import type { Handle } from "./handle.ts";
 
@@ -92,19 +93,13 @@ function callMethod({ python, object }: Handle, name: string, requested: ArrowFi
   const schema = requested === null ? null : exportSchema(requested);
   try {
     if (schema === null) return python.check(python.api.calls.PyObject_CallNoArgs(method));
-    return python.call(method, [python.check(python.api.capsules.PyCapsule_New(schema.address, schemaName(), 0n))]);
+    return python.call(method, [
+      python.check(python.api.capsules.PyCapsule_New(schema.address, capsuleName("arrow_schema"), 0n)),
+    ]);
   } finally {
     python.release(method);
     if (schema !== null) releaseSchema(schema.address); // unless the producer has moved it out of the capsule
   }
-}
-
-let schemaNameAddress = 0n;
-
-/** The name of capsules with a schema. A capsule keeps the address of its name, so the name is never freed. */
-function schemaName(): bigint {
-  if (schemaNameAddress === 0n) schemaNameAddress = new NativeArena().cString("arrow_schema");
-  return schemaNameAddress;
 }
 
 /**
@@ -118,7 +113,7 @@ function unpack(python: Interpreter, returned: bigint, method: keyof typeof meth
   try {
     return names.map((name, i) => {
       const capsule = names.length === 1 ? returned : python.check(tuples.PyTuple_GetItem(returned, BigInt(i)));
-      return python.check(capsules.PyCapsule_GetPointer(capsule, cString(name)));
+      return python.check(capsules.PyCapsule_GetPointer(capsule, capsuleName(name)));
     });
   } catch (cause) {
     if (!(cause instanceof PythonError)) throw cause;

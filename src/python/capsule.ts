@@ -3,13 +3,17 @@
  *
  * @module
  */
-import { cString, NativeArena, readCString } from "../ffi/mod.ts";
+import { NativeArena, readCString } from "../ffi/mod.ts";
 import type { CapsulePointer } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import type { Handle } from "./handle.ts";
 
-/** Names of capsules whose pointer was taken. A capsule keeps the address of its name, so these are never freed. */
-const usedNames = new Map<string, bigint>();
+const names = new Map<string, bigint>();
+
+/** The address of a capsule's name. A capsule keeps it, so the names are never freed. */
+export function capsuleName(name: string): bigint {
+  return names.getOrInsertComputed(name, () => new NativeArena().cString(name));
+}
 
 // law python/pointerOf: vortex/core/bridge
 /**
@@ -31,12 +35,11 @@ export function pointerOf(handle: Handle, name: string): CapsulePointer {
     if (found !== name) {
       throw new ExchangeError(`Cannot take ${name} out of ${python.show(object)}: expected a capsule of that name`);
     }
-    const pointer = capsules.PyCapsule_GetPointer(object, cString(name));
-    const used = usedNames.getOrInsertComputed(name, () => new NativeArena().cString(`used_${name}`));
+    const pointer = capsules.PyCapsule_GetPointer(object, nameAt);
     const take = () =>
       python.locked(() => {
         capsules.PyCapsule_SetDestructor(object, 0n);
-        capsules.PyCapsule_SetName(object, used);
+        capsules.PyCapsule_SetName(object, capsuleName(`used_${name}`));
       });
     return { pointer, take };
   });

@@ -8,30 +8,56 @@
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { Kind, notSimple } from "./kinds.ts";
+import { mostItems, type SequenceKind } from "./sequences.ts";
 
-/** The value of a number, a string, a boolean or None; undefined for all other objects. */
-export function simpleValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const { none, true: yes, false: no } = python.singletons;
-  if (object === none) return { value: null };
-  if (object === yes || object === no) return { value: object === yes };
-  const flags = python.typeFlags(object);
-  if (flags & Py_TPFLAGS.LONG_SUBCLASS) return { value: python.readInteger(object) };
-  if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return { value: python.readText(object) };
-  if (python.isFloat(object)) return { value: python.api.numbers.PyFloat_AsDouble(object) };
-  return isScalar(python, object) ? scalarValue(python, object) : undefined;
+// law python/simpleValue: python/kinds, python/values
+/** The value of a number, a string, a boolean or None; {@linkcode notSimple} for all other objects. */
+export function simpleValue(python: Interpreter, object: bigint, kind: Kind): unknown {
+  switch (kind) {
+    case Kind.float:
+    case Kind.floatScalar:
+      return python.readFloat(object);
+    case Kind.int:
+      return python.readInteger(object);
+    case Kind.text:
+      return python.readText(object);
+    case Kind.none:
+      return null;
+    case Kind.bool:
+      return object === python.singletons.true;
+    case Kind.intScalar:
+      return integerValue(python, object);
+    case Kind.boolScalar:
+      return python.api.objects.PyObject_IsTrue(object) === 1;
+    case Kind.unknown:
+      if (python.isFloat(object)) return python.readFloat(object);
+      return isScalar(python, object) ? scalarValue(python, object) : notSimple;
+    default:
+      return notSimple;
+  }
 }
 
-/** Whether an object is a scalar of NumPy, which has the interface of an array, but is not one. */
+function integerValue(python: Interpreter, object: bigint): number | bigint {
+  const int = python.check(python.api.numbers.PyNumber_Index(object));
+  try {
+    return python.readInteger(int);
+  } finally {
+    python.release(int);
+  }
+}
+
+/** Whether an object is a scalar of NumPy. */
 function isScalar(python: Interpreter, object: bigint): boolean {
-  return python.typeHas(object, "__array_interface__") && python.typeHas(object, "item") &&
-    !python.typeHas(object, "__dlpack__");
+  return python.isScalarType(BigInt(python.typeOf(object)));
 }
 
 // law python/scalarValue: python/values, python/leaks
-function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
+function scalarValue(python: Interpreter, object: bigint): unknown {
   const item = python.callHelper("call_method", [python.retain(object), python.retain(python.name("item"))]);
   try {
-    return isScalar(python, item) ? undefined : simpleValue(python, item); // the item of a longdouble is a longdouble
+    // The item of a longdouble is a longdouble.
+    return isScalar(python, item) ? notSimple : simpleValue(python, item, python.kindOf(item));
   } finally {
     python.release(item);
   }
@@ -45,19 +71,47 @@ function scalarValue(python: Interpreter, object: bigint): { readonly value: unk
  * @param other what becomes of an object that is none of these and has no simple value; it borrows the object
  */
 export function copyOut(python: Interpreter, object: bigint, other: (object: bigint) => unknown): unknown {
-  const { lists, tuples } = python.api;
-  const items = (count: bigint, at: (i: bigint) => bigint) =>
-    Array.from({ length: Number(count) }, (_, i) => copyOut(python, at(BigInt(i)), other));
-  const flags = python.typeFlags(object);
-  if (flags & Py_TPFLAGS.LIST_SUBCLASS) return items(lists.PyList_Size(object), (i) => lists.PyList_GetItem(object, i));
-  if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) {
-    return items(tuples.PyTuple_Size(object), (i) => tuples.PyTuple_GetItem(object, i));
+  const kind = python.kindOf(object);
+  if (kind === Kind.list || kind === Kind.tuple) return copyItems(python, object, kind, other);
+  if (kind === Kind.bytes) return python.readBytes(object);
+  if (kind === Kind.dict) return copyDict(python, object, other);
+  if (kind === Kind.unknown) {
+    const flags = python.typeFlags(object); // of a class that may be derived from one of these
+    if (flags & Py_TPFLAGS.LIST_SUBCLASS) return copyItems(python, object, Kind.list, other);
+    if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) return copyItems(python, object, Kind.tuple, other);
+    if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
+    if (flags & Py_TPFLAGS.DICT_SUBCLASS) return copyDict(python, object, other);
   }
-  if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
-  if (!(flags & Py_TPFLAGS.DICT_SUBCLASS)) {
-    const simple = simpleValue(python, object);
-    return simple === undefined ? other(object) : simple.value;
+  const simple = simpleValue(python, object, kind);
+  return simple === notSimple ? other(object) : simple;
+}
+
+// law python/copyItems: python/sequences, python/leaks
+/** The items of a list or a tuple. Code of Python's that is run for one of them may change the others. */
+function copyItems(
+  python: Interpreter,
+  object: bigint,
+  kind: SequenceKind,
+  other: (object: bigint) => unknown,
+): unknown[] {
+  const { sequences } = python;
+  const values: unknown[] = [];
+  for (;;) {
+    const size = sequences.sizeOf(object, kind);
+    const before = values.length;
+    if (before >= size) return values;
+    sequences.readValues(object, kind, before, size, mostItems, values);
+    if (values.length - before === mostItems || values.length >= size) continue;
+    const item = sequences.itemAt(object, kind, values.length);
+    try {
+      values.push(copyOut(python, item, other));
+    } finally {
+      python.release(item);
+    }
   }
+}
+
+function copyDict(python: Interpreter, object: bigint, other: (object: bigint) => unknown): Map<unknown, unknown> {
   const pairs = python.callHelper("pairs_of", [python.retain(object)]);
   try {
     return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // the helper returns a list of pairs

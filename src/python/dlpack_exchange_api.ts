@@ -132,7 +132,7 @@ function findExchangeApi(python: Interpreter, type: bigint): ExchangeApi | null 
   try {
     if (capsules.PyCapsule_IsValid(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)) !== 1) return null;
     const mustAsk = has(cString("is_conj"));
-    return readExchangeApi(capsules.PyCapsule_GetPointer(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)), mustAsk);
+    return readExchangeApi(capsules.PyCapsule_GetPointer(capsule, capsules.PyCapsule_GetName(capsule)), mustAsk);
   } finally {
     python.release(capsule);
   }

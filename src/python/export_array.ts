@@ -11,7 +11,9 @@ import { type StridedMemoryView, viewOf } from "../view/mod.ts";
 import { withLastingCopies } from "../copy/mod.ts";
 import { callDeleter, dlpackDevice } from "../dlpack/mod.ts";
 import { ExchangeError, hostWaitsToRead, orderStreams } from "../order/mod.ts";
+import { capsuleName } from "./capsule.ts";
 import { offerExchangeApi } from "./dlpack_exchange_api.ts";
+import { hostSpec } from "./host_specs.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut } from "./copy_out.ts";
 
@@ -35,8 +37,10 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
   const { device, dtype, layout, stream } = view;
   if (device !== null) bindCuda(python, device);
   offerExchangeApi(python);
+  const spec = device === null && arrow === undefined ? hostSpec(python, view) : 0n;
+  const made = spec === 0n ? 0n : exportTensor(python, view, spec);
+  if (made !== 0n) return made;
   const { none, true: yes, false: no } = python.singletons;
-  const numbers = (values: readonly number[]) => python.tuple(values.map((value) => python.integer(BigInt(value))));
   const handle = (value: bigint | undefined) => value === undefined ? python.retain(none) : python.integer(value);
   const text = (value: string | null) => value === null ? python.retain(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
@@ -49,18 +53,37 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
       python.text(dtype.name),
       text(layout.isContiguousC ? dtype.arrowFormat : null),
       arrow?.() ?? python.retain(none),
-      numbers(view.shape),
-      isDense ? python.retain(none) : numbers(layout.stridesInBytes),
+      python.numbers(view.shape),
+      isDense ? python.retain(none) : python.numbers(layout.stridesInBytes),
       text(dtype.typestr),
       python.integer(view.ptr),
       python.retain(view.readonly ? yes : no),
-      numbers(dlpackDevice(view)),
+      python.numbers(dlpackDevice(view)),
       handle(device?.context),
       handle(device === null ? undefined : homeHandle(stream, device)),
     ]);
   } catch (error) {
     callDeleter(tensor, true);
     throw error;
+  }
+}
+
+// law python/exportTensor: python/host_exports, python/export_array
+/** A new reference to an array of NumPy's over a view on the host, which NumPy makes of a tensor; 0n: it does not. */
+function exportTensor(python: Interpreter, view: StridedMemoryView, spec: bigint): bigint {
+  hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream
+  const tensor = view.toDlpack({ stream: null }).take();
+  python.hasExports = true; // its consumers may have others of it
+  const { capsules } = python.api;
+  const name = capsuleName("dltensor_versioned");
+  const capsule = capsules.PyCapsule_New(tensor, name, 0n);
+  try {
+    const args = [python.retain(spec), python.retain(capsule), python.integer(view.ptr)];
+    const made = python.callHelper("export_tensor", args);
+    return made === python.singletons.none ? 0n : made;
+  } finally {
+    if (capsules.PyCapsule_GetName(capsule) === name) callDeleter(tensor, true); // NumPy has not taken it
+    python.release(capsule);
   }
 }
 

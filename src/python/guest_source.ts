@@ -6,7 +6,85 @@
 
 /** Run once, in a namespace of its own. */
 export const guestSource = `
+import builtins
+import itertools
+import linecache
+import sys
 import traceback
+
+# Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
+WITH_MORE_TEXT = (
+    SyntaxError,
+    NameError,
+    AttributeError,
+    ImportError,
+    getattr(builtins, "BaseExceptionGroup", SyntaxError),  # since Python 3.11
+)
+
+
+# law python/is_plain_exception: python/guest
+def is_plain_exception(error):
+    """Whether nothing is printed of an exception but its traceback, its type and its str()."""
+    return not (
+        isinstance(error, WITH_MORE_TEXT)
+        or error.__cause__ is not None
+        or (error.__context__ is not None and not error.__suppress_context__)
+        or getattr(error, "__notes__", None) is not None
+        or hasattr(sys, "tracebacklimit")
+    )
+
+
+def outline_exception(error):
+    """Return an exception's type, its message, and its traceback: as text, or as None and what it is made of.
+
+    That is the last line as Python prints it, and six fields for each frame (see frames_of).
+    """
+    kind = type(error)
+    try:
+        if is_plain_exception(error):
+            name = kind.__module__ + "." + kind.__qualname__
+            shown = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else name
+            text = str(error)
+            last = shown + ": " + text if text else shown
+            if kind.__module__ == "builtins":
+                name = shown
+            return [name, last.strip(), None, last, *frames_of(error.__traceback__)]
+    except Exception:  # it cannot be printed
+        pass
+    return list(describe_exception(error))
+
+
+# law python/frames_of: python/guest
+def frames_of(trace):
+    """Return of each frame its file, line and name, and the end line and columns of what it was doing, or None."""
+    fields = []
+    while trace is not None:
+        code, line = trace.tb_frame.f_code, trace.tb_lineno
+        end, first, last = None, None, None
+        if hasattr(code, "co_positions"):  # since Python 3.11
+            found = next(itertools.islice(code.co_positions(), trace.tb_lasti // 2, None), (None,) * 4)
+            line = line if found[0] is None else found[0]
+            _, end, first, last = found
+        linecache.lazycache(code.co_filename, trace.tb_frame.f_globals)  # for a source that is in no file
+        fields += code.co_filename, line, code.co_name, end, first, last
+        trace = trace.tb_next
+    return fields
+
+
+# law python/format_traceback: python/guest
+def format_traceback(last, *fields):
+    """Return the traceback of an exception as Python prints it."""
+    if not fields:
+        return last + "\\n"
+    frames = []
+    for file, line, name, *positions in zip(*[iter(fields)] * 6):
+        # Python 3.9 and 3.10 know no positions, and would not take them.
+        known = {} if None in positions else dict(zip(("end_lineno", "colno", "end_colno"), positions))
+        frames.append(traceback.FrameSummary(file, line, name, lookup_line=False, **known))
+    for file in {frame.filename for frame in frames}:
+        linecache.checkcache(file)
+    text = "".join(traceback.StackSummary.from_list(frames).format())
+    return "Traceback (most recent call last):\\n" + text + last + "\\n"
 
 
 # law python/describe_exception: python/values
@@ -39,6 +117,7 @@ class Counters:
 
     def __init__(self):
         self.slabs, self.free = [], []
+        self.numbers_for_javascript = (ctypes.c_int32 * 3)()  # of pieces, of counters in use, of unclaimed capsules
         self.kept, self.numbers = {}, {}  # the objects by number, the numbers by address
 
     def keep(self, kept):
@@ -48,10 +127,12 @@ class Counters:
                 slab, first = (ctypes.c_int32 * self.SLAB)(), len(self.slabs) * self.SLAB
                 self.slabs.append((slab, memoryview(slab).cast("B")))
                 self.free.extend(range(first, first + self.SLAB))
+                self.numbers_for_javascript[0] += 1
             number = self.free.pop()
             slab, _ = self.slabs[number // self.SLAB]
             address = ctypes.addressof(slab) + 4 * (number % self.SLAB)
             self.kept[number], self.numbers[address] = kept, number
+            self.numbers_for_javascript[1] = len(self.kept)
             return address
 
     def is_released(self, address):
@@ -64,7 +145,9 @@ class Counters:
         number = self.numbers.pop(address)
         ctypes.c_int32.from_address(address).value = 0
         self.free.append(number)
-        return self.kept.pop(number)
+        kept = self.kept.pop(number)
+        self.numbers_for_javascript[1] = len(self.kept)
+        return kept
 
     def released(self):
         """Return the addresses of all counters that are not zero."""
@@ -80,6 +163,14 @@ class Counters:
 
 
 counters = Counters()
+
+# JavaScript looks at the counters itself, and polls only if one of them is not zero, or a capsule was not taken yet.
+counter_slab_bytes, counter_numbers = 4 * Counters.SLAB, ctypes.addressof(counters.numbers_for_javascript)
+
+
+def counter_addresses():
+    """Return where the pieces of memory with counters are."""
+    return [ctypes.addressof(slab) for slab, _ in counters.slabs]
 
 import ctypes
 import math
@@ -321,7 +412,7 @@ import sys
 from ctypes import c_void_p
 
 
-unclaimed = []  # capsules whose struct was not taken yet at the last poll
+unclaimed = []  # capsules whose struct was not taken yet at the last poll; append_unclaimed() adds one
 capsule_structs = {}  # Arrow structs in capsules, by address
 
 
@@ -376,10 +467,17 @@ def put_in_capsule(one, name):
     address = ctypes.addressof(one)
     capsule_structs[address] = one
     capsule = new_capsule(address, name, None)
+    append_unclaimed(capsule)
+    return capsule
+
+
+# law python/append_unclaimed: python/export_array, python/arrow_capsules
+def append_unclaimed(capsule):
+    """Let polls look after a capsule until its struct is taken."""
     poll_exports()
     with lock:
         unclaimed.append(capsule)
-    return capsule
+        counters.numbers_for_javascript[2] = len(unclaimed)
 
 
 # law python/release_unclaimed: python/arrow_capsules
@@ -424,6 +522,7 @@ def poll_once():
                 has_ended = True
                 unclaimed.remove(capsule)
                 release_unclaimed(name, capsule_pointer(capsule, name))
+        counters.numbers_for_javascript[2] = len(unclaimed)
         for counter in counters.released():
             if counter not in counters.numbers:
                 continue  # it has ended with its parent
@@ -760,9 +859,7 @@ def hand_over(array, alignment):
     )
     one.private_data = counters.keep((one, array))
     capsule = new_capsule(ctypes.addressof(one), BUFFER_OF_VORTEX, does_nothing)
-    poll_exports()
-    with lock:
-        unclaimed.append(capsule)
+    append_unclaimed(capsule)
     return capsule
 
 import contextlib
@@ -965,17 +1062,23 @@ def framed(call):
 
 
 def make_frames():
-    """Return a list for the next call, and two functions that make the call, without arguments by name and with them.
+    """Return a list for the next call, and three functions that make the call.
 
-    The list takes the arguments by name if there are any, the arguments by position, and what is called, in this order:
-    a frame of __main__ has no variables of its own.
+    One is for arguments by position, one for a single argument, and one for arguments by name as well. The list takes
+    the arguments by name if there are any, the arguments by position or the single one, and what is called, in this
+    order: a frame of __main__ has no variables of its own.
     """
     next_call = []
     take = next_call.pop
-    return next_call, framed(lambda: take()(*take())), framed(lambda: take()(*take(), **take()))
+    return (
+        next_call,
+        framed(lambda: take()(*take())),
+        framed(lambda: take()(take())),
+        framed(lambda: take()(*take(), **take())),
+    )
 
 
-next_call, call_framed, call_framed_by_name = make_frames()
+next_call, call_framed, call_framed_with_one, call_framed_by_name = make_frames()
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 
@@ -1265,9 +1368,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             self.order_consumer(stream)
             address = self.share_tensor(is_versioned)
         capsule = new_capsule(address, b"dltensor_versioned" if is_versioned else b"dltensor", None)
-        poll_exports()
-        with lock:
-            unclaimed.append(capsule)
+        append_unclaimed(capsule)
         return capsule
 
     # law python/Array.check_request: python/guest, python/export_array
@@ -1426,6 +1527,72 @@ def for_numpy(array):
     return made
 
 
+class Spec:
+    """What arrays over different memory have in common. It is made once for each layout, type and access."""
+
+    __slots__ = "name", "format", "shape", "strides", "typestr", "readonly"
+
+    def __init__(self, name, format, shape, strides, typestr, readonly):
+        self.name, self.format, self.shape, self.strides = name, format, shape, strides
+        self.typestr, self.readonly = typestr, readonly
+
+    # law python/Spec.describes: python/numpy, python/arrow_capsules, python/host_exports
+    def describes(self, array, address):
+        """Whether an array of NumPy's still is what was made of this at an address."""
+        interface = array.__array_interface__
+        return (self.shape, self.strides, self.typestr, (address, self.readonly)) == (
+            interface["shape"],
+            interface["strides"],
+            interface["typestr"],
+            interface["data"],
+        )
+
+
+def spec_of(*fields):
+    """Return a Spec, by which arrays are exported faster; None where NumPy is not loaded, or takes no such tensors."""
+    numpy = loaded("numpy")
+    if numpy is None or not takes_tensors(numpy):
+        return None
+    host_array_class(numpy)
+    return Spec(*fields)
+
+
+# law python/takes_tensors: python/guest
+def takes_tensors(numpy):
+    """Whether NumPy takes versioned tensors: older ones, which have no flags, are all read-only to it."""
+    return tuple(int(part) for part in numpy.__version__.split(".")[:2]) >= (2, 1)
+
+
+class Handover:
+    """Gives a tensor to NumPy, which takes it out of its capsule, and releases it with the last array over it."""
+
+    capsule = None
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return HOST, 0
+
+
+handover = Handover()
+
+
+# law python/export_tensor: python/host_exports, python/numpy
+def export_tensor(spec, capsule, address):
+    """Return an array of NumPy's over the memory of a tensor, which starts at an address. None: NumPy is gone."""
+    numpy = loaded("numpy")
+    if numpy is None:
+        return None
+    handover.capsule = capsule
+    try:
+        array = numpy.from_dlpack(handover).view(host_array)
+    finally:
+        handover.capsule = None
+    array.exported = spec, address
+    return array
+
+
 def plain_array(array):
     """Return the Array behind one of NumPy's, or a new one over what NumPy has made of it. An Array is returned."""
     if isinstance(array, Array):
@@ -1436,17 +1603,19 @@ def plain_array(array):
 
 # law python/unchanged: python/guest, python/numpy, python/arrow_capsules
 def unchanged(array):
-    """Return the Array behind one of NumPy's, if it still describes the same elements; else None."""
-    exported, interface = getattr(array, "exported", (None, None))
-    return exported if interface == array.__array_interface__ else None
+    """Return an Array for one of NumPy's that still describes the elements that it was made for; else None."""
+    exported, made_for = getattr(array, "exported", (None, None))
+    if type(exported) is Spec:
+        return made_by_numpy(array, exported.name, exported.format) if exported.describes(array, made_for) else None
+    return exported if made_for == array.__array_interface__ else None
 
 
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's code for each kind of NumPy's types
 
 
 # law python/made_by_numpy: python/guest, python/numpy, python/arrow_capsules
-def made_by_numpy(array):
-    """Return an Array over what NumPy has made."""
+def made_by_numpy(array, name=None, format=None):
+    """Return an Array over what NumPy has made. Without a format Arrow has no type for it."""
     type, width = array.dtype, array.dtype.itemsize
     if type.kind not in TYPE_CODES or not type.isnative or width > (16 if type.kind == "c" else 8):
         raise BufferError(f"cannot export elements of NumPy's type {type} by DLPack, which has none like it")
@@ -1468,8 +1637,8 @@ def made_by_numpy(array):
     )
     return Array(
         tensor,
-        type.name,
-        None,
+        name or type.name,
+        format,
         None,
         array.shape,
         interface["strides"],
@@ -1546,6 +1715,9 @@ def check_elements(value):
             )
 
 
+newest_version, by_version = (1, 3), ("max_version",)  # what NumPy's arrays are asked for, and the argument's name
+
+
 # law python/request_capsule: python/malformed, peers/torch
 def request_capsule(value, stream):
     """Return the DLPack capsule of an array: a versioned one, or one without a version from a library that has none."""
@@ -1553,7 +1725,7 @@ def request_capsule(value, stream):
     on_host = value.__dlpack_device__()[0] in (HOST, CUDA_HOST)  # which no stream orders
     options = {} if stream is None or on_host else {"stream": stream}
     try:
-        return value.__dlpack__(max_version=(1, 3), **options)
+        return value.__dlpack__(max_version=newest_version, **options)
     except TypeError:
         return value.__dlpack__(**options)
 

@@ -3,7 +3,9 @@
  *
  * @module
  */
+import type { ImportOptions } from "../dlpack/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { Kind } from "./kinds.ts";
 
 /** Where an object was found: it is an attribute of another one. */
 export interface Origin {
@@ -11,33 +13,62 @@ export interface Origin {
   readonly name: string;
 }
 
-/** Owns a reference to an object, until it is closed or collected. */
+/** A reference, and what its finalizer releases. */
+interface Reference {
+  readonly python: Interpreter;
+  /** 0n while there is none: after the last call of a method, and when its handle is closed. */
+  object: bigint;
+}
+
+/** How many attributes of an object are given again as they were given before. */
+const mostKept = 256;
+
+/**
+ * Owns a reference to an object, until it is closed or collected.
+ *
+ * A method, and a member of a module that is a function, a class or a module, is made once: reading the attribute again
+ * gives the same one again. So it may have several users, and it is closed when all of them have closed it.
+ */
 export class Handle {
   readonly python: Interpreter;
-  /** 0n while the reference is released: after the first call of a method, and when this is closed. */
-  #object: bigint;
+  /** Where device arrays that come from the object will be used. */
+  readonly options: ImportOptions;
+  /** The `PyObject` that this is behind. */
+  proxy: object | null = null;
+  /** What can be done to the object but for its attributes; made when it is first needed. */
+  members: object | null = null;
+  readonly #reference: Reference;
   #isClosed = false;
   /** How the object is looked up again after a call, if it is a method of its owner. */
   readonly #origin: Origin | null;
-  /** The function behind the method, in C or in Python; 0n before the first call. */
-  #function = 0n;
+  /** The function behind the method, in C or in Python; 0n for everything else. */
+  readonly #function: bigint;
+  /** How often it was read as an attribute and not closed. */
+  #users = 1;
+  /** How often a method was read and not called since. */
+  #uncalled = 1;
+  /** Whether a method was called more often than it was read: somebody keeps it, and it is not released any more. */
+  #isKept = false;
   #inspectsFrame: boolean | null = null;
+  /** Attributes that are given again, by their names. */
+  #attributes: Map<string, Handle> | null = null;
 
   // law python/Handle.constructor: python/values, python/export_array
   /** Adopts the reference. */
-  constructor(python: Interpreter, object: bigint, origin: Origin | null = null) {
+  constructor(python: Interpreter, object: bigint, options: ImportOptions = {}, origin: Origin | null = null) {
     this.python = python;
-    this.#object = object;
-    this.#origin = origin !== null && functionOf(python, object, origin.owner.object) !== 0n ? origin : null;
-    finalizer.register(this, { python, object }, this);
+    this.options = options;
+    this.#reference = { python, object };
+    this.#function = origin === null ? 0n : functionOf(python, object, origin.owner.object, python.kindOf(object));
+    this.#origin = this.#function === 0n ? null : origin;
+    finalizer.register(this, this.#reference);
   }
 
   // law python/Handle.object: python/values, python/export_array
   /** The object; borrowed. */
   get object(): bigint {
-    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");
-    if (this.#object === 0n && this.#origin !== null) this.#lookUp(this.#origin);
-    return this.#object;
+    const { object } = this.#reference;
+    return object === 0n ? this.#lookUp() : object;
   }
 
   /** Whether it was closed. */
@@ -50,50 +81,94 @@ export class Handle {
     return this.#inspectsFrame ??= inspectsFrame(this.python, this.object);
   }
 
-  // law python/Handle.endCall: python/object, python/frame, python/leaks
-  /**
-   * Releases a method after its first call: one that was looked up to be called may never be closed, and would keep its
-   * object until it is collected. A method that is called again is looked up again, and kept from then on.
-   */
-  endCall(): void {
-    if (this.#origin === null || this.#function !== 0n || this.#isClosed) return;
-    const { owner } = this.#origin;
-    if (owner.isClosed) return; // it could not be looked up again
-    this.#function = functionOf(this.python, this.#object, owner.object);
-    finalizer.unregister(this);
-    this.python.release(this.#object);
-    this.#object = 0n;
+  /** What was given for an attribute before, if it is the same object; it adopts the reference then. */
+  sameAttribute(name: string, object: bigint, kind: Kind): Handle | undefined {
+    const known = this.#attributes?.get(name);
+    return known !== undefined && known.#isAgain(object, this, kind) ? known : undefined;
   }
 
-  // law python/Handle.close: python/values, python/export_array
-  /** Releases the object. */
+  // law python/Handle.keepAttribute: python/kept_attributes
+  /** Gives an attribute again when it is read the next time. */
+  keepAttribute(name: string, attribute: Handle, kind: Kind): void {
+    if (this.#isClosed || !(attribute.#function !== 0n || isMemberOfModule(this, attribute, kind))) return;
+    const attributes = this.#attributes ??= new Map();
+    if (attributes.size === mostKept) attributes.clear();
+    attributes.set(name, attribute);
+  }
+
+  // law python/Handle.isAgain: python/kept_attributes, python/object
+  /** Whether an object is this one, or the same method; its reference is adopted then. */
+  #isAgain(object: bigint, owner: Handle, kind: Kind): boolean {
+    const { python } = this;
+    if (this.#isClosed) return false;
+    const isSame = this.#function === 0n
+      ? this.#reference.object === object
+      : functionOf(python, object, owner.object, kind) === this.#function;
+    if (!isSame) return false;
+    if (this.#reference.object === 0n) this.#reference.object = object;
+    else python.release(object);
+    this.#users++;
+    this.#uncalled++;
+    return true;
+  }
+
+  // law python/Handle.endCall: python/object, python/frame, python/leaks
+  /**
+   * Releases a method when it was called as often as it was read: one that was looked up to be called may never be
+   * closed, and would keep its object until it is collected. A method that is called again is looked up again, and kept
+   * from then on.
+   */
+  endCall(): void {
+    if (this.#function === 0n || this.#isClosed) return;
+    if (this.#uncalled > 0) this.#uncalled--;
+    if (this.#isKept || this.#uncalled > 0) return;
+    if (this.#origin?.owner.isClosed) return; // it could not be looked up again
+    this.python.release(this.#reference.object);
+    this.#reference.object = 0n;
+  }
+
+  // law python/Handle.close: python/values, python/export_array, python/kept_attributes
+  /** Releases the object, if nobody else has read the same attribute. */
   close(): void {
     if (this.#isClosed) return;
-    this.#isClosed = true;
-    finalizer.unregister(this);
-    if (this.#object !== 0n) this.python.locked(() => this.python.releaseAndPoll(this.#object));
+    if (this.#users > 1) {
+      this.#users--;
+      if (this.#function === 0n || --this.#uncalled > 0) return;
+      this.#uncalled = 0;
+      this.#isKept = false;
+      if (this.#origin?.owner.isClosed) return;
+    } else {
+      this.#isClosed = true;
+      this.#attributes = null;
+    }
+    const { object } = this.#reference;
+    this.#reference.object = 0n;
+    if (object !== 0n) this.python.locked(() => this.python.releaseAndPoll(object));
   }
 
   // law python/Handle.lookUp: python/object, python/frame, python/leaks
-  #lookUp({ owner, name }: Origin): void {
+  #lookUp(): bigint {
+    if (this.#isClosed || this.#origin === null) throw new TypeError("Cannot use a closed PyObject");
     const { python } = this;
+    const { owner, name } = this.#origin;
     if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
     const object = python.check(python.api.objects.PyObject_GetAttr(owner.object, python.name(name)));
-    if (functionOf(python, object, owner.object) !== this.#function) {
+    if (functionOf(python, object, owner.object, python.kindOf(object)) !== this.#function) {
       python.release(object);
       throw new TypeError(
         `Cannot use ${name} again: the object has another method of this name now. Keep a method with $get("${name}")`,
       );
     }
-    this.#object = object;
-    finalizer.register(this, { python, object }, this);
+    this.#isKept = true;
+    this.#reference.object = object;
+    return object;
   }
 }
 
 // law python/inspectsFrame: python/object, python/frame, python/leaks
 /** Whether a callable may inspect the frame that it is called from. */
 function inspectsFrame(python: Interpreter, object: bigint): boolean {
-  if (!python.isExactly(object, "builtin_function")) return true;
+  if (python.kindOf(object) !== Kind.builtin) return true;
   const self = python.api.methods.PyCFunction_GetSelf(object);
   return self === python.helper("builtins") || self === python.helper("sys");
 }
@@ -103,27 +178,38 @@ function inspectsFrame(python: Interpreter, object: bigint): boolean {
  * The function behind a method of an object: a function of Python, or the address of one in C. 0n for everything else,
  * and for functions of a module, which is never closed.
  */
-function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
+function functionOf(python: Interpreter, object: bigint, self: bigint, kind: Kind): bigint {
   const { PyMethod_Self, PyMethod_Function, PyCFunction_GetSelf, PyCFunction_GetFunction } = python.api.methods;
-  if (python.isExactly(object, "bound_method")) return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;
-  const isMethod = python.isExactly(object, "builtin_function") && PyCFunction_GetSelf(object) === self &&
-    !python.isExactly(self, "module_type");
+  if (kind === Kind.method) return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;
+  const isMethod = kind === Kind.builtin && PyCFunction_GetSelf(object) === self &&
+    python.kindOf(self) !== Kind.module;
   return isMethod ? PyCFunction_GetFunction(object) : 0n;
 }
 
-/** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */
-const finalizer = new FinalizationRegistry<{ readonly python: Interpreter; readonly object: bigint }>(
-  ({ python, object }) => python.releaseLater(object),
-);
+// law python/isMemberOfModule: python/kept_attributes
+/**
+ * Whether an object is a function, a class or a module in a module, which keeps it anyway. Instances of a program's own
+ * classes are not, because what they hold may be large.
+ */
+function isMemberOfModule({ python, object }: Handle, member: Handle, kind: Kind): boolean {
+  if (kind < Kind.object || python.kindOf(object) !== Kind.module) return false;
+  if (kind === Kind.object) return python.api.objects.PyCallable_Check(member.object) === 1;
+  if (kind === Kind.module) return true;
+  const self = kind === Kind.builtin ? python.api.methods.PyCFunction_GetSelf(member.object) : 0n;
+  return self !== 0n && python.kindOf(self) === Kind.module; // a method keeps its object
+}
 
-const handles = new WeakMap<object, Handle>();
+/** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */
+const finalizer = new FinalizationRegistry<Reference>(({ python, object }) => {
+  if (object !== 0n) python.releaseLater(object);
+});
+
+/** Where a `PyObject` answers which handle is behind it, and its target keeps it. */
+export const behind: unique symbol = Symbol("handle");
 
 /** The reference behind a `PyObject`; undefined for any other object. */
 export function handleOf(value: object): Handle | undefined {
-  return handles.get(value);
-}
-
-/** Makes a handle the reference behind a `PyObject`. */
-export function setHandle(value: object, handle: Handle): void {
-  handles.set(value, handle);
+  const handle: unknown = Reflect.get(value, behind);
+  // What is derived from a PyObject answers with the same handle.
+  return handle instanceof Handle && handle.proxy === value ? handle : undefined;
 }

@@ -3,20 +3,28 @@
  *
  * @module
  */
-import { cString, NativeArena, readCString } from "../ffi/mod.ts";
+import { cString, readCString } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
-import { DlpackTensor, fromArrayInterface, fromCudaArrayInterface, type ImportOptions } from "../dlpack/mod.ts";
+import {
+  callDeleter,
+  DlpackTensor,
+  fromArrayInterface,
+  fromCudaArrayInterface,
+  type ImportOptions,
+} from "../dlpack/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
+import { capsuleName } from "./capsule.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
 import { PythonError } from "./error.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { Kind } from "./kinds.ts";
 
 /** Whether an object is an array: its type has one of the protocols. */
 export function isArray(python: Interpreter, object: bigint): boolean {
-  return ["__dlpack__", "__cuda_array_interface__", "__array_interface__"].some((name) => python.typeHas(object, name));
+  return python.isArrayType(BigInt(python.typeOf(object)));
 }
 
 /**
@@ -28,6 +36,10 @@ export function isArray(python: Interpreter, object: bigint): boolean {
  * @throws {PythonError} if its owner refuses to export it
  */
 export function importArray(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  if (python.kindOf(object) === Kind.numpyArray) {
+    const view = importFromNumpy(python, object, options);
+    if (view !== null) return view;
+  }
   if (!python.typeHas(object, "__dlpack__")) return importDescribed(python, object, options);
   try {
     return importTensor(python, object, options);
@@ -35,6 +47,37 @@ export function importArray(python: Interpreter, object: bigint, options: Import
     // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, types of ml_dtypes.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
     return importDescribed(python, object, options);
+  }
+}
+
+// law python/importFromNumpy: python/numpy_imports
+/**
+ * Imports an array of NumPy's, which is on the host, and gives a versioned tensor if it knows them.
+ *
+ * @returns null if it gives none: whoever asks for it otherwise is told why
+ */
+function importFromNumpy(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | null {
+  const { capsules, errors } = python.api;
+  const capsule = python.callMethod(object, "__dlpack__", python.helper("newest_version"), python.helper("by_version"));
+  if (capsule === 0n) {
+    errors.PyErr_Clear();
+    return null;
+  }
+  try {
+    const managedTensorVersioned = capsules.PyCapsule_GetPointer(capsule, capsuleName("dltensor_versioned"));
+    if (managedTensorVersioned === 0n) {
+      errors.PyErr_Clear();
+      return null;
+    }
+    capsules.PyCapsule_SetName(capsule, capsuleName("used_dltensor_versioned"));
+    try {
+      return StridedMemoryView.fromDlpack({ managedTensorVersioned }, options);
+    } catch (error) {
+      callDeleter(managedTensorVersioned, true);
+      throw error;
+    }
+  } finally {
+    python.release(capsule);
   }
 }
 
@@ -57,13 +100,6 @@ function streamForProducer(python: Interpreter, { stream, device }: ImportOption
   return device === undefined ? python.retain(python.singletons.none) : python.integer(1n);
 }
 
-/** Names of capsules whose tensor was taken. A capsule keeps the address of its name, so these are never freed. */
-const usedNames = new Map<string, bigint>();
-
-function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
-  return usedNames.getOrInsertComputed(name, () => new NativeArena().cString(`used_${name}`));
-}
-
 // law python/takeFromCapsule: python/malformed
 /**
  * Takes the tensor out of a capsule, as the protocol says.
@@ -81,8 +117,8 @@ function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
         "dltensor_versioned",
     );
   }
-  const ptr = capsules.PyCapsule_GetPointer(capsule, cString(name));
-  capsules.PyCapsule_SetName(capsule, usedName(name));
+  const ptr = capsules.PyCapsule_GetPointer(capsule, nameAt);
+  capsules.PyCapsule_SetName(capsule, capsuleName(`used_${name}`));
   return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
 }
 

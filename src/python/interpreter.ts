@@ -4,35 +4,40 @@
  * @module
  */
 import { type cpython, Py_input } from "../../bindings/cpython.ts";
-import {
-  cString,
-  ffiPort,
-  type Functions,
-  NativeArena,
-  type NativeLibrary,
-  type Out,
-  readCString,
-  readString,
-} from "../ffi/mod.ts";
+import { cString, type Functions, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { PythonError } from "./error.ts";
+import { pendingError } from "./exception.ts";
 import { guestSource } from "./guest_source.ts";
+import { type Kind, Kinds } from "./kinds.ts";
+import { ObjectHeads } from "./object_heads.ts";
+import { ReleaseMemory } from "./release_memory.ts";
+import { Sequences } from "./sequences.ts";
+import { Texts } from "./texts.ts";
 
 /** Functions and types of the files in `guest`, and built-in ones. */
 type Helper =
-  | "describe_exception"
+  | "outline_exception"
+  | "format_traceback"
   | "bind"
   | "bind_cuda"
   | "bind_memory"
   | "take_orders"
   | "poll_exports"
+  | "counter_slab_bytes"
+  | "counter_numbers"
+  | "counter_addresses"
   | "Array"
   | "export_array"
+  | "export_tensor"
+  | "spec_of"
   | "Arrow"
   | "Vortex"
   | "HostStream"
   | "DeviceStream"
   | "request_capsule"
+  | "newest_version"
+  | "by_version"
   | "is_plain"
   | "check_elements"
   | "memoryview"
@@ -43,22 +48,21 @@ type Helper =
   | "integer_of"
   | "pairs_of"
   | "slice"
+  | "list"
+  | "range"
   | "hex"
   | "builtins"
   | "sys"
   | "next_call"
   | "call_framed"
-  | "call_framed_by_name"
-  | "builtin_function"
-  | "bound_method"
-  | "module_type";
+  | "call_framed_with_one"
+  | "call_framed_by_name";
 
-/** How many names of attributes are cached as strings of Python. */
-const mostNames = 1024;
+/** How many arguments go to a function without a tuple. */
+const mostArguments = 64;
 
-const encoder = new TextEncoder();
-const utf16 = cString("utf-16-le");
-const surrogatePass = cString("surrogatepass");
+/** What a call is told of its arguments: how many there are, and that the word before them may be written to. */
+const countsOf = Array.from({ length: mostArguments + 1 }, (_, i) => BigInt(i) | 1n << 63n);
 
 /**
  * The interpreter of this process, and what every call of it needs. An object is its address. Code that gets one owns a
@@ -76,21 +80,30 @@ export class Interpreter {
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
   /** Whether anything was exported to Python. */
   hasExports = false;
+  /** How often somebody has begun to call Python: what was read before may be another value after the next time. */
+  turn = 0;
   /** Called before the lock is released. */
   beforeUnlock: (() => void) | null = null;
   readonly #arena = new NativeArena();
-  readonly #size: Out<"i64"> = this.#arena.out("i64");
   readonly #int: Out<"i32"> = this.#arena.out("i32");
-  readonly #pointer: Out<"ptr"> = this.#arena.out("ptr");
   readonly #helpers = new Map<Helper, bigint>();
-  readonly #names = new Map<string, bigint>();
+  readonly #helperTypes = new Map<Helper, number>();
+  readonly #texts: Texts = new Texts(this);
+  readonly #heads: ObjectHeads;
+  readonly #kinds: Kinds;
+  #releases: ReleaseMemory | null = null;
+  #sequences: Sequences | null = null;
+  /** The arguments of a call, from the second word on. */
+  readonly #arguments: BigUint64Array<ArrayBuffer>;
+  readonly #argumentsAt: bigint;
   /** What {@linkcode Interpreter.callFramed} needs; borrowed from the helpers. */
-  #frames: { readonly nextCall: bigint; readonly byPosition: bigint; readonly byName: bigint } | null = null;
+  #frames: Readonly<Record<"nextCall" | "byPosition" | "byOne" | "byName", bigint>> | null = null;
   readonly #namespace: bigint;
   readonly #float: bigint;
   /** References to release when the lock is next held. */
   #toRelease: bigint[] = [];
   #depth = 0;
+  #state = 0;
 
   /** Uses an interpreter that was started. */
   constructor({ path, handle, functions }: NativeLibrary<typeof cpython>) {
@@ -98,6 +111,9 @@ export class Interpreter {
     this.path = path;
     this.library = handle;
     this.version = readCString(functions.opening.Py_GetVersion()).split(" ")[0] ?? "";
+    const { address, bytes } = this.#arena.bytes(8 * (mostArguments + 1));
+    this.#arguments = new BigUint64Array(bytes.buffer, bytes.byteOffset, mostArguments + 1);
+    this.#argumentsAt = address + 8n;
     const state = this.api.threads.PyGILState_Ensure();
     try {
       const { dicts, numbers, run } = this.api;
@@ -107,7 +123,15 @@ export class Interpreter {
       const none = this.evaluate("None", this.#namespace);
       this.#float = this.evaluate("float", this.#namespace);
       this.singletons = { none, true: numbers.PyBool_FromLong(1n), false: numbers.PyBool_FromLong(0n) };
+      const type = (expression: string) => this.evaluate(expression, this.#namespace);
+      const [nothing, truth, float] = ["type(None)", "bool", "float"].map(type);
+      this.#heads = new ObjectHeads([
+        [none, nothing ?? 0n],
+        [this.singletons.true, truth ?? 0n],
+        [type("1.5"), float ?? 0n],
+      ]);
       this.release(this.execute(guestSource, this.#namespace));
+      this.#kinds = new Kinds(this, type);
       const { DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray } = releaseThunks().address;
       const code = [handle, DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray];
       this.release(this.callHelper("bind", code.map((address) => this.integer(address))));
@@ -116,23 +140,43 @@ export class Interpreter {
     }
   }
 
-  // law python/Interpreter.locked: python/values, python/export_array
   /** Does work that calls Python while this thread holds the interpreter's lock. */
   locked<T>(work: () => T): T {
-    if (this.#depth > 0) return work();
-    const { PyGILState_Ensure, PyGILState_Release } = this.api.threads;
-    const state = PyGILState_Ensure();
-    this.#depth++;
+    this.enter();
     try {
-      if (this.#toRelease.length > 0) this.releaseAndPoll(...this.#toRelease.splice(0));
       return work();
     } finally {
-      try {
-        this.beforeUnlock?.();
-      } finally {
-        this.#depth--;
-        PyGILState_Release(state);
-      }
+      this.leave();
+    }
+  }
+
+  // law python/Interpreter.enter: python/values, python/export_array
+  /** Takes the interpreter's lock, unless this thread holds it. As often as this is called, so is `leave`. */
+  enter(): void {
+    this.turn++;
+    if (this.#depth++ > 0) return;
+    this.#state = this.api.threads.PyGILState_Ensure();
+    if (this.#toRelease.length === 0) return;
+    try {
+      this.releaseAndPoll(...this.#toRelease.splice(0));
+    } catch (error) {
+      this.leave();
+      throw error;
+    }
+  }
+
+  // law python/Interpreter.leave: python/values, python/export_array
+  /** Releases the lock, if no one else on this thread needs it. */
+  leave(): void {
+    if (this.#depth > 1) {
+      this.#depth--;
+      return;
+    }
+    try {
+      this.beforeUnlock?.();
+    } finally {
+      this.#depth = 0;
+      this.api.threads.PyGILState_Release(this.#state);
     }
   }
 
@@ -141,11 +185,18 @@ export class Interpreter {
     this.api.objects.Py_DecRef(object);
   }
 
-  // law python/Interpreter.releaseAndPoll: python/values, python/export_array
   /** Releases references, then polls exports: what was released may have held capsules that were not used. */
   releaseAndPoll(...objects: readonly bigint[]): void {
     for (const object of objects) this.release(object);
-    if (this.hasExports) this.release(this.callHelper("poll_exports", []));
+    this.poll();
+  }
+
+  // law python/Interpreter.poll: python/values, python/export_array
+  /** Takes back what Python's consumers have released. */
+  poll(): void {
+    if (!this.hasExports) return;
+    this.#releases ??= new ReleaseMemory(this);
+    if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));
   }
 
   /** Releases a reference when the lock is next held: for finalizers, which must not wait for it. */
@@ -165,7 +216,7 @@ export class Interpreter {
    * @throws {PythonError} if it has failed
    */
   check(result: bigint): bigint {
-    if (result === 0n) throw this.#error();
+    if (result === 0n) throw pendingError(this);
     return result;
   }
 
@@ -175,7 +226,7 @@ export class Interpreter {
    * @throws {PythonError} if it has failed
    */
   checkInt(result: number): number {
-    if (result === -1) throw this.#error();
+    if (result === -1) throw pendingError(this);
     return result;
   }
 
@@ -207,13 +258,48 @@ export class Interpreter {
   // law python/Interpreter.call: python/object, python/frame, python/leaks
   /** Calls an object; adopts the references to the arguments, not the one to the object. */
   call(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
+    if (args.length > mostArguments) return this.#callByTuple(callable, args, keywords);
+    const words = this.#arguments;
+    for (let i = 0; i < args.length; i++) words[i + 1] = args[i] ?? 0n;
+    const count = countsOf[args.length] ?? 0n;
+    const result = this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, count, keywords);
+    this.#releaseAll(args, keywords);
+    return this.check(result);
+  }
+
+  /**
+   * Calls a method with one argument by name. Neither is there a bound method, nor a dict.
+   *
+   * @param argument borrowed
+   * @param names a tuple with the argument's name; borrowed
+   * @returns 0n if it has raised an exception, which is pending then
+   */
+  callMethod(object: bigint, method: string, argument: bigint, names: bigint): bigint {
+    this.#arguments[1] = object;
+    this.#arguments[2] = argument;
+    const { PyObject_VectorcallMethod } = this.api.calls;
+    return PyObject_VectorcallMethod(this.name(method), this.#argumentsAt, countsOf[1] ?? 0n, names);
+  }
+
+  /** Calls an object with one argument, which is borrowed. @returns 0n if it has raised an exception, which is pending */
+  callWithOne(callable: bigint, argument: bigint): bigint {
+    this.#arguments[1] = argument;
+    return this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, countsOf[1] ?? 0n, 0n);
+  }
+
+  // law python/Interpreter.callByTuple: python/calls
+  #callByTuple(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
     const tuple = this.tuple(args);
-    try {
-      return this.check(this.api.calls.PyObject_Call(callable, tuple, keywords));
-    } finally {
-      this.release(tuple);
-      if (keywords !== 0n) this.release(keywords);
-    }
+    const result = this.api.calls.PyObject_Call(callable, tuple, keywords);
+    this.#releaseAll([tuple], keywords);
+    return this.check(result);
+  }
+
+  /** Releases arguments, also those by name if there are any. What is raised then is not the call's. */
+  #releaseAll(args: readonly bigint[], keywords: bigint): void {
+    const { Py_DecRef } = this.api.objects;
+    for (let i = 0; i < args.length; i++) Py_DecRef(args[i] ?? 0n);
+    if (keywords !== 0n) Py_DecRef(keywords);
   }
 
   // law python/Interpreter.callFramed: python/object, python/frame, python/leaks
@@ -225,29 +311,39 @@ export class Interpreter {
    */
   callFramed(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
     const { PyList_Append } = this.api.lists;
-    const { nextCall, byPosition, byName } = this.#frames ??= {
+    const { nextCall, byPosition, byOne, byName } = this.#frames ??= {
       nextCall: this.helper("next_call"),
       byPosition: this.helper("call_framed"),
+      byOne: this.helper("call_framed_with_one"),
       byName: this.helper("call_framed_by_name"),
     };
-    const tuple = this.tuple(args);
+    const isOne = args.length === 1 && keywords === 0n;
+    const given = isOne ? args[0] ?? 0n : this.tuple(args);
     if (keywords !== 0n) PyList_Append(nextCall, keywords);
-    PyList_Append(nextCall, tuple);
+    PyList_Append(nextCall, given);
     PyList_Append(nextCall, callable);
-    try {
-      return this.check(this.api.calls.PyObject_CallNoArgs(keywords === 0n ? byPosition : byName));
-    } finally {
-      this.release(tuple);
-      if (keywords !== 0n) this.release(keywords);
-    }
+    const result = this.api.calls.PyObject_CallNoArgs(keywords !== 0n ? byName : isOne ? byOne : byPosition);
+    this.release(given);
+    if (keywords !== 0n) this.release(keywords);
+    return this.check(result);
   }
 
   /** A tuple; adopts the references to its items. */
   tuple(items: readonly bigint[]): bigint {
     const { PyTuple_New, PyTuple_SetItem } = this.api.tuples;
     const tuple = PyTuple_New(BigInt(items.length));
-    items.forEach((item, i) => PyTuple_SetItem(tuple, BigInt(i), item));
+    for (let i = 0; i < items.length; i++) PyTuple_SetItem(tuple, BigInt(i), items[i] ?? 0n);
     return tuple;
+  }
+
+  /** A tuple of integers that numbers hold exactly. */
+  numbers(values: readonly number[]): bigint {
+    return this.tuple(values.map((value) => this.smallInteger(value)));
+  }
+
+  /** An integer that a number holds exactly. */
+  smallInteger(value: number): bigint {
+    return this.api.numbers.PyLong_FromDouble(value);
   }
 
   /** An integer of any size. */
@@ -258,38 +354,28 @@ export class Interpreter {
     return this.callHelper("integer_of", [this.text(`${sign}0x${(value < 0n ? -value : value).toString(16)}`)]);
   }
 
-  // law python/Interpreter.text: python/object, python/frame, python/leaks
   /** A string. A lone surrogate, which JavaScript's strings may have, stays one in Python. */
   text(value: string): bigint {
-    const { PyUnicode_FromStringAndSize, PyUnicode_DecodeUTF16 } = this.api.text;
-    if (value.isWellFormed()) {
-      const bytes = encoder.encode(`${value}\0`); // never empty: an empty array has no address
-      return this.check(PyUnicode_FromStringAndSize(bytes, BigInt(bytes.length - 1)));
-    }
-    const units = new DataView(new ArrayBuffer(2 * value.length));
-    for (let i = 0; i < value.length; i++) units.setUint16(2 * i, value.charCodeAt(i), true);
-    this.#int.value = -1; // little-endian, and U+FEFF is a character like any other
-    const bytes = new Uint8Array(units.buffer);
-    return this.check(PyUnicode_DecodeUTF16(bytes, BigInt(bytes.length), surrogatePass, this.#int.$address));
+    return this.#texts.make(value);
   }
 
-  // law python/Interpreter.name: python/object, python/frame, python/leaks
   /** The name of an attribute as a string; borrowed, until the next call. */
   name(value: string): bigint {
-    let name = this.#names.get(value);
-    if (name !== undefined) return name;
-    if (this.#names.size === mostNames) {
-      for (const kept of this.#names.values()) this.release(kept);
-      this.#names.clear();
-    }
-    name = this.text(value);
-    this.#names.set(value, name);
-    return name;
+    return this.#texts.name(value);
+  }
+
+  /** The key of a dict as a string; borrowed, until the next call. */
+  key(value: string): bigint {
+    return this.#texts.key(value);
   }
 
   // law python/Interpreter.readInteger: python/object, python/frame, python/leaks
   /** The value of an int: a number if that is exact, else a bigint. */
   readInteger(object: bigint): number | bigint {
+    // Most are exact as a double, which costs no bigint. -1 may be an error, and larger ones are rounded.
+    const double = this.api.numbers.PyLong_AsDouble(object);
+    if (double !== -1 && Number.isSafeInteger(double)) return double;
+    if (double === -1) this.api.errors.PyErr_Clear();
     const value = this.api.numbers.PyLong_AsLongLongAndOverflow(object, this.#int.$address);
     if (this.#int.value === 0) {
       const number = Number(value);
@@ -301,35 +387,70 @@ export class Interpreter {
     return text.startsWith("-") ? -BigInt(text.slice(1)) : BigInt(text);
   }
 
-  // law python/Interpreter.readText: python/object, python/frame, python/leaks
   /** The value of a str. Python writes a file name that is not UTF-8 with lone surrogates. */
   readText(object: bigint): string {
-    const { PyUnicode_AsUTF8AndSize, PyUnicode_AsEncodedString } = this.api.text;
-    const start = PyUnicode_AsUTF8AndSize(object, this.#size.$address);
-    if (start !== 0n) return readString(start, Number(this.#size.value));
-    this.api.errors.PyErr_Clear();
-    const encoded = this.check(PyUnicode_AsEncodedString(object, utf16, surrogatePass));
-    const units = new DataView(this.readBytes(encoded).buffer);
-    this.release(encoded);
-    let text = "";
-    for (let at = 0; at < units.byteLength; at += 2) text += String.fromCharCode(units.getUint16(at, true));
-    return text;
+    return this.#texts.read(object);
+  }
+
+  /** As {@linkcode Interpreter.readText}, without running code of Python's; undefined where that takes some. */
+  readTextAtOnce(object: bigint): string | undefined {
+    return this.#texts.readAtOnce(object);
   }
 
   /** A copy of the bytes of a bytes object. */
   readBytes(object: bigint): Uint8Array<ArrayBuffer> {
-    this.checkInt(this.api.text.PyBytes_AsStringAndSize(object, this.#pointer.$address, this.#size.$address));
-    const length = Number(this.#size.value);
-    return new Uint8Array(ffiPort().memory(this.#pointer.value, length)).slice();
+    return this.#texts.readBytes(object);
   }
 
-  // law python/Interpreter.typeHas: python/object, python/frame, python/leaks
+  /** The text that an attribute of an object is. */
+  textOf(object: bigint, name: string): string {
+    const text = this.check(this.api.objects.PyObject_GetAttr(object, this.name(name)));
+    try {
+      return this.readText(text);
+    } finally {
+      this.release(text);
+    }
+  }
+
+  /** Where lists and tuples have their items. */
+  get sequences(): Sequences {
+    return this.#sequences ??= new Sequences(this);
+  }
+
+  /** The address of an object's type. */
+  typeOf(object: bigint): number {
+    return this.#heads.typeOf(object);
+  }
+
+  /** What an object is to JavaScript, as far as its type tells. */
+  kindOf(object: bigint): Kind {
+    return this.#kinds.of(this.#heads.typeOf(object));
+  }
+
+  /** Whether a type is a scalar's of NumPy, which has the interface of an array, but is not one. */
+  isScalarType(type: bigint): boolean {
+    return this.hasMember(type, "__array_interface__") && this.hasMember(type, "item") &&
+      !this.hasMember(type, "__dlpack__");
+  }
+
+  /** Whether a type is an array's: it has one of the protocols. */
+  isArrayType(type: bigint): boolean {
+    return this.hasMember(type, "__dlpack__") || this.hasMember(type, "__cuda_array_interface__") ||
+      this.hasMember(type, "__array_interface__");
+  }
+
+  /** Whether a type has an attribute, as a method of its instances. */
+  hasMember(type: bigint, name: string): boolean {
+    const { _PyType_Lookup, PyObject_HasAttr } = this.api.objects;
+    // Without an exception, which is what a miss costs otherwise.
+    return _PyType_Lookup === null
+      ? PyObject_HasAttr(type, this.name(name)) === 1
+      : _PyType_Lookup(type, this.name(name)) !== 0n;
+  }
+
   /** Whether the type of an object has an attribute, as a method of its instances. */
   typeHas(object: bigint, name: string): boolean {
-    const type = this.api.objects.PyObject_Type(object);
-    const has = this.api.objects.PyObject_HasAttrString(type, cString(name)) === 1;
-    this.release(type);
-    return has;
+    return this.hasMember(BigInt(this.#heads.typeOf(object)), name);
   }
 
   // law python/Interpreter.hasProtocol: python/arrow_capsules
@@ -338,13 +459,20 @@ export class Interpreter {
     return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;
   }
 
-  // law python/Interpreter.typeFlags: python/object, python/frame, python/leaks
   /** The bits of an object's type that tell the built-in types apart. */
   typeFlags(object: bigint): bigint {
-    const type = this.api.objects.PyObject_Type(object);
-    const flags = this.api.objects.PyType_GetFlags(type);
-    this.release(type);
-    return flags;
+    return this.api.objects.PyType_GetFlags(BigInt(this.#heads.typeOf(object)));
+  }
+
+  /**
+   * The value of a float.
+   *
+   * @throws {PythonError} if the object only pretends to be one
+   */
+  readFloat(object: bigint): number {
+    const value = this.api.numbers.PyFloat_AsDouble(object);
+    if (value === -1 && this.api.errors.PyErr_Occurred() !== 0n) this.check(0n);
+    return value;
   }
 
   /** Whether an object is a float. */
@@ -377,52 +505,12 @@ export class Interpreter {
     }
   }
 
-  // law python/Interpreter.isExactly: python/object, python/frame, python/leaks
   /** Whether an object is an instance of a type, and not of a subtype. */
   isExactly(object: bigint, type: Helper): boolean {
-    const itsType = this.api.objects.PyObject_Type(object);
-    this.release(itsType);
-    return itsType === this.helper(type);
+    return this.#heads.typeOf(object) === this.#helperTypes.getOrInsertComputed(type, () => Number(this.helper(type)));
   }
 
   #run(code: string, start: number, namespace: bigint): bigint {
     return this.check(this.api.run.PyRun_StringFlags(cString(code), start, namespace, namespace, 0n));
-  }
-
-  // law python/Interpreter.error: python/object, python/frame, python/leaks
-  /** Takes the pending exception, and clears it. */
-  #error(): PythonError {
-    if (this.api.errors.PyErr_Occurred() === 0n) {
-      return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
-    }
-    const args = this.tuple([this.#takeException()]);
-    const description = this.api.calls.PyObject_Call(this.helper("describe_exception"), args, 0n);
-    this.release(args);
-    if (description === 0n) {
-      this.api.errors.PyErr_Clear();
-      return new PythonError("Exception", "An exception whose description fails as well", "");
-    }
-    const [type = "", message = "", traceback = ""] = [0n, 1n, 2n].map((i) =>
-      this.readText(this.api.tuples.PyTuple_GetItem(description, i))
-    );
-    this.release(description);
-    return new PythonError(type, message, traceback);
-  }
-
-  // law python/Interpreter.takeException: python/object, python/frame, python/leaks
-  /** Takes the pending exception with its traceback, and clears it; a new reference. */
-  #takeException(): bigint {
-    const { errors, objects } = this.api;
-    if (errors.PyErr_GetRaisedException !== null) return errors.PyErr_GetRaisedException();
-    using arena = new NativeArena();
-    const [type, value, traceback] = [arena.out("ptr"), arena.out("ptr"), arena.out("ptr")];
-    errors.PyErr_Fetch(type.$address, value.$address, traceback.$address);
-    errors.PyErr_NormalizeException(type.$address, value.$address, traceback.$address);
-    if (traceback.value !== 0n) {
-      objects.PyObject_SetAttrString(value.value, cString("__traceback__"), traceback.value);
-      this.release(traceback.value);
-    }
-    this.release(type.value);
-    return value.value;
   }
 }

@@ -5,16 +5,18 @@
  * it. How data goes through it:
  *
  * - `find_interpreter`, `find_library` and `start_interpreter` decide which Python it is, and start it once.
- *   `interpreter` is its C API for all other files. `thread_end` releases its lock when a Worker is terminated within a
- *   call.
+ *   `interpreter` is its C API for all other files: `texts` are its strings, and `exception` makes an error of what was
+ *   raised. `thread_end` releases its lock when a Worker is terminated within a call.
  * - A call converts its arguments (`to_python`): values are copied, a view becomes an array (`export_array`), an Arrow
  *   array or stream an object that has Arrow's protocols (`export_arrow`).
  * - What they are in Python is written in Python: `guest/*.py`, embedded in `guest_source`. Any library may ask them
  *   for their memory, at any time, on any thread of Python, where no JavaScript can run: DLPack's capsule is made by
  *   `Array.__dlpack__`, guest/array.py. Each export pins the memory; machine code counts its release, and the next poll
- *   unpins it.
- * - A result is a value (`copy_out`), a view of the same memory (`import_array`), or a `PyObject` (`object`), which
- *   owns a reference (`handle`). `arrow_capsules` imports Arrow's structs of a `PyObject`.
+ *   unpins it: `release_memory` looks at the counters, so that Python is asked only if there is something. Where NumPy
+ *   is loaded, an array of the host is made by NumPy of a tensor, and described by what `host_specs` keeps.
+ * - What a result becomes its type tells (`kinds`), which is read from memory (`object_heads`): a value (`copy_out`), a
+ *   view of the same memory (`import_array`), or a `PyObject` (`object`), which owns a reference (`handle`). `sequences`
+ *   reads many items of a list at a time, also for loops (`iterate`). `arrow_capsules` imports Arrow's structs of a `PyObject`.
  * - On a device, consumers are ordered by the driver itself. `dlpack_exchange_api` has C functions for both directions:
  *   `python_call_thunk` and `current_stream_thunk` are their machine code, and `current_work_streams` says on which
  *   stream consumers work.

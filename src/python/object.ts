@@ -18,9 +18,11 @@ import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";
-import { Handle, handleOf, type Origin, setHandle } from "./handle.ts";
+import { behind, Handle, handleOf } from "./handle.ts";
 import { hasBuffer, importBuffer } from "./import_buffer.ts";
 import { importArray, isArray } from "./import_array.ts";
+import { iterate } from "./iterate.ts";
+import { Kind, notSimple } from "./kinds.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
 /**
@@ -76,16 +78,17 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
   const { python } = handle;
   return python.locked(() => {
     const { object } = handle;
-    const hasArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
+    const hasArrow = () =>
+      ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
     if (isArray(python, object)) {
       try {
         return importArray(python, object, options);
       } catch (error) {
         // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
-        if (!(error instanceof PythonError) || !hasArrow) throw error;
+        if (!(error instanceof PythonError) || !hasArrow()) throw error;
       }
     }
-    if (hasArrow) {
+    if (hasArrow()) {
       const source: Pick<ForeignArrow, typeof arrowArraySource> = {
         [arrowArraySource]: (requested) => openArray(handle, requested),
       };
@@ -101,83 +104,127 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
  * Converts an object of Python to JavaScript's; adopts the reference.
  *
  * @param options where arrays of devices will be used
- * @param origin where the object was found, if it is an attribute
  */
-export function fromPython(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): unknown {
+export function fromPython(python: Interpreter, object: bigint, options: ImportOptions): unknown {
   let isKept = false;
   try {
-    const simple = simpleValue(python, object);
-    if (simple !== undefined) return simple.value;
-    const array = isArray(python, object) ? importIfPossible(python, object, options) : undefined;
-    if (array !== undefined) return array;
+    const value = valueOf(python, object, options, python.kindOf(object));
+    if (value !== notSimple) return value;
     isKept = true;
-    return wrap(python, object, options, origin);
+    return wrap(python, object, options);
   } finally {
     if (!isKept) python.release(object);
   }
+}
+
+/** The value of a simple object, or the view of an array; else {@linkcode notSimple}. */
+function valueOf(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
+  if (kind >= Kind.object) return notSimple;
+  const simple = simpleValue(python, object, kind);
+  if (simple !== notSimple) return simple;
+  const isOne = kind === Kind.numpyArray || kind === Kind.array || isArray(python, object);
+  return isOne ? importIfPossible(python, object, options) : notSimple;
 }
 
 // law python/importIfPossible: python/values, python/export_array
 /**
  * An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other.
  */
-function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
+function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions): unknown {
   try {
     return importArray(python, object, options);
   } catch (error) {
-    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;
+    if (error instanceof PythonError || error instanceof ExchangeError) return notSimple;
     throw error;
   }
 }
 
 // law python/askedByJavaScript: python/values, python/object, python/frame, python/leaks
 /** Properties that JavaScript itself reads of any object, to find out what it is. */
-const askedByJavaScript = new Set(["then", "toJSON", "constructor"]);
+const askedByJavaScript = new Set(["then", "toJSON", "constructor", "toString"]);
 
 // law python/index: python/values, python/object, python/frame, python/leaks
 /** A name that means an item. */
 const index = /^(0|-?[1-9]\d*)$/;
 
-// law python/wrap: python/object, python/frame, python/leaks, python/values
+/** Whether a name means an item. Most names are no such, by their first character. */
+function isIndex(name: string): boolean {
+  const first = name.charCodeAt(0);
+  return (first === 45 || (first >= 48 && first <= 57)) && index.test(name);
+}
+
+/** What a proxy stands for: a function, because it can be called. A console inspects it. */
+interface Target {
+  (): void;
+  [behind]?: Handle;
+  [inspected]?: () => string;
+}
+
+const inspected = Symbol.for("nodejs.util.inspect.custom");
+
+/** The handle of a target, which `wrap` has put there. */
+function handleIn(target: Target): Handle {
+  const handle = target[behind];
+  if (handle === undefined) throw new TypeError("Cannot use a PyObject that was not made by wrap()"); // there is none
+  return handle;
+}
+
+// law python/traps: python/object, python/frame, python/leaks, python/values
+/** What happens to every `PyObject`: one object for all, because making a closure for each takes longer than a call. */
+const traps: ProxyHandler<Target> = {
+  apply: (target, _, args: unknown[]) => call(handleIn(target), args),
+  get(target, key) {
+    const handle = handleIn(target);
+    if (typeof key === "symbol") return key === behind ? handle : Reflect.get(membersOf(handle), key);
+    if (key.charCodeAt(0) === 36) return Reflect.get(membersOf(handle), key); // $
+    if (isIndex(key)) return membersOf(handle).$item(BigInt(key));
+    if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) {
+      return key === "toString" ? () => show(handle) : undefined;
+    }
+    return attributeValue(handle, key);
+  },
+  has(target, key) {
+    const handle = handleIn(target);
+    if (Object.hasOwn(membersOf(handle), key) || key === "toString") return true;
+    return typeof key === "string" && has(handle, key);
+  },
+  set(target, key, value: unknown) {
+    const name = nameOf(key, "set");
+    if (isIndex(name)) setItem(handleIn(target), BigInt(name), value);
+    else setAttribute(handleIn(target), name, value);
+    return true;
+  },
+  deleteProperty(target, key) {
+    const name = nameOf(key, "delete");
+    if (isIndex(name)) deleteItem(handleIn(target), BigInt(name));
+    else deleteAttribute(handleIn(target), name);
+    return true;
+  },
+  // What JavaScript's own functions do to properties does not reach Python.
+  defineProperty: () => false,
+  preventExtensions: () => false,
+  setPrototypeOf: () => false,
+  getPrototypeOf: () => null,
+};
+
 /** Makes a `PyObject`, which adopts the reference. */
-export function wrap(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): PyObject {
-  const handle = new Handle(python, object, origin);
-  const members = membersOf(handle, options);
-  // A console inspects the target of a proxy.
-  const target = Object.assign(() => {}, { [Symbol.for("nodejs.util.inspect.custom")]: () => inspect(handle) });
-  const proxy = new Proxy(target, {
-    apply: (_, __, args: unknown[]) => call(handle, args, options),
-    get(_, key) {
-      if (typeof key === "symbol" || key.startsWith("$")) return Reflect.get(members, key);
-      if (index.test(key)) return members.$item(BigInt(key));
-      if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) return undefined;
-      if (key === "toString" && !hasAttribute(handle, key)) return () => show(handle);
-      return python.locked(() => fromPython(python, attribute(handle, key), options, { owner: handle, name: key }));
-    },
-    has(_, key) {
-      if (Object.hasOwn(members, key) || key === "toString") return true;
-      return typeof key === "string" && has(handle, key);
-    },
-    set(_, key, value: unknown) {
-      const name = nameOf(key, "set");
-      if (index.test(name)) setItem(handle, BigInt(name), value);
-      else setAttribute(handle, name, value);
-      return true;
-    },
-    deleteProperty(_, key) {
-      const name = nameOf(key, "delete");
-      if (index.test(name)) deleteItem(handle, BigInt(name));
-      else deleteAttribute(handle, name);
-      return true;
-    },
-    // What JavaScript's own functions do to properties does not reach Python.
-    defineProperty: () => false,
-    preventExtensions: () => false,
-    setPrototypeOf: () => false,
-    getPrototypeOf: () => null,
-  });
-  setHandle(proxy, handle);
+export function wrap(python: Interpreter, object: bigint, options: ImportOptions): PyObject {
+  return proxyOf(new Handle(python, object, options));
+}
+
+/** The `PyObject` of a handle that has none yet. */
+function proxyOf(handle: Handle): PyObject {
+  const target: Target = () => {};
+  target[behind] = handle;
+  target[inspected] = inspectTarget;
+  const proxy = new Proxy(target, traps);
+  handle.proxy = proxy;
   return proxy as unknown as PyObject; // the traps are its members
+}
+
+/** What a console shows; called on the target, or on the proxy. */
+function inspectTarget(this: Target): string {
+  return inspect(handleIn(this));
 }
 
 // law python/nameOf: python/object, python/frame, python/leaks
@@ -195,8 +242,15 @@ function nameOf(key: string | symbol, doing: "set" | "delete"): string {
   );
 }
 
-function membersOf(handle: Handle, options: ImportOptions) {
-  const { python } = handle;
+type Members = ReturnType<typeof makeMembers>;
+
+/** The members of an object that are not Python's. */
+function membersOf(handle: Handle): Members {
+  return (handle.members ??= makeMembers(handle)) as Members; // nothing else is kept there
+}
+
+function makeMembers(handle: Handle) {
+  const { python, options } = handle;
   return {
     $call: (...args: unknown[]) =>
       python.locked(() => wrap(python, rawCall(handle, args), importOptionsFor(args, options))),
@@ -211,8 +265,8 @@ function membersOf(handle: Handle, options: ImportOptions) {
     [arrowStreamSource]: (requested: ArrowField | null) => openStream(handle, requested),
     [capsuleSource]: (name: string) => pointerOf(handle, name),
     [Symbol.dispose]: () => handle.close(),
-    [Symbol.iterator]: () => iterate(handle, options),
-    [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle, options) : show(handle),
+    [Symbol.iterator]: () => iterate(handle, (object) => fromPython(python, object, options)),
+    [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle) : show(handle),
   };
 }
 
@@ -240,10 +294,10 @@ function has(handle: Handle, name: string): boolean {
   const { objects, errors } = python.api;
   return python.locked(() => {
     const { object } = handle;
-    if (!index.test(name) && hasAttribute(handle, name)) return true;
+    if (!isIndex(name) && hasAttribute(handle, name)) return true;
     const isMapping = python.typeHas(object, "keys"); // which dict() looks for as well
-    if (!isMapping && !index.test(name)) return false;
-    const key = index.test(name) ? python.integer(BigInt(name)) : python.text(name);
+    if (!isMapping && !isIndex(name)) return false;
+    const key = isIndex(name) ? python.integer(BigInt(name)) : python.text(name);
     let found: boolean;
     // __getitem__ of some mappings, as defaultdict's, inserts an item
     if (isMapping) found = objects.PySequence_Contains(object, key) === 1;
@@ -256,6 +310,32 @@ function has(handle: Handle, name: string): boolean {
     python.release(key);
     return found;
   });
+}
+
+// law python/attributeValue: python/kept_attributes, python/object, python/leaks
+/** The value of an attribute. One that was read before and is given again is the same object as then. */
+function attributeValue(handle: Handle, name: string): unknown {
+  const { python, options } = handle;
+  python.enter();
+  try {
+    const object = attribute(handle, name);
+    let isKept = false;
+    try {
+      const kind = python.kindOf(object);
+      const value = kind >= Kind.object ? notSimple : valueOf(python, object, options, kind);
+      if (value !== notSimple) return value;
+      const known = handle.sameAttribute(name, object, kind);
+      isKept = true;
+      if (known !== undefined) return known.proxy;
+      const made = new Handle(python, object, options, { owner: handle, name });
+      handle.keepAttribute(name, made, kind);
+      return proxyOf(made);
+    } finally {
+      if (!isKept) python.release(object);
+    }
+  } finally {
+    python.leave();
+  }
 }
 
 function attribute(handle: Handle, name: string): bigint {
@@ -314,43 +394,54 @@ function deleteItem(handle: Handle, key: bigint): void {
   });
 }
 
-function call(handle: Handle, args: readonly unknown[], options: ImportOptions): unknown {
+function call(handle: Handle, args: readonly unknown[]): unknown {
   const { python } = handle;
-  return python.locked(() => fromPython(python, rawCall(handle, args), importOptionsFor(args, options)));
+  python.enter();
+  try {
+    return fromPython(python, rawCall(handle, args), importOptionsFor(args, handle.options));
+  } finally {
+    python.leave();
+  }
 }
 
 /** Where device arrays in a call's result will be used: on the stream of the first device view among its arguments. */
 function importOptionsFor(args: readonly unknown[], options: ImportOptions): ImportOptions {
   if (options.stream !== undefined) return options;
-  const view = args.find((arg) => arg instanceof StridedMemoryView && arg.device !== null);
-  if (!(view instanceof StridedMemoryView) || view.device === null) return options;
-  return view.stream === null ? { device: view.device } : { stream: view.stream };
+  for (let i = 0; i < args.length; i++) {
+    const view = args[i];
+    if (typeof view !== "object" || !(view instanceof StridedMemoryView) || view.device === null) continue;
+    return view.stream === null ? { device: view.device } : { stream: view.stream };
+  }
+  return options;
 }
 
 // law python/rawCall: python/object, python/frame, python/leaks
 function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   const { python } = handle;
-  const last = args.at(-1);
-  const isNamed = last instanceof Keywords;
+  const last = args[args.length - 1];
+  const isNamed = typeof last === "object" && last instanceof Keywords;
   try {
     const { object } = handle;
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
     // A function that does not inspect its caller's frame may call one of its arguments that does.
-    const isFramed = handle.inspectsFrame || isNamed || args.some(isPyObject);
+    const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);
     return isFramed ? python.callFramed(object, objects, named) : python.call(object, objects);
   } catch (error) {
     if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
     throw error;
   } finally {
     handle.endCall();
-    python.releaseAndPoll();
+    python.poll();
   }
 }
 
-function isPyObject(value: unknown): boolean {
-  return (typeof value === "function" || typeof value === "object") && value !== null &&
-    handleOf(value) !== undefined;
+function hasPyObject(values: readonly unknown[]): boolean {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (typeof value === "function" && handleOf(value) !== undefined) return true; // they can be called, all of them
+  }
+  return false;
 }
 
 /** Exceptions of functions that were given a dict where they expect something else. */
@@ -363,31 +454,9 @@ function keywordsHint(last: unknown): string {
   return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
 }
 
-// law python/iterate: python/object, python/frame, python/leaks
-function* iterate(handle: Handle, options: ImportOptions): Generator<unknown, void> {
-  const { python } = handle;
-  const { PyObject_GetIter, PyIter_Next } = python.api.iteration;
-  const { PyErr_Occurred } = python.api.errors;
-  const iterator = new Handle(python, python.locked(() => python.check(PyObject_GetIter(handle.object))));
-  try {
-    for (;;) {
-      const next = python.locked(() => {
-        const found = PyIter_Next(iterator.object);
-        if (found !== 0n) return { value: fromPython(python, found, options) };
-        if (PyErr_Occurred() !== 0n) python.check(0n);
-        return null;
-      });
-      if (next === null) return;
-      yield next.value;
-    }
-  } finally {
-    iterator.close();
-  }
-}
-
 /** What `Number(object)` gives: what Python's `float()` makes of it. */
-function toNumber(handle: Handle, options: ImportOptions): unknown {
-  const { python } = handle;
+function toNumber(handle: Handle): unknown {
+  const { python, options } = handle;
   return python.locked(() =>
     fromPython(
       python,

@@ -25,6 +25,22 @@ export interface OpenPythonOptions extends PythonOptions {
 
 const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, home: true, stream: true };
 
+/** Functions whose work is not over when they return. */
+const goesOnLater = new Set(
+  ["AsyncFunction", "GeneratorFunction", "AsyncGeneratorFunction"].map((of) => `[object ${of}]`),
+);
+
+function isPromise(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+function notAtOnce(what: string): TypeError {
+  return new TypeError(
+    `Cannot hold Python's lock for ${what}: expected a function whose work is over when it returns. Wait for what it ` +
+      "needs first, and take the lock for the calls of Python",
+  );
+}
+
 /**
  * The Python interpreter of this process: calls functions of its libraries with JavaScript's arrays, and sees theirs.
  *
@@ -121,6 +137,23 @@ export class Python {
       python.releaseAndPoll(); // what the expression has released
       return value;
     });
+  }
+
+  // law python/Python.locked: python/locked
+  /**
+   * Does work while this thread holds the interpreter's lock: each call of Python in it is shorter by what it takes to
+   * take the lock, and no other thread of Python runs in between. Calls may be nested.
+   *
+   * Work that waits for something, which is why it is no async function, would keep Python's other threads waiting.
+   *
+   * @returns what the work returns
+   * @throws {TypeError} if the work is an async function or a generator, which are not called, or returns a promise
+   */
+  locked<T>(work: () => T): T {
+    if (goesOnLater.has(Object.prototype.toString.call(work))) throw notAtOnce("an async function or a generator");
+    const result = this.#python.locked(work);
+    if (isPromise(result)) throw notAtOnce("a function that returns a promise");
+    return result;
   }
 
   #main(): bigint {

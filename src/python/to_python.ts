@@ -15,15 +15,61 @@ import { emptyStream, exportArrow, exportStream, exportVortex } from "./export_a
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 
+// law python/toPython: python/values, python/export_array
 /**
  * References to several values, for one call. If one of them cannot be passed there are none, and no stream is
  * taken.
  */
 export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
-  const conversion = new Conversion(python);
-  const made = conversion.all(values);
-  conversion.exportStreams();
-  return made;
+  const made: bigint[] = [];
+  let conversion: Conversion | null = null; // most calls need none
+  try {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      const simple = simpleObject(python, value);
+      made.push(simple !== 0n ? simple : (conversion ??= new Conversion(python)).value(value));
+    }
+    conversion?.exportStreams();
+    return made;
+  } catch (error) {
+    for (const object of made) python.release(object);
+    throw error;
+  }
+}
+
+// law python/simpleObject: python/values, python/leaks
+/** A new reference to a value that is no object of JavaScript's, or to an object of Python; 0n for all others. */
+function simpleObject(python: Interpreter, value: unknown): bigint {
+  const { none, true: yes, false: no } = python.singletons;
+  switch (typeof value) {
+    case "undefined":
+      return python.retain(none);
+    case "boolean":
+      return python.retain(value ? yes : no);
+    case "number":
+      return Number.isSafeInteger(value) && !Object.is(value, -0)
+        ? python.smallInteger(value)
+        : python.api.numbers.PyFloat_FromDouble(value);
+    case "bigint":
+      return python.integer(value);
+    case "string":
+      return python.text(value);
+    case "symbol":
+      throw new TypeError("Cannot pass a symbol to Python");
+    case "function":
+    case "object": {
+      if (value === null) return python.retain(none);
+      const handle = handleOf(value);
+      return handle === undefined ? 0n : python.retain(handle.object);
+    }
+  }
+}
+
+const positions: bigint[] = [];
+
+/** A position in a list as C takes it. The first ones are made once. */
+function position(i: number): bigint {
+  return i < 4096 ? positions[i] ??= BigInt(i) : BigInt(i);
 }
 
 /**
@@ -45,7 +91,7 @@ class Conversion {
   all(values: readonly unknown[]): bigint[] {
     const made: bigint[] = [];
     try {
-      for (const value of values) made.push(this.#value(value));
+      for (const value of values) made.push(this.value(value));
       return made;
     } catch (error) {
       made.forEach((object) => this.#python.release(object));
@@ -59,47 +105,27 @@ class Conversion {
     for (const [stream, object] of this.#streams) exportStream(this.#python, object, stream);
   }
 
-  // law python/Conversion.value: python/values, python/leaks
   /**
    * A new reference to a value in Python.
    *
    * @throws {TypeError} for symbols, containers within themselves, functions, and instances of classes that are not
    *   arrays
    */
-  #value(value: unknown): bigint {
-    const python = this.#python;
-    const { none, true: yes, false: no } = python.singletons;
-    switch (typeof value) {
-      case "undefined":
-        return python.retain(none);
-      case "boolean":
-        return python.retain(value ? yes : no);
-      case "number":
-        return Number.isSafeInteger(value) && !Object.is(value, -0)
-          ? python.integer(BigInt(value))
-          : python.api.numbers.PyFloat_FromDouble(value);
-      case "bigint":
-        return python.integer(value);
-      case "string":
-        return python.text(value);
-      case "symbol":
-        throw new TypeError("Cannot pass a symbol to Python");
-      case "function":
-      case "object":
-        return value === null ? python.retain(none) : this.#object(value);
-    }
+  value(value: unknown): bigint {
+    const simple = simpleObject(this.#python, value);
+    // What is no object is simple.
+    return simple !== 0n ? simple : this.#object(value as object);
   }
 
   // law python/Conversion.object: python/object, python/frame, python/leaks
   #object(value: object): bigint {
     const python = this.#python;
-    const handle = handleOf(value);
-    if (handle !== undefined) return python.retain(handle.object);
-    if (Array.isArray(value)) return this.#inside(value, () => this.#list(value));
-    if (value instanceof Map) return this.#inside(value, () => this.#dict([...value]));
+    if (Array.isArray(value)) return this.#list(value);
+    if (value instanceof Map) return this.#dict(value);
+    if (isPlain(value) && !isArraySource(value) && !isVortexForm(value)) return this.#plain(value);
     if (value instanceof Slice) return python.callHelper("slice", this.all([value.start, value.stop, value.step]));
     if (value instanceof ArrowArray) return exportArrow(python, value);
-    if (isVortexForm(value)) return exportVortex(python, value, (parts) => this.#value(parts));
+    if (isVortexForm(value)) return exportVortex(python, value, (parts) => this.value(parts));
     if (value instanceof ArrowStreamExport) return this.#stream(value);
     if (value instanceof StridedMemoryView) return exportArray(python, value);
     if (value instanceof ArrayBuffer) return exportArray(python, StridedMemoryView.from(new Uint8Array(value)));
@@ -107,7 +133,6 @@ class Conversion {
       using view = StridedMemoryView.from(value); // the exported array keeps it alive
       return exportArray(python, view);
     }
-    if (isPlain(value)) return this.#inside(value, () => this.#dict(Object.entries(value)));
     const what = typeof value === "function" ? "a function" : `an instance of ${value.constructor.name}`;
     throw new TypeError(
       `Cannot pass ${what} to Python: expected a value, an array, a list, a plain object, a Map, or an object of ` +
@@ -115,38 +140,70 @@ class Conversion {
     );
   }
 
-  // law python/Conversion.inside: python/values, python/export_array
-  #inside(container: object, convert: () => bigint): bigint {
+  // law python/Conversion.enter: python/values, python/export_array
+  #enter(container: object): void {
     if (this.#above.includes(container)) throw new TypeError("Cannot pass a container to Python that contains itself");
     this.#above.push(container);
+  }
+
+  // law python/Conversion.leave: python/values
+  #leave(): void {
+    this.#above.pop();
+  }
+
+  // law python/Conversion.list: python/values, python/leaks
+  #list(items: readonly unknown[]): bigint {
+    const python = this.#python;
+    const { PyList_New, PyList_SetItem } = python.api.lists;
+    this.#enter(items);
+    const made = PyList_New(BigInt(items.length));
     try {
-      return convert();
-    } finally {
-      this.#above.pop();
+      // takes the references over
+      for (let i = 0; i < items.length; i++) PyList_SetItem(made, position(i), this.value(items[i]));
+      this.#leave();
+      return made;
+    } catch (error) {
+      python.release(made);
+      throw error;
     }
   }
 
-  #list(items: readonly unknown[]): bigint {
-    const { PyList_New, PyList_SetItem } = this.#python.api.lists;
-    const objects = this.all(items);
-    const made = PyList_New(BigInt(objects.length));
-    objects.forEach((object, i) => PyList_SetItem(made, BigInt(i), object)); // takes the reference over
-    return made;
-  }
-
   // law python/Conversion.dict: python/object, python/frame, python/leaks
-  #dict(pairs: readonly (readonly [unknown, unknown])[]): bigint {
+  #dict(pairs: ReadonlyMap<unknown, unknown>): bigint {
     const python = this.#python;
     const { PyDict_New, PyDict_SetItem } = python.api.dicts;
+    this.#enter(pairs);
     const made = PyDict_New();
     try {
       for (const pair of pairs) {
         const objects = this.all(pair);
         const [key = 0n, value = 0n] = objects;
         const code = PyDict_SetItem(made, key, value);
-        objects.forEach((object) => python.release(object));
+        for (const object of objects) python.release(object);
         python.checkInt(code);
       }
+      this.#leave();
+      return made;
+    } catch (error) {
+      python.release(made);
+      throw error;
+    }
+  }
+
+  // law python/Conversion.plain: python/values, python/leaks
+  #plain(container: Readonly<Record<string, unknown>>): bigint {
+    const python = this.#python;
+    const { PyDict_New, PyDict_SetItem } = python.api.dicts;
+    this.#enter(container);
+    const made = PyDict_New();
+    try {
+      for (const name of Object.keys(container)) {
+        const value = this.value(container[name]);
+        const code = PyDict_SetItem(made, python.key(name), value); // a key lasts until the next one is made
+        python.release(value);
+        python.checkInt(code);
+      }
+      this.#leave();
       return made;
     } catch (error) {
       python.release(made);

@@ -6,21 +6,6 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/callMethod", [
     ["    if (schema !== null) releaseSchema(schema.address);", "", "A schema that was asked for is never released."],
   ]),
-  ...law("python/scalarValue", [
-    [
-      "isScalar(python, item) ? undefined : simpleValue(python, item)",
-      "simpleValue(python, item)",
-      "A longdouble is asked for its item without end.",
-    ],
-    ["    python.release(item);\n", "", "Values of scalars are never freed."],
-  ]),
-  ...law("python/copyOut", [
-    [
-      "  try {\n    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // the helper returns a list of pairs\n  } finally {\n    python.release(pairs);\n  }\n",
-      "  return new Map(copyOut(python, pairs, other) as [unknown, unknown][]);\n",
-      "The pairs of a dict are never freed.",
-    ],
-  ]),
   ...law("python/currentStreamCode", [
     ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word behind the last is read."],
     ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word behind the last is read."],
@@ -114,56 +99,6 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/numbersOf", [
     ['  if (array.type.kind === "dictionary") return null;\n', "", "NumPy counts with the indices of a dictionary."],
   ]),
-  ...law("python/Handle.constructor", [
-    [
-      "    finalizer.register(this, { python, object }, this);\n  }\n",
-      "  }\n",
-      "What is dropped is never given back to Python.",
-    ],
-  ]),
-  ...law("python/Handle.object", [
-    [
-      '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
-      "",
-      "An object is used that Python has freed.",
-    ],
-  ]),
-  ...law("python/Handle.endCall", [
-    ["    if (owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
-    ["    this.#function = functionOf(", "    functionOf(", "What is kept and called is never the same method again."],
-    [
-      "    finalizer.unregister(this);\n    this.python.release(this.#object);\n",
-      "    this.python.release(this.#object);\n",
-      "A method that was called is given up again when it is collected.",
-    ],
-  ]),
-  ...law("python/Handle.close", [
-    [
-      "    if (this.#isClosed) return;\n    this.#isClosed",
-      "    this.#isClosed",
-      "A reference that was closed is given up again.",
-    ],
-    [
-      "    this.#isClosed = true;\n    finalizer.unregister(this);\n",
-      "    this.#isClosed = true;\n",
-      "A reference that was closed is given up again.",
-    ],
-  ]),
-  ...law("python/Handle.lookUp", [
-    [
-      "    if (functionOf(python, object, owner.object) !== this.#function) {\n",
-      "    if (false) {\n",
-      "Who has kept a method calls another one.",
-    ],
-  ]),
-  ...law("python/inspectsFrame", [
-    ['  if (!python.isExactly(object, "builtin_function")) return true;\n', "", "Python's functions find no frame."],
-    [
-      'self === python.helper("builtins") || self === python.helper("sys")',
-      'self === python.helper("builtins")',
-      "Without it sys._getframe finds no frame.",
-    ],
-  ]),
   ...law("python/functionOf", [
     [
       "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
@@ -198,32 +133,6 @@ export const pythonMutations: readonly Mutation[] = [
     ['order === ">" || order === "!"', 'order === ">"', "Numbers in network order are read backwards."],
     ['itemsize === 1 ? "|" : isBig', "isBig", "Bytes have an order."],
   ]),
-  ...law("python/Interpreter.locked", [
-    [
-      "        this.#depth--;\n        PyGILState_Release(state);\n",
-      "        this.#depth--;\n",
-      "Python's threads wait for ever.",
-    ],
-    [
-      "      if (this.#toRelease.length > 0) this.releaseAndPoll(...this.#toRelease.splice(0));\n",
-      "",
-      "What the collector has found is never given back to Python.",
-    ],
-  ]),
-  ...law("python/Interpreter.releaseAndPoll", [
-    [
-      '    if (this.hasExports) this.release(this.callHelper("poll_exports", []));\n',
-      "",
-      "What Python's consumers have released is kept.",
-    ],
-  ]),
-  ...law("python/Interpreter.call", [
-    [
-      "      this.release(tuple);\n      if (keywords !== 0n) this.release(keywords);\n    }\n  }\n",
-      "    }\n  }\n",
-      "Arguments are never freed.",
-    ],
-  ]),
   ...law("python/Interpreter.callFramed", [
     [
       "    if (keywords !== 0n) PyList_Append(nextCall, keywords);\n",
@@ -231,35 +140,8 @@ export const pythonMutations: readonly Mutation[] = [
       "Arguments by name are those of another call.",
     ],
   ]),
-  ...law("python/Interpreter.text", [
-    [
-      "    this.#int.value = -1;",
-      "    this.#int.value = 0;",
-      "A mark at the start of a text is taken for the order of its bytes.",
-    ],
-    [
-      "    if (value.isWellFormed()) {\n",
-      "    if (true) {\n",
-      "Half a surrogate pair goes to Python as another character.",
-    ],
-  ]),
-  ...law("python/Interpreter.name", [
-    [
-      "      for (const kept of this.#names.values()) this.release(kept);\n",
-      "",
-      "Names of attributes are kept for ever.",
-    ],
-    ["      this.#names.clear();\n", "", "An attribute is looked for by a name that Python has freed."],
-  ]),
   ...law("python/Interpreter.readInteger", [
     ["    this.release(digits);\n", "", "The digits of large integers are never freed."],
-  ]),
-  ...law("python/Interpreter.readText", [
-    ["    this.release(encoded);\n", "", "Texts with half a surrogate pair are never freed."],
-    ["    if (start !== 0n) return", "    if (true) return", "A file name that is no UTF-8 is read at address 0."],
-  ]),
-  ...law("python/Interpreter.typeHas", [
-    ["    this.release(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
   ]),
   ...law("python/Interpreter.hasProtocol", [
     [
@@ -268,9 +150,6 @@ export const pythonMutations: readonly Mutation[] = [
       "What one object of a type cannot is an error, and not said to be missing.",
     ],
   ]),
-  ...law("python/Interpreter.typeFlags", [
-    ["    this.release(type);\n    return flags;\n", "    return flags;\n", "Types of objects are never freed."],
-  ]),
   ...law("python/Interpreter.show", [
     [
       "      if (!(error instanceof PythonError)) throw error;\n      return `<",
@@ -278,44 +157,14 @@ export const pythonMutations: readonly Mutation[] = [
       "An error about an object that cannot say what it is says something else.",
     ],
   ]),
-  ...law("python/Interpreter.isExactly", [
-    ["    this.release(itsType);\n", "", "Types of objects are never freed."],
-  ]),
-  ...law("python/Interpreter.error", [
-    [
-      "    if (this.api.errors.PyErr_Occurred() === 0n) {\n",
-      "    if (false) {\n",
-      "A call that fails without an exception ends the process.",
-    ],
-    ["    this.release(args);\n", "", "Exceptions are never freed."],
-    ["    this.release(description);\n", "", "Descriptions of exceptions are never freed."],
-  ]),
-  ...law("python/Interpreter.takeException", [
-    ["    this.release(type.value);\n", "", "Types of exceptions are never freed."],
-    ["      this.release(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
-  ]),
   ...law("python/fromPython", [
     ["    if (!isKept) python.release(object);\n", "", "What comes back from Python is never freed there."],
-  ]),
-  ...law("python/importIfPossible", [
-    [
-      "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
-      "",
-      "A result that is more than an array is an error.",
-    ],
   ]),
   ...law("python/askedByJavaScript", [
     ['"toJSON", ', "", "An object of Python in another one cannot be written as JSON."],
   ]),
   ...law("python/index", [
     ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is an item."],
-  ]),
-  ...law("python/wrap", [
-    ["if (Object.hasOwn(members, key)", "if (key in members", "Every object has a constructor."],
-    ["    defineProperty: () => false,\n", "", "A property is defined beside Python's object, and nobody sees it."],
-    ["    preventExtensions: () => false,\n", "", "An object is frozen that is not."],
-    [' || key === "toString") return true;', ") return true;", "A member that can be read is said to be missing."],
-    ["return members.$item(BigInt(key));", "return members.$item(Number(key));", "A large key is another one."],
   ]),
   ...law("python/nameOf", [
     ['  if (!key.startsWith("$")) return key;\n', "  return key;\n", "A name that nobody can read is set."],
@@ -348,7 +197,7 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/rawCall", [
     ["    handle.endCall();\n", "", "A method that was looked up for a call keeps its object."],
     [
-      "const isFramed = handle.inspectsFrame || isNamed || args.some(isPyObject);",
+      "const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);",
       "const isFramed = handle.inspectsFrame;",
       "What a function in C calls finds no frame.",
     ],
@@ -362,9 +211,6 @@ export const pythonMutations: readonly Mutation[] = [
       "isNamed ? [...args.slice(0, -1)] : args",
       "Arguments by name are lost.",
     ],
-  ]),
-  ...law("python/iterate", [
-    ["    iterator.close();\n", "", "Iterators are kept until they are collected."],
   ]),
   ...law("python/x8664Call", [
     [
@@ -426,34 +272,11 @@ export const pythonMutations: readonly Mutation[] = [
       "What goes with a value that is refused is never freed.",
     ],
   ]),
-  ...law("python/Conversion.value", [
-    [
-      "Number.isSafeInteger(value) && !Object.is(value, -0)",
-      "Number.isSafeInteger(value)",
-      "Minus zero loses its sign.",
-    ],
-  ]),
   ...law("python/Conversion.object", [
     [
       "      using view = StridedMemoryView.from(value);",
       "      const view = StridedMemoryView.from(value);",
       "An array of another owner is kept until it is collected.",
-    ],
-  ]),
-  ...law("python/Conversion.inside", [
-    [
-      "    if (this.#above.includes(container)) throw",
-      "    if (false) throw",
-      "A container in itself is followed without end.",
-    ],
-    ["      this.#above.pop();\n", "", "The same list twice is a loop."],
-  ]),
-  ...law("python/Conversion.dict", [
-    ["        objects.forEach((object) => python.release(object));\n", "", "What is in a dict is never freed."],
-    [
-      "      python.release(made);\n      throw error;\n",
-      "      throw error;\n",
-      "A dict that is refused is never freed.",
     ],
   ]),
   ...law("python/Conversion.stream", [
@@ -470,6 +293,397 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "What was taken out of a capsule is freed once more when the capsule goes.",
     ],
-    ["        capsules.PyCapsule_SetName(object, used);\n", "", "A pointer is taken out of its capsule twice."],
+    [
+      "        capsules.PyCapsule_SetName(object, capsuleName(`used_${name}`));\n",
+      "",
+      "A pointer is taken out of its capsule twice.",
+    ],
+  ]),
+  ...law("python/scalarValue", [
+    [
+      "return isScalar(python, item) ? notSimple : simpleValue(",
+      "return simpleValue(",
+      "A longdouble is asked for its item without end.",
+    ],
+    ["    python.release(item);\n", "", "Values of scalars are never freed."],
+  ]),
+  ...law("python/simpleValue", [
+    ["      return object === python.singletons.true;\n", "      return true;\n", "False is true."],
+    [
+      "      return integerValue(python, object);\n",
+      "      return python.api.numbers.PyFloat_AsDouble(object);\n",
+      "A large integer of NumPy is rounded.",
+    ],
+    ["    python.release(int);\n", "", "Integers of NumPy are never freed."],
+  ]),
+  ...law("python/copyOut", [
+    ["  if (kind === Kind.bytes) return python.readBytes(object);\n", "", "Bytes are an object."],
+  ]),
+  ...law("python/copyItems", [
+    ["      python.release(item);\n", "", "Items of containers are never freed."],
+    [
+      "    sequences.readValues(object, kind, before, size, mostItems, values);\n",
+      "    sequences.readValues(object, kind, before, size, size, values);\n    values.length = before;\n",
+      "A copy has the first items again and again.",
+    ],
+    ["    python.release(pairs);\n", "", "The pairs of a dict are never freed."],
+  ]),
+  ...law("python/pendingError", [
+    [
+      "  if (errors.PyErr_Occurred() === 0n) {\n",
+      "  if (false) {\n",
+      "A call that fails without an exception ends the process.",
+    ],
+    ["  python.release(exception);\n", "", "Exceptions are never freed."],
+    ["    python.release(outline);\n", "", "Outlines of exceptions are never freed."],
+  ]),
+  ...law("python/takeException", [
+    ["  python.release(type.value);\n", "", "Types of exceptions are never freed."],
+    ["    python.release(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
+  ]),
+  ...law("python/exportTensor", [
+    [
+      "  python.hasExports = true; // its consumers may have others of it\n",
+      "",
+      "What consumers of NumPy's array have released is kept.",
+    ],
+    ["    python.release(capsule);\n", "", "Capsules are never freed."],
+    [
+      "    if (capsules.PyCapsule_GetName(capsule) === name) callDeleter(tensor, true); // NumPy has not taken it\n",
+      "",
+      "What NumPy does not take is kept for ever.",
+    ],
+  ]),
+  ...law("python/Handle.constructor", [
+    ["    finalizer.register(this, this.#reference);\n", "", "What is dropped is never given back to Python."],
+  ]),
+  ...law("python/Handle.object", [
+    ["object === 0n ? this.#lookUp() : object", "object", "A method that was called is called at NULL."],
+  ]),
+  ...law("python/Handle.keepAttribute", [
+    [
+      "    if (attributes.size === mostKept) attributes.clear();\n    attributes.set(name, attribute);\n",
+      "",
+      "A method that is read again is another one.",
+    ],
+    [
+      "attribute.#function !== 0n || isMemberOfModule",
+      "attribute.#function === 0n || isMemberOfModule",
+      "What a module holds is kept after it has let go of it.",
+    ],
+  ]),
+  ...law("python/Handle.isAgain", [
+    [
+      "      ? this.#reference.object === object\n",
+      "      ? true\n",
+      "A member of a module that was replaced is what it was.",
+    ],
+    [" === this.#function;\n", " !== 0n;\n", "A method that was replaced is what it was."],
+    ["    else python.release(object);\n", "", "Methods that are read again are never freed."],
+    ["    this.#users++;\n", "", "Who closes a method closes it for all others."],
+    ["    this.#uncalled++;\n", "", "A method that nobody has called yet is given up."],
+  ]),
+  ...law("python/Handle.endCall", [
+    [
+      "    if (this.#uncalled > 0) this.#uncalled--;\n",
+      "",
+      "A method that was looked up for a call keeps its object.",
+    ],
+    ["    if (this.#origin?.owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
+    [
+      "    if (this.#isKept || this.#uncalled > 0) return;\n",
+      "    if (this.#isKept) return;\n",
+      "A method that somebody has read and not called is given up.",
+    ],
+  ]),
+  ...law("python/Handle.close", [
+    ["    if (this.#isClosed) return;\n", "", "A reference that was closed is given up again."],
+    [
+      "      if (this.#function === 0n || --this.#uncalled > 0) return;\n",
+      "",
+      "A member of a module is closed under its other users.",
+    ],
+    ["      this.#attributes = null;\n", "", "A closed object's methods are kept."],
+  ]),
+  ...law("python/Handle.lookUp", [
+    [
+      "    if (functionOf(python, object, owner.object, python.kindOf(object)) !== this.#function) {\n",
+      "    if (false) {\n",
+      "Who has kept a method calls another one.",
+    ],
+    [
+      '    if (this.#isClosed || this.#origin === null) throw new TypeError("Cannot use a closed PyObject");\n',
+      '    if (this.#origin === null) throw new TypeError("Cannot use a closed PyObject");\n',
+      "A method that was closed is looked up again.",
+    ],
+  ]),
+  ...law("python/inspectsFrame", [
+    [
+      "  if (python.kindOf(object) !== Kind.builtin) return true;\n",
+      "  if (python.kindOf(object) !== Kind.builtin) return false;\n",
+      "Python's functions find no frame.",
+    ],
+    [
+      'self === python.helper("builtins") || self === python.helper("sys")',
+      'self === python.helper("builtins")',
+      "Without it sys._getframe finds no frame.",
+    ],
+  ]),
+  ...law("python/isMemberOfModule", [
+    [
+      "  if (kind < Kind.object || python.kindOf(object) !== Kind.module) return false;\n",
+      "  if (kind < Kind.object) return false;\n",
+      "What any object holds is kept after it has let go of it.",
+    ],
+    [
+      "return self !== 0n && python.kindOf(self) === Kind.module;",
+      "return self !== 0n;",
+      "A method in a module keeps its object.",
+    ],
+  ]),
+  ...law("python/HostSpecs.of", [
+    ["last.readonly === readonly &&", "", "What is read-only is written to."],
+    [" || layout.volume === 0) return 0n;", ") return 0n;", "An array without elements is somewhere."],
+    [" &&\n      last.generation === this.#generation;", ";", "A description that was freed is used."],
+  ]),
+  ...law("python/HostSpecs.make", [
+    [
+      "      for (const { object } of this.#byText.values()) python.release(object);\n      this.#byText.clear();\n      this.#generation++;\n",
+      "      for (const { object } of this.#byText.values()) python.release(object);\n",
+      "A description that was freed is used.",
+    ],
+    [
+      "layout.isContiguousC && dtype.arrowFormat !== null",
+      "dtype.arrowFormat !== null",
+      "Elements with gaps between them go to Arrow as if they had none.",
+    ],
+  ]),
+  ...law("python/importFromNumpy", [
+    [
+      "  if (capsule === 0n) {\n    errors.PyErr_Clear();\n",
+      "  if (capsule === 0n) {\n",
+      "What NumPy refuses makes the next call fail.",
+    ],
+    [
+      '    capsules.PyCapsule_SetName(capsule, capsuleName("used_dltensor_versioned"));\n',
+      "",
+      "A tensor is released twice.",
+    ],
+    [
+      "    python.release(capsule);\n  }\n}\n\nfunction importTensor",
+      "  }\n}\n\nfunction importTensor",
+      "Capsules of NumPy's tensors are never freed.",
+    ],
+  ]),
+  ...law("python/Interpreter.enter", [
+    [
+      "    if (this.#toRelease.length === 0) return;\n",
+      "    return;\n",
+      "What the collector has found is never given back to Python.",
+    ],
+  ]),
+  ...law("python/Interpreter.leave", [
+    ["      this.api.threads.PyGILState_Release(this.#state);\n", "", "Python's threads wait for ever."],
+  ]),
+  ...law("python/Interpreter.poll", [
+    [
+      '    if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));\n',
+      "",
+      "What Python's consumers have released is kept.",
+    ],
+  ]),
+  ...law("python/Interpreter.call", [
+    [
+      "    this.#releaseAll(args, keywords);\n    return this.check(result);\n",
+      "    return this.check(result);\n",
+      "Arguments are never freed.",
+    ],
+  ]),
+  ...law("python/Interpreter.callByTuple", [
+    ["    this.#releaseAll([tuple], keywords);\n", "", "Many arguments are never freed."],
+  ]),
+  ...law("python/iterateAny", [
+    ["    iterator.close();\n", "", "Iterators are kept until they are collected."],
+    [
+      "if (python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);",
+      "if (false) python.check(0n);",
+      "A loop that fails just ends.",
+    ],
+  ]),
+  ...law("python/iterateSequence", [
+    ["ahead.isLate || ", "", "A loop sees what another thread has replaced while JavaScript waited."],
+    [" || python.turn !== turn", "", "A loop sees what it has replaced itself."],
+    ["    sequence.close();\n", "", "A list is kept until its loop is collected."],
+  ]),
+  ...law("python/Kinds.look", [
+    [
+      "    if ((flags & Py_TPFLAGS.HEAPTYPE) && !(flags & Py_TPFLAGS.IMMUTABLETYPE)) return Kind.unknown;\n",
+      "",
+      "A class that becomes an array's stays what it was.",
+    ],
+    ["    if (python.isScalarType(type)) return this.#scalar(type);\n", "", "A scalar of NumPy is an array."],
+  ]),
+  ...law("python/traps", [
+    ["if (Object.hasOwn(membersOf(handle), key)", "if (key in membersOf(handle)", "Every object has a constructor."],
+    ["  defineProperty: () => false,\n", "", "A property is defined beside Python's object, and nobody sees it."],
+    ["  preventExtensions: () => false,\n", "", "An object is frozen that is not."],
+    [' || key === "toString") return true;', ") return true;", "A member that can be read is said to be missing."],
+    ["$item(BigInt(key));", "$item(Number(key));", "A large key is another one."],
+  ]),
+  ...law("python/importIfPossible", [
+    [
+      "    if (error instanceof PythonError || error instanceof ExchangeError) return notSimple;\n",
+      "",
+      "A result that is more than an array is an error.",
+    ],
+  ]),
+  ...law("python/attributeValue", [
+    ["      if (!isKept) python.release(object);\n", "", "Values of attributes are never freed."],
+    ["      if (known !== undefined) return known.proxy;\n", "", "A method that is read again is another one."],
+  ]),
+  ...law("python/ObjectHeads.constructor", [
+    ["    if (found === undefined) throw", "    if (false) throw", "Types are read where there are none."],
+    ["samples.every(", "samples.some(", "Types are read where there are none."],
+  ]),
+  ...law("python/Python.locked", [
+    [
+      "    if (goesOnLater.has(Object.prototype.toString.call(work))) throw",
+      "    if (false) throw",
+      "An async function is begun, and refused.",
+    ],
+    [
+      "    if (isPromise(result)) throw",
+      "    if (false) throw",
+      "Work goes on after the lock was released, and nobody is told.",
+    ],
+    ["this.#python.locked(work)", "work()", "Python's threads run between calls under one lock."],
+  ]),
+  ...law("python/ReleaseMemory.hasChanged", [
+    ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that nobody took is kept."],
+    [
+      "!== 0) return true;\n    }\n    return false;",
+      "!== 0) return false;\n    }\n    return false;",
+      "What consumers have released is kept.",
+    ],
+    [
+      "    if (numbers[0] !== this.#addresses.length) this.#addresses = this.#find();\n",
+      "",
+      "No counter is ever looked at.",
+    ],
+  ]),
+  ...law("python/Sequences.constructor", [
+    [
+      "return start > 0xffffn && start % 8n === 0n",
+      "return start % 8n === 0n",
+      "The length of a list is read as an address.",
+    ],
+  ]),
+  ...law("python/Sequences.itemAt", [
+    [
+      "return python.retain(python.check(item));",
+      "return python.check(item);",
+      "An item is given up that the list still has.",
+    ],
+  ]),
+  ...law("python/Sequences.readValues", [
+    [
+      "      if (value === notSimple) return;\n",
+      "      if (value === notSimple) continue;\n",
+      "Items that take longer are left out.",
+    ],
+    ["Number.isSafeInteger(number) ? number : notSimple", "number", "Large integers are rounded."],
+    [
+      "        python.api.errors.PyErr_Clear(); // it may be too large for a double\n",
+      "",
+      "An integer beyond all doubles makes the next call fail.",
+    ],
+  ]),
+  ...law("python/decoder", [
+    ["{ ignoreBOM: true }", "{ ignoreBOM: false }", "A text loses its first character, if that is U+FEFF."],
+  ]),
+  ...law("python/Texts.make", [
+    [
+      "    this.#int.value = -1;",
+      "    this.#int.value = 0;",
+      "A mark at the start of a text is taken for the order of its bytes.",
+    ],
+    [
+      "    if (value.isWellFormed()) {\n",
+      "    if (true) {\n",
+      "Half a surrogate pair goes to Python as another character.",
+    ],
+    [
+      "      if (3 * value.length <= keptBytes) {\n",
+      "      if (value.length <= keptBytes) {\n",
+      "A text that needs more bytes than characters is cut.",
+    ],
+  ]),
+  ...law("python/Texts.keep", [
+    [
+      "      for (const one of kept.values()) this.#python.release(one);\n",
+      "",
+      "Names of attributes are kept for ever.",
+    ],
+    ["      kept.clear();\n", "", "An attribute is looked for by a name that Python has freed."],
+  ]),
+  ...law("python/Texts.read", [
+    ["    python.release(encoded);\n", "", "Texts with half a surrogate pair are never freed."],
+    ["    if (start !== 0n) return", "    if (true) return", "A file name that is no UTF-8 is read at address 0."],
+  ]),
+  ...law("python/Texts.readUtf8", [
+    [
+      "    if (length > keptBytes) return readString(start, length);\n",
+      "",
+      "A long text is written over other memory.",
+    ],
+    ["        if (byte >= 0x80) return", "        if (false) return", "Every byte of a text is a character."],
+  ]),
+  ...law("python/toPython", [
+    [
+      "    for (const object of made) python.release(object);\n",
+      "",
+      "What goes with a value that is refused is never freed.",
+    ],
+    ["    conversion?.exportStreams();\n", "", "A stream arrives empty."],
+  ]),
+  ...law("python/simpleObject", [
+    [
+      "Number.isSafeInteger(value) && !Object.is(value, -0)",
+      "Number.isSafeInteger(value)",
+      "Minus zero loses its sign.",
+    ],
+  ]),
+  ...law("python/Conversion.enter", [
+    [
+      "    if (this.#above.includes(container)) throw",
+      "    if (false) throw",
+      "A container in itself is followed without end.",
+    ],
+  ]),
+  ...law("python/Conversion.leave", [
+    ["    this.#above.pop();\n", "", "The same list twice is a loop."],
+  ]),
+  ...law("python/Conversion.list", [
+    [
+      "      python.release(made);\n      throw error;\n",
+      "      throw error;\n",
+      "A list that is refused is never freed.",
+    ],
+  ]),
+  ...law("python/Conversion.dict", [
+    ["        for (const object of objects) python.release(object);\n", "", "What is in a dict is never freed."],
+    [
+      "      python.release(made);\n      throw error;\n",
+      "      throw error;\n",
+      "A dict that is refused is never freed.",
+    ],
+  ]),
+  ...law("python/Conversion.plain", [
+    ["        python.release(value);\n", "", "What is in a plain object is never freed."],
+    [
+      "      python.release(made);\n      throw error;\n",
+      "      throw error;\n",
+      "A plain object that is refused is never freed.",
+    ],
   ]),
 ];

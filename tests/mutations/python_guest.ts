@@ -303,7 +303,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
   ]),
   ...law("python/unchanged", [
     [
-      "    return exported if interface == array.__array_interface__ else None\n",
+      "    return exported if made_for == array.__array_interface__ else None\n",
       "    return exported\n",
       "An array that was given another type goes to Arrow as what it was.",
     ],
@@ -361,5 +361,39 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "A buffer that nobody takes is kept for good.",
     ],
     ["counters.keep((one, array))", "counters.keep(object())", "A consumer's struct is overwritten under it."],
+  ]),
+  ...law("python/is_plain_exception", [
+    ["        or error.__cause__ is not None\n", "", "The cause of an exception is not told."],
+    ["        isinstance(error, WITH_MORE_TEXT)\n", "        False\n", "The place of a syntax error is not told."],
+  ]),
+  ...law("python/frames_of", [
+    [
+      "        trace = trace.tb_next\n    return fields",
+      "        break\n    return fields",
+      "A traceback ends at its first frame.",
+    ],
+  ]),
+  ...law("python/format_traceback", [
+    ["    if not fields:\n", "    if False:\n", "What was never raised has a traceback."],
+  ]),
+  ...law("python/append_unclaimed", [
+    ["        counters.numbers_for_javascript[2] = len(unclaimed)\n", "", "A capsule that nobody took is kept."],
+  ]),
+  ...law("python/Spec.describes", [
+    [
+      '            interface["shape"],\n',
+      "            self.shape,\n",
+      "An array of another shape goes to Arrow as what it was.",
+    ],
+  ]),
+  ...law("python/takes_tensors", [
+    [">= (2, 1)", ">= (2, 0)", "NumPy 2.0 gets memory that it does not write to."],
+  ]),
+  ...law("python/export_tensor", [
+    [
+      '    numpy = loaded("numpy")\n    if numpy is None:\n        return None\n',
+      '    numpy = sys.modules["numpy"]\n',
+      "NumPy is used before it is loaded.",
+    ],
   ]),
 ];

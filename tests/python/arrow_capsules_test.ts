@@ -138,7 +138,7 @@ test(
     using column: PyObject = pa["array"].$call(table.sliced(slice(), 1));
     assertEquals(column["to_pylist"]().$value(), [2, 5], "as any array of NumPy's that has gaps: PyArrow copies it");
     const ask = python.evaluate(
-      "lambda array, requested: getattr(array, 'exported', [array])[0].__arrow_c_array__(requested)",
+      "lambda array, requested: type(array).__dlpack__.__globals__['plain_array'](array).__arrow_c_array__(requested)",
     );
     const halves = StridedMemoryView.fromTypedArray(new Uint16Array(6)).view({ dtype: "bfloat16" });
     for (const view of [table.permuted([1, 0]), table.sliced(slice(), 1), halves]) {

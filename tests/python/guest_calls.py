@@ -1,5 +1,6 @@
 """The frame of calls, exceptions, and what JavaScript asks of foreign arrays, in plain Python."""
 
+import functools
 import sys
 import unittest
 
@@ -7,7 +8,7 @@ import __main__
 import embedder  # noqa: F401 -- sets the path
 from guest.call_frames import call_framed, call_framed_by_name, next_call
 from guest.conversions import call_method, integer_of, pairs_of
-from guest.exceptions import describe_exception
+from guest.exceptions import describe_exception, format_traceback, outline_exception
 from guest.foreign_arrays import check_elements, is_plain, request_capsule
 
 
@@ -63,6 +64,81 @@ class Exceptions(unittest.TestCase):
 
         name, message, _ = self.described(fail)
         self.assertTrue(name.endswith("Mute") and message.startswith(name + ": "), message)
+
+
+class Outlines(unittest.TestCase):
+    """An exception is outlined as it is described, also when its traceback is formatted later."""
+
+    def raised(self, run):
+        try:
+            run()
+        except BaseException as error:
+            return error
+
+    def check(self, error, is_plain):
+        name, message, traceback, *parts = outline_exception(error)
+        self.assertEqual(traceback is None, is_plain)
+        expected = describe_exception(error)
+        del error
+        self.assertEqual((name, message, traceback or format_traceback(*parts)), expected)
+
+    def test_plain_ones_of_any_type_depth_and_text(self):
+        class Own(Exception):
+            pass
+
+        class Main(Exception):
+            pass
+
+        Main.__module__, Main.__qualname__ = "__main__", "Main"
+
+        def deep(error, depth):
+            if depth > 0:
+                deep(error, depth - 1)
+            raise error
+
+        texts = [(), ("",), ("a",), ("two\nlines",), ("  spaces \x1f",), ("half \udc80",), (1, 2), (None,)]
+        for kind in ValueError, KeyError, OSError, ZeroDivisionError, Own, Main, SystemExit, KeyboardInterrupt:
+            for text in texts:
+                for depth in 0, 1, 2, 7:  # many frames that are the same are counted
+                    self.check(self.raised(functools.partial(deep, kind(*text), depth)), True)
+        self.check(ValueError("was never raised"), True)
+        self.check(self.raised(lambda: exec(compile("def f():\n    (1 +\n 1 // 0)\nf()", "<no file>", "exec"))), True)
+        self.check(self.raised(lambda: [1, *(1 // value for value in (1, 0))]), True)
+
+    def test_what_has_more_to_say_is_described_at_once(self):
+        def chained(cause):
+            try:
+                raise KeyError("first")
+            except KeyError as error:
+                raise ValueError("second") from (error if cause else None)
+
+        def in_context():
+            try:
+                raise KeyError("first")
+            except KeyError:
+                raise ValueError("second")  # noqa: B904 -- what is tried
+
+        self.check(self.raised(lambda: chained(True)), False)
+        self.check(self.raised(lambda: chained(False)), True)
+        self.check(self.raised(in_context), False)
+        for run in (
+            lambda: compile("a b", "f", "exec"),
+            lambda: no_such_name,  # noqa: F821
+            lambda: [].no_such_attribute,
+            lambda: __import__("no_such_module"),
+        ):
+            self.check(self.raised(run), False)
+        noted = ValueError("noted")
+        noted.__notes__ = ["a note"]
+        self.check(noted, False)
+        if sys.version_info >= (3, 11):
+            self.check(ExceptionGroup("several", [ValueError("one")]), False)  # noqa: F821
+        error = self.raised(lambda: 1 // 0)
+        sys.tracebacklimit = 0
+        try:
+            self.check(error, False)
+        finally:
+            del sys.tracebacklimit
 
 
 class ForeignArrays(unittest.TestCase):

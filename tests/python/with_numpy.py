@@ -8,6 +8,7 @@ import itertools
 import pickle
 import random
 import struct
+import types
 import unittest
 
 import numpy
@@ -15,7 +16,7 @@ import numpy
 from embedder import TYPES, GuestTest, Owner, Tensor, take
 from guest.array import Array, CausewayArray
 from guest.dlpack_structs import READ_ONLY
-from guest.numpy_array import export_array, for_numpy, made_by_numpy, plain_array
+from guest.numpy_array import export_array, for_numpy, made_by_numpy, plain_array, takes_tensors
 
 FLOATS = struct.pack("<6f", *range(6))
 
@@ -85,6 +86,10 @@ class HostArrays(GuestTest):
         array += 1
         self.assertIs(array, before)
         self.assertEqual(array.tolist(), [1, 2, 3, 4, 5, 6])
+
+    def test_older_numpys_which_know_no_versions_are_given_no_tensors(self):
+        for version, expected in ("1.26.4", False), ("2.0.2", False), ("2.1.0", True), ("2.10.0rc1", True):
+            self.assertEqual(takes_tensors(types.SimpleNamespace(__version__=version)), expected)
 
     def test_it_is_pickled_as_numpys_own(self):
         copy = pickle.loads(pickle.dumps(Owner(FLOATS, (2, 3)).make(export_array)))

@@ -275,7 +275,7 @@ export class TestPython {
       this.#attempt(expression, "evaluate");
       const capsule = this.#result();
       const isVersioned = readCString(capsules.PyCapsule_GetName(capsule)) === "dltensor_versioned";
-      const ptr = capsules.PyCapsule_GetPointer(capsule, cString(isVersioned ? "dltensor_versioned" : "dltensor"));
+      const ptr = capsules.PyCapsule_GetPointer(capsule, isVersioned ? capsuleNames.versioned : capsuleNames.legacy);
       capsules.PyCapsule_SetName(capsule, isVersioned ? capsuleNames.versionedUsed : capsuleNames.legacyUsed);
       this.#attempt("del result", "run");
       return new DlpackTensor(ptr, isVersioned ? [1, 0] : null, { isReleased: () => false });

@@ -15,9 +15,9 @@ from .arrow_arrays import ArrowProtocol, elements_of, schema_of
 from .copies import copy_tensor, make_tensor
 from .cuda_order import order_streams
 from .dlpack_structs import HOST, LEGACY, PADDED, READ_ONLY, VERSIONED, Layout, flags_of
-from .exports import poll_exports, unclaimed
+from .exports import append_unclaimed
 from .interpreter_api import new_capsule, release_code, release_tensor
-from .release_counters import counters, lock
+from .release_counters import counters
 
 NOWHERE = 256  # the address of an array without elements on the host, which is never read
 LEGACY_STREAM = 1  # how DLPack calls CUDA's legacy default stream
@@ -118,9 +118,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             self.order_consumer(stream)
             address = self.share_tensor(is_versioned)
         capsule = new_capsule(address, b"dltensor_versioned" if is_versioned else b"dltensor", None)
-        poll_exports()
-        with lock:
-            unclaimed.append(capsule)
+        append_unclaimed(capsule)
         return capsule
 
     # law python/Array.check_request: python/guest, python/export_array

@@ -26,17 +26,23 @@ def framed(call):
 
 
 def make_frames():
-    """Return a list for the next call, and two functions that make the call, without arguments by name and with them.
+    """Return a list for the next call, and three functions that make the call.
 
-    The list takes the arguments by name if there are any, the arguments by position, and what is called, in this order:
-    a frame of __main__ has no variables of its own.
+    One is for arguments by position, one for a single argument, and one for arguments by name as well. The list takes
+    the arguments by name if there are any, the arguments by position or the single one, and what is called, in this
+    order: a frame of __main__ has no variables of its own.
     """
     next_call = []
     take = next_call.pop
-    return next_call, framed(lambda: take()(*take())), framed(lambda: take()(*take(), **take()))
+    return (
+        next_call,
+        framed(lambda: take()(*take())),
+        framed(lambda: take()(take())),
+        framed(lambda: take()(*take(), **take())),
+    )
 
 
-next_call, call_framed, call_framed_by_name = make_frames()
+next_call, call_framed, call_framed_with_one, call_framed_by_name = make_frames()
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 

@@ -1,6 +1,88 @@
-"""How an exception is described to JavaScript."""
+"""How an exception is described to JavaScript.
 
+To format a traceback takes a hundred times as long as to raise the exception, and few programs read it. So most
+exceptions are described by what their traceback is made of, which is formatted when it is asked for.
+"""
+
+import builtins
+import itertools
+import linecache
+import sys
 import traceback
+
+# Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
+WITH_MORE_TEXT = (
+    SyntaxError,
+    NameError,
+    AttributeError,
+    ImportError,
+    getattr(builtins, "BaseExceptionGroup", SyntaxError),  # since Python 3.11
+)
+
+
+# law python/is_plain_exception: python/guest
+def is_plain_exception(error):
+    """Whether nothing is printed of an exception but its traceback, its type and its str()."""
+    return not (
+        isinstance(error, WITH_MORE_TEXT)
+        or error.__cause__ is not None
+        or (error.__context__ is not None and not error.__suppress_context__)
+        or getattr(error, "__notes__", None) is not None
+        or hasattr(sys, "tracebacklimit")
+    )
+
+
+def outline_exception(error):
+    """Return an exception's type, its message, and its traceback: as text, or as None and what it is made of.
+
+    That is the last line as Python prints it, and six fields for each frame (see frames_of).
+    """
+    kind = type(error)
+    try:
+        if is_plain_exception(error):
+            name = kind.__module__ + "." + kind.__qualname__
+            shown = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else name
+            text = str(error)
+            last = shown + ": " + text if text else shown
+            if kind.__module__ == "builtins":
+                name = shown
+            return [name, last.strip(), None, last, *frames_of(error.__traceback__)]
+    except Exception:  # it cannot be printed
+        pass
+    return list(describe_exception(error))
+
+
+# law python/frames_of: python/guest
+def frames_of(trace):
+    """Return of each frame its file, line and name, and the end line and columns of what it was doing, or None."""
+    fields = []
+    while trace is not None:
+        code, line = trace.tb_frame.f_code, trace.tb_lineno
+        end, first, last = None, None, None
+        if hasattr(code, "co_positions"):  # since Python 3.11
+            found = next(itertools.islice(code.co_positions(), trace.tb_lasti // 2, None), (None,) * 4)
+            line = line if found[0] is None else found[0]
+            _, end, first, last = found
+        linecache.lazycache(code.co_filename, trace.tb_frame.f_globals)  # for a source that is in no file
+        fields += code.co_filename, line, code.co_name, end, first, last
+        trace = trace.tb_next
+    return fields
+
+
+# law python/format_traceback: python/guest
+def format_traceback(last, *fields):
+    """Return the traceback of an exception as Python prints it."""
+    if not fields:
+        return last + "\n"
+    frames = []
+    for file, line, name, *positions in zip(*[iter(fields)] * 6):
+        # Python 3.9 and 3.10 know no positions, and would not take them.
+        known = {} if None in positions else dict(zip(("end_lineno", "colno", "end_colno"), positions))
+        frames.append(traceback.FrameSummary(file, line, name, lookup_line=False, **known))
+    for file in {frame.filename for frame in frames}:
+        linecache.checkcache(file)
+    text = "".join(traceback.StackSummary.from_list(frames).format())
+    return "Traceback (most recent call last):\n" + text + last + "\n"
 
 
 # law python/describe_exception: python/values

@@ -22,7 +22,7 @@ from .interpreter_api import (
 )
 from .release_counters import counters, lock
 
-unclaimed = []  # capsules whose struct was not taken yet at the last poll
+unclaimed = []  # capsules whose struct was not taken yet at the last poll; append_unclaimed() adds one
 capsule_structs = {}  # Arrow structs in capsules, by address
 
 
@@ -77,10 +77,17 @@ def put_in_capsule(one, name):
     address = ctypes.addressof(one)
     capsule_structs[address] = one
     capsule = new_capsule(address, name, None)
+    append_unclaimed(capsule)
+    return capsule
+
+
+# law python/append_unclaimed: python/export_array, python/arrow_capsules
+def append_unclaimed(capsule):
+    """Let polls look after a capsule until its struct is taken."""
     poll_exports()
     with lock:
         unclaimed.append(capsule)
-    return capsule
+        counters.numbers_for_javascript[2] = len(unclaimed)
 
 
 # law python/release_unclaimed: python/arrow_capsules
@@ -125,6 +132,7 @@ def poll_once():
                 has_ended = True
                 unclaimed.remove(capsule)
                 release_unclaimed(name, capsule_pointer(capsule, name))
+        counters.numbers_for_javascript[2] = len(unclaimed)
         for counter in counters.released():
             if counter not in counters.numbers:
                 continue  # it has ended with its parent

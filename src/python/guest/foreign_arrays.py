@@ -14,6 +14,9 @@ def check_elements(value):
             )
 
 
+newest_version, by_version = (1, 3), ("max_version",)  # what NumPy's arrays are asked for, and the argument's name
+
+
 # law python/request_capsule: python/malformed, peers/torch
 def request_capsule(value, stream):
     """Return the DLPack capsule of an array: a versioned one, or one without a version from a library that has none."""
@@ -21,7 +24,7 @@ def request_capsule(value, stream):
     on_host = value.__dlpack_device__()[0] in (HOST, CUDA_HOST)  # which no stream orders
     options = {} if stream is None or on_host else {"stream": stream}
     try:
-        return value.__dlpack__(max_version=(1, 3), **options)
+        return value.__dlpack__(max_version=newest_version, **options)
     except TypeError:
         return value.__dlpack__(**options)
 

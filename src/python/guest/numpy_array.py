@@ -2,6 +2,9 @@
 
 What NumPy makes of it is an array like any other, which keeps the memory as long as it sees it. To Arrow and torch it
 still speaks as the ``Array`` behind it does, because NumPy's arrays do not.
+
+NumPy makes it of a tensor of ours, which it takes as from any other library, and knows what it stands for by a
+``Spec``. An array that was an Arrow array is made of an ``Array`` that keeps it, and so are all with an older NumPy.
 """
 
 from .array import Array, CausewayArray, MemoryAs
@@ -25,6 +28,72 @@ def for_numpy(array):
     return made
 
 
+class Spec:
+    """What arrays over different memory have in common. It is made once for each layout, type and access."""
+
+    __slots__ = "name", "format", "shape", "strides", "typestr", "readonly"
+
+    def __init__(self, name, format, shape, strides, typestr, readonly):
+        self.name, self.format, self.shape, self.strides = name, format, shape, strides
+        self.typestr, self.readonly = typestr, readonly
+
+    # law python/Spec.describes: python/numpy, python/arrow_capsules, python/host_exports
+    def describes(self, array, address):
+        """Whether an array of NumPy's still is what was made of this at an address."""
+        interface = array.__array_interface__
+        return (self.shape, self.strides, self.typestr, (address, self.readonly)) == (
+            interface["shape"],
+            interface["strides"],
+            interface["typestr"],
+            interface["data"],
+        )
+
+
+def spec_of(*fields):
+    """Return a Spec, by which arrays are exported faster; None where NumPy is not loaded, or takes no such tensors."""
+    numpy = loaded("numpy")
+    if numpy is None or not takes_tensors(numpy):
+        return None
+    host_array_class(numpy)
+    return Spec(*fields)
+
+
+# law python/takes_tensors: python/guest
+def takes_tensors(numpy):
+    """Whether NumPy takes versioned tensors: older ones, which have no flags, are all read-only to it."""
+    return tuple(int(part) for part in numpy.__version__.split(".")[:2]) >= (2, 1)
+
+
+class Handover:
+    """Gives a tensor to NumPy, which takes it out of its capsule, and releases it with the last array over it."""
+
+    capsule = None
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return HOST, 0
+
+
+handover = Handover()
+
+
+# law python/export_tensor: python/host_exports, python/numpy
+def export_tensor(spec, capsule, address):
+    """Return an array of NumPy's over the memory of a tensor, which starts at an address. None: NumPy is gone."""
+    numpy = loaded("numpy")
+    if numpy is None:
+        return None
+    handover.capsule = capsule
+    try:
+        array = numpy.from_dlpack(handover).view(host_array)
+    finally:
+        handover.capsule = None
+    array.exported = spec, address
+    return array
+
+
 def plain_array(array):
     """Return the Array behind one of NumPy's, or a new one over what NumPy has made of it. An Array is returned."""
     if isinstance(array, Array):
@@ -35,17 +104,19 @@ def plain_array(array):
 
 # law python/unchanged: python/guest, python/numpy, python/arrow_capsules
 def unchanged(array):
-    """Return the Array behind one of NumPy's, if it still describes the same elements; else None."""
-    exported, interface = getattr(array, "exported", (None, None))
-    return exported if interface == array.__array_interface__ else None
+    """Return an Array for one of NumPy's that still describes the elements that it was made for; else None."""
+    exported, made_for = getattr(array, "exported", (None, None))
+    if type(exported) is Spec:
+        return made_by_numpy(array, exported.name, exported.format) if exported.describes(array, made_for) else None
+    return exported if made_for == array.__array_interface__ else None
 
 
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's code for each kind of NumPy's types
 
 
 # law python/made_by_numpy: python/guest, python/numpy, python/arrow_capsules
-def made_by_numpy(array):
-    """Return an Array over what NumPy has made."""
+def made_by_numpy(array, name=None, format=None):
+    """Return an Array over what NumPy has made. Without a format Arrow has no type for it."""
     type, width = array.dtype, array.dtype.itemsize
     if type.kind not in TYPE_CODES or not type.isnative or width > (16 if type.kind == "c" else 8):
         raise BufferError(f"cannot export elements of NumPy's type {type} by DLPack, which has none like it")
@@ -67,8 +138,8 @@ def made_by_numpy(array):
     )
     return Array(
         tensor,
-        type.name,
-        None,
+        name or type.name,
+        format,
         None,
         array.shape,
         interface["strides"],

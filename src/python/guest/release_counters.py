@@ -18,6 +18,7 @@ class Counters:
 
     def __init__(self):
         self.slabs, self.free = [], []
+        self.numbers_for_javascript = (ctypes.c_int32 * 3)()  # of pieces, of counters in use, of unclaimed capsules
         self.kept, self.numbers = {}, {}  # the objects by number, the numbers by address
 
     def keep(self, kept):
@@ -27,10 +28,12 @@ class Counters:
                 slab, first = (ctypes.c_int32 * self.SLAB)(), len(self.slabs) * self.SLAB
                 self.slabs.append((slab, memoryview(slab).cast("B")))
                 self.free.extend(range(first, first + self.SLAB))
+                self.numbers_for_javascript[0] += 1
             number = self.free.pop()
             slab, _ = self.slabs[number // self.SLAB]
             address = ctypes.addressof(slab) + 4 * (number % self.SLAB)
             self.kept[number], self.numbers[address] = kept, number
+            self.numbers_for_javascript[1] = len(self.kept)
             return address
 
     def is_released(self, address):
@@ -43,7 +46,9 @@ class Counters:
         number = self.numbers.pop(address)
         ctypes.c_int32.from_address(address).value = 0
         self.free.append(number)
-        return self.kept.pop(number)
+        kept = self.kept.pop(number)
+        self.numbers_for_javascript[1] = len(self.kept)
+        return kept
 
     def released(self):
         """Return the addresses of all counters that are not zero."""
@@ -59,3 +64,11 @@ class Counters:
 
 
 counters = Counters()
+
+# JavaScript looks at the counters itself, and polls only if one of them is not zero, or a capsule was not taken yet.
+counter_slab_bytes, counter_numbers = 4 * Counters.SLAB, ctypes.addressof(counters.numbers_for_javascript)
+
+
+def counter_addresses():
+    """Return where the pieces of memory with counters are."""
+    return [ctypes.addressof(slab) for slab, _ in counters.slabs]

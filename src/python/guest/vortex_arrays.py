@@ -11,9 +11,9 @@ from ctypes import c_int32, c_size_t, c_uint32, c_void_p
 from .arrow_arrays import ArrowProtocol
 from .arrow_structs import struct
 from .dlpack_structs import LEGACY
-from .exports import poll_exports, unclaimed
+from .exports import append_unclaimed
 from .interpreter_api import BUFFER_OF_VORTEX, does_nothing, new_capsule, release_code
-from .release_counters import counters, lock
+from .release_counters import counters
 
 VortexBufferExport = struct(
     "VortexBufferExport",
@@ -81,7 +81,5 @@ def hand_over(array, alignment):
     )
     one.private_data = counters.keep((one, array))
     capsule = new_capsule(ctypes.addressof(one), BUFFER_OF_VORTEX, does_nothing)
-    poll_exports()
-    with lock:
-        unclaimed.append(capsule)
+    append_unclaimed(capsule)
     return capsule

@@ -1,0 +1,74 @@
+/**
+ * From an exception of Python to one of JavaScript.
+ *
+ * All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import { NativeArena, type Out } from "../ffi/mod.ts";
+import { copyOut } from "./copy_out.ts";
+import { PythonError } from "./error.ts";
+import type { Interpreter } from "./interpreter.ts";
+
+// law python/pendingError: python/object, python/frame, python/leaks
+/** Takes the pending exception, and clears it. */
+export function pendingError(python: Interpreter): PythonError {
+  const { errors } = python.api;
+  if (errors.PyErr_Occurred() === 0n) {
+    return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
+  }
+  const exception = takeException(python);
+  const outline = python.callWithOne(python.helper("outline_exception"), exception);
+  python.release(exception);
+  if (outline === 0n) {
+    errors.PyErr_Clear();
+    return new PythonError("Exception", "An exception whose description fails as well", "");
+  }
+  try {
+    // The helper returns a list of strings, integers and None.
+    const [type, message, traceback, ...parts] = copyOut(python, outline, () => null) as [
+      string,
+      string,
+      string | null,
+    ];
+    return new PythonError(type, message, traceback ?? (() => formatted(python, parts)));
+  } finally {
+    python.release(outline);
+  }
+}
+
+/** A traceback as Python prints it. */
+function formatted(python: Interpreter, parts: readonly (string | number | null)[]): string {
+  return python.locked(() => {
+    const { none } = python.singletons;
+    const objects = parts.map((part) =>
+      part === null ? python.retain(none) : typeof part === "string" ? python.text(part) : python.smallInteger(part)
+    );
+    const text = python.callHelper("format_traceback", objects);
+    try {
+      return python.readText(text);
+    } finally {
+      python.release(text);
+    }
+  });
+}
+
+/** Where PyErr_Fetch() puts what it takes: the type, the exception and the traceback. */
+let taken: readonly [Out<"ptr">, Out<"ptr">, Out<"ptr">] | undefined;
+
+// law python/takeException: python/object, python/frame, python/leaks
+/** Takes the pending exception with its traceback, and clears it; a new reference. */
+function takeException(python: Interpreter): bigint {
+  const { errors, objects } = python.api;
+  if (errors.PyErr_GetRaisedException !== null) return errors.PyErr_GetRaisedException();
+  const arena = new NativeArena();
+  const [type, value, traceback] = taken ??= [arena.out("ptr"), arena.out("ptr"), arena.out("ptr")];
+  errors.PyErr_Fetch(type.$address, value.$address, traceback.$address);
+  errors.PyErr_NormalizeException(type.$address, value.$address, traceback.$address);
+  if (traceback.value !== 0n) {
+    objects.PyObject_SetAttr(value.value, python.name("__traceback__"), traceback.value);
+    python.release(traceback.value);
+  }
+  python.release(type.value);
+  return value.value;
+}

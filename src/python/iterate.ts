@@ -1,0 +1,123 @@
+/**
+ * Iteration over objects of Python: item by item, as Python does it; several at a time where nobody can tell.
+ *
+ * @module
+ */
+import { Handle } from "./handle.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { Kind } from "./kinds.ts";
+import type { SequenceKind } from "./sequences.ts";
+
+/** How many items are read ahead at first, and at most. */
+const [fewest, most] = [8, 256];
+
+/** Converts an object of Python; adopts the reference. */
+type Convert = (object: bigint) => unknown;
+
+/** Iterates over an object. */
+export function iterate(handle: Handle, convert: Convert): Generator<unknown, void> {
+  const { python } = handle;
+  return python.locked(() => {
+    const { object } = handle;
+    const kind = python.kindOf(object);
+    if (kind === Kind.list || kind === Kind.tuple) {
+      return iterateSequence(new Handle(python, python.retain(object)), kind, convert);
+    }
+    const isRange = python.isExactly(object, "range");
+    const iterator = new Handle(python, python.check(python.api.iteration.PyObject_GetIter(object)));
+    return iterateAny(iterator, isRange ? most : 1, convert);
+  });
+}
+
+// law python/iterateAny: python/object, python/frame, python/leaks, python/sequences
+/** @param ahead how many items may be taken before they are asked for */
+function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generator<unknown, void> {
+  const { python } = iterator;
+  try {
+    for (let count = Math.min(ahead, fewest);; count = Math.min(2 * count, ahead)) {
+      const values = nextItems(python, iterator.object, count, convert);
+      for (let i = 0; i < values.length; i++) yield values[i];
+      if (values.length < count) return;
+    }
+  } finally {
+    iterator.close();
+  }
+}
+
+/** The next items of an iterator. Fewer than were asked for: there are no more. */
+function nextItems(python: Interpreter, iterator: bigint, count: number, convert: Convert): unknown[] {
+  const { PyIter_Next } = python.api.iteration;
+  const values: unknown[] = [];
+  python.enter();
+  try {
+    while (values.length < count) {
+      const found = PyIter_Next(iterator);
+      if (found === 0n) {
+        if (python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);
+        break;
+      }
+      values.push(convert(found));
+    }
+    return values;
+  } finally {
+    python.leave();
+  }
+}
+
+// law python/iterateSequence: python/sequences, python/leaks
+/**
+ * As Python's own iterator does: position by position, up to the end that the list has by then. What was read ahead of a
+ * list counts as long as nobody can have changed it in between: until Python is called, or JavaScript does something
+ * else. (Python's other threads run at the same time anyway.)
+ */
+function* iterateSequence(sequence: Handle, kind: SequenceKind, convert: Convert): Generator<unknown, void> {
+  const { python } = sequence;
+  try {
+    let position = 0;
+    for (let count = fewest;; count = Math.min(2 * count, most)) {
+      const ahead = readAhead(sequence, kind, position, count, convert);
+      if (ahead === null) return;
+      const { values, turn } = ahead;
+      for (let i = 0; i < values.length; i++) {
+        if (i > 0 && kind === Kind.list && (ahead.isLate || python.turn !== turn)) break;
+        position++;
+        yield values[i];
+      }
+    }
+  } finally {
+    sequence.close();
+  }
+}
+
+/** Items that were read before they were asked for. */
+interface Ahead {
+  readonly values: readonly unknown[];
+  /** When they were read. */
+  readonly turn: number;
+  /** Whether JavaScript has done something else since. */
+  isLate: boolean;
+}
+
+/** The next items: at least one, and all those after it that are read at once; null at the end. */
+function readAhead(
+  { python, object }: Handle,
+  kind: SequenceKind,
+  from: number,
+  count: number,
+  convert: Convert,
+): Ahead | null {
+  python.enter();
+  try {
+    const { sequences } = python;
+    const size = sequences.sizeOf(object, kind);
+    if (from >= size) return null;
+    const values: unknown[] = [];
+    sequences.readValues(object, kind, from, size, count, values);
+    if (values.length === 0) values.push(convert(sequences.itemAt(object, kind, from)));
+    const ahead = { values, turn: python.turn, isLate: false };
+    if (kind === Kind.list && values.length > 1) queueMicrotask(() => ahead.isLate = true);
+    return ahead;
+  } finally {
+    python.leave();
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What objects of Python become in JavaScript, told by their types.
+ *
+ * @module
+ */
+import { Py_TPFLAGS } from "../../bindings/cpython.ts";
+import type { Interpreter } from "./interpreter.ts";
+
+/** What an object is to JavaScript. */
+export const Kind = {
+  /** Not told by its type alone. */
+  unknown: 0,
+  none: 1,
+  bool: 2,
+  int: 3,
+  float: 4,
+  text: 5,
+  /** A scalar of NumPy that is exactly a float, an integer or a boolean. */
+  floatScalar: 6,
+  intScalar: 7,
+  boolScalar: 8,
+  list: 9,
+  tuple: 10,
+  dict: 11,
+  bytes: 12,
+  /** It has a protocol of arrays. */
+  array: 13,
+  /** An array of NumPy's, and not of a class that is derived from it. */
+  numpyArray: 14,
+  /** It has none, and no object of its type ever will. All from here on are such objects. */
+  object: 15,
+  /** As an object: a method of Python, bound to its object. */
+  method: 16,
+  /** As an object: a function or a bound method that is written in C. */
+  builtin: 17,
+  /** As an object: a module. */
+  module: 18,
+} as const;
+
+/** One of {@linkcode Kind}. */
+export type Kind = typeof Kind[keyof typeof Kind];
+
+/** Stands for what is no number, string or boolean, nor None. */
+export const notSimple: unique symbol = Symbol("not simple");
+
+/** NumPy's scalars by the names of their types: those whose value a float, an int or a bool of Python has exactly. */
+const scalars: Readonly<Record<string, Kind>> = {
+  ...Object.fromEntries(["float16", "float32"].map((name) => [name, Kind.floatScalar])),
+  ...Object.fromEntries(
+    ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "longlong", "ulonglong", "intc", "uintc"]
+      .map((name) => [name, Kind.intScalar]),
+  ),
+  bool: Kind.boolScalar,
+  bool_: Kind.boolScalar, // before NumPy 2
+};
+
+/** How many types are remembered. For a program that makes types without end the others are looked up each time. */
+const mostTypes = 1024;
+
+/**
+ * The kinds of the types that objects have had. A known type is kept for ever, so that no other one gets its address.
+ */
+export class Kinds {
+  readonly #python: Interpreter;
+  readonly #known = new Map<number, Kind>();
+  /** The built-in types whose objects are no subclass's, by their addresses. */
+  readonly #exact: ReadonlyMap<bigint, Kind>;
+  readonly #float: bigint;
+
+  /** @param type an expression's value, which lives for ever */
+  constructor(python: Interpreter, type: (expression: string) => bigint) {
+    this.#python = python;
+    this.#float = type("float");
+    this.#exact = new Map<bigint, Kind>([
+      [type("type(None)"), Kind.none],
+      [type("bool"), Kind.bool],
+      [type("list"), Kind.list],
+      [type("tuple"), Kind.tuple],
+      [type("dict"), Kind.dict],
+      [type("bytes"), Kind.bytes],
+      [type("bound_method"), Kind.method],
+      [type("builtin_function"), Kind.builtin],
+      [type("module_type"), Kind.module],
+    ]);
+  }
+
+  /** The kind of a type. */
+  of(type: number): Kind {
+    return this.#known.get(type) ?? this.#find(type);
+  }
+
+  #find(address: number): Kind {
+    const type = BigInt(address);
+    const kind = this.#look(type);
+    if (this.#known.size < mostTypes) this.#known.set(address, kind);
+    if (this.#known.has(address)) this.#python.retain(type);
+    return kind;
+  }
+
+  // law python/Kinds.look: python/kinds, python/numpy
+  #look(type: bigint): Kind {
+    const python = this.#python;
+    const exact = this.#exact.get(type);
+    if (exact !== undefined) return exact;
+    const flags = python.api.objects.PyType_GetFlags(type);
+    if (flags & Py_TPFLAGS.LONG_SUBCLASS) return Kind.int;
+    if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return Kind.text;
+    if (python.api.objects.PyType_IsSubtype(type, this.#float) === 1) return Kind.float;
+    // A class may get other members at any time, and so what its objects are may change.
+    if ((flags & Py_TPFLAGS.HEAPTYPE) && !(flags & Py_TPFLAGS.IMMUTABLETYPE)) return Kind.unknown;
+    if (python.isScalarType(type)) return this.#scalar(type);
+    // A subclass is copied as what it is derived from.
+    if (flags & containers) return Kind.unknown;
+    if (!python.isArrayType(type)) return Kind.object;
+    return this.#isOfNumpy(type) && python.textOf(type, "__name__") === "ndarray" ? Kind.numpyArray : Kind.array;
+  }
+
+  #isOfNumpy(type: bigint): boolean {
+    return this.#python.textOf(type, "__module__") === "numpy";
+  }
+
+  #scalar(type: bigint): Kind {
+    return this.#isOfNumpy(type) ? scalars[this.#python.textOf(type, "__name__")] ?? Kind.unknown : Kind.unknown;
+  }
+}
+
+const containers = Py_TPFLAGS.LIST_SUBCLASS | Py_TPFLAGS.TUPLE_SUBCLASS | Py_TPFLAGS.BYTES_SUBCLASS |
+  Py_TPFLAGS.DICT_SUBCLASS;

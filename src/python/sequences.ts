@@ -1,0 +1,128 @@
+/**
+ * Items of lists and tuples, many at a time: their addresses are copied out of the sequence, and the values of those
+ * that are numbers, strings, booleans or None are read without any code of Python's being run.
+ *
+ * All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { Kind, notSimple } from "./kinds.ts";
+
+/** How many addresses are copied at once. */
+export const mostItems = 256;
+
+/** How much of a sequence's own memory is looked at to find where its items are, in words of 64 bits. */
+const headWords = 8;
+
+/** Where the items of lists and tuples are. */
+export class Sequences {
+  readonly #python: Interpreter;
+  readonly #address: bigint;
+  readonly #words: BigUint64Array<ArrayBuffer>;
+  /** Where a list has the address of its items, in bytes. */
+  readonly #listAt: bigint;
+  /** Where a tuple has its first item, in bytes. */
+  readonly #tupleAt: bigint;
+
+  // law python/Sequences.constructor: python/sequences
+  /**
+   * Finds where the items are, in sequences of known objects.
+   *
+   * @throws {FfiError} if they are at no place where they could be
+   */
+  constructor(python: Interpreter) {
+    this.#python = python;
+    const { address, bytes } = new NativeArena().bytes(8 * mostItems); // there is one interpreter in a process
+    this.#address = address;
+    this.#words = new BigUint64Array(bytes.buffer, bytes.byteOffset, mostItems);
+    const { none, true: yes, false: no } = python.singletons;
+    const items = [yes, none, no];
+    const tuple = python.tuple(items.map((item) => python.retain(item)));
+    const list = python.callHelper("list", [python.retain(tuple)]);
+    const isAt = (start: bigint) => items.every((item, i) => this.#copy(start, items.length)[i] === item);
+    const places = Array.from({ length: headWords - items.length }, (_, i) => BigInt(8 * i));
+    const tupleAt = places.find((at) => isAt(tuple + at));
+    // A list has an address there, and numbers that are no address: its length, and how many items there is room for.
+    const listAt = places.find((at) => {
+      const [start = 0n] = this.#copy(list + at, 1);
+      return start > 0xffffn && start % 8n === 0n && start !== BigInt(python.typeOf(list)) && isAt(start);
+    });
+    python.release(list);
+    python.release(tuple);
+    if (tupleAt === undefined || listAt === undefined) {
+      throw new FfiError("Cannot use this Python: its lists and tuples do not say where their items are");
+    }
+    this.#tupleAt = tupleAt;
+    this.#listAt = listAt;
+  }
+
+  /** How many items there are. */
+  sizeOf(object: bigint, kind: SequenceKind): number {
+    const { lists, tuples } = this.#python.api;
+    return Number(kind === Kind.list ? lists.PyList_Size(object) : tuples.PyTuple_Size(object));
+  }
+
+  // law python/Sequences.itemAt: python/sequences
+  /** A new reference to an item. @throws {PythonError} if it is not there any more */
+  itemAt(object: bigint, kind: SequenceKind, i: number): bigint {
+    const python = this.#python;
+    const { lists, tuples } = python.api;
+    const at = BigInt(i);
+    const item = kind === Kind.list ? lists.PyList_GetItem(object, at) : tuples.PyTuple_GetItem(object, at);
+    return python.retain(python.check(item));
+  }
+
+  // law python/Sequences.readValues: python/sequences
+  /**
+   * Appends the values of items to an array, up to the first that is not read without running code of Python's.
+   *
+   * @param size how many items the sequence has
+   * @param most how many to append
+   */
+  readValues(object: bigint, kind: SequenceKind, from: number, size: number, most: number, values: unknown[]): void {
+    const count = Math.min(size - from, most, mostItems);
+    if (count <= 0) return;
+    const start = (kind === Kind.list ? this.#copy(object + this.#listAt, 1)[0] ?? 0n : object + this.#tupleAt) +
+      BigInt(8 * from);
+    const words = this.#copy(start, count);
+    for (let i = 0; i < count; i++) {
+      const value = this.#quick(words[i] ?? 0n);
+      if (value === notSimple) return;
+      values.push(value);
+    }
+  }
+
+  /** The value of an object that is read at once; else {@linkcode notSimple}. */
+  #quick(object: bigint): unknown {
+    const python = this.#python;
+    switch (python.kindOf(object)) {
+      case Kind.float:
+        return python.api.numbers.PyFloat_AsDouble(object);
+      case Kind.int: {
+        const number = python.api.numbers.PyLong_AsDouble(object);
+        if (number !== -1) return Number.isSafeInteger(number) ? number : notSimple;
+        python.api.errors.PyErr_Clear(); // it may be too large for a double
+        return notSimple;
+      }
+      case Kind.text:
+        return python.readTextAtOnce(object) ?? notSimple;
+      case Kind.none:
+        return null;
+      case Kind.bool:
+        return object === python.singletons.true;
+      default:
+        return notSimple;
+    }
+  }
+
+  /** Copies words of memory to the same array each time. */
+  #copy(address: bigint, count: number): BigUint64Array<ArrayBuffer> {
+    libc().memory.bcopy(address, this.#address, BigInt(8 * count));
+    return this.#words;
+  }
+}
+
+/** The two kinds of sequences. */
+export type SequenceKind = typeof Kind.list | typeof Kind.tuple;

@@ -1,0 +1,137 @@
+/** Many calls under one lock: the same results, the lock is held for all of them, and released whatever happens. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { setTimeout } from "node:timers/promises";
+import { test } from "node:test";
+import { type PyObject, Python, PythonError } from "../../mod.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
+
+/** What a program does with the lock: calls, locks within locks, and exceptions of either side that somebody catches. */
+type Step = number | { readonly within: readonly Step[]; readonly fails: "python" | "javascript" | null };
+
+const { steps } = fc.letrec<{ step: Step; steps: Step[] }>((tie) => ({
+  step: fc.oneof(
+    { maxDepth: 4 },
+    fc.integer(),
+    fc.record({ within: tie("steps"), fails: fc.constantFrom("python" as const, "javascript" as const, null) }),
+  ),
+  steps: fc.array(tie("step"), { maxLength: 4 }),
+}));
+
+const background = `
+import sys, threading, time
+sys.setswitchinterval(1e-4)
+count = [0]
+def counting():
+    while count is not None:
+        count[0] += 1
+        time.sleep(0)
+counter = threading.Thread(target=counting, daemon=True)
+counter.start()
+def held(): return count[0]
+def fails(): raise KeyError("k")
+`;
+
+test(
+  ...needs(missing, "calls under one lock do the same as without, however nested, also where some of them fail"),
+  () => {
+    const python = open();
+    const identity: PyObject = python.evaluate("lambda value: value");
+    const fails: PyObject = python.evaluate("lambda: {}['k']");
+    const run = (steps: readonly Step[], seen: unknown[]): void => {
+      for (const step of steps) {
+        if (typeof step === "number") {
+          seen.push(identity(step));
+          continue;
+        }
+        const work = () =>
+          python.locked(() => {
+            run(step.within, seen);
+            if (step.fails === "python") fails();
+            if (step.fails === "javascript") throw new RangeError("ours");
+            return step;
+          });
+        if (step.fails === null) assertEquals(work(), step);
+        else assertThrows(work, step.fails === "python" ? PythonError : RangeError);
+      }
+    };
+    const numbers = (steps: readonly Step[]): number[] =>
+      steps.flatMap((step) => typeof step === "number" ? [step] : numbers(step.within));
+    check(
+      fc.property(steps, (steps) => {
+        const seen: unknown[] = [];
+        run(steps, seen);
+        assertEquals(seen, numbers(steps));
+      }),
+      200,
+    );
+  },
+);
+
+test(
+  ...needs(missing, "no other thread of Python runs between calls under one lock, and it runs after them"),
+  async () => {
+    const python = open();
+    python.run(background);
+    const held: PyObject = python.evaluate("held");
+    const fails: PyObject = python.evaluate("fails");
+    const busy = (milliseconds: number) => {
+      const end = Date.now() + milliseconds;
+      while (Date.now() < end);
+    };
+    const runsAfterwards = async () => {
+      const before = held();
+      await setTimeout(30);
+      assert(held() > before, "the lock is not held any more");
+    };
+    await runsAfterwards();
+    const seen = python.locked(() => {
+      const first = held.$call(); // a call may let others run while it lasts: what counts is what happens in between
+      busy(20);
+      return [first, held.$call()] as const;
+    });
+    const [first, second] = seen.map(Number);
+    assert(Number(second) - Number(first) < 5, "JavaScript's own work lets no thread of Python run");
+    await runsAfterwards();
+    assertThrows(() => python.locked(() => python.locked(() => fails())), PythonError, "KeyError");
+    await runsAfterwards();
+    assertThrows(
+      () =>
+        python.locked(() => {
+          assertThrows(() => python.locked(() => fails()), PythonError);
+          throw new RangeError("ours");
+        }),
+      RangeError,
+    );
+    await runsAfterwards();
+    python.run("count = None");
+  },
+);
+
+test(...needs(missing, "work that goes on later is refused, and the lock is not held for it"), async () => {
+  const python = open();
+  let calls = 0;
+  const refused: readonly (() => unknown)[] = [
+    () => python.locked(async () => await Promise.resolve(calls++)),
+    () =>
+      python.locked(function* () {
+        yield calls++;
+      }),
+    () =>
+      python.locked(async function* () {
+        yield await Promise.resolve(calls++);
+      }),
+  ];
+  for (const work of refused) assertThrows(work, TypeError, "Cannot hold Python's lock for an async function");
+  assertEquals(calls, 0, "none of them was called");
+  assertThrows(() => python.locked(() => Promise.resolve(1)), TypeError, "that returns a promise");
+  assertEquals(python.locked(() => python.evaluate("1 + 1")), 2);
+  using object = python.locked(() => python.evaluate("object()")) as PyObject;
+  assertEquals(typeof object, "function", "an object of Python is no promise");
+  await Promise.resolve();
+});

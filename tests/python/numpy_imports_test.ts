@@ -1,0 +1,93 @@
+/** NumPy's arrays as views here: taken without a call of our own Python, by the same rules as any other array. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { DType, ExchangeError, HostMemoryResource, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython("numpy>=2.1");
+const missing = typeof found === "string" ? found : null;
+
+const types = DType.all().filter(({ typestr }) => typestr !== null);
+
+test(...needs(missing, "a view of NumPy's array is its memory, and keeps it until it is closed"), () => {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import sys, numpy as np
+def make(typestr, shape, axes, step, readonly):
+    global made, owner
+    owner = np.arange(int(np.prod(shape))).astype(typestr).reshape(shape)
+    made = owner.transpose(axes)[..., ::step]
+    made.flags.writeable = not readonly
+    return [made]
+def facts():
+    return [made.__array_interface__["data"][0] if made.size else 0, made.tobytes(), list(made.shape),
+        [stride // made.itemsize for stride in made.strides] if made.size else [], sys.getrefcount(made)]
+`);
+  const [make, facts]: PyObject[] = [python.evaluate("make"), python.evaluate("facts")];
+  assert(make !== undefined && facts !== undefined);
+  check(
+    fc.property(
+      fc.constantFrom(...types),
+      fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 4 }),
+      fc.constantFrom(1, 2, -1, -2),
+      fc.boolean(),
+      fc.array(fc.nat(), { minLength: 4, maxLength: 4 }),
+      (dtype, shape, step, readonly, order) => {
+        const axes = shape.map((_, i) => i).toSorted((a, b) => (order[a] ?? 0) - (order[b] ?? 0));
+        using holder: PyObject = make.$call(dtype.typestr, shape, axes, step, readonly);
+        const [address, bytes, extents, strides, before] = (() => {
+          using found = facts.$call();
+          return found.$value() as [number, Uint8Array, number[], number[], number];
+        })();
+        const references = () => {
+          using found = facts.$call();
+          return (found.$value() as number[])[4];
+        };
+        for (let i = 0; i < 2; i++) {
+          const view: StridedMemoryView = i === 0
+            ? holder[0]
+            : StridedMemoryView.from(holder.$get("__getitem__").$call(0));
+          assert(view instanceof StridedMemoryView);
+          assertEquals([view.dtype.name, [...view.shape]], [dtype.name, extents]);
+          if (view.layout.volume > 0) {
+            assertEquals([view.ptr, [...view.layout.strides]], [BigInt(address), strides]);
+            assertEquals(view.readonly, readonly);
+            using memory = new HostMemoryResource().allocate(bytes.length);
+            StridedMemoryView.fromBuffer(memory, { shape: extents, dtype }).copyFrom(view);
+            assertEquals(Uint8Array.from(memory.bytes()), bytes);
+          }
+          assert((references() ?? 0) > before, "the view keeps it");
+          view.close();
+        }
+      },
+    ),
+    200,
+  );
+});
+
+test(
+  ...needs(missing, "what NumPy does not export, and what is no array of its own, is taken or refused as ever"),
+  () => {
+    const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+    python.run("import numpy as np\nclass Sub(np.ndarray): pass");
+    const get = (expression: string): PyObject => python.evaluate(`[${expression}]`);
+    for (const refused of ["np.zeros(2, 'M8[s]')", "np.zeros(2, '>f4')", "np.zeros(2, 'S3')", "np.zeros(2, object)"]) {
+      using held = get(refused);
+      using array: PyObject = held[0];
+      assertEquals(typeof array, "function", "it stays an object");
+      assertThrows(() => StridedMemoryView.from(array), Error);
+    }
+    assertThrows(
+      () => StridedMemoryView.from(get("np.ma.array([1., 2.], mask=[0, 1])").$get("__getitem__").$call(0)),
+      ExchangeError,
+      "mask",
+    );
+    using sub: StridedMemoryView = get("np.arange(3.0).view(Sub)")[0];
+    using matrix: StridedMemoryView = get("np.asmatrix(np.eye(2))")[0];
+    assertEquals([`${sub}`, `${matrix}`], ["[0. 1. 2.]", "[[1. 0.]\n [0. 1.]]"]);
+    // A failed attempt leaves no exception behind.
+    assertEquals(python.evaluate("1 + 1"), 2);
+  },
+);
