@@ -49,6 +49,11 @@ export function observeHost(one: DriverObserver): void {
   observers.add(new WeakRef(one));
 }
 
+/** Whether anybody observes the host's accesses: without, an address need not be made of what is accessed. */
+export function isHostObserved(): boolean {
+  return observers.size > 0;
+}
+
 // law driver/noteHostAccess: driver/errors
 /**
  * Notifies all observers that the host reads or writes memory by itself.

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { noteHostAccess } from "../driver/mod.ts";
+import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
 import type { OrderedElements } from "./ordered_memory.ts";
 
 /**
@@ -13,7 +13,7 @@ import type { OrderedElements } from "./ordered_memory.ts";
  * @param call what does it, as a report names it
  */
 export function noteElementAccess({ buffer, offset, layout }: OrderedElements, writes: boolean, call: string): void {
-  if (layout.volume === 0 || !layout.isContiguousAny) return;
+  if (!isHostObserved() || layout.volume === 0 || !layout.isContiguousAny) return;
   const { minOffset: min, maxOffset: max, itemsize } = layout;
   const start = Math.floor(offset + min * itemsize);
   noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(offset + (max + 1) * itemsize) - start, writes, call);
