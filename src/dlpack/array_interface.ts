@@ -12,7 +12,7 @@ import { MemoryBuffer } from "../memory/mod.ts";
 import { type ArrayParts, firstAddress, type MakeArray } from "../copy/mod.ts";
 import type { ImportOptions } from "./tensor.ts";
 import { consumerStream, ExchangeError, hostWaitsToRead, orderStreams, producerWaits } from "../order/mod.ts";
-import { foreignRange } from "./foreign_range.ts";
+import { bytesBefore, bytesFrom, foreignStart } from "./foreign_range.ts";
 import { cachedLayout, cacheLayout } from "./layout_cache.ts";
 
 /** NumPy's array interface, version 3. */
@@ -101,7 +101,9 @@ function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint
  */
 export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, release?: () => void): T {
   const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
-  const { ptr, size, offset } = foreignRange(layout, data, "an array");
+  const offset = bytesBefore(layout);
+  const size = offset + bytesFrom(layout);
+  const ptr = foreignStart(layout, data, offset, size, "an array");
   if (release === undefined) {
     const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
     return make(buffer, offset, layout, dtype, readonly, null);
@@ -129,7 +131,9 @@ export function fromCudaArrayInterface<T>(
     );
   }
   const producer = producerStream(stream, device, options);
-  const { ptr, size, offset } = foreignRange(layout, data, "a CUDA array");
+  const offset = bytesBefore(layout);
+  const size = offset + bytesFrom(layout);
+  const ptr = foreignStart(layout, data, offset, size, "a CUDA array");
   // A consumer that names no stream works on the producer's, and nothing has to wait.
   const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
   orderStreams(producer, home);

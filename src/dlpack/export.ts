@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { DLPACK_FLAG_BITMASK, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
+import { DLDeviceType, DLPACK_FLAG_BITMASK } from "../../bindings/dlpack.ts";
 import { type ArrayParts, copyToDevice, copyToHost, firstAddress } from "../copy/mod.ts";
 import { none } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
@@ -18,28 +18,31 @@ import {
   pollIfMany,
   type ReleaseOrder,
 } from "../order/mod.ts";
-import { type ExportPlan, planExport } from "./plan_export.ts";
-import { ExportedStruct, type TensorContent } from "./struct.ts";
-import { dlpackDevice, DlpackTensor, type ReleaseState, type ToDlpackOptions } from "./tensor.ts";
+import { type ExportPlan, newest, planExport } from "./plan_export.ts";
+import { type TensorPool, tensorPool, type TensorSlot } from "./struct.ts";
+import { DlpackTensor, type TensorState, type ToDlpackOptions } from "./tensor.ts";
 
-/** An exported tensor, until its consumer has released it. */
-class Export implements ReleaseState, ExportEntry {
+/**
+ * An exported tensor, until its consumer has released it. One object for all that must be known of it: a second one
+ * takes longer to make and to collect than all that is written to the struct.
+ */
+class Export implements TensorState, ExportEntry {
   index = -1;
+  closed = false;
+  readonly ptr: bigint;
   readonly #buffer: MemoryBuffer;
-  readonly #tensor: ExportedStruct;
+  readonly #pool: TensorPool;
+  readonly #slot: TensorSlot;
 
   // law dlpack/Export.constructor: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
   //   order/reclaim, sim/behaviours, memory/collection
-  constructor(buffer: MemoryBuffer, content: TensorContent) {
+  constructor(buffer: MemoryBuffer, pool: TensorPool, slot: TensorSlot) {
+    this.ptr = slot.address;
     this.#buffer = buffer;
-    this.#tensor = new ExportedStruct(content);
+    this.#pool = pool;
+    this.#slot = slot;
     buffer.pin();
     addExport(this);
-  }
-
-  /** Address of the struct. */
-  get address(): bigint {
-    return this.#tensor.address;
   }
 
   isReleased(): boolean {
@@ -47,7 +50,19 @@ class Export implements ReleaseState, ExportEntry {
   }
 
   isReleasedByConsumer(): boolean {
-    return this.#tensor.isReleased;
+    return this.#slot.content.isReleased;
+  }
+
+  // law dlpack/Export.drop: dlpack/export, dlpack/programs, memory/collection
+  /** What the deleter would do, without a call of C: nobody else has the struct. */
+  drop(): void {
+    if (this.index >= 0 && !this.#slot.content.isReleased) this.#slot.content.release();
+  }
+
+  /** Where nothing has to be ordered it ends at once; otherwise the next poll orders all that have ended together. */
+  release(): void {
+    this.drop();
+    if (this.#buffer.stream === null) pollExport(this);
   }
 
   // law dlpack/Export.order: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
@@ -59,7 +74,8 @@ class Export implements ReleaseState, ExportEntry {
   // law dlpack/Export.finish: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
   //   order/reclaim, sim/behaviours, memory/collection
   finish(): void {
-    this.#tensor.free();
+    this.#slot.content.checkReleases();
+    this.#pool.free(this.#slot);
     this.#buffer.unpin();
   }
 }
@@ -91,18 +107,15 @@ const flag = {
 // law dlpack/exportInOrder: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
 //   order/reclaim, sim/behaviours, memory/collection
 function exportInOrder(array: ArrayParts, { consumer, isVersioned }: ExportPlan, flags: number): DlpackTensor {
-  const { buffer, layout: { shape, strides }, dtype } = array;
+  const { buffer, layout, dtype } = array;
   const { device } = buffer;
   const data = firstAddress(array); // first: a closed buffer has none
   if (device !== null && consumer !== null) consumerWaits(buffer, consumerStream(device, consumer));
-  const state = new Export(buffer, {
-    isVersioned,
-    flags: flags | (dtype.dlpack.padded ? flag.isPadded : 0),
-    data,
-    device: dlpackDevice(array),
-    dtype: dtype.dlpack,
-    shape,
-    strides,
-  });
-  return new DlpackTensor(state.address, isVersioned ? [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] : null, state);
+  const pool = tensorPool(isVersioned, layout.shape.length);
+  const slot = pool.allocate();
+  const allFlags = dtype.dlpack.padded ? flags | flag.isPadded : flags;
+  const type = device === null ? DLDeviceType.kDLCPU : DLDeviceType.kDLCUDA;
+  slot.content.write(allFlags, data, type, device === null ? 0 : device.ordinal, dtype.dlpack, layout);
+  const state = new Export(buffer, pool, slot);
+  return new DlpackTensor(state.ptr, isVersioned ? newest : null, state, state);
 }

@@ -7,44 +7,43 @@ import { addressEnd } from "../ffi/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
-/** A range of memory, and where offset 0 of a layout lies in it. */
-export interface ForeignRange {
-  /** Address of the first byte; 0n if there are none. */
-  readonly ptr: bigint;
-  /** Bytes. */
-  readonly size: number;
-  /** Bytes from `ptr` to offset 0 of the layout. */
-  readonly offset: number;
-}
-
-const nothing: ForeignRange = { ptr: 0n, size: 0, offset: 0 };
-
 /** Below this no layout reaches the end of memory, because it spans at most 2^52 bytes. Adding bigints is slow. */
 const farEnough = addressEnd - (1n << 53n);
 
-// law dlpack/foreignRange: dlpack/import, dlpack/array_interface, dlpack/fuzz
+// law dlpack/bytesBefore: dlpack/import, dlpack/array_interface, dlpack/fuzz
+/** Bytes from the lowest element of a layout to its offset 0. */
+export function bytesBefore({ volume, minOffset, itemsize }: StridedLayout): number {
+  return volume === 0 || minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize);
+}
+
+/** Bytes from offset 0 of a layout to the end of its highest element. */
+export function bytesFrom({ volume, maxOffset, itemsize }: StridedLayout): number {
+  return volume === 0 ? 0 : 0 - wholeBytes(-maxOffset - 1, itemsize);
+}
+
+// law dlpack/foreignStart: dlpack/import, dlpack/array_interface, dlpack/fuzz
 /**
- * The memory from the lowest element of a layout to its highest.
+ * Where the memory of a layout's elements begins.
  *
  * @param data address of offset 0 of the layout
+ * @param before {@linkcode bytesBefore} of the layout
+ * @param size of the memory, in bytes
  * @param what the array, for messages: `a DLPack tensor`
+ * @returns address of the first byte; 0n if there are none
  * @throws {ExchangeError} if elements lie at NULL or outside of memory
  */
-export function foreignRange(layout: StridedLayout, data: bigint, what: string): ForeignRange {
-  if (layout.volume === 0) return nothing;
+export function foreignStart(layout: StridedLayout, data: bigint, before: number, size: number, what: string): bigint {
+  if (layout.volume === 0) return 0n;
   if (data === 0n) {
     throw new ExchangeError(`Cannot import ${what} of ${layout.volume} elements: its data pointer is NULL`);
   }
-  const { minOffset: min, maxOffset: max } = layout;
-  const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);
-  const size = before - wholeBytes(-max - 1, layout.itemsize);
   const ptr = before === 0 ? data : data - BigInt(before);
   if ((before !== 0 && ptr <= 0n) || (data > farEnough && ptr + BigInt(size) > addressEnd)) {
     throw new ExchangeError(
       `Cannot import ${what} of ${size} bytes from ${before} before address ${data}: they lie outside of memory`,
     );
   }
-  return { ptr, size, offset: before };
+  return ptr;
 }
 
 // law dlpack/wholeBytes: dlpack/import, dlpack/array_interface, dlpack/fuzz

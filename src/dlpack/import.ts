@@ -10,7 +10,7 @@ import {
   DLPACK_MINOR_VERSION,
 } from "../../bindings/dlpack.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
-import { isAddress } from "../ffi/mod.ts";
+import { isAddress, lowHalf } from "../ffi/mod.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import type { MakeArray } from "../copy/mod.ts";
@@ -25,7 +25,7 @@ import {
 import { callRelease } from "../native/mod.ts";
 import { misaligned, readNumbers, readTensor, type TensorFields } from "./struct.ts";
 import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
-import { foreignRange } from "./foreign_range.ts";
+import { bytesBefore, bytesFrom, foreignStart } from "./foreign_range.ts";
 import { cachedLayout, cacheLayout } from "./layout_cache.ts";
 
 // law dlpack/fromDlpack: order/refusals
@@ -129,49 +129,39 @@ function take<T>(
   used: CudaDevice | undefined,
   make: MakeArray<T>,
 ): T {
-  checkAddress(address);
-  const fields = readTensor(address, isVersioned);
+  const fields = readTensor(address, isVersioned, checkAddress(address));
+  const { data: base, byteOffset, deviceType, flags } = fields;
   const dtype = readDtype(fields);
   const device = readDevice(fields, stream?.device ?? used);
   const layout = readLayout(fields, dtype);
-  const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
-  const { ptr, size, offset } = foreignRange(layout, data, "a DLPack tensor");
-  const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
+  const data = base === 0n || byteOffset === 0n ? base : base + byteOffset;
+  const offset = bytesBefore(layout);
+  const size = offset + bytesFrom(layout);
+  const ptr = foreignStart(layout, data, offset, size, "a DLPack tensor");
+  const kind = device === null ? "host" : deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
   // as producers assume, too
   const home = device === null ? null : stream === undefined ? device.defaultStream : stream;
-  const imported: ImportedTensor = { tensor: address, deleter: fields.deleter };
-  const buffer = MemoryBuffer.fromForeign(
-    ptr,
-    size,
-    device,
-    kind,
-    home,
-    tensor ?? undefined,
-    imported,
-    returnToProducer,
-  );
+  const owner = tensor ?? undefined;
+  const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, owner, fields, returnToProducer);
   tensor?.take(); // only now: making the buffer of a closed device throws
-  return make(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
+  return make(buffer, offset, layout, dtype, (flags & readOnly) !== 0, buffer);
 }
 
 // law dlpack/checkAddress: dlpack/import, dlpack/fuzz, arrow/host_order
-function checkAddress(address: bigint): void {
+/** @returns the lower half of the address */
+function checkAddress(address: bigint): number {
   if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
   if (!isAddress(address)) {
     throw new ExchangeError(`Cannot import a DLPack tensor: its address is ${address}, expected one of 64 bits`);
   }
-  if ((address & 7n) !== 0n) throw misaligned("address", address);
-}
-
-/** A struct that was taken over, and its deleter. */
-interface ImportedTensor {
-  readonly tensor: bigint;
-  readonly deleter: bigint;
+  const low = lowHalf(address);
+  if ((low & 7) !== 0) throw misaligned("address", address);
+  return low;
 }
 
 // law dlpack/returnToProducer: dlpack/import, dlpack/fuzz
 /** Called at the end of an import. */
-function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: ImportedTensor): void {
+function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: TensorFields): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
   if (deleter !== 0n) callRelease(deleter, tensor);
 }
@@ -182,7 +172,7 @@ const isPadded = Number(DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED);
 function readDtype({ code, bits, lanes, flags }: TensorFields): DType {
   const padded = (flags & isPadded) !== 0;
   try {
-    return DType.from({ code, bits, lanes, padded });
+    return DType.fromParts(code, bits, lanes, padded);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });

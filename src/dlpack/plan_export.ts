@@ -59,13 +59,14 @@ export function planExport(array: PlannedArray, options: ToDlpackOptions): Expor
       `Cannot export from device ${here} to device ${there} without a copy: let the consumer allow it`,
     );
   }
-  if (buffer.endsWithWorker && copy === false) {
+  const { endsWithWorker } = buffer;
+  if (endsWithWorker && copy === false) {
     throw new ExchangeError(
       "Cannot export the memory of a typed array from a Worker without a copy: it ends with the Worker. Let the " +
         "consumer allow a copy, or allocate with HostMemoryResource.",
     );
   }
-  const isCopied = isElsewhere || buffer.endsWithWorker || copy === true;
+  const isCopied = isElsewhere || endsWithWorker || copy === true;
   if (array.readonly && !isVersioned && !isCopied) {
     throw new ExchangeError(
       "Cannot export a read-only view to a consumer of DLPack 0.x: the old struct cannot say that it is read-only. " +
@@ -75,18 +76,21 @@ export function planExport(array: PlannedArray, options: ToDlpackOptions): Expor
   const planned = isCopied ? planCopy(array, options) : null;
   const { stream } = options;
   const isOnHost = planned === null ? buffer.device === null : planned.to === "host";
-  return {
-    isVersioned,
-    copy: planned,
-    hostWaits: buffer.device === null && stream === undefined,
-    consumer: isOnHost || stream === null || stream === -1n ? null : stream ?? DEFAULT_STREAM,
-  };
+  const hostWaits = buffer.device === null && stream === undefined;
+  const consumer = isOnHost || stream === null || stream === -1n ? null : stream ?? DEFAULT_STREAM;
+  if (planned !== null || consumer !== null || !isVersioned) return { isVersioned, copy: planned, hostWaits, consumer };
+  return hostWaits ? afterTheHost : atOnce;
 }
+
+/** The plans of most exports, made once. */
+const atOnce: ExportPlan = { isVersioned: true, copy: null, hostWaits: false, consumer: null };
+const afterTheHost: ExportPlan = { isVersioned: true, copy: null, hostWaits: true, consumer: null };
 
 /** DLPack's number of the legacy default stream, which a consumer uses that names no stream. */
 const DEFAULT_STREAM = 1n;
 
-const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
+/** The version of the struct that is written, unless an older one is wanted. */
+export const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
 
 function isPair(value: readonly number[]): boolean {
   return Array.isArray(value) && value.length === 2 && Number.isInteger(value[0]) && Number.isInteger(value[1]);

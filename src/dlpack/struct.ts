@@ -23,7 +23,7 @@ import {
   wantsLeakReports,
 } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { MAX_NDIM } from "../layout/mod.ts";
+import { type DLPackDType, MAX_NDIM } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 const versioned = layoutOf(DLManagedTensorVersioned);
@@ -35,8 +35,10 @@ const dtypeAt = layoutOf(DLDataType).offsets;
 
 /** The fields of a struct, as they are. */
 export interface TensorFields {
-  readonly flags: number;
+  /** Address of the struct. */
+  readonly tensor: bigint;
   readonly deleter: bigint;
+  readonly flags: number;
   readonly data: bigint;
   readonly deviceType: number;
   readonly deviceId: number;
@@ -60,28 +62,29 @@ export interface TensorFields {
 /**
  * Reads a struct.
  *
+ * @param low the lower half of the address
  * @throws {ExchangeError} for one of another major version, of which nothing else is read; for a number of dimensions
  *   and for pointers to them that cannot be
  */
-export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
+export function readTensor(ptr: bigint, isVersioned: boolean, low: number): TensorFields {
   if (!isVersioned) {
-    return readFields(readForeign(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
+    return readFields(ptr, readForeign(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
   }
   // Of another version, nothing is known to lie behind the flags; but a page is there as a whole.
-  if ((ptr & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));
+  if ((low & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));
   const bytes = readForeign(ptr, versioned.size);
   checkVersion(bytes);
   const flags = bytes.getUint32(versioned.offsets.flags, littleEndian);
-  return readFields(bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
+  return readFields(ptr, bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
 }
 
 /**
  * Where in a page an address is. Pages are at least so large: if an address can be read, so can all that is in its
  * page.
  */
-const offsetInPage = 4095n;
+const offsetInPage = 4095;
 /** The last place in a page at which a struct is in it as a whole. */
-const lastWhole = 4096n - BigInt(versioned.size);
+const lastWhole = 4096 - versioned.size;
 
 // law dlpack/checkVersion: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
@@ -92,7 +95,7 @@ function checkVersion(bytes: DataView): void {
   throw new ExchangeError(`Cannot import a tensor of DLPack ${major}.${minor}: expected ${DLPACK_MAJOR_VERSION}.x`);
 }
 
-function readFields(bytes: DataView, from: number, deleterAt: number, flags: number): TensorFields {
+function readFields(tensor: bigint, bytes: DataView, from: number, deleterAt: number, flags: number): TensorFields {
   const dtype = from + at.dtype;
   const offset = from + at.byte_offset;
   const ndim = bytes.getInt32(from + at.ndim, littleEndian);
@@ -100,8 +103,9 @@ function readFields(bytes: DataView, from: number, deleterAt: number, flags: num
   checkPointers(bytes, from, ndim, hasStrides);
   const behind = hasStrides ? stridesBehind(bytes, from, ndim) : 0;
   return {
-    flags,
+    tensor,
     deleter: bytes.getBigUint64(deleterAt, littleEndian),
+    flags,
     data: bytes.getBigUint64(from + at.data, littleEndian),
     deviceType: bytes.getInt32(from + at.device + deviceAt.device_type, littleEndian),
     deviceId: bytes.getInt32(from + at.device + deviceAt.device_id, littleEndian),
@@ -182,48 +186,53 @@ function readInt64s(bytes: DataView, from: number, count: number, values: number
   }
 }
 
-/** What a struct is to say. */
-export interface TensorContent {
-  readonly isVersioned: boolean;
-  /** Bits of DLPACK_FLAG_BITMASK. */
-  readonly flags: number;
-  readonly data: bigint;
-  readonly device: readonly [type: number, id: number];
-  readonly dtype: { readonly code: number; readonly bits: number; readonly lanes: number };
-  readonly shape: readonly number[];
-  readonly strides: readonly number[];
-}
-
 /** A struct of ours, in one block of memory with a counter of releases, the shape and the strides. */
 class TensorBlock {
-  readonly #bytes: DataView<ArrayBuffer>;
-  readonly #isVersioned: boolean;
-  /** Where in the block the counter is; it is followed by the extents, and these by as many strides as there may be. */
+  /**
+   * The block in the widths of its fields. What is known beforehand is stored in words of 32 bits: to store a bigint
+   * takes Bun ten times as long.
+   */
+  readonly #words: Int32Array;
+  readonly #bytes: Uint8Array;
+  readonly #longs: BigUint64Array;
+  readonly #head: HeadWords;
+  /** The index of the counter's word; the extents follow it, and these as many strides as there may be. */
   readonly #counter: number;
   readonly #most: number;
-  readonly #counterAddress: bigint;
-  readonly #shapeAddress: bigint;
-  readonly #stridesAddress: bigint;
+  readonly #pointers: Readonly<Record<"counter" | "deleter" | "shape" | "strides", Words>>;
 
-  constructor(isVersioned: boolean, most: number, address: bigint, bytes: DataView<ArrayBuffer>) {
-    this.#bytes = bytes;
-    this.#isVersioned = isVersioned;
-    this.#counter = headOf(isVersioned).size;
+  constructor(head: HeadWords, most: number, address: bigint, block: DataView<ArrayBuffer>) {
+    const { buffer, byteOffset, byteLength } = block;
+    this.#words = new Int32Array(buffer, byteOffset, byteLength / 4);
+    this.#bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    this.#longs = new BigUint64Array(buffer, byteOffset, byteLength / 8);
+    this.#head = head;
+    this.#counter = head.size / 4;
     this.#most = most;
-    this.#counterAddress = address + BigInt(this.#counter);
-    this.#shapeAddress = this.#counterAddress + BigInt(counterBytes);
-    this.#stridesAddress = this.#shapeAddress + BigInt(8 * most);
+    const counter = address + BigInt(head.size);
+    const shape = counter + BigInt(counterBytes);
+    this.#pointers = {
+      counter: wordsOf(counter),
+      deleter: wordsOf(releaseThunks().address[head.version < 0 ? "DLManagedTensor" : "DLManagedTensorVersioned"]),
+      shape: wordsOf(shape),
+      strides: wordsOf(shape + BigInt(8 * most)),
+    };
   }
 
   /** Whether the deleter has been called. */
   get isReleased(): boolean {
-    return this.#bytes.getInt32(this.#counter, littleEndian) > 0;
+    return (this.#words[this.#counter] ?? 0) > 0;
+  }
+
+  /** Counts a release as the deleter does. */
+  release(): void {
+    this.#words[this.#counter] = (this.#words[this.#counter] ?? 0) + 1;
   }
 
   /** Reports, once, that the deleter was called more than once: it did no harm this time, but the next time it may. */
   checkReleases(): void {
-    if (this.#bytes.getInt32(this.#counter, littleEndian) <= 1) return;
-    this.#bytes.setInt32(this.#counter, 1, littleEndian);
+    if ((this.#words[this.#counter] ?? 0) <= 1) return;
+    this.#words[this.#counter] = 1;
     if (wantsLeakReports()) {
       console.error("Causeway: a consumer has called the deleter of a DLPack tensor more than once");
     }
@@ -231,96 +240,139 @@ class TensorBlock {
 
   // law dlpack/TensorBlock.write: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
   //   memory/collection
-  /** Writes all fields: the consumer before may have written to them. */
-  write({ flags, data, device, dtype, shape, strides }: TensorContent): void {
+  /**
+   * Writes all fields: the consumer before may have written to them. Parameters one by one: an object of all of them
+   * would be one more to make for each export.
+   *
+   * @param flags bits of DLPACK_FLAG_BITMASK
+   */
+  write(flags: number, data: bigint, deviceType: number, deviceId: number, dtype: DLPackDType, layout: Axes): void {
     this.checkReleases(); // by the consumer before
+    const { shape, strides } = layout;
+    const ndim = shape.length;
+    const head = this.#head;
+    const words = this.#words;
     const bytes = this.#bytes;
-    const { offsets } = headOf(this.#isVersioned);
-    const { address } = releaseThunks();
-    if (this.#isVersioned) {
-      bytes.setUint32(versioned.offsets.version + versionAt.major, DLPACK_MAJOR_VERSION, littleEndian);
-      bytes.setUint32(versioned.offsets.version + versionAt.minor, DLPACK_MINOR_VERSION, littleEndian);
-      setInt64(bytes, versioned.offsets.flags, flags);
+    const pointers = this.#pointers;
+    if (head.version >= 0) {
+      words[head.version] = DLPACK_MAJOR_VERSION;
+      words[head.version + 1] = DLPACK_MINOR_VERSION;
+      writeInt64(words, head.flags, flags);
     }
-    const deleter = this.#isVersioned ? address.DLManagedTensorVersioned : address.DLManagedTensor;
-    bytes.setBigUint64(offsets.manager_ctx, this.#counterAddress, littleEndian);
-    bytes.setBigUint64(offsets.deleter, deleter, littleEndian);
-    setInt64(bytes, this.#counter, 0);
-    const from = offsets.dl_tensor;
-    bytes.setBigUint64(from + at.data, data, littleEndian);
-    bytes.setInt32(from + at.device + deviceAt.device_type, device[0], littleEndian);
-    bytes.setInt32(from + at.device + deviceAt.device_id, device[1], littleEndian);
-    bytes.setInt32(from + at.ndim, shape.length, littleEndian);
-    bytes.setUint8(from + at.dtype + dtypeAt.code, dtype.code);
-    bytes.setUint8(from + at.dtype + dtypeAt.bits, dtype.bits);
-    bytes.setUint16(from + at.dtype + dtypeAt.lanes, dtype.lanes, littleEndian);
+    writeWords(words, head.context, pointers.counter);
+    writeWords(words, head.deleter, pointers.deleter);
+    writeInt64(words, this.#counter, 0);
+    this.#longs[head.data] = data;
+    words[head.device] = deviceType;
+    words[head.device + 1] = deviceId;
+    words[head.ndim] = ndim;
+    bytes[head.dtype] = dtype.code;
+    bytes[head.dtype + 1] = dtype.bits;
+    bytes[head.dtype + 2] = dtype.lanes;
+    bytes[head.dtype + 3] = dtype.lanes >> 8;
     // Always explicit strides: NULL has been illegal since DLPack 1.2. A scalar has neither shape nor strides.
-    bytes.setBigUint64(from + at.shape, shape.length === 0 ? 0n : this.#shapeAddress, littleEndian);
-    bytes.setBigUint64(from + at.strides, shape.length === 0 ? 0n : this.#stridesAddress, littleEndian);
-    setInt64(bytes, from + at.byte_offset, 0);
-    const numbers = this.#counter + counterBytes;
-    for (let axis = 0; axis < shape.length; axis++) {
-      setInt64(bytes, numbers + 8 * axis, shape[axis] ?? 0);
-      setInt64(bytes, numbers + 8 * (this.#most + axis), strides[axis] ?? 0);
+    writeWords(words, head.shape, ndim === 0 ? nullPointer : pointers.shape);
+    writeWords(words, head.strides, ndim === 0 ? nullPointer : pointers.strides);
+    writeInt64(words, head.byteOffset, 0);
+    const numbers = this.#counter + counterBytes / 4;
+    for (let axis = 0; axis < ndim; axis++) {
+      writeInt64(words, numbers + 2 * axis, shape[axis] ?? 0);
+      writeInt64(words, numbers + 2 * (this.#most + axis), strides[axis] ?? 0);
     }
   }
 }
 
-const counterBytes = 8;
-
-function headOf(isVersioned: boolean): typeof versioned | typeof legacy {
-  return isVersioned ? versioned : legacy;
+/** Eight bytes as two words. */
+interface Words {
+  readonly low: number;
+  readonly high: number;
 }
 
-/** Writes a safe integer as an `int64_t`. */
-function setInt64(bytes: DataView, byteOffset: number, value: number): void {
-  bytes.setUint32(byteOffset, value >>> 0, littleEndian); // modulo 2^32, also of a negative number
-  bytes.setInt32(byteOffset + 4, Math.floor(value / 2 ** 32), littleEndian);
+const nullPointer: Words = { low: 0, high: 0 };
+
+function wordsOf(address: bigint): Words {
+  return { low: Number(BigInt.asIntN(32, address)), high: Number(BigInt.asIntN(32, address >> 32n)) };
+}
+
+function writeWords(words: Int32Array, index: number, { low, high }: Words): void {
+  words[index] = low;
+  words[index + 1] = high;
+}
+
+/** What of a layout a struct says. */
+interface Axes {
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+}
+
+const counterBytes = 8;
+
+/** Where fields are: in words of 32 bits, the data pointer in words of 64, the dtype in bytes. */
+interface HeadWords {
+  readonly size: number;
+  /** -1 in the old struct. */
+  readonly version: number;
+  readonly flags: number;
+  readonly context: number;
+  readonly deleter: number;
+  readonly data: number;
+  readonly device: number;
+  readonly ndim: number;
+  readonly dtype: number;
+  readonly shape: number;
+  readonly strides: number;
+  readonly byteOffset: number;
+}
+
+function headWords(head: typeof versioned | typeof legacy): HeadWords {
+  const { size, offsets } = head;
+  const from = offsets.dl_tensor;
+  return {
+    size,
+    version: "version" in offsets ? offsets.version / 4 : -1,
+    flags: "flags" in offsets ? offsets.flags / 4 : -1,
+    context: offsets.manager_ctx / 4,
+    deleter: offsets.deleter / 4,
+    data: (from + at.data) / 8,
+    device: (from + at.device) / 4,
+    ndim: (from + at.ndim) / 4,
+    dtype: from + at.dtype,
+    shape: (from + at.shape) / 4,
+    strides: (from + at.strides) / 4,
+    byteOffset: (from + at.byte_offset) / 4,
+  };
+}
+
+/** Writes a safe integer as an `int64_t`, in the byte order of both architectures. */
+function writeInt64(words: Int32Array, index: number, value: number): void {
+  const low = value | 0; // modulo 2^32, also of a negative number
+  words[index] = low;
+  words[index + 1] = low === value ? low >> 31 : Math.floor(value / 2 ** 32);
 }
 
 /** Most tensors have few axes, and their structs are small. */
 const fewAxes = 6;
 
-function poolOf(isVersioned: boolean, most: number): SlabPool<TensorBlock> {
-  const bytes = headOf(isVersioned).size + counterBytes + 2 * 8 * most;
-  return new SlabPool(bytes, (address, view) => new TensorBlock(isVersioned, most, address, view));
+function poolOf(head: HeadWords, most: number): SlabPool<TensorBlock> {
+  const bytes = head.size + counterBytes + 2 * 8 * most;
+  return new SlabPool(bytes, (address, view) => new TensorBlock(head, most, address, view));
 }
 
+const heads = { versioned: headWords(versioned), legacy: headWords(legacy) };
 const pools = {
-  versioned: { small: poolOf(true, fewAxes), large: poolOf(true, MAX_NDIM) },
-  legacy: { small: poolOf(false, fewAxes), large: poolOf(false, MAX_NDIM) },
+  versioned: { small: poolOf(heads.versioned, fewAxes), large: poolOf(heads.versioned, MAX_NDIM) },
+  legacy: { small: poolOf(heads.legacy, fewAxes), large: poolOf(heads.legacy, MAX_NDIM) },
 };
 
-/** A struct that a consumer has, from when it is written until it is freed. */
-export class ExportedStruct {
-  readonly #pool: SlabPool<TensorBlock>;
-  readonly #slot: Slot<TensorBlock>;
+/** Where a struct of ours is written. */
+export type TensorPool = SlabPool<TensorBlock>;
+/** The memory of a struct of ours. */
+export type TensorSlot = Slot<TensorBlock>;
 
-  // law dlpack/ExportedStruct.constructor: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim,
-  //   dlpack/fuzz, memory/collection
-  /** Writes the struct. Its deleter counts the release, on whatever thread. */
-  constructor(content: TensorContent) {
-    const { small, large } = content.isVersioned ? pools.versioned : pools.legacy;
-    this.#pool = content.shape.length <= fewAxes ? small : large;
-    this.#slot = this.#pool.allocate();
-    this.#slot.content.write(content);
-  }
-
-  /** `DLManagedTensorVersioned *` or `DLManagedTensor *`. */
-  get address(): bigint {
-    return this.#slot.address;
-  }
-
-  /** Whether the consumer has called the deleter. */
-  get isReleased(): boolean {
-    return this.#slot.content.isReleased;
-  }
-
-  // law dlpack/ExportedStruct.free: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
-  //   memory/collection
-  /** Frees the struct's memory, once, after its release. */
-  free(): void {
-    this.#slot.content.checkReleases();
-    this.#pool.free(this.#slot);
-  }
+// law dlpack/tensorPool: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+//   memory/collection
+/** The memory for structs of a version and so many axes. Their deleters count the release, on whatever thread. */
+export function tensorPool(isVersioned: boolean, ndim: number): TensorPool {
+  const { small, large } = isVersioned ? pools.versioned : pools.legacy;
+  return ndim <= fewAxes ? small : large;
 }

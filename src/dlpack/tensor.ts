@@ -92,17 +92,23 @@ export interface ReleaseState {
  */
 export class DlpackTensor {
   /** Version of the struct, `null` for the old struct that has none. */
-  readonly version: [major: number, minor: number] | null;
-  readonly #releaseState: ReleaseState;
+  readonly version: readonly [major: number, minor: number] | null;
   readonly #state: TensorState;
 
   // law dlpack/DlpackTensor.constructor: dlpack/export, dlpack/import, dlpack/programs, memory/collection
-  /** Wraps a tensor that a producer has made. `releaseState` knows when it has been released. */
-  constructor(ptr: bigint, version: [major: number, minor: number] | null, releaseState: ReleaseState) {
+  /**
+   * Wraps a tensor that a producer has made. `releaseState` knows when it has been released; `state` is its own, where
+   * the producer has more to say than that.
+   */
+  constructor(
+    ptr: bigint,
+    version: DlpackTensor["version"],
+    releaseState: ReleaseState,
+    state: TensorState = new ForeignTensor(ptr, version !== null, releaseState),
+  ) {
     this.version = version;
-    this.#releaseState = releaseState;
-    this.#state = { ptr, versioned: version !== null, closed: false };
-    finalizer.register(this, this.#state);
+    this.#state = state;
+    finalizer.register(this, state);
   }
 
   // law dlpack/DlpackTensor.ptr: dlpack/export, dlpack/import, dlpack/programs, memory/collection
@@ -115,7 +121,7 @@ export class DlpackTensor {
 
   /** Whether the consumer has called the deleter, and so returned the memory. */
   get released(): boolean {
-    return this.#releaseState.isReleased();
+    return this.#state.isReleased();
   }
 
   // law dlpack/DlpackTensor.take: dlpack/export, dlpack/import, dlpack/programs, memory/collection
@@ -134,7 +140,9 @@ export class DlpackTensor {
   // law dlpack/DlpackTensor.close: dlpack/export, dlpack/import, dlpack/programs, memory/collection
   /** Releases the tensor if no consumer has taken it over. Closing twice is harmless. */
   close(): void {
-    if (!this.#state.closed) callDeleter(this.take(), this.version !== null);
+    if (this.#state.closed) return;
+    this.#state.closed = true;
+    this.#state.release();
   }
 
   /** Releases the tensor if no consumer has taken it over. */
@@ -143,15 +151,47 @@ export class DlpackTensor {
   }
 }
 
-/** A tensor, until a consumer has taken it over. */
-interface TensorState extends FinalizerState {
+/** A tensor, until a consumer has taken it over. It outlives the object, and must not refer to it. */
+export interface TensorState extends FinalizerState, ReleaseState {
+  /** Address of the struct. */
   readonly ptr: bigint;
-  readonly versioned: boolean;
+  /** Whether the struct was taken out or released. */
   closed: boolean;
+
+  /** Releases the tensor as a consumer does. */
+  release(): void;
+  /** The same when it was collected: what may fail is left to the next poll. */
+  drop(): void;
+}
+
+/** A tensor of which nothing is known but its struct. */
+class ForeignTensor implements TensorState {
+  readonly ptr: bigint;
+  readonly #isVersioned: boolean;
+  readonly #releaseState: ReleaseState;
+  closed = false;
+
+  constructor(ptr: bigint, isVersioned: boolean, releaseState: ReleaseState) {
+    this.ptr = ptr;
+    this.#isVersioned = isVersioned;
+    this.#releaseState = releaseState;
+  }
+
+  isReleased(): boolean {
+    return this.#releaseState.isReleased();
+  }
+
+  release(): void {
+    callDeleter(this.ptr, this.#isVersioned);
+  }
+
+  drop(): void {
+    this.release();
+  }
 }
 
 /** Releases tensors that are collected before a consumer has taken them over. */
-const finalizer = new DeferredFinalizer<TensorState>(({ ptr, versioned }) => callDeleter(ptr, versioned));
+const finalizer = new DeferredFinalizer<TensorState>((state) => state.drop());
 
 const deleterAt = {
   versioned: layoutOf(DLManagedTensorVersioned).offsets.deleter,

@@ -158,7 +158,11 @@ export class DType {
     if (typeof source !== "object" || source === null) {
       throw new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}`);
     }
-    const { code, bits, lanes, padded = false } = source;
+    return DType.fromParts(source.code, source.bits, source.lanes, source.padded ?? false);
+  }
+
+  /** As {@linkcode DType.from}, of the parts of a DLPack type one by one: an import makes as few objects as it can. */
+  static fromParts(code: number, bits: number, lanes: number, padded: boolean): DType {
     const key = ((code & 0xff) + (bits & 0xff) * 0x100 + (lanes & 0xffff) * 0x1_0000) * 2 + (padded ? 1 : 0);
     const before = knownDLPack.get(key);
     // The parts are compared too: whatever is no integer in range has another dtype's key.

@@ -195,8 +195,8 @@ export const dlpackMutations: readonly Mutation[] = [
     ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
   ]),
   ...law("dlpack/planExport", [
-    ["isElsewhere || buffer.endsWithWorker || copy", "isElsewhere || copy", "Tensors are lent in place."],
-    ["  if (buffer.endsWithWorker && copy === false) {", "  if (false) {", "Who wants no copy gets one."],
+    ["isElsewhere || endsWithWorker || copy", "isElsewhere || copy", "Tensors are lent in place."],
+    ["  if (endsWithWorker && copy === false) {", "  if (false) {", "Who wants no copy gets one."],
     [
       "stream ?? DEFAULT_STREAM",
       "stream ?? 2n",
