@@ -64,8 +64,14 @@ export const dlpackMutations: readonly Mutation[] = [
     ["return order.add(this.#buffer)", "return true", "Memory is freed while the consumer's work still uses it."],
   ]),
   ...law("dlpack/Export.finish", [
-    ["    this.#tensor.free();\n", "", "Each export leaks its struct."],
+    ["    this.#slot.content.checkReleases();\n", "", "Nobody is told of a second release."],
+    ["    this.#pool.free(this.#slot);\n", "", "Each export leaks its struct."],
     ["    this.#buffer.unpin();\n", "", "Memory that was exported is never freed."],
+  ]),
+  ...law("dlpack/Export.drop", [
+    ["if (this.index >= 0 && !", "if (!", "A tensor that is closed late releases what another consumer has."],
+    [" && !this.#slot.content.isReleased)", ")", "A tensor that was released behind its back is released twice."],
+    ["this.#slot.content.release();", "", "A tensor that nobody takes is never released."],
   ]),
   ...law("dlpack/toDlpack", [
     [
@@ -89,15 +95,17 @@ export const dlpackMutations: readonly Mutation[] = [
       "A consumer reads before the producer has written.",
     ],
   ]),
-  ...law("dlpack/foreignRange", [
+  ...law("dlpack/bytesBefore", [
+    [
+      "volume === 0 || minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize)",
+      "0",
+      "Elements before the first one lie outside of the memory that is vouched for.",
+    ],
+  ]),
+  ...law("dlpack/foreignStart", [
     ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
     ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
     [" || (data > farEnough && ptr + BigInt(size) > addressEnd)", "", "Memory beyond the end of memory is believed."],
-    [
-      "const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);",
-      "const before = 0;",
-      "Elements before the first one lie outside of the memory that is vouched for.",
-    ],
   ]),
   ...law("dlpack/wholeBytes", [
     [
@@ -129,18 +137,14 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("dlpack/take", [
-    ["(fields.flags & readOnly) !== 0", "false", "What is read-only can be written."],
+    ["(flags & readOnly) !== 0", "false", "What is read-only can be written."],
     ["  tensor?.take(); // only now", "  // only now", "Two consumers take one tensor."],
     [
-      "= { tensor: address, deleter: fields.deleter };\n",
-      "= { tensor: tensor?.take() ?? address, deleter: fields.deleter };\n",
+      "  const owner = tensor ?? undefined;\n",
+      "  const owner = tensor ?? undefined;\n  tensor?.take();\n  tensor = null;\n",
       "A tensor is lost if its buffer cannot be made.",
     ],
-    [
-      "home,\n    tensor ?? undefined,\n    imported",
-      "home, undefined, imported",
-      "An import does not say what it comes from.",
-    ],
+    ["const owner = tensor ?? undefined;", "const owner = undefined;", "An import does not say what it comes from."],
     [
       "device === null ? null : stream === undefined ? device.defaultStream : stream",
       "null",
@@ -156,7 +160,7 @@ export const dlpackMutations: readonly Mutation[] = [
     ["  if (!isAddress(address)) {\n", "  if (false) {\n", "An address that no memory has is read."],
     ["  if (address === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
     [
-      '  if ((address & 7n) !== 0n) throw misaligned("address", address);\n',
+      '  if ((low & 7) !== 0) throw misaligned("address", address);\n',
       "",
       "A struct between two addresses is read.",
     ],
@@ -214,13 +218,13 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
     ["isOnHost || stream === null", "stream === null", "A stream is to wait for a copy that is on the host."],
     [
-      "buffer.device === null && stream === undefined,",
-      "stream === undefined,",
+      "buffer.device === null && stream === undefined;",
+      "stream === undefined;",
       "The host waits for what a consumer's stream waits for.",
     ],
     [
-      "buffer.device === null && stream === undefined,",
-      "buffer.device === null,",
+      "buffer.device === null && stream === undefined;",
+      "buffer.device === null;",
       "The host waits, and no order is wanted.",
     ],
     [
@@ -292,7 +296,7 @@ export const dlpackMutations: readonly Mutation[] = [
   ]),
   ...law("dlpack/readTensor", [
     [
-      "  if ((ptr & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));\n",
+      "  if ((low & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));\n",
       "",
       "A struct of another version is read beyond its end.",
     ],
@@ -326,23 +330,19 @@ export const dlpackMutations: readonly Mutation[] = [
   ]),
   ...law("dlpack/TensorBlock.write", [
     ["    this.checkReleases(); // by the consumer before\n", "", "Nobody is told of a late second release."],
-    ["at.shape, shape.length === 0 ? 0n : this.#shapeAddress", "at.shape, this.#shapeAddress", "A scalar has a shape."],
-    ["    setInt64(bytes, this.#counter, 0);\n", "", "What is out counts as released, as what was there before it."],
+    ["head.shape, ndim === 0 ? nullPointer : pointers.shape", "head.shape, pointers.shape", "A scalar has a shape."],
+    ["    writeInt64(words, this.#counter, 0);\n", "", "What is out counts as released, as what was there before it."],
     [
-      "    bytes.setBigUint64(offsets.deleter, deleter, littleEndian);\n",
+      "    writeWords(words, head.deleter, pointers.deleter);\n",
       "",
       "A consumer calls what the one before has left as deleter.",
     ],
   ]),
-  ...law("dlpack/ExportedStruct.constructor", [
-    ["shape.length <= fewAxes ? small : large", "small", "A tensor of many axes overwrites the next one."],
-  ]),
-  ...law("dlpack/ExportedStruct.free", [
-    ["    this.#slot.content.checkReleases();\n", "", "Nobody is told of a second release."],
-    ["    this.#pool.free(this.#slot);\n", "", "Each export leaks its struct."],
+  ...law("dlpack/tensorPool", [
+    ["ndim <= fewAxes ? small : large", "small", "A tensor of many axes overwrites the next one."],
   ]),
   ...law("dlpack/DlpackTensor.constructor", [
-    ["    finalizer.register(this, this.#state);\n", "", "A tensor that nobody takes is never released."],
+    ["    finalizer.register(this, state);\n", "", "A tensor that nobody takes is never released."],
   ]),
   ...law("dlpack/DlpackTensor.ptr", [
     ["    if (closed) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
@@ -351,7 +351,7 @@ export const dlpackMutations: readonly Mutation[] = [
     ["    this.#state.closed = true;\n", "", "Two consumers take one tensor, and release it twice."],
   ]),
   ...law("dlpack/DlpackTensor.close", [
-    ["    if (!this.#state.closed) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
+    ["    if (this.#state.closed) return;\n", "", "Closing releases what a consumer has."],
   ]),
   ...law("dlpack/callDeleter", [
     [

@@ -212,7 +212,7 @@ export const vortexMutations: readonly Mutation[] = [
     ["words[at + 3] = start;", "words[at + 3] = 0;", "Long texts are all the first one."],
   ]),
   ...law("vortex/boolEncoding", [
-    ["bits: node.buffer(0), offset }", "bits: node.buffer(0), offset: 0 }", "Truth values are those before them."],
+    ["bits: node.bytes(0), offset }", "bits: node.bytes(0), offset: 0 }", "Truth values are those before them."],
   ]),
   ...law("vortex/byteBoolEncoding", [
     ["bytes[i] !== 0", "bytes[i] === 1", "Whoever says true by another byte says false."],
