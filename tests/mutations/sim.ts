@@ -113,8 +113,8 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...law("sim/fill", [
     [
-      " || allocation.syncMemops) simulator.wait",
-      ") simulator.wait",
+      " || allocation.syncMemops) simulator.hostWaits",
+      ") simulator.hostWaits",
       "A fill of memory whose operations are to be synchronous is not.",
     ],
   ]),
