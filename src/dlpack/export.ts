@@ -56,7 +56,7 @@ class Export implements TensorState, ExportEntry {
   // law dlpack/Export.drop: dlpack/export, dlpack/programs, memory/collection
   /** What the deleter would do, without a call of C: nobody else has the struct. */
   drop(): void {
-    if (this.index >= 0 && !this.#slot.content.isReleased) this.#slot.content.release();
+    if (this.index >= 0) this.#slot.content.release(); // otherwise its memory is another export's
   }
 
   /** Where nothing has to be ordered it ends at once; otherwise the next poll orders all that have ended together. */

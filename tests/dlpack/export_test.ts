@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertNotEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CudaStream } from "../../src/device/stream.ts";
-import type { DlpackTensor } from "../../src/dlpack/tensor.ts";
+import { callDeleter, type DlpackTensor } from "../../src/dlpack/tensor.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
 import type { ToDlpackOptions } from "../../src/public/dlpack.ts";
 import { ExchangeError } from "../../mod.ts";
@@ -263,6 +263,25 @@ test("a tensor is taken once, and released by close only if it was not taken", (
   const { deleter } = readRaw(ptr, "versioned");
   ffiPort().functionAt(deleter, { args: ["ptr"], returns: "void" })(ptr);
   assertEquals([given.released, liveExports()], [true, 0]);
+});
+
+test("a tensor whose struct was released without being taken touches no later export when it is closed", () => {
+  using buffer = resource.allocate(8);
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [2], dtype: "int32" });
+  const early = view.toDlpack();
+  const { ptr } = early;
+  callDeleter(ptr, true);
+  assert(early.released, "the export has ended");
+  let later = view.toDlpack();
+  for (let i = 0; later.ptr !== ptr; i++) { // until it has the struct's memory
+    assert(i < 1000, "the memory is never used again");
+    later.close();
+    later = view.toDlpack();
+  }
+  early.close();
+  assert(!later.released, "it is its consumer's");
+  later.close();
+  assertEquals(liveExports(), 0);
 });
 
 test("exported bytes are the view's own: each side sees what the other writes", () => {
