@@ -108,7 +108,7 @@ function functionsWithOptions(): Map<string, string[]> {
 }
 
 function isExported(name: string): boolean {
-  return name in api;
+  return Object.hasOwn(api, name);
 }
 
 /** Whatever the functions are called on. */

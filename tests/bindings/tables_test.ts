@@ -8,8 +8,8 @@ import { entriesOf, parsePrototype } from "./prototype.ts";
 
 const bound = libraries.filter(({ tables }) => tables.length > 0);
 
-/** Functions of a library that newer versions are going to lose, and are optional for that. */
-const DISAPPEARING = new Set(["Py_SetPythonHome", "Py_SetProgramName"]);
+/** Functions of a library that newer versions are going to lose, or may, being private; they are optional for that. */
+const DISAPPEARING = new Set(["Py_SetPythonHome", "Py_SetProgramName", "_PyType_Lookup"]);
 
 function functionsOf(library: Library): [name: string, description: FunctionDescription][] {
   return library.tables.flatMap((table) => Object.values(table).flatMap((group) => Object.entries(group)));
