@@ -100,7 +100,7 @@ function copyOnHost(
 }
 
 /** Whether the memory of one array is behind that of another: mostly so or the other way round, and soon said. */
-function liesBehind({ memory: one }: OnHost, { memory: other }: OnHost): boolean {
+function liesBehind(one: HostMemory, other: HostMemory): boolean {
   return other.address !== 0 && other.address + other.size <= one.address;
 }
 
@@ -164,18 +164,27 @@ function onHost(array: ArrayParts, doing: string, writes: boolean): OnHost {
   return elements;
 }
 
-/** An array in host memory. Its bytes are made an array of when they are asked for: machine code does without. */
-class OnHost implements HostArray {
-  readonly memory: HostMemory;
+/**
+ * An array in host memory. Its bytes are made an array of when they are asked for: machine code does without. It is its
+ * own `memory`, so that a copy makes one object for each side.
+ */
+class OnHost implements HostArray, HostMemory {
+  readonly address: number;
+  readonly size: number;
   readonly offset: number;
   readonly layout: StridedLayout;
   readonly #buffer: MemoryBuffer;
 
   constructor({ buffer, offset, layout }: ArrayParts) {
-    this.memory = { address: exactAddress(buffer.ptr), size: buffer.size };
+    this.address = exactAddress(buffer.ptr);
+    this.size = buffer.size;
     this.offset = offset;
     this.layout = layout;
     this.#buffer = buffer;
+  }
+
+  get memory(): HostMemory {
+    return this;
   }
 
   get bytes(): Uint8Array<ArrayBuffer> {

@@ -29,6 +29,10 @@ type MoveRow<A> = (to: A, t: number, toStep: number, from: A, f: number, fromSte
 export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
   const { bytes, element } = move;
   if (element !== undefined) return moveByLoops(withoutFilling(move, element), to, from);
+  const row = move.axes.at(-1);
+  if (row !== undefined && row.to === bytes && row.from === bytes) {
+    return moveByLoops({ bytes: bytes * row.extent, axes: move.axes.slice(0, -1) }, to, from);
+  }
   if (bytes >= longRun) {
     const run = (t: number, f: number) => to.bytes.set(from.bytes.subarray(f, f + bytes), t);
     return eachPiece(move.axes, 0, to.at, from.at, run);

@@ -35,9 +35,13 @@ export interface HostPlan {
   readonly from: Span;
 }
 
-/** Runs along the sides of a tile: both halves of it are to be in a cache of 32 KiB, and to use up lines. */
-function tileSideOf(run: number): number {
-  return run <= 8 ? 32 : 16;
+/**
+ * Runs along the sides of a tile, in the destination's and in the source's direction: what was fastest, or within 10% of
+ * it, for transposes of elements of every size. Few rows of the source are read at a time, so that they stay in the
+ * cache also if they are a power of two apart.
+ */
+function tileSides(run: number): readonly [inner: number, partner: number] {
+  return run <= 8 ? [16, 64] : [8, 32];
 }
 
 /** A line of a cache: runs of as many bytes use it up by themselves. */
@@ -46,8 +50,12 @@ const lineBytes = 64;
 /** Rows of fewer elements cost more than their elements. */
 const shortRow = 8;
 
-/** Up to here runs are moved by units of 16 bytes, longer ones by memcpy, whose call then costs less. */
-const longestByUnits = 256;
+/**
+ * Up to so many bytes one run is moved by units of 16 bytes, which takes less than a call of memcpy. Of many runs so are
+ * longer ones: memcpy was slower, at 1 to 2 KiB by half, where they were not in a cache.
+ */
+const longestAlone = 256;
+const longestByUnits = 64 * 1024;
 
 // law copy/planHostCopy: copy/host_plan
 /**
@@ -82,18 +90,19 @@ export function planHostCopy(
   const run = isRun ? (inner?.extent ?? 1) * itemsize : itemsize;
   const rest = isRun ? joined.slice(0, -1) : joined;
   const boxes = isFree ? tiled(rest, run) : untiled(rest);
-  const pieces = filled ?? piecesOf(run);
+  const runs = rest.reduce((count, { extent }) => count * extent, 1);
+  const pieces = filled ?? piecesOf(run, runs === 1, isFree);
   return {
     moves: boxes.parts.flatMap((part) =>
-      pieces.map(({ offset, ...piece }) => ({
+      pieces.map((piece) => ({
         ...piece,
         axes: [...part.axes, ...piece.axes],
-        toOffset: toOffset + part.to + offset,
-        fromOffset: fromOffset + part.from,
+        toOffset: toOffset + part.to + piece.toOffset,
+        fromOffset: fromOffset + part.from + piece.fromOffset,
       }))
     ),
     run,
-    runs: rest.reduce((count, { extent }) => count * extent, 1),
+    runs,
     tile: boxes.tile,
     to,
     from,
@@ -181,9 +190,10 @@ function tiled(axes: readonly MoveAxis[], run: number): Parts {
   const [inner, partner] = [axes.at(-1), partnerOf(axes)];
   if (inner === undefined || partner === undefined || run >= lineBytes) return untiled(axes);
   // Of two sides one may be short: the other is longer then.
-  const least = tileSideOf(run);
-  const side = Math.max(least, Math.floor(least * least / Math.min(inner.extent, partner.extent)));
-  const [innerSide, partnerSide] = [sideOf(inner.extent, side), sideOf(partner.extent, side)];
+  const [innerLeast, partnerLeast] = tileSides(run);
+  const runs = innerLeast * partnerLeast;
+  const innerSide = sideOf(inner.extent, Math.max(innerLeast, Math.floor(runs / partner.extent)));
+  const partnerSide = sideOf(partner.extent, Math.max(partnerLeast, Math.floor(runs / inner.extent)));
   const outer = axes.filter((axis) => axis !== inner && axis !== partner);
   const parts: Part[] = [];
   for (const p of partsOf(partner, partnerSide)) {
@@ -218,11 +228,6 @@ function partsOf(axis: MoveAxis, side: number) {
   return parts;
 }
 
-/** What a run consists of: a move, and where its first piece is written, in bytes from where the run begins. */
-interface Pieces extends StridedMove {
-  readonly offset: number;
-}
-
 /** Sizes that one instruction moves, the largest first. */
 const units = [16, 8, 4, 2, 1] as const;
 
@@ -230,28 +235,43 @@ const units = [16, 8, 4, 2, 1] as const;
 /**
  * A run as pieces that one instruction moves: two that overlap are as good as two that do not, since both write there
  * the same. Or as it is, for memcpy.
+ *
+ * @param isAlone whether there is no other run
+ * @param isFree whether the ends of all runs may be moved after all that is before them
  */
-function piecesOf(run: number): Pieces[] {
+function piecesOf(run: number, isAlone: boolean, isFree: boolean): PlacedMove[] {
+  const asOne = [{ bytes: run, axes: [], toOffset: 0, fromOffset: 0 }];
+  if (run > (isAlone ? longestAlone : longestByUnits)) return asOne;
   const bytes = units.find((unit) => unit <= run) ?? 1;
   const length = run - bytes; // from the first piece to the last
   const fewest = Math.ceil(length / bytes);
-  if (run > longestByUnits) return [{ offset: 0, bytes: run, axes: [] }];
-  for (let more = fewest; more <= 1.5 * fewest; more++) {
-    if (more === 0) return [{ offset: 0, bytes, axes: [] }];
+  if (fewest === 0) return asOne; // a unit
+  const most = run <= longestAlone ? 1.5 * fewest : fewest;
+  for (let more = fewest; more <= most; more++) {
     const step = length / more;
-    if (Number.isInteger(step)) return [{ offset: 0, bytes, axes: [{ extent: more + 1, to: step, from: step }] }];
+    if (Number.isInteger(step)) {
+      return [{ bytes, axes: [{ extent: more + 1, to: step, from: step }], toOffset: 0, fromOffset: 0 }];
+    }
   }
-  return [{ offset: 0, bytes: run, axes: [] }];
+  if (run <= longestAlone || !isFree) return asOne;
+  const body = {
+    bytes,
+    axes: [{ extent: Math.floor(run / bytes), to: bytes, from: bytes }],
+    toOffset: 0,
+    fromOffset: 0,
+  };
+  return [body, { bytes, axes: [], toOffset: length, fromOffset: length }];
 }
 
 // law copy/fillingOf: copy/host_plan
 /** One element again and again, by 16 bytes; null if that are not as many, or 16 bytes are no whole elements. */
-function fillingOf(count: number, itemsize: number): Pieces[] | null {
+function fillingOf(count: number, itemsize: number): PlacedMove[] | null {
   const element = units.find((unit) => unit === itemsize);
   const run = count * itemsize;
   if (element === undefined || run < 16) return null;
   const whole = Math.floor(run / 16);
-  const body = { offset: 0, bytes: 16, element, axes: [{ extent: whole, to: 16, from: 0 }] };
-  const last = { ...body, offset: run - 16, axes: [{ extent: 1, to: 16, from: 0 }] };
-  return run === whole * 16 ? [body] : [body, last];
+  const filling = { bytes: 16, element, fromOffset: 0 };
+  const body = { ...filling, axes: [{ extent: whole, to: 16, from: 0 }], toOffset: 0 };
+  const end = { ...filling, axes: [{ extent: 1, to: 16, from: 0 }], toOffset: run - 16 };
+  return run === whole * 16 ? [body] : [body, end];
 }

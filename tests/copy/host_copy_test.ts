@@ -131,7 +131,7 @@ test("what the host does is said: in one piece, in runs, or element by element",
   told(dense([]), dense([]), "one copy of 4 bytes by the host");
   told(rows, dense([10, 15]), "10 runs of 60 bytes by the host, 16 at a time");
   told(dense([20, 10]).transposed(), dense([10, 20]), "200 runs of 4 bytes by the host, in tiles of 20 x 10");
-  told(dense([200, 100]).transposed(), dense([100, 200]), "20000 runs of 4 bytes by the host, in tiles of 32 x 32");
+  told(dense([200, 100]).transposed(), dense([100, 200]), "20000 runs of 4 bytes by the host, in tiles of 16 x 64");
   assertEquals(explainHostCopy(dense([0, 3]), dense([0, 3])), "nothing to copy");
   const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(8));
   const [head, tail] = [bytes.sliced(slice(0, 6)), bytes.sliced(slice(2, 8))];

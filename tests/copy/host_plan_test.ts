@@ -99,10 +99,23 @@ const meeting = itemsizes.chain((itemsize) =>
   })
 );
 
+/** Long rows that overlap. */
+const overlapping = fc.record({
+  itemsize: fc.constantFrom(1, 4, 7),
+  rows: fc.integer({ min: 2, max: 4 }),
+  long: fc.integer({ min: 40, max: 400 }),
+  to: fc.integer({ min: -20, max: 300 }),
+  from: fc.integer({ min: 0, max: 2000 }),
+}).map(({ itemsize, rows, long, to, from }) => ({
+  itemsize,
+  axes: [{ extent: rows, to, from }, { extent: long, to: itemsize, from: itemsize }],
+  first: { to: 0, from: 0 },
+}));
+
 test("a plan moves every byte of every element to its place, and where elements meet the last one stays", () => {
   check(
     fc.property(
-      fc.oneof({ weight: 3, arbitrary: apart }, { weight: 1, arbitrary: meeting }),
+      fc.oneof({ weight: 3, arbitrary: apart }, { weight: 1, arbitrary: fc.oneof(meeting, meeting, overlapping) }),
       ({ axes, itemsize, first }) => {
         const plan = planHostCopy(axes, itemsize, first);
         assertEquals(sourcesOf(plan), sourcesByHand(axes, itemsize, first));
@@ -231,17 +244,22 @@ test("rows are long: no short axis is the innermost one beside a long one", () =
 test("what is decided for layouts that programs have", () => {
   const plan = (...axes: [extent: number, to: number, from: number][]) =>
     planHostCopy(axes.map(([extent, to, from]) => ({ extent, to, from })), 4);
-  // A transpose is moved in tiles of 32 x 32, and what is left at the ends beside it.
-  assertEquals(plan([100, 400, 4], [100, 4, 400]).tile, [32, 32]);
+  // A transpose is moved in tiles of 16 x 64, and what is left at the ends beside it.
+  assertEquals(plan([100, 400, 4], [100, 4, 400]).tile, [16, 64]);
   assertEquals(plan([100, 400, 4], [100, 4, 400]).moves.length, 4);
   assertEquals(plan([64, 256, 4], [64, 4, 256]).moves.length, 1);
   // Of three planes that are interleaved, as many elements as a tile has go at once.
   assertEquals(plan([5000, 12, 4], [3, 4, 20000]).tile, [3, 341]);
   // Rows that use up lines by themselves need no tiles.
   assertEquals(plan([16, 8192, 256], [32, 256, 4096], [64, 4, 4]).tile, null);
-  // Rows of 256 bytes go by 16, longer ones by memcpy.
-  assertEquals(plan([8, 256, 512], [64, 4, 4]).moves.map(({ bytes }) => bytes), [16]);
-  assertEquals(plan([8, 320, 512], [80, 4, 4]).moves.map(({ bytes }) => bytes), [320]);
+  // Rows go by 16 bytes, what is left at their ends after all of them; very long ones, and a single one, by memcpy.
+  const piecesOfRows = (rows: number, floats: number) =>
+    plan([rows, 8 * floats, 4 * floats + 400], [floats, 4, 4]).moves.map(({ bytes }) => bytes);
+  assertEquals(piecesOfRows(8, 64), [16]);
+  assertEquals(piecesOfRows(8, 1009), [16, 16]);
+  assertEquals(piecesOfRows(8, 20000), [80000]);
+  assertEquals(piecesOfRows(1, 64), [16]);
+  assertEquals(piecesOfRows(1, 1000), [4000]);
   // A repeated element is not read again, and is written by 16 bytes.
   assertEquals(plan([7, 4, 0]).moves.map(({ bytes, element }) => [bytes, element]), [[16, 4], [16, 4]]);
 });

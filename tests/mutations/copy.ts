@@ -484,7 +484,11 @@ export const copyMutations: readonly Mutation[] = [
       "Memory before an array is written where a layout is wrong.",
     ],
     ["const filled = isFree && isDense", "const filled = isDense", "Rows that overlap are filled in another order."],
-    ["toOffset: toOffset + part.to + offset", "toOffset: toOffset + part.to", "The end of a filled row is not filled."],
+    [
+      "toOffset: toOffset + part.to + piece.toOffset",
+      "toOffset: toOffset + part.to",
+      "The end of a filled row is not filled.",
+    ],
   ]),
   ...law("copy/hostTiles", [
     [
@@ -497,7 +501,11 @@ export const copyMutations: readonly Mutation[] = [
       "inner === undefined || partner === undefined",
       "Long rows are moved in tiles.",
     ],
-    ["const side = Math.max(least,", "const side = Math.min(least,", "Interleaved planes are moved in tiny tiles."],
+    [
+      "Math.max(partnerLeast, Math.floor(",
+      "Math.min(partnerLeast, Math.floor(",
+      "Interleaved planes are moved in tiny tiles.",
+    ],
     ["...outer, ...p.tiles, ...i.tiles,", "...outer, ...i.tiles,", "Only the first tile along an axis is moved."],
     [
       "isLong ? [p.within, i.within] : [i.within, p.within]",
@@ -526,16 +534,20 @@ export const copyMutations: readonly Mutation[] = [
     ["if (Number.isInteger(step))", "if (true)", "Pieces begin between two bytes."],
     ["extent: more + 1, to: step, from: step", "extent: more, to: step, from: step", "The end of a run is not moved."],
     [
-      "if (run > longestByUnits) return",
-      "if (run > 1e9) return",
-      "Long runs are moved by 16 bytes, where memcpy is faster.",
+      "isAlone ? longestAlone : longestByUnits",
+      "longestByUnits",
+      "A long run is moved by 16 bytes, where memcpy is faster.",
     ],
+    [" || !isFree) return asOne", ") return asOne", "Rows that overlap are written in another order."],
+    ["toOffset: length, fromOffset: length", "toOffset: length, fromOffset: 0", "The end of a row is its beginning."],
+    ["extent: Math.floor(run / bytes)", "extent: Math.ceil(run / bytes)", "What is behind a row is written."],
+    ["1.5 * fewest : fewest", "run : run", "A plan takes as long as what it plans."],
   ]),
   ...law("copy/fillingOf", [
     ["element === undefined || run < 16", "element === undefined", "A short row is filled beyond its end."],
     ["Math.floor(run / 16)", "Math.ceil(run / 16)", "A row is filled beyond its end."],
-    ["offset: run - 16", "offset: run - 8", "A row is filled beyond its end."],
-    ["[body] : [body, last]", "[body] : [body]", "The end of a row is not filled."],
+    ["toOffset: run - 16", "toOffset: run - 8", "A row is filled beyond its end."],
+    ["[body] : [body, end]", "[body] : [body]", "The end of a row is not filled."],
   ]),
   ...law("copy/moveByLoops", [
     [
