@@ -15,7 +15,7 @@ export type { Complex, Scalar } from "./element.ts";
 export type { FlattenOptions } from "./flatten.ts";
 export { checkOptions, none, type OptionNames, unknownOption } from "./options.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
-export { type TypedArray, type TypedArrayConstructor, typedArrayFor } from "./scalar_types.ts";
+export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
 export { MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show } from "./shape.ts";
 export { Slice, slice } from "./slice.ts";
 export type { SliceItem } from "./slicing.ts";
