@@ -97,7 +97,7 @@ async function measure(python: Peer, one: Case): Promise<{ ratio: number; ours: 
     const { user, system } = process.cpuUsage(begin);
     return (user + system) * 1000 / repeats;
   };
-  const warm = performance.now() + 20;
+  const warm = performance.now() + 100;
   while (performance.now() < warm) run(1);
   const few = volume > 2 ** 16 ? 2 : 100;
   const callsOf = (ns: number) => Math.max(1, Math.min(MOST_CALLS, Math.round(ROUND_NS / Math.max(1, ns))));

@@ -3,14 +3,17 @@
  *
  * @module
  */
-import { compile, type WasmFunction } from "../wasm/mod.ts";
+import { enlist, type Enlisted, type WasmFunction } from "../wasm/mod.ts";
 import { bytesOf, type Conversion, isInteger, type NumberType } from "./conversion.ts";
 import { converted, isSmallWhole, type Lanes, resized, smallWhole } from "./number_code.ts";
 import { fromSmallFloats, toSmallFloats } from "./small_float_code.ts";
 import { apply, besides, differs, evens, paired, shifted, upperHalf, type Vector, VectorLoop } from "./vector_code.ts";
 
-/** Converts from an address of the scratch memory to another, so many turns of {@linkcode TURN} numbers, at least one. */
-export type ConversionLoop = (input: number, output: number, turns: number) => void;
+/**
+ * A loop that takes an address of the scratch memory to read from, one to write to, and turns of {@linkcode TURN} numbers,
+ * at least one.
+ */
+export type ConversionLoop = Enlisted;
 
 /** How many numbers, or parts of complex ones, are converted in one turn. */
 export const TURN = 16;
@@ -20,7 +23,7 @@ const loops = new Map<string, ConversionLoop>();
 /** The loop of a conversion, compiled once. If both types are complex it is that of their parts. */
 export function loopOf({ from, to }: Conversion): ConversionLoop {
   const key = from.isComplex && to.isComplex ? `${from.bits} ${to.bits}` : `${from.name} ${to.name}`;
-  return loops.getOrInsertComputed(key, () => compile(conversionLoop({ from, to })));
+  return loops.getOrInsertComputed(key, () => enlist(conversionLoop({ from, to })));
 }
 
 // law copy/conversionLoop: copy/conversion_loop

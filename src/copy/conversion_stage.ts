@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { scratch } from "../wasm/mod.ts";
+import { run, scratch } from "../wasm/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { type ConversionLoop, loopOf, TURN } from "./conversion_loop.ts";
 
@@ -69,7 +69,7 @@ export class ConversionStage {
 
   /** Converts so many elements, at least one; and a few that happen to lie behind them, to nobody's harm. */
   convert(count: number): void {
-    this.#loop(0, this.outputAt, Math.ceil(count * this.#parts / TURN));
+    run(this.#loop, 0, this.outputAt, Math.ceil(count * this.#parts / TURN));
   }
 
   /** Puts the results side by side. */

@@ -31,20 +31,52 @@ const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as cons
  * @returns the module's bytes; whether they are valid is up to the engine, which checks every byte of them
  */
 export function assemble({ parameters, hasResult = false, locals, body }: WasmFunction): Uint8Array<ArrayBuffer> {
-  const types = [0x60, ...vectorOf(Array.from({ length: parameters }, () => [valueTypes.i32]))];
-  const results = vectorOf(hasResult ? [[valueTypes.i32]] : []);
   const declared = vectorOf(locals.map((type) => [1, valueTypes[type]]));
-  const code = [...declared, ...body.flatMap(encode), ...encode(["end"])];
-  const name = (text: string) => [text.length, ...text].map((one) => typeof one === "number" ? one : one.charCodeAt(0));
+  const memory = [...name("m"), ...name("m"), 2, 0, LEAST_PAGES];
+  return moduleOf([typeOf(parameters, hasResult)], memory, 0, [...declared, ...body.flatMap(encode)]);
+}
+
+/**
+ * A module that imports the table `t.t` and exports one function, `f`: it takes so many numbers and one more, and calls
+ * the function of the table that the last one says with the others.
+ */
+export function assembleCaller(parameters: number): Uint8Array<ArrayBuffer> {
+  const numbers = Array.from({ length: parameters + 1 }, (_, local) => encode(["local.get", local]));
+  const table = [...name("t"), ...name("t"), 1, FUNCTIONS, 0, 0];
+  const types = [typeOf(parameters, false), typeOf(parameters + 1, false)];
+  return moduleOf(types, table, 1, [...vectorOf([]), ...numbers.flat(), CALL_INDIRECT, 0, 0]);
+}
+
+/** What a table holds: references to functions. */
+const FUNCTIONS = 0x70;
+/** Calls a function of a type, by its number in a table. */
+const CALL_INDIRECT = 0x11;
+
+function moduleOf(
+  types: readonly (readonly number[])[],
+  imported: readonly number[],
+  type: number,
+  code: readonly number[],
+): Uint8Array<ArrayBuffer> {
+  const body = [...code, ...encode(["end"])];
   const parts = [
     [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    sized(section.type, vectorOf([[...types, ...results]])),
-    sized(section.import, vectorOf([[...name("m"), ...name("m"), 2, 0, LEAST_PAGES]])),
-    sized(section.function, vectorOf([[0]])),
+    sized(section.type, vectorOf(types)),
+    sized(section.import, vectorOf([imported])),
+    sized(section.function, vectorOf([[type]])),
     sized(section.export, vectorOf([[...name("f"), 0, 0]])),
-    sized(section.code, vectorOf([[...unsigned(code.length), ...code]])),
+    sized(section.code, vectorOf([[...unsigned(body.length), ...body]])),
   ];
   return new Uint8Array(parts.flat());
+}
+
+function typeOf(parameters: number, hasResult: boolean): number[] {
+  const taken = Array.from({ length: parameters }, () => [valueTypes.i32]);
+  return [0x60, ...vectorOf(taken), ...vectorOf(hasResult ? [[valueTypes.i32]] : [])];
+}
+
+function name(text: string): number[] {
+  return [text.length, ...Array.from(text, (letter) => letter.charCodeAt(0))];
 }
 
 function sized(id: number, content: readonly number[]): number[] {
