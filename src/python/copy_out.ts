@@ -11,7 +11,7 @@ import type { Interpreter } from "./interpreter.ts";
 import { Kind, notSimple } from "./kinds.ts";
 import { mostItems, type SequenceKind } from "./sequences.ts";
 
-// law python/simpleValue: python/kinds, python/values
+// law python/simpleValue: python/kinds, python/leaks
 /** The value of a number, a string, a boolean or None; {@linkcode notSimple} for all other objects. */
 export function simpleValue(python: Interpreter, object: bigint, kind: Kind): unknown {
   switch (kind) {
@@ -52,7 +52,7 @@ function isScalar(python: Interpreter, object: bigint): boolean {
   return python.isScalarType(BigInt(python.typeOf(object)));
 }
 
-// law python/scalarValue: python/values, python/leaks
+// law python/scalarValue: python/kinds, python/leaks
 function scalarValue(python: Interpreter, object: bigint): unknown {
   const item = python.callHelper("call_method", [python.retain(object), python.retain(python.name("item"))]);
   try {
@@ -63,7 +63,7 @@ function scalarValue(python: Interpreter, object: bigint): unknown {
   }
 }
 
-// law python/copyOut: python/object, python/frame, python/leaks
+// law python/copyOut: python/values
 /**
  * A copy of an object with all that it contains: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array.
  *

@@ -68,7 +68,7 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
   }
 }
 
-// law python/exportTensor: python/host_exports, python/export_array
+// law python/exportTensor: python/host_exports, python/numpy, python/leaks
 /** A new reference to an array of NumPy's over a view on the host, which NumPy makes of a tensor; 0n: it does not. */
 function exportTensor(python: Interpreter, view: StridedMemoryView, spec: bigint): bigint {
   hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream

@@ -112,7 +112,7 @@ export class Handle {
     return true;
   }
 
-  // law python/Handle.endCall: python/object, python/frame, python/leaks
+  // law python/Handle.endCall: python/object, python/kept_attributes
   /**
    * Releases a method when it was called as often as it was read: one that was looked up to be called may never be
    * closed, and would keep its object until it is collected. A method that is called again is looked up again, and kept
@@ -130,7 +130,6 @@ export class Handle {
   // law python/Handle.close: python/values, python/export_array, python/kept_attributes
   /** Releases the object, if nobody else has read the same attribute. */
   close(): void {
-    if (this.#isClosed) return;
     if (this.#users > 1) {
       this.#users--;
       if (this.#function === 0n || --this.#uncalled > 0) return;
@@ -146,7 +145,7 @@ export class Handle {
     if (object !== 0n) this.python.locked(() => this.python.releaseAndPoll(object));
   }
 
-  // law python/Handle.lookUp: python/object, python/frame, python/leaks
+  // law python/Handle.lookUp: python/object, python/kept_attributes
   #lookUp(): bigint {
     if (this.#isClosed || this.#origin === null) throw new TypeError("Cannot use a closed PyObject");
     const { python } = this;

@@ -50,7 +50,7 @@ export function importArray(python: Interpreter, object: bigint, options: Import
   }
 }
 
-// law python/importFromNumpy: python/numpy_imports
+// law python/importFromNumpy: python/numpy_imports, python/leaks
 /**
  * Imports an array of NumPy's, which is on the host, and gives a versioned tensor if it knows them.
  *

@@ -287,7 +287,7 @@ export class Interpreter {
     return this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, countsOf[1] ?? 0n, 0n);
   }
 
-  // law python/Interpreter.callByTuple: python/calls
+  // law python/Interpreter.callByTuple: python/leaks
   #callByTuple(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
     const tuple = this.tuple(args);
     const result = this.api.calls.PyObject_Call(callable, tuple, keywords);

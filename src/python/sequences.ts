@@ -47,7 +47,7 @@ export class Sequences {
     // A list has an address there, and numbers that are no address: its length, and how many items there is room for.
     const listAt = places.find((at) => {
       const [start = 0n] = this.#copy(list + at, 1);
-      return start > 0xffffn && start % 8n === 0n && start !== BigInt(python.typeOf(list)) && isAt(start);
+      return start > 0xffffn && isAt(start);
     });
     python.release(list);
     python.release(tuple);
@@ -74,7 +74,7 @@ export class Sequences {
     return python.retain(python.check(item));
   }
 
-  // law python/Sequences.readValues: python/sequences
+  // law python/Sequences.readValues: python/sequences, python/kinds
   /**
    * Appends the values of items to an array, up to the first that is not read without running code of Python's.
    *

@@ -15,7 +15,7 @@ import { emptyStream, exportArrow, exportStream, exportVortex } from "./export_a
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 
-// law python/toPython: python/values, python/export_array
+// law python/toPython: python/values, python/object
 /**
  * References to several values, for one call. If one of them cannot be passed there are none, and no stream is
  * taken.

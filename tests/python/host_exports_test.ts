@@ -145,6 +145,18 @@ lambda array, shape: (array.__class__.shape.__set__(array, tuple(shape)), look(a
   assertEquals([hasArrow([2, 3]), hasArrow([3, 2]), hasArrow([6])], [true, false, false]);
 });
 
+test(...needs(missing, "views of one layout are told apart by their type, and by whether they may be written"), () => {
+  const python = open();
+  const look: PyObject = python.evaluate("lambda array: [array.dtype.str, bool(array.flags.writeable)]");
+  const buffer = new HostMemoryResource().allocate(24);
+  const { layout } = StridedMemoryView.fromBuffer(buffer, { shape: [6], dtype: "float32" });
+  for (let i = 0; i < 12; i++) {
+    const [dtype, readonly] = [i % 3 === 0 ? "float32" : "int32", i % 2 === 0];
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, readonly }).view({ layout });
+    assertEquals(look(view).$value(), [i % 3 === 0 ? "<f4" : "<i4", !readonly]);
+  }
+});
+
 test(...needs(missing, "more layouts than are kept are exported as they are, again and again"), () => {
   const python = open();
   const look: PyObject = python.evaluate("lambda array: [list(array.shape), bool(array.flags.writeable)]");

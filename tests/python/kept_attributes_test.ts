@@ -53,6 +53,10 @@ test(...needs(missing, "a method that is read again is the same, and one that wa
   assert(list["append"] === append);
   list["append"](2);
   assertEquals(list.$value(), [1, 2]);
+  // A function that somebody has set is no method, and not kept: what it holds may be large.
+  thing["callback"] = python.evaluate("lambda: 1");
+  const callback = thing["callback"];
+  assert(thing["callback"] !== callback);
   // Objects of equal methods are told apart.
   using left: PyObject = python.evaluate("Thing()");
   using right: PyObject = python.evaluate("Thing()");
@@ -129,6 +133,20 @@ test(...needs(missing, "the last user of a method closes it, and a closed one is
   assertEquals(second(), "one");
   second.$close();
   assertThrows(() => second(), TypeError, "closed");
+});
+
+test(...needs(missing, "a method that was read and not called yet keeps its object, whoever else calls it"), () => {
+  const python = open();
+  python.run(scene);
+  const thing: PyObject = python.evaluate("make()");
+  const before = python.evaluate("references()");
+  const early = thing["one"];
+  assertEquals(thing["one"](), "one");
+  thing.$close();
+  assertEquals(early(), "one", "though the object was closed");
+  early.$close();
+  early.$close();
+  assertEquals(python.evaluate("references()"), before - 1);
 });
 
 test(...needs(missing, "members of modules are given again: functions, classes and modules, and nothing else"), () => {

@@ -8,6 +8,7 @@ import { type PyObject, Python, StridedMemoryView } from "../../mod.ts";
 import { ObjectHeads } from "../../src/python/object_heads.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
@@ -142,6 +143,10 @@ test("the type in an object's head is found wherever it is, or that it is nowher
     const found = new ObjectHeads(heads);
     for (const [object, type] of heads) assertEquals(found.typeOf(object), Number(type));
     const [[first = 0n] = [], [second = 0n] = []] = heads;
+    const elsewhere = (at + 8) % 32; // where one of them has its type, too
+    new DataView(ffiPort().memory(first, 64)).setBigUint64(elsewhere, heads[0]?.[1] ?? 0n, true);
+    const again = new ObjectHeads(heads);
+    for (const [object, type] of heads) assertEquals(again.typeOf(object), Number(type));
     assertThrows(() => new ObjectHeads([[first, 1n], [second, 2n]]), FfiError, "do not begin with their type");
   }
 });

@@ -22,6 +22,7 @@ import gc, sys
 class Failure(Exception): pass
 class Thing:
     def __init__(self): self.big = 1 << 100; self.text = "x\\udc80"; self.n = 1.5
+    fresh = property(lambda self: self.n + 1.25)
     def method(self, *arguments, **named): return arguments
     def fails(self, *_): raise Failure("x\\udc80" * 3)
     def __float__(self): return 2.5
@@ -53,7 +54,7 @@ function operations(python: Python): Record<string, () => void> {
   const fail = (work: () => unknown) => assertThrows(work, PythonError);
   let count = 0;
   return {
-    "an attribute is read": () => [thing["big"], thing["text"], thing["n"]],
+    "an attribute is read": () => [thing["big"], thing["text"], thing["n"], thing["fresh"]],
     "an attribute is kept": () => thing.$get("method").$close(),
     "an attribute is set and deleted": () => {
       thing["other"] = [1 << 20, "text"];
@@ -89,6 +90,7 @@ function operations(python: Python): Record<string, () => void> {
       echo(thing, kwargs({ thing }));
       echo(thing);
       builtins["abs"](-(2 ** 40));
+      python.import("math")["hypot"](...Array.from({ length: 70 }, (_, i) => 1000.5 + i));
     },
     "calls that fail": () => {
       fail(() => thing["fails"]());
@@ -194,11 +196,18 @@ test(
 test(...needs(missingNumpy, "what is done with NumPy's arrays and scalars leaves nothing behind"), () => {
   const python = open();
   python.run(scene);
-  python.run("import numpy\narray, scalar = numpy.arange(6.0), numpy.float32(1.5)\n");
+  python.run(
+    "import numpy\narray, scalar = numpy.arange(6.0), numpy.float32(1.5)\nlarge, moment = numpy.int64(2**40), numpy.datetime64('2020-01-01')\n",
+  );
   const np = python.import("numpy");
   const array: PyObject = python.evaluate("[array]");
-  check(python, "scalars", () => assertEquals(python.evaluate("scalar"), 1.5));
+  check(python, "scalars", () => {
+    assertEquals([python.evaluate("scalar"), python.evaluate("large")], [1.5, 2 ** 40]);
+    close(python.evaluate("moment"));
+  });
+  const floats = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3));
   check(python, "arrays", () => {
+    assertEquals(np["sum"](floats), 6);
     using view = array[0];
     assertEquals(np["sum"](view), 15);
     using same = np["asarray"].$call(view);

@@ -43,6 +43,13 @@ test(...needs(missing, "a string of any code units is the same string in Python,
   for (let code = 0; code < 0x10000; code += 97) {
     assertEquals(identity(String.fromCharCode(code)), String.fromCharCode(code));
   }
+  for (const character of ["a", "\u00e9", "\u20ac", "\u{1f600}", "\ud800"]) {
+    for (const length of [0, 1, 23, 24, 25, 47, 48, 49, 1365, 1366, 2048, 4095, 4096, 4097, 9000]) {
+      const long = character.repeat(length);
+      assertEquals(identity(long), long);
+      assertEquals(identity.$call([long, `b${long}`]).$value(), [long, `b${long}`]);
+    }
+  }
   assertEquals(identity("\ufeffx"), "\ufeffx", "it is a character here, not a mark of the order of bytes");
   assertEquals(python.evaluate("'a\\udcffb'"), "a\udcffb");
   assertThrows(() => python.evaluate("'\ud800'"), TypeError, "half a surrogate pair"); // source text is UTF-8
@@ -213,6 +220,8 @@ test(...needs(missing, "what cannot be set is refused, and nothing is set by ano
   assertThrows(() => Reflect.deleteProperty(thing, Symbol.iterator), TypeError, "Symbol(Symbol.iterator)");
   assertThrows(() => Object.defineProperty(thing, "y", { value: 1 }), TypeError);
   assertThrows(() => Object.freeze(thing), TypeError);
+  assertThrows(() => Object.preventExtensions(thing), TypeError);
+  assert(Object.isExtensible(thing) && "toString" in thing && !("toLocaleString" in thing));
   assertThrows(() => Object.setPrototypeOf(thing, {}), TypeError);
   using attributes = python.builtins["vars"].$call(thing);
   assertEquals(attributes.$value(), new Map());
