@@ -95,7 +95,7 @@ const masks = {
  */
 export function isTellable(request: bigint): boolean {
   const low = BigInt.asIntN(32, request);
-  return low !== 0n && (low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST));
+  return low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST);
 }
 
 /** What UCX was asked to do, or will be. UCX may read or write its memory until it has ended. */

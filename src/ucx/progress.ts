@@ -336,9 +336,8 @@ export class Progress {
     this.#queueTurn(); // it may sleep as one that nobody waits for
     let isKept = true;
     return () => {
-      if (isKept) this.#keeps--;
+      if (isKept) this.#keeps--; // what ends a wait has UCX work: the next sleep finds out
       isKept = false;
-      this.#queueTurn();
     };
   }
 

@@ -629,8 +629,8 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/isTellable", [
-    ["low !== 0n && ", "", "A request whose address ends in zeros is taken for one that is over."],
-    ["(low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST))", "true", "An address is taken for an error."],
+    ["low > 0n ||", "low >= 0n ||", "A request whose address ends in zeros is taken for one that is over."],
+    [" || low < BigInt(ucs_status_t.UCS_ERR_LAST)", " || low < 0n", "An address is taken for an error."],
   ]),
   ...law("ucx/Operations.transferred", [
     [" && one.isTransferred", "", "A worker that wakes up ends everything."],
@@ -716,7 +716,6 @@ export const ucxMutations: readonly Mutation[] = [
       "Who waits for the end of what sleeps waits for ever.",
     ],
     ["if (isKept) this.#keeps--;", "", "A worker is kept by who has waited for an end."],
-    ["isKept = false;\n      this.#queueTurn();", "isKept = false;", "A worker that sleeps is kept by who has waited."],
   ]),
   ...law("ucx/UcxEndpoint.closed", [
     ["if (!this.#isClosed) ", "if (false) ", "A worker of whose endpoint somebody awaits the end is collected."],

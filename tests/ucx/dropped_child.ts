@@ -89,6 +89,9 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   });
   await brief.close();
   await Promise.all(over);
+  const late = await one.connect(other.address);
+  await late.close();
+  await late.closed; // nor does who asks for what has come
   const [there, back] = [await one.connect(other.address), await other.connect(one.address)];
   await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), somebody)); // whose process is looked after
   await exchange(there, other);
