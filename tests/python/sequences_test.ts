@@ -146,25 +146,20 @@ test(
         const model = acts.map((act) => act === "wait" ? "nothing" : act);
         using seen: PyObject = expected.$call(twin, model);
         const mine: unknown[] = [];
-        const step = (value: unknown, waits: boolean) => {
+        const step = (value: unknown) => {
           const act = model[mine.length] ?? "nothing";
-          if (waits || act !== "nothing") change(items, act);
+          if (act !== "nothing") change(items, act);
           mine.push(value);
           return mine.length <= 300;
         };
         if (isLocked) {
           python.locked(() => {
-            for (const value of items) if (!step(value, false)) break;
+            for (const value of items) if (!step(value)) break;
           });
         } else {
           for (const value of items) {
-            const act = acts[mine.length];
-            if (act === "thread" || act === "wait") {
-              // What another thread of Python does while JavaScript waits.
-              if (act === "thread") python.run("import threading");
-              await setImmediate();
-            }
-            if (!step(value, false)) break;
+            if (acts[mine.length] === "wait") await setImmediate();
+            if (!step(value)) break;
           }
         }
         assertEquals(mine, seen.$value());
