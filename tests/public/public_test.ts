@@ -18,7 +18,7 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const publicNames: Readonly<Record<string, readonly string[]>> = JSON.parse(read("tests/data/public_names.json"));
 
 const core = ["bindings", "device", "driver", "ffi", "layout", "native", "unix"];
-const arrays = [...core, "copy", "memory", "order"];
+const arrays = [...core, "copy", "memory", "order", "wasm"];
 
 /** Which rooms each subpath loads. */
 const loads: Readonly<Record<string, readonly string[]>> = {
@@ -31,7 +31,7 @@ const loads: Readonly<Record<string, readonly string[]>> = {
   arrow: [...arrays, "arrow", "cdata", "dlpack", "view"],
   python: [...arrays, "arrow", "cdata", "dlpack", "python", "view"],
   ucx: [...arrays, "cdata", "dlpack", "ucx", "view"],
-  vortex: [...arrays, "arrow", "cdata", "dlpack", "view", "vortex", "wasm"],
+  vortex: [...arrays, "arrow", "cdata", "dlpack", "view", "vortex"],
   testing: [...core.filter((room) => room !== "native"), "checker", "order", "ptx", "sim"],
 };
 
