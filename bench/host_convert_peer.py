@@ -18,17 +18,16 @@ warnings.filterwarnings("ignore")  # some of what is converted does not fit
 
 def strided(shape, lie, dtype):
     """An array of a shape that lies in memory as `lie` says."""
-    match lie:
-        case "dense":
-            return np.zeros(shape, dtype)
-        case "turned":
-            return np.zeros(shape[::-1], dtype).T
-        case "reversed":
-            return np.zeros(shape, dtype)[..., ::-1]
-        case "stepped":
-            return np.zeros((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2]
-        case "part":
-            return np.zeros((*shape[:-1], shape[-1] + 16), dtype)[..., : shape[-1]]
+    if lie == "dense":
+        return np.zeros(shape, dtype)
+    if lie == "turned":
+        return np.zeros(shape[::-1], dtype).T
+    if lie == "reversed":
+        return np.zeros(shape, dtype)[..., ::-1]
+    if lie == "stepped":
+        return np.zeros((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2]
+    if lie == "part":
+        return np.zeros((*shape[:-1], shape[-1] + 16), dtype)[..., : shape[-1]]
     raise ValueError(lie)
 
 

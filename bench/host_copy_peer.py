@@ -1,8 +1,8 @@
 """Times NumPy on the copies of host_copy.ts: prints its version, then answers each question in JSON, a line each.
 
-Run by host_copy.ts. A question is ["open", spec] for the arrays of a case, or the nanoseconds to spend on it: the answer
-is then how many one copy took. Of a spec, `to` and `from` say which memory there is and where the elements lie in it, in
-bytes.
+Run by host_copy.ts. A question is ["open", spec] for the arrays of a case, or the nanoseconds to spend on it: the
+answer is then how many one copy took. Of a spec, `to` and `from` say which memory there is and where the elements lie
+in it, in bytes.
 """
 
 import json
