@@ -6,8 +6,9 @@
  * 1.7) and 2.6 where they are in a cache; any other pair at most 5; elements that do not lie side by side 2; 1 to 100
  * elements 1.5.
  *
- * ```sh CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/host_convert.ts CAUSEWAY_PYTHON=venv/bin/python bun
- * bench/host_convert.ts small strided # some sections: large, cached, others, strided, small
+ * ```sh
+ * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/host_convert.ts
+ * CAUSEWAY_PYTHON=venv/bin/python bun bench/host_convert.ts small strided   # or: large, cached, others
  * ```
  *
  * The peer needs numpy and ml_dtypes.

@@ -12,7 +12,7 @@ import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
 import { explain } from "./explain.ts";
 import { checkOf } from "./address.ts";
 import { ByteStream } from "./stream/byte_stream.ts";
-import { EndpointOperations, type OperationsContext } from "./endpoint_operations.ts";
+import { EndpointOperations, type WorkerParts } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
 import { checkLimits, checkTimeout, farewell, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { excessOf, type MessageLimits } from "./message/message_limits.ts";
@@ -49,7 +49,7 @@ const acknowledgedWithin = 1000;
 export type CloseReason = UcxError | null;
 
 /** What an endpoint needs of its worker. */
-export interface EndpointContext extends OperationsContext {
+export interface EndpointContext extends WorkerParts {
   readonly receiver: Receiver;
   /** The worker's address. */
   address(): Uint8Array;

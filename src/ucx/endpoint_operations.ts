@@ -11,7 +11,7 @@ import type { UcpFunctions } from "./library.ts";
 import { type LimitOptions, timeLimit } from "./limit.ts";
 import { takeList } from "./message_list.ts";
 import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
-import { Counted, type Operation, type Operations, Owned, type Owner } from "./operation.ts";
+import { Counted, type Operation, type OperationPool, Owned, type Owner } from "./operation.ts";
 import type { Progress } from "./progress.ts";
 import type { RemoteKeys } from "./remote_memory.ts";
 import type { Protocol } from "./protocol.ts";
@@ -21,11 +21,11 @@ import { transferred } from "./taken_memory.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
 /** Where operations take place: a worker's. */
-export interface OperationsContext {
+export interface WorkerParts {
   readonly resources: WorkerResources;
   readonly ucp: UcpFunctions;
   readonly progress: Progress;
-  readonly operations: Operations;
+  readonly operations: OperationPool;
   readonly hasCuda: boolean;
   /** Remote memory that the worker's endpoints use. */
   readonly keys: RemoteKeys;
@@ -34,7 +34,7 @@ export interface OperationsContext {
 
 /** The operations of one endpoint: sends, and everything else that ends when the endpoint does. */
 export class EndpointOperations {
-  readonly context: OperationsContext;
+  readonly context: WorkerParts;
   /** What becomes of tags; a greeting may change it. */
   tags: TagRule;
   /** Whether active messages have been sent, for which UCX asks the other side for its endpoint first. */
@@ -53,7 +53,7 @@ export class EndpointOperations {
   /** Operations that UCX is not done with, or that wait for their memory. */
   readonly #underWay = new Counted();
 
-  constructor(context: OperationsContext, handle: bigint) {
+  constructor(context: WorkerParts, handle: bigint) {
     this.context = context;
     this.tags = context.protocol.endpointTags;
     this.#handle = handle;

@@ -136,7 +136,7 @@ export class Operation extends TakenMemory {
   #mask = 0;
   #writtenType = 0;
 
-  /** Use {@linkcode Operations.take}. */
+  /** Use {@linkcode OperationPool.take}. */
   constructor(address: bigint, memory: DataView, ring: bigint, number: number, requestBytes: number) {
     super();
     this.parameters = address + BigInt(parametersAt);
@@ -242,7 +242,7 @@ export class Operation extends TakenMemory {
 const operationsPerBlock = 64;
 
 /** The operations of one worker. */
-export class Operations {
+export class OperationPool {
   readonly #requestBytes: number;
   readonly #all: Operation[] = [];
   readonly #free: Operation[] = [];
@@ -269,7 +269,7 @@ export class Operations {
     return this.#all.length - this.#free.length;
   }
 
-  // law ucx/Operations.transferred: ucx/transferred
+  // law ucx/OperationPool.transferred: ucx/transferred
   /** Those that somebody waits for, whose memory JavaScript has transferred while UCX may still be at them. */
   transferred(): Operation[] {
     return this.#all.filter((one) => one.isBegun && !one.isDone && !one.isAbandoned && one.isTransferred);
@@ -280,7 +280,7 @@ export class Operations {
     return this.#all.filter(({ isBegun, isDone }) => isBegun && !isDone);
   }
 
-  // law ucx/Operations.take: ucx/progress
+  // law ucx/OperationPool.take: ucx/progress
   /** An operation of which UCX knows nothing. */
   take(): Operation {
     const operation = this.#free.pop() ?? this.#grow();
@@ -294,7 +294,7 @@ export class Operations {
     return operation;
   }
 
-  // law ucx/Operations.give: ucx/endpoint
+  // law ucx/OperationPool.give: ucx/endpoint
   /** Takes back an operation that UCX is done with, or has never seen. */
   give(operation: Operation): void {
     operation.owner = null;
@@ -306,7 +306,7 @@ export class Operations {
     this.#free.push(operation);
   }
 
-  // law ucx/Operations.next: ucx/operation
+  // law ucx/OperationPool.next: ucx/operation
   /** The next operation that UCX is done with, in the order in which they ended; undefined if there is none now. */
   next(): Operation | undefined {
     if (this.#ring.getInt32(ringField.written, littleEndian) === this.#read) return undefined;
@@ -341,7 +341,7 @@ export class Operations {
     return this.#free.pop() ?? this.#grow();
   }
 
-  // law ucx/Operations.widen: ucx/operation
+  // law ucx/OperationPool.widen: ucx/operation
   /** Makes room in the ring for all operations. What UCX is done with already stays in it. */
   #widen(): void {
     const count = 2 ** Math.ceil(Math.log2(this.#all.length));

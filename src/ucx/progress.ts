@@ -10,7 +10,7 @@ import { checkStatus, UcxError } from "./error.ts";
 import { atNextTurn, isServing } from "./event_loop.ts";
 import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
-import type { Operation, Operations } from "./operation.ts";
+import type { Operation, OperationPool } from "./operation.ts";
 import { advice } from "./status.ts";
 import { transferred } from "./taken_memory.ts";
 
@@ -50,7 +50,7 @@ export interface ProgressResources {
   readonly ucp: UcpFunctions;
   /** The worker, as UCX knows it. */
   readonly handle: bigint;
-  readonly operations: Operations;
+  readonly operations: OperationPool;
   /** What wakes it up; undefined before it has slept. */
   watch: ReadableWatch | undefined;
   /** What else it wakes up for: closed by who closes the worker, when it sleeps no more. */
@@ -78,7 +78,7 @@ export class Progress {
   readonly #resources: ProgressResources;
   readonly #ucp: UcpFunctions;
   readonly #worker: bigint;
-  readonly #operations: Operations;
+  readonly #operations: OperationPool;
   readonly #mode: ProgressMode;
   readonly #progress: UcpFunctions["worker"]["ucp_worker_progress"];
   /** Operations that UCX is at, and those of them that nobody waits for any more. */
@@ -171,7 +171,7 @@ export class Progress {
    * Waits in place until UCX is done with an operation, or for so many milliseconds: nothing else happens in this
    * thread meanwhile.
    */
-  wait(operation: Operation, timeout: number | undefined): void {
+  runUntilDone(operation: Operation, timeout: number | undefined): void {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
     const progress = this.#progress;
     operation.isWaitedFor = true;

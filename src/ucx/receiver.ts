@@ -14,7 +14,7 @@ import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLim
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import { type Part, partHeaderBytes, readPartHeader } from "./message_parts.ts";
 import { newBytes, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
-import type { Operation, Operations, Owner } from "./operation.ts";
+import type { Operation, OperationPool, Owner } from "./operation.ts";
 import type { Progress } from "./progress.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
@@ -101,7 +101,7 @@ export class Receiver {
   readonly #resources: WorkerResources;
   readonly #hasCuda: boolean;
   readonly #worker: bigint;
-  readonly #operations: Operations;
+  readonly #operations: OperationPool;
   readonly #progress: Progress;
   readonly #starts = new StartQueue();
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
@@ -146,7 +146,7 @@ export class Receiver {
     this.#take(operation, into, hostWaits);
     operation.owner = owner;
     this.#begin(operation, tag, mask, null);
-    this.#progress.wait(operation, timeout);
+    this.#progress.runUntilDone(operation, timeout);
     return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
   }
 

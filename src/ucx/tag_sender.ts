@@ -87,7 +87,7 @@ export class TagSender {
     own.takeMemory(operation, what, "send", hostWaits, options);
     this.#begin(operation, tag);
     const { progress } = own.context;
-    progress.wait(operation, timeout);
+    progress.runUntilDone(operation, timeout);
     progress.taken(operation, timeout);
   }
 

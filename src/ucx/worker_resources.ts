@@ -8,7 +8,7 @@ import { UCP_EP_CLOSE_FLAG, UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts"
 import type { ReadableWatch } from "../native/mod.ts";
 import type { DroppedState } from "./finalizer.ts";
 import type { UcpFunctions } from "./library.ts";
-import { type Operation, Operations } from "./operation.ts";
+import { type Operation, OperationPool } from "./operation.ts";
 import { Progress } from "./progress.ts";
 import { type Registration, RemoteKeys } from "./remote_memory.ts";
 import { isBefore } from "./version.ts";
@@ -49,7 +49,7 @@ export class WorkerResources implements DroppedState {
   readonly ucp: UcpFunctions;
   /** The worker, as UCX knows it. */
   readonly handle: bigint;
-  readonly operations: Operations;
+  readonly operations: OperationPool;
   /** Remote memory that endpoints use. */
   readonly keys: RemoteKeys;
   /** Memory that others use. */
@@ -74,7 +74,7 @@ export class WorkerResources implements DroppedState {
     this.ucp = ucp;
     this.handle = handle;
     this.madeAt = madeAt;
-    this.operations = new Operations(requestBytes);
+    this.operations = new OperationPool(requestBytes);
     this.keys = new RemoteKeys(ucp);
     this.#version = version;
     this.#owner = owner;

@@ -632,7 +632,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["low > 0n ||", "low >= 0n ||", "A request whose address ends in zeros is taken for one that is over."],
     [" || low < BigInt(ucs_status_t.UCS_ERR_LAST)", " || low < 0n", "An address is taken for an error."],
   ]),
-  ...law("ucx/Operations.transferred", [
+  ...law("ucx/OperationPool.transferred", [
     [" && one.isTransferred", "", "A worker that wakes up ends everything."],
   ]),
   ...law("ucx/Progress.giveUpTransferred", [
@@ -649,16 +649,16 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["if (mask === everyBit) operation", "operation", "A sender's tag is what the receiver has asked for."],
   ]),
-  ...law("ucx/Operations.take", [
+  ...law("ucx/OperationPool.take", [
     ["    operation.isAbandoned = false;\n", "", "An operation is given back while somebody waits for it."],
   ]),
-  ...law("ucx/Operations.give", [
+  ...law("ucx/OperationPool.give", [
     ["    operation.foreign = 0n;\n", "", "A request of UCX's is freed twice."],
   ]),
-  ...law("ucx/Operations.next", [
+  ...law("ucx/OperationPool.next", [
     ["    this.#read = this.#read + 1 | 0;\n", "", "The same operation ends for ever."],
   ]),
-  ...law("ucx/Operations.widen", [
+  ...law("ucx/OperationPool.widen", [
     ["(n & count - 1) * 8, number", "(n & this.#mask) * 8, number", "What has ended is lost when the ring grows."],
     ["    this.#mask = count - 1;\n", "", "The ring is read as if it had not grown."],
   ]),

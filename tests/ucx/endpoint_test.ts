@@ -11,7 +11,7 @@ import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
-import type { Operations } from "../../src/ucx/operation.ts";
+import type { OperationPool } from "../../src/ucx/operation.ts";
 import { Receiver } from "../../src/ucx/receiver.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
@@ -35,7 +35,7 @@ function open(handlesErrors = false): {
   endpoint: UcxEndpoint;
   forgotten: bigint[];
   progress: Progress;
-  operations: Operations;
+  operations: OperationPool;
 } {
   const ucp = new ScriptedUcp();
   const resources = scriptedResources(ucp);

@@ -5,7 +5,7 @@ import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
-import { isTellable, type Operation, Operations } from "../../src/ucx/operation.ts";
+import { isTellable, type Operation, OperationPool } from "../../src/ucx/operation.ts";
 import { check, fc } from "../support/property.ts";
 
 const { NO_IMM_CMPL } = UCP_OP_ATTR_FLAG;
@@ -54,7 +54,7 @@ const programs = fc.array(
 
 test("each operation that ends is read once, in the order of the ends, with what came of it, however many there are", () => {
   check(fc.property(programs, (program) => {
-    const operations = new Operations(100);
+    const operations = new OperationPool(100);
     const begun: [Operation, Kind][] = [];
     const ended: { operation: Operation; status: number; result: unknown }[] = [];
     const read = () => {
@@ -106,7 +106,7 @@ test("the lower half of an answer says which it is: over, failed with which stat
 });
 
 test("the parameters say what UCX is to do, and no two operations share a byte", () => {
-  const operations = new Operations(300);
+  const operations = new OperationPool(300);
   const mine = Array.from({ length: 200 }, () => operations.take());
   const places = mine.map((operation) => {
     const { request, user_data } = struct(ucp_request_param_t).at(operation.parameters);
