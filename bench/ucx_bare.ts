@@ -19,7 +19,7 @@ import {
 import { UCP_API } from "../bindings/ucp.ts";
 import { ffiPort, NativeArena } from "../src/ffi/mod.ts";
 import { openUcp } from "../src/ucx/library.ts";
-import { type Operation, Operations } from "../src/ucx/operation.ts";
+import { type Operation, OperationPool } from "../src/ucx/operation.ts";
 import { writeFields } from "../src/ucx/struct_fields.ts";
 import type { Job } from "./ucx_peer.ts";
 
@@ -50,7 +50,7 @@ const err_mode = errors === "peer" ? UCP_ERR_HANDLING_MODE.PEER : UCP_ERR_HANDLI
 writeFields(endpointParameters, UCP_EP_PARAMS_FIELD, { address: address.address, err_mode });
 check(ucp.endpoint.ucp_ep_create(worker.value, endpointParameters.$address, endpoint.$address));
 
-const operations = new Operations(1024); // more than any UCX wants for a request
+const operations = new OperationPool(1024); // more than any UCX wants for a request
 const { ucp_tag_send_nbx, ucp_tag_recv_nbx } = ucp.tag;
 const { ucp_worker_progress } = ucp.worker;
 const [handle, ep, size] = [worker.value, endpoint.value, BigInt(bytes)];
