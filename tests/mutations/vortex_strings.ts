@@ -196,6 +196,7 @@ export const vortexStringMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/compressed/joinShortFloatMult", [
     ["isNegative ? -integer : integer", "integer", "Negative floats are positive."],
+    ["(integer - exact) | (", "(integer - exact) ^ (", "A float that was damaged has another sign than PyVortex's."],
   ]),
   ...law("vortex/compressed/lookUp", [
     ["if (index >= low.length) fail(", "if (index < 0) fail(", "What no dictionary has is 0."],

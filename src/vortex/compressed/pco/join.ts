@@ -120,7 +120,7 @@ function joinDoubleMult(base: number, first: Latents, second: Latents, count: nu
     } else {
       // From 2^53 on the integers count floats: these bits are 2^53's, and so many more.
       doubleWords[0] = low;
-      doubleWords[1] = high + (0x4340_0000 - 0x20_0000) ^ (isNegative ? 1 << 31 : 0);
+      doubleWords[1] = high + (0x4340_0000 - 0x20_0000) | (isNegative ? 1 << 31 : 0);
       const isNan = (doubleWords[1] & 0x7ff0_0000) === 0x7ff0_0000 && ((doubleWords[1] & 0xf_ffff) | low) !== 0;
       // Not left to the engine, which may change a NaN's bits: a product of one is the same one, but quiet.
       if (isNan) doubleWords[1] |= 0x8_0000;
@@ -157,7 +157,7 @@ function joinShortFloatMult(
     else short.setFloat32(0, number, true);
     return short.getInt32(0, true);
   };
-  // law vortex/compressed/joinShortFloatMult: vortex/compressed/pco
+  // law vortex/compressed/joinShortFloatMult: vortex/compressed/pco, vortex/strings/wheel
   for (let i = 0; i < count; i++) {
     const latent = first[i] ?? 0;
     const isNegative = (latent & top) === 0;
@@ -166,7 +166,8 @@ function joinShortFloatMult(
     if (integer < exact) {
       bits = bitsOf((isNegative ? -integer : integer) * base);
     } else {
-      bits = exactBits + (integer - exact) ^ (isNegative ? top : 0);
+      // By "or": so it is also where an integer beyond all floats has reached the sign, as only damage has it.
+      bits = exactBits + (integer - exact) | (isNegative ? top : 0);
       // Not left to the engine, which may change a NaN's bits: a product of one is the same one, but quiet.
       bits = (bits & below) > infinity ? bits | quiet : bitsOf(numberOf(bits) * base);
     }
