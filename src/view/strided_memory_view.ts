@@ -96,7 +96,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} if the array cannot be imported as it is
    */
   static from(source: unknown, options: ImportOptions = none): StridedMemoryView {
-    checkPlace(options, "Cannot view an array");
+    if (options !== none) checkPlace(options, "Cannot view an array");
     if (isTypedArray(source)) return StridedMemoryView.fromTypedArray(source, none);
     if (!(source instanceof StridedMemoryView)) return fromArray(source, options, make);
     return isUsableAt(source, options) ? source : fromDlpack(source, options, make);
