@@ -11,7 +11,7 @@ import {
 } from "../../bindings/dlpack.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isAddress, lowHalf } from "../ffi/mod.ts";
-import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
+import { cachedLayout, cacheLayout, DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import type { MakeArray } from "../copy/mod.ts";
 import {
@@ -26,7 +26,6 @@ import { callRelease } from "../native/mod.ts";
 import { misaligned, readNumbers, readTensor, type TensorFields } from "./struct.ts";
 import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
 import { bytesBefore, bytesFrom, foreignStart } from "./foreign_range.ts";
-import { cachedLayout, cacheLayout } from "./layout_cache.ts";
 
 // law dlpack/fromDlpack: order/refusals
 /**

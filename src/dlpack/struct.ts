@@ -57,7 +57,7 @@ export interface TensorFields {
   readonly byteOffset: bigint;
 }
 
-// law dlpack/readTensor: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+// law dlpack/readTensor: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 /**
  * Reads a struct.
@@ -86,7 +86,7 @@ const offsetInPage = 4095;
 /** The last place in a page at which a struct is in it as a whole. */
 const lastWhole = 4096 - versioned.size;
 
-// law dlpack/checkVersion: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+// law dlpack/checkVersion: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 function checkVersion(bytes: DataView): void {
   const major = bytes.getUint32(versionAt.major, littleEndian);
@@ -121,7 +121,7 @@ function readFields(tensor: bigint, bytes: DataView, from: number, deleterAt: nu
   };
 }
 
-// law dlpack/stridesBehind: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+// law dlpack/stridesBehind: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 /**
  * How many bytes behind the shape the strides begin, if both can be read at once; otherwise 0. What lies between two
@@ -140,7 +140,7 @@ function isNull(bytes: DataView, at: number): boolean {
   return bytes.getUint32(at, littleEndian) === 0 && bytes.getUint32(at + 4, littleEndian) === 0;
 }
 
-// law dlpack/checkPointers: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+// law dlpack/checkPointers: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 /** Fails unless there can be as many 64-bit integers as a struct says where it says. */
 function checkPointers(bytes: DataView, from: number, ndim: number, hasStrides: boolean): void {
@@ -152,7 +152,7 @@ function checkPointers(bytes: DataView, from: number, ndim: number, hasStrides: 
   if (hasStrides) checkPointer(bytes, from + at.strides, "strides pointer");
 }
 
-// law dlpack/checkPointer: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+// law dlpack/checkPointer: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 function checkPointer(bytes: DataView, pointerAt: number, name: string): void {
   if (isNull(bytes, pointerAt)) throw new ExchangeError(`Cannot import a DLPack tensor: its ${name} is NULL`);
@@ -238,7 +238,7 @@ class TensorBlock {
     }
   }
 
-  // law dlpack/TensorBlock.write: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+  // law dlpack/TensorBlock.write: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
   //   memory/collection
   /**
    * Writes all fields: the consumer before may have written to them. Parameters one by one: an object of all of them
@@ -369,7 +369,7 @@ export type TensorPool = SlabPool<TensorBlock>;
 /** The memory of a struct of ours. */
 export type TensorSlot = Slot<TensorBlock>;
 
-// law dlpack/tensorPool: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+// law dlpack/tensorPool: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 /** The memory for structs of a version and so many axes. Their deleters count the release, on whatever thread. */
 export function tensorPool(isVersioned: boolean, ndim: number): TensorPool {

@@ -13,6 +13,7 @@
 export { type DLPackDType, DType, type DTypeForm, type ElementValue } from "./dtype.ts";
 export type { Complex, Scalar } from "./element.ts";
 export type { FlattenOptions } from "./flatten.ts";
+export { cachedLayout, cacheLayout, denseLayout } from "./layout_cache.ts";
 export { checkOptions, none, type OptionNames, unknownOption } from "./options.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { checkBounds, type MakeArray } from "../copy/mod.ts";
-import { checkOptions, DType, type OptionNames, type Shape, StridedLayout } from "../layout/mod.ts";
+import { checkOptions, denseLayout, DType, type OptionNames, type Shape, StridedLayout } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} views a buffer. */
@@ -33,8 +33,10 @@ const fromBufferOptionNames: OptionNames<FromBufferOptions> = {
 export function fromBuffer<T>(buffer: MemoryBuffer, options: FromBufferOptions, make: MakeArray<T>): T {
   checkOptions(options, fromBufferOptionNames);
   const dtype = DType.from(options.dtype);
-  const layout = new StridedLayout(options.shape, options.strides ?? null, dtype.itemsize);
-  const { offset = 0, readonly = false } = options;
+  const { shape, strides = null, offset = 0, readonly = false } = options;
+  const layout = strides === null
+    ? denseLayout(shape, dtype.itemsize)
+    : new StridedLayout(shape, strides, dtype.itemsize);
   checkBounds(buffer, offset, layout);
   return make(buffer, offset, layout, dtype, readonly, null);
 }

@@ -4,7 +4,14 @@
  * @module
  */
 import { type ArrayParts, byteCount, readElements } from "../copy/mod.ts";
-import { checkOptions, type DType, type Shape, StridedLayout, type TypedArray } from "../layout/mod.ts";
+import {
+  checkOptions,
+  denseLayout,
+  type DType,
+  type Shape,
+  type StridedLayout,
+  type TypedArray,
+} from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { newArrayBuffer } from "../native/mod.ts";
 
@@ -18,7 +25,7 @@ const fromTypedArrayOptionNames = { shape: true } as const;
 /** The layout of a typed array's elements. See `StridedMemoryView.fromTypedArray`. */
 export function layoutOfArray(array: TypedArray, { itemsize }: DType, options: TypedArrayOptions): StridedLayout {
   checkOptions(options, fromTypedArrayOptionNames);
-  const layout = StridedLayout.dense(options.shape ?? [array.length], itemsize);
+  const layout = denseLayout(options.shape ?? [array.length], itemsize);
   if (layout.volume !== array.length) throw otherCount(array, layout);
   return layout;
 }

@@ -189,14 +189,6 @@ export const dlpackMutations: readonly Mutation[] = [
       "Memory of a device that nobody named is a nameless error.",
     ],
   ]),
-  ...law("dlpack/cachedLayout", [
-    ["found.hasStrides !== (strides !== null)", "false", "An array without strides gets those of one that had some."],
-    ["layout.itemsize !== itemsize || ", "", "An array gets the element size of another one."],
-    [" || layout.shape.length !== ndim", "", "An array of fewer axes is taken for one of more."],
-    ["    if (layout.shape[axis] !== shape[axis]) return null;\n", "", "An array gets the shape of another one."],
-    [" * unit !== strides[axis]", " === null", "An array gets the strides of another one."],
-    ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
-  ]),
   ...law("dlpack/planExport", [
     ["isElsewhere || endsWithWorker || copy", "isElsewhere || copy", "Tensors are lent in place."],
     ["  if (endsWithWorker && copy === false) {", "  if (false) {", "Who wants no copy gets one."],

@@ -210,4 +210,12 @@ export const layoutMutations: readonly Mutation[] = [
       "What was not looked at to the end is said to be free of overlaps.",
     ],
   ]),
+  ...law("layout/cachedLayout", [
+    ["found.hasStrides !== (strides !== null)", "false", "An array without strides gets those of one that had some."],
+    ["layout.itemsize !== itemsize || ", "", "An array gets the element size of another one."],
+    [" || layout.shape.length !== ndim", "", "An array of fewer axes is taken for one of more."],
+    ["    if (layout.shape[axis] !== shape[axis]) return null;\n", "", "An array gets the shape of another one."],
+    [" * unit !== strides[axis]", " === null", "An array gets the strides of another one."],
+    ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
+  ]),
 ];

@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ExchangeError, StridedMemoryView } from "../../mod.ts";
-import { cachedLayout, cacheLayout } from "../../src/dlpack/layout_cache.ts";
+import { cachedLayout, cacheLayout } from "../../src/layout/layout_cache.ts";
 import { MAP, PROT } from "../../bindings/libc.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";

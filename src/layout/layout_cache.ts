@@ -5,7 +5,8 @@
  *
  * @module
  */
-import type { StridedLayout } from "../layout/mod.ts";
+import type { Shape } from "./shape.ts";
+import { StridedLayout } from "./strided_layout.ts";
 
 /** A cached layout. */
 interface CachedLayout {
@@ -19,7 +20,7 @@ const places = 64;
 
 const known: (CachedLayout | undefined)[] = Array.from({ length: places });
 
-// law dlpack/cachedLayout: dlpack/layout_cache
+// law layout/cachedLayout: layout/layout_cache
 /**
  * Finds a layout by its description. It was checked when it was made.
  *
@@ -47,6 +48,19 @@ export function cachedLayout(
 /** Caches a layout. @param hasStrides whether its description had strides */
 export function cacheLayout(layout: StridedLayout, hasStrides: boolean): void {
   known[placeOf(layout.shape, layout.shape.length)] = { layout, hasStrides };
+}
+
+/**
+ * A layout in C order without gaps.
+ *
+ * @throws {TypeError | RangeError} as the constructor of a layout does
+ */
+export function denseLayout(shape: Shape, itemsize: number): StridedLayout {
+  const known = cachedLayout(shape, null, shape.length, itemsize, 1);
+  if (known !== null) return known;
+  const layout = new StridedLayout(shape, null, itemsize);
+  cacheLayout(layout, false);
+  return layout;
 }
 
 /** The place of a shape in the cache. */
