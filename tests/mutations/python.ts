@@ -135,10 +135,13 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.callFramed", [
     [
-      "    if (keywords !== 0n) PyList_Append(nextCall, keywords);\n",
+      "    if (isNamed) PyCell_Set(frames.keywords, keywords);\n",
       "",
-      "Arguments by name are those of another call.",
+      "Arguments by name are missing.",
     ],
+    ["    PyCell_Set(frames.function, 0n);\n", "", "What was called last is kept."],
+    ["    PyCell_Set(frames.arguments, 0n);\n", "", "The arguments of the last call are kept."],
+    ["    if (isNamed) PyCell_Set(frames.keywords, 0n);\n", "", "Arguments by name of the last such call are kept."],
   ]),
   ...law("python/Interpreter.readInteger", [
     ["    this.release(digits);\n", "", "The digits of large integers are never freed."],
@@ -202,8 +205,8 @@ export const pythonMutations: readonly Mutation[] = [
       "What a function in C calls finds no frame.",
     ],
     [
-      "if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) ",
-      "if (error instanceof PythonError) ",
+      "  if (mayTakeForKeywords.has(error.type)) error.message",
+      "  error.message",
       "Every error after a plain object speaks of arguments by name.",
     ],
     [
@@ -483,8 +486,8 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.call", [
     [
-      "    this.#releaseAll(args, keywords);\n    return this.check(result);\n",
-      "    return this.check(result);\n",
+      "    this.#releaseAll(args, keywords);\n    return result;\n",
+      "    return result;\n",
       "Arguments are never freed.",
     ],
   ]),
