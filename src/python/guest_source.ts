@@ -1773,6 +1773,9 @@ def is_plain(value):
     """Whether a torch tensor is no more than DLPack can say."""
     return not (value.requires_grad or value.is_conj() or value.is_neg())
 
+import ctypes
+
+
 def call_method(value, name, *arguments):
     """Call a method by its name."""
     return getattr(value, name)(*arguments)
@@ -1786,6 +1789,12 @@ def integer_of(text):
 def pairs_of(mapping):
     """Return the items of a dict as a list, which JavaScript reads by index."""
     return list(mapping.items())
+
+
+def lists_of_doubles(address, most):
+    """Return a function that makes a list of the first floats of some memory."""
+    doubles = memoryview((ctypes.c_double * most).from_address(address)).cast("B").cast("d")
+    return lambda count: doubles[:count].tolist()
 `;
 
 /** Run in the same namespace before the first array goes to Python. */

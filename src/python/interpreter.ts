@@ -16,6 +16,7 @@ import {
 import { releaseThunks } from "../native/mod.ts";
 import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
+import { FloatLists } from "./float_lists.ts";
 import { guestSource } from "./guest_source.ts";
 import { type Kind, Kinds } from "./kinds.ts";
 import { ObjectHeads } from "./object_heads.ts";
@@ -57,6 +58,7 @@ type Helper =
   | "pairs_of"
   | "slice"
   | "list"
+  | "lists_of_doubles"
   | "range"
   | "hex"
   | "builtins"
@@ -103,6 +105,7 @@ export class Interpreter {
   readonly #kinds: Kinds;
   #releases: ReleaseMemory | null = null;
   #sequences: Sequences | null = null;
+  #floatLists: FloatLists | null = null;
   /** The arguments of a call. A word before them is the callee's. */
   readonly #arguments: DataView<ArrayBuffer>;
   readonly #argumentsAt: bigint;
@@ -444,6 +447,11 @@ export class Interpreter {
   /** Where lists and tuples have their items. */
   get sequences(): Sequences {
     return this.#sequences ??= new Sequences(this);
+  }
+
+  /** Makes lists of floats. */
+  get floatLists(): FloatLists {
+    return this.#floatLists ??= new FloatLists(this);
   }
 
   /** The address of an object's type. */

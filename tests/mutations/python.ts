@@ -651,6 +651,10 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/Conversion.leave", [
     ["    this.#above.pop();\n", "", "The same list twice is a loop."],
   ]),
+  ...law("python/FloatLists.make", [
+    [" || Number.isSafeInteger(item)) return", ") return", "An integer in a list is a float in Python."],
+    [" || count > most)", ")", "A list is cut off where memory ends."],
+  ]),
   ...law("python/Conversion.list", [
     [
       "      python.release(made);\n      throw error;\n",
