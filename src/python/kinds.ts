@@ -90,6 +90,7 @@ export class Kinds {
     ]);
   }
 
+  // law python/Kinds.of: python/kinds
   /** The kind of a type. */
   of(type: number): Kind {
     const place = (type >>> 4) & (recentTypes - 1);

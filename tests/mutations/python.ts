@@ -507,6 +507,9 @@ export const pythonMutations: readonly Mutation[] = [
     [" || python.turn !== turn", "", "A loop sees what it has replaced itself."],
     ["    sequence.close();\n", "", "A list is kept until its loop is collected."],
   ]),
+  ...law("python/Kinds.of", [
+    ["this.#recent[place] === type", "this.#recent[place] !== 0", "A type is taken for another one at its place."],
+  ]),
   ...law("python/Kinds.look", [
     [
       "    if ((flags & Py_TPFLAGS.HEAPTYPE) && !(flags & Py_TPFLAGS.IMMUTABLETYPE)) return Kind.unknown;\n",
