@@ -154,6 +154,11 @@ export const cpython = {
     // Py_ssize_t PyTuple_Size(PyObject *);
     PyTuple_Size: { args: ["ptr"], returns: "i64" },
   },
+  cells: {
+    // a reference of its own to the value, which may be NULL
+    // int PyCell_Set(PyObject *, PyObject *);
+    PyCell_Set: { args: ["ptr", "ptr"], returns: "i32" },
+  },
   lists: {
     // PyObject *PyList_New(Py_ssize_t size);
     PyList_New: { args: ["i64"], returns: "ptr" },

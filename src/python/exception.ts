@@ -25,26 +25,24 @@ export function pendingError(python: Interpreter): PythonError {
     return new PythonError("Exception", "An exception whose description fails as well", "");
   }
   try {
-    // The helper returns a list of strings, integers and None.
-    const [type, message, traceback, ...parts] = copyOut(python, outline, () => null) as [
+    // The helper returns a list of strings and None.
+    const [type, message, traceback, last = "", places = ""] = copyOut(python, outline, () => null) as [
       string,
       string,
       string | null,
+      string?,
+      string?,
     ];
-    return new PythonError(type, message, traceback ?? (() => formatted(python, parts)));
+    return new PythonError(type, message, traceback ?? (() => formatted(python, last, places)));
   } finally {
     python.release(outline);
   }
 }
 
 /** A traceback as Python prints it. */
-function formatted(python: Interpreter, parts: readonly (string | number | null)[]): string {
+function formatted(python: Interpreter, last: string, places: string): string {
   return python.locked(() => {
-    const { none } = python.singletons;
-    const objects = parts.map((part) =>
-      part === null ? python.retain(none) : typeof part === "string" ? python.text(part) : python.smallInteger(part)
-    );
-    const text = python.callHelper("format_traceback", objects);
+    const text = python.callHelper("format_traceback", [python.text(last), python.text(places)]);
     try {
       return python.readText(text);
     } finally {

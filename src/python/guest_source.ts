@@ -6,11 +6,13 @@
 
 /** Run once, in a namespace of its own. */
 export const guestSource = `
+import ast
 import builtins
 import itertools
 import linecache
 import sys
 import traceback
+import weakref
 
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
 WITH_MORE_TEXT = (
@@ -30,14 +32,14 @@ def is_plain_exception(error):
         or error.__cause__ is not None
         or (error.__context__ is not None and not error.__suppress_context__)
         or getattr(error, "__notes__", None) is not None
-        or hasattr(sys, "tracebacklimit")
+        or "tracebacklimit" in sys.__dict__
     )
 
 
 def outline_exception(error):
-    """Return an exception's type, its message, and its traceback: as text, or as None and what it is made of.
+    """Return an exception's type, its message, and its traceback; or None, and two texts that it is formatted from.
 
-    That is the last line as Python prints it, and six fields for each frame (see frames_of).
+    The message is the last line as Python prints it. The texts keep nothing alive.
     """
     kind = type(error)
     try:
@@ -48,36 +50,64 @@ def outline_exception(error):
             last = shown + ": " + text if text else shown
             if kind.__module__ == "builtins":
                 name = shown
-            return [name, last.strip(), None, last, *frames_of(error.__traceback__)]
+            return [name, last.strip(), None, last, places_of(error.__traceback__)]
     except Exception:  # it cannot be printed
         pass
     return list(describe_exception(error))
 
 
-# law python/frames_of: python/guest
-def frames_of(trace):
-    """Return of each frame its file, line and name, and the end line and columns of what it was doing, or None."""
-    fields = []
+# What stands in tracebacks, by the identity of the code, and by the instruction and line. It goes when the code does.
+known_places = {}
+
+
+# law python/places_of: python/guest
+def places_of(trace):
+    """Return of each frame its file, line and name, and the end line and columns of what it was doing, or None.
+
+    They are Python's text of a tuple of tuples. Most exceptions are raised at a few places, again and again.
+    """
+    texts = ""
     while trace is not None:
-        code, line = trace.tb_frame.f_code, trace.tb_lineno
-        end, first, last = None, None, None
-        if hasattr(code, "co_positions"):  # since Python 3.11
-            found = next(itertools.islice(code.co_positions(), trace.tb_lasti // 2, None), (None,) * 4)
-            line = line if found[0] is None else found[0]
-            _, end, first, last = found
-        linecache.lazycache(code.co_filename, trace.tb_frame.f_globals)  # for a source that is in no file
-        fields += code.co_filename, line, code.co_name, end, first, last
+        frame = trace.tb_frame
+        code = frame.f_code
+        file = code.co_filename
+        if file not in linecache.cache and not file.startswith("<"):
+            linecache.lazycache(file, frame.f_globals)  # for a source that is in no file
+        known = known_places.get(id(code)) or remember(code)
+        at = trace.tb_lasti, trace.tb_lineno
+        text = known[1].get(at)
+        if text is None:
+            text = known[1][at] = ascii(place_of(code, *at)) + ","
+        texts += text
         trace = trace.tb_next
-    return fields
+    return texts
+
+
+# law python/remember: python/guest
+def remember(code):
+    """Return a new entry of known_places."""
+    key = id(code)
+    known = known_places[key] = (weakref.ref(code, lambda _: known_places.pop(key, None)), {})
+    return known
+
+
+def place_of(code, instruction, line):
+    """Return what places_of() tells of a frame."""
+    end, first, last = None, None, None
+    if hasattr(code, "co_positions"):  # since Python 3.11
+        found = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,) * 4)
+        line = line if found[0] is None else found[0]
+        _, end, first, last = found
+    return code.co_filename, line, code.co_name, end, first, last
 
 
 # law python/format_traceback: python/guest
-def format_traceback(last, *fields):
+def format_traceback(last, places):
     """Return the traceback of an exception as Python prints it."""
-    if not fields:
+    if not places:
         return last + "\\n"
     frames = []
-    for file, line, name, *positions in zip(*[iter(fields)] * 6):
+    for file, line, name, *positions in ast.literal_eval(places):
         # Python 3.9 and 3.10 know no positions, and would not take them.
         known = {} if None in positions else dict(zip(("end_lineno", "colno", "end_colno"), positions))
         frames.append(traceback.FrameSummary(file, line, name, lookup_line=False, **known))
@@ -1062,23 +1092,32 @@ def framed(call):
 
 
 def make_frames():
-    """Return a list for the next call, and three functions that make the call.
+    """Return three cells for the next call, and three functions that make the call.
 
-    One is for arguments by position, one for a single argument, and one for arguments by name as well. The list takes
-    the arguments by name if there are any, the arguments by position or the single one, and what is called, in this
-    order: a frame of __main__ has no variables of its own.
+    One is for arguments by position, one for a single argument, and one for arguments by name as well. The cells are
+    for what is called, for the arguments by position or the single one, and for those by name: a frame of __main__ has
+    no variables of its own. They are empty but while a call is made.
     """
-    next_call = []
-    take = next_call.pop
-    return (
-        next_call,
-        framed(lambda: take()(*take())),
-        framed(lambda: take()(take())),
-        framed(lambda: take()(*take(), **take())),
+    function = arguments = keywords = None
+    frames = (
+        framed(lambda: function(*arguments)),
+        framed(lambda: function(arguments)),
+        framed(lambda: function(*arguments, **keywords)),
     )
+    cells = dict(zip(frames[2].__code__.co_freevars, frames[2].__closure__))
+    for cell in cells.values():
+        del cell.cell_contents
+    return (cells["function"], cells["arguments"], cells["keywords"], *frames)
 
 
-next_call, call_framed, call_framed_with_one, call_framed_by_name = make_frames()
+(
+    function_cell,
+    arguments_cell,
+    keywords_cell,
+    call_framed,
+    call_framed_with_one,
+    call_framed_by_name,
+) = make_frames()
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 
@@ -1734,6 +1773,9 @@ def is_plain(value):
     """Whether a torch tensor is no more than DLPack can say."""
     return not (value.requires_grad or value.is_conj() or value.is_neg())
 
+import ctypes
+
+
 def call_method(value, name, *arguments):
     """Call a method by its name."""
     return getattr(value, name)(*arguments)
@@ -1747,6 +1789,12 @@ def integer_of(text):
 def pairs_of(mapping):
     """Return the items of a dict as a list, which JavaScript reads by index."""
     return list(mapping.items())
+
+
+def lists_of_doubles(address, most):
+    """Return a function that makes a list of the first floats of some memory."""
+    doubles = memoryview((ctypes.c_double * most).from_address(address)).cast("B").cast("d")
+    return lambda count: doubles[:count].tolist()
 `;
 
 /** Run in the same namespace before the first array goes to Python. */

@@ -4,10 +4,19 @@
  * @module
  */
 import { type cpython, Py_input } from "../../bindings/cpython.ts";
-import { cString, type Functions, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
+import {
+  cString,
+  type Functions,
+  littleEndian,
+  NativeArena,
+  type NativeLibrary,
+  type Out,
+  readCString,
+} from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
+import { FloatLists } from "./float_lists.ts";
 import { guestSource } from "./guest_source.ts";
 import { type Kind, Kinds } from "./kinds.ts";
 import { ObjectHeads } from "./object_heads.ts";
@@ -49,11 +58,14 @@ type Helper =
   | "pairs_of"
   | "slice"
   | "list"
+  | "lists_of_doubles"
   | "range"
   | "hex"
   | "builtins"
   | "sys"
-  | "next_call"
+  | "function_cell"
+  | "arguments_cell"
+  | "keywords_cell"
   | "call_framed"
   | "call_framed_with_one"
   | "call_framed_by_name";
@@ -93,11 +105,13 @@ export class Interpreter {
   readonly #kinds: Kinds;
   #releases: ReleaseMemory | null = null;
   #sequences: Sequences | null = null;
-  /** The arguments of a call, from the second word on. */
-  readonly #arguments: BigUint64Array<ArrayBuffer>;
+  #floatLists: FloatLists | null = null;
+  /** The arguments of a call. A word before them is the callee's. */
+  readonly #arguments: DataView<ArrayBuffer>;
   readonly #argumentsAt: bigint;
-  /** What {@linkcode Interpreter.callFramed} needs; borrowed from the helpers. */
-  #frames: Readonly<Record<"nextCall" | "byPosition" | "byOne" | "byName", bigint>> | null = null;
+  /** What {@linkcode Interpreter.tryCallFramed} needs; borrowed from the helpers. */
+  #frames: Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>> | null =
+    null;
   readonly #namespace: bigint;
   readonly #float: bigint;
   /** References to release when the lock is next held. */
@@ -112,7 +126,7 @@ export class Interpreter {
     this.library = handle;
     this.version = readCString(functions.opening.Py_GetVersion()).split(" ")[0] ?? "";
     const { address, bytes } = this.#arena.bytes(8 * (mostArguments + 1));
-    this.#arguments = new BigUint64Array(bytes.buffer, bytes.byteOffset, mostArguments + 1);
+    this.#arguments = new DataView(bytes.buffer, bytes.byteOffset + 8, 8 * mostArguments);
     this.#argumentsAt = address + 8n;
     const state = this.api.threads.PyGILState_Ensure();
     try {
@@ -255,16 +269,25 @@ export class Interpreter {
     return this.#helpers.getOrInsertComputed(name, () => this.evaluate(name, this.#namespace)); // kept for ever
   }
 
-  // law python/Interpreter.call: python/object, python/frame, python/leaks
-  /** Calls an object; adopts the references to the arguments, not the one to the object. */
+  /**
+   * Calls an object; adopts the references to the arguments, not the one to the object.
+   *
+   * @throws {PythonError} if it raises an exception
+   */
   call(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
+    return this.check(this.tryCall(callable, args, keywords));
+  }
+
+  // law python/Interpreter.call: python/object, python/frame, python/leaks
+  /** As {@linkcode Interpreter.call}. @returns 0n if it has raised an exception, which is pending then */
+  tryCall(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
     if (args.length > mostArguments) return this.#callByTuple(callable, args, keywords);
     const words = this.#arguments;
-    for (let i = 0; i < args.length; i++) words[i + 1] = args[i] ?? 0n;
+    for (let i = 0; i < args.length; i++) words.setBigUint64(8 * i, args[i] ?? 0n, littleEndian);
     const count = countsOf[args.length] ?? 0n;
     const result = this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, count, keywords);
     this.#releaseAll(args, keywords);
-    return this.check(result);
+    return result;
   }
 
   /**
@@ -275,15 +298,15 @@ export class Interpreter {
    * @returns 0n if it has raised an exception, which is pending then
    */
   callMethod(object: bigint, method: string, argument: bigint, names: bigint): bigint {
-    this.#arguments[1] = object;
-    this.#arguments[2] = argument;
+    this.#arguments.setBigUint64(0, object, littleEndian);
+    this.#arguments.setBigUint64(8, argument, littleEndian);
     const { PyObject_VectorcallMethod } = this.api.calls;
     return PyObject_VectorcallMethod(this.name(method), this.#argumentsAt, countsOf[1] ?? 0n, names);
   }
 
   /** Calls an object with one argument, which is borrowed. @returns 0n if it has raised an exception, which is pending */
   callWithOne(callable: bigint, argument: bigint): bigint {
-    this.#arguments[1] = argument;
+    this.#arguments.setBigUint64(0, argument, littleEndian);
     return this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, countsOf[1] ?? 0n, 0n);
   }
 
@@ -292,7 +315,7 @@ export class Interpreter {
     const tuple = this.tuple(args);
     const result = this.api.calls.PyObject_Call(callable, tuple, keywords);
     this.#releaseAll([tuple], keywords);
-    return this.check(result);
+    return result;
   }
 
   /** Releases arguments, also those by name if there are any. What is raised then is not the call's. */
@@ -304,28 +327,37 @@ export class Interpreter {
 
   // law python/Interpreter.callFramed: python/object, python/frame, python/leaks
   /**
-   * As {@linkcode Interpreter.call}, from a frame of the module `__main__`, for functions that inspect their caller's
+   * As {@linkcode Interpreter.tryCall}, from a frame of the module `__main__`, for functions that inspect their caller's
    * frame. The frame costs 100 ns, half of the shortest call.
    *
    * @param keywords a dict, or 0n
+   * @returns 0n if it has raised an exception, which is pending then
    */
-  callFramed(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
-    const { PyList_Append } = this.api.lists;
-    const { nextCall, byPosition, byOne, byName } = this.#frames ??= {
-      nextCall: this.helper("next_call"),
+  tryCallFramed(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
+    const { PyCell_Set } = this.api.cells;
+    const frames = this.#frames ??= {
+      function: this.helper("function_cell"),
+      arguments: this.helper("arguments_cell"),
+      keywords: this.helper("keywords_cell"),
       byPosition: this.helper("call_framed"),
       byOne: this.helper("call_framed_with_one"),
       byName: this.helper("call_framed_by_name"),
     };
     const isOne = args.length === 1 && keywords === 0n;
     const given = isOne ? args[0] ?? 0n : this.tuple(args);
-    if (keywords !== 0n) PyList_Append(nextCall, keywords);
-    PyList_Append(nextCall, given);
-    PyList_Append(nextCall, callable);
-    const result = this.api.calls.PyObject_CallNoArgs(keywords !== 0n ? byName : isOne ? byOne : byPosition);
-    this.release(given);
-    if (keywords !== 0n) this.release(keywords);
-    return this.check(result);
+    const isNamed = keywords !== 0n;
+    if (isNamed) PyCell_Set(frames.keywords, keywords);
+    PyCell_Set(frames.arguments, given);
+    PyCell_Set(frames.function, callable);
+    this.release(given); // the cells have them now
+    if (isNamed) this.release(keywords);
+    const result = this.api.calls.PyObject_CallNoArgs(
+      isNamed ? frames.byName : isOne ? frames.byOne : frames.byPosition,
+    );
+    PyCell_Set(frames.function, 0n);
+    PyCell_Set(frames.arguments, 0n);
+    if (isNamed) PyCell_Set(frames.keywords, 0n);
+    return result;
   }
 
   /** A tuple; adopts the references to its items. */
@@ -415,6 +447,11 @@ export class Interpreter {
   /** Where lists and tuples have their items. */
   get sequences(): Sequences {
     return this.#sequences ??= new Sequences(this);
+  }
+
+  /** Makes lists of floats. */
+  get floatLists(): FloatLists {
+    return this.#floatLists ??= new FloatLists(this);
   }
 
   /** The address of an object's type. */

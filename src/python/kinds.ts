@@ -54,6 +54,9 @@ const scalars: Readonly<Record<string, Kind>> = {
   bool_: Kind.boolScalar, // before NumPy 2
 };
 
+/** How many of them are found without the map, by bits of their addresses, which are multiples of 16. A power of 2. */
+const recentTypes = 256;
+
 /** How many types are remembered. For a program that makes types without end the others are looked up each time. */
 const mostTypes = 1024;
 
@@ -63,6 +66,9 @@ const mostTypes = 1024;
 export class Kinds {
   readonly #python: Interpreter;
   readonly #known = new Map<number, Kind>();
+  /** Known types and their kinds, the last ones of each place: a map takes as long as two calls for a large number. */
+  readonly #recent = new Float64Array(recentTypes);
+  readonly #recentKinds = new Uint8Array(recentTypes);
   /** The built-in types whose objects are no subclass's, by their addresses. */
   readonly #exact: ReadonlyMap<bigint, Kind>;
   readonly #float: bigint;
@@ -84,9 +90,16 @@ export class Kinds {
     ]);
   }
 
+  // law python/Kinds.of: python/kinds
   /** The kind of a type. */
   of(type: number): Kind {
-    return this.#known.get(type) ?? this.#find(type);
+    const place = (type >>> 4) & (recentTypes - 1);
+    if (this.#recent[place] === type) return this.#recentKinds[place] as Kind; // nothing else is put there
+    const known = this.#known.get(type);
+    if (known === undefined) return this.#find(type);
+    this.#recent[place] = type;
+    this.#recentKinds[place] = known;
+    return known;
   }
 
   #find(address: number): Kind {

@@ -7,8 +7,8 @@
  * - `find_interpreter`, `find_library` and `start_interpreter` decide which Python it is, and start it once.
  *   `interpreter` is its C API for all other files: `texts` are its strings, and `exception` makes an error of what was
  *   raised. `thread_end` releases its lock when a Worker is terminated within a call.
- * - A call converts its arguments (`to_python`): values are copied, a view becomes an array (`export_array`), an Arrow
- *   array or stream an object that has Arrow's protocols (`export_arrow`).
+ * - A call converts its arguments (`to_python`): values are copied, many floats at once (`float_lists`), a view becomes
+ *   an array (`export_array`), an Arrow array or stream an object that has Arrow's protocols (`export_arrow`).
  * - What they are in Python is written in Python: `guest/*.py`, embedded in `guest_source`. Any library may ask them
  *   for their memory, at any time, on any thread of Python, where no JavaScript can run: DLPack's capsule is made by
  *   `Array.__dlpack__`, guest/array.py. Each export pins the memory; machine code counts its release, and the next poll

@@ -16,6 +16,7 @@ import { arraySource, StridedMemoryView } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
+import { pendingError } from "./exception.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";
 import { behind, Handle, handleOf } from "./handle.ts";
@@ -420,20 +421,23 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   const { python } = handle;
   const last = args[args.length - 1];
   const isNamed = typeof last === "object" && last instanceof Keywords;
+  let result = 0n;
+  let error: PythonError | null = null; // thrown at the end: each handler on its way costs a microsecond
   try {
     const { object } = handle;
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
     // A function that does not inspect its caller's frame may call one of its arguments that does.
     const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);
-    return isFramed ? python.callFramed(object, objects, named) : python.call(object, objects);
-  } catch (error) {
-    if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
-    throw error;
+    result = isFramed ? python.tryCallFramed(object, objects, named) : python.tryCall(object, objects);
+    if (result === 0n) error = pendingError(python);
   } finally {
     handle.endCall();
     python.poll();
   }
+  if (error === null) return result;
+  if (mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
+  throw error;
 }
 
 function hasPyObject(values: readonly unknown[]): boolean {

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
+import { FfiError, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind, notSimple } from "./kinds.ts";
 
@@ -20,7 +20,8 @@ const headWords = 8;
 export class Sequences {
   readonly #python: Interpreter;
   readonly #address: bigint;
-  readonly #words: BigUint64Array<ArrayBuffer>;
+  /** A BigUint64Array over it takes Bun ten times as long to read. */
+  readonly #words: DataView<ArrayBuffer>;
   /** Where a list has the address of its items, in bytes. */
   readonly #listAt: bigint;
   /** Where a tuple has its first item, in bytes. */
@@ -36,17 +37,17 @@ export class Sequences {
     this.#python = python;
     const { address, bytes } = new NativeArena().bytes(8 * mostItems); // there is one interpreter in a process
     this.#address = address;
-    this.#words = new BigUint64Array(bytes.buffer, bytes.byteOffset, mostItems);
+    this.#words = new DataView(bytes.buffer, bytes.byteOffset, 8 * mostItems);
     const { none, true: yes, false: no } = python.singletons;
     const items = [yes, none, no];
     const tuple = python.tuple(items.map((item) => python.retain(item)));
     const list = python.callHelper("list", [python.retain(tuple)]);
-    const isAt = (start: bigint) => items.every((item, i) => this.#copy(start, items.length)[i] === item);
+    const isAt = (start: bigint) => items.every((item, i) => wordOf(this.#copy(start, items.length), i) === item);
     const places = Array.from({ length: headWords - items.length }, (_, i) => BigInt(8 * i));
     const tupleAt = places.find((at) => isAt(tuple + at));
     // A list has an address there, and numbers that are no address: its length, and how many items there is room for.
     const listAt = places.find((at) => {
-      const [start = 0n] = this.#copy(list + at, 1);
+      const start = wordOf(this.#copy(list + at, 1), 0);
       return start > 0xffffn && isAt(start);
     });
     python.release(list);
@@ -84,11 +85,11 @@ export class Sequences {
   readValues(object: bigint, kind: SequenceKind, from: number, size: number, most: number, values: unknown[]): void {
     const count = Math.min(size - from, most, mostItems);
     if (count <= 0) return;
-    const start = (kind === Kind.list ? this.#copy(object + this.#listAt, 1)[0] ?? 0n : object + this.#tupleAt) +
+    const start = (kind === Kind.list ? wordOf(this.#copy(object + this.#listAt, 1), 0) : object + this.#tupleAt) +
       BigInt(8 * from);
     const words = this.#copy(start, count);
     for (let i = 0; i < count; i++) {
-      const value = this.#quick(words[i] ?? 0n);
+      const value = this.#quick(wordOf(words, i));
       if (value === notSimple) return;
       values.push(value);
     }
@@ -117,8 +118,8 @@ export class Sequences {
     }
   }
 
-  /** Copies words of memory to the same array each time. */
-  #copy(address: bigint, count: number): BigUint64Array<ArrayBuffer> {
+  /** Copies words of memory to the same place each time. */
+  #copy(address: bigint, count: number): DataView<ArrayBuffer> {
     libc().memory.bcopy(address, this.#address, BigInt(8 * count));
     return this.#words;
   }
@@ -126,3 +127,7 @@ export class Sequences {
 
 /** The two kinds of sequences. */
 export type SequenceKind = typeof Kind.list | typeof Kind.tuple;
+
+function wordOf(words: DataView<ArrayBuffer>, i: number): bigint {
+  return words.getBigUint64(8 * i, littleEndian);
+}

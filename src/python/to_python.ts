@@ -21,6 +21,10 @@ import { handleOf } from "./handle.ts";
  * taken.
  */
 export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
+  if (values.length === 1) {
+    const only = simpleObject(python, values[0]); // as most calls have
+    if (only !== 0n) return [only];
+  }
   const made: bigint[] = [];
   let conversion: Conversion | null = null; // most calls need none
   try {
@@ -154,6 +158,8 @@ class Conversion {
   // law python/Conversion.list: python/values, python/leaks
   #list(items: readonly unknown[]): bigint {
     const python = this.#python;
+    const floats = python.floatLists.make(items);
+    if (floats !== 0n) return floats;
     const { PyList_New, PyList_SetItem } = python.api.lists;
     this.#enter(items);
     const made = PyList_New(BigInt(items.length));

@@ -135,10 +135,13 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.callFramed", [
     [
-      "    if (keywords !== 0n) PyList_Append(nextCall, keywords);\n",
+      "    if (isNamed) PyCell_Set(frames.keywords, keywords);\n",
       "",
-      "Arguments by name are those of another call.",
+      "Arguments by name are missing.",
     ],
+    ["    PyCell_Set(frames.function, 0n);\n", "", "What was called last is kept."],
+    ["    PyCell_Set(frames.arguments, 0n);\n", "", "The arguments of the last call are kept."],
+    ["    if (isNamed) PyCell_Set(frames.keywords, 0n);\n", "", "Arguments by name of the last such call are kept."],
   ]),
   ...law("python/Interpreter.readInteger", [
     ["    this.release(digits);\n", "", "The digits of large integers are never freed."],
@@ -202,8 +205,8 @@ export const pythonMutations: readonly Mutation[] = [
       "What a function in C calls finds no frame.",
     ],
     [
-      "if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) ",
-      "if (error instanceof PythonError) ",
+      "  if (mayTakeForKeywords.has(error.type)) error.message",
+      "  error.message",
       "Every error after a plain object speaks of arguments by name.",
     ],
     [
@@ -483,8 +486,8 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.call", [
     [
-      "    this.#releaseAll(args, keywords);\n    return this.check(result);\n",
-      "    return this.check(result);\n",
+      "    this.#releaseAll(args, keywords);\n    return result;\n",
+      "    return result;\n",
       "Arguments are never freed.",
     ],
   ]),
@@ -503,6 +506,9 @@ export const pythonMutations: readonly Mutation[] = [
     ["ahead.isLate || ", "", "A loop sees what another thread has replaced while JavaScript waited."],
     [" || python.turn !== turn", "", "A loop sees what it has replaced itself."],
     ["    sequence.close();\n", "", "A list is kept until its loop is collected."],
+  ]),
+  ...law("python/Kinds.of", [
+    ["this.#recent[place] === type", "this.#recent[place] !== 0", "A type is taken for another one at its place."],
   ]),
   ...law("python/Kinds.look", [
     [
@@ -647,6 +653,10 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Conversion.leave", [
     ["    this.#above.pop();\n", "", "The same list twice is a loop."],
+  ]),
+  ...law("python/FloatLists.make", [
+    [" || Number.isSafeInteger(item)) return", ") return", "An integer in a list is a float in Python."],
+    [" || count > most)", ")", "A list is cut off where memory ends."],
   ]),
   ...law("python/Conversion.list", [
     [

@@ -366,15 +366,22 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ["        or error.__cause__ is not None\n", "", "The cause of an exception is not told."],
     ["        isinstance(error, WITH_MORE_TEXT)\n", "        False\n", "The place of a syntax error is not told."],
   ]),
-  ...law("python/frames_of", [
+  ...law("python/places_of", [
     [
-      "        trace = trace.tb_next\n    return fields",
-      "        break\n    return fields",
+      "        trace = trace.tb_next\n    return texts",
+      "        break\n    return texts",
       "A traceback ends at its first frame.",
     ],
   ]),
+  ...law("python/remember", [
+    [
+      "lambda _: known_places.pop(key, None)",
+      "lambda _: None",
+      "A traceback shows the places of a code that is gone.",
+    ],
+  ]),
   ...law("python/format_traceback", [
-    ["    if not fields:\n", "    if False:\n", "What was never raised has a traceback."],
+    ["    if not places:\n", "    if False:\n", "What was never raised has a traceback."],
   ]),
   ...law("python/append_unclaimed", [
     ["        counters.numbers_for_javascript[2] = len(unclaimed)\n", "", "A capsule that nobody took is kept."],

@@ -1,23 +1,26 @@
 """The frame of calls, exceptions, and what JavaScript asks of foreign arrays, in plain Python."""
 
 import functools
+import gc
 import sys
 import unittest
 
 import __main__
 import embedder  # noqa: F401 -- sets the path
-from guest.call_frames import call_framed, call_framed_by_name, next_call
+from guest.call_frames import arguments_cell, call_framed, call_framed_by_name, function_cell, keywords_cell
 from guest.conversions import call_method, integer_of, pairs_of
-from guest.exceptions import describe_exception, format_traceback, outline_exception
+from guest.exceptions import describe_exception, format_traceback, known_places, outline_exception
 from guest.foreign_arrays import check_elements, is_plain, request_capsule
 
 
 def call(function, *arguments, **keywords):
-    if keywords:
-        next_call.append(keywords)
-    next_call.append(arguments)
-    next_call.append(function)
-    return call_framed_by_name() if keywords else call_framed()
+    keywords_cell.cell_contents = keywords
+    arguments_cell.cell_contents = arguments
+    function_cell.cell_contents = function
+    try:
+        return call_framed_by_name() if keywords else call_framed()
+    finally:
+        del function_cell.cell_contents, arguments_cell.cell_contents, keywords_cell.cell_contents
 
 
 class Frames(unittest.TestCase):
@@ -35,7 +38,6 @@ class Frames(unittest.TestCase):
         self.assertEqual(call(dict, [(1, 2)], x=3), {1: 2, "x": 3})
         with self.assertRaises(ZeroDivisionError):
             call(divmod, 1, 0)
-        self.assertEqual(next_call, [])
 
 
 class Exceptions(unittest.TestCase):
@@ -102,6 +104,17 @@ class Outlines(unittest.TestCase):
                 for depth in 0, 1, 2, 7:  # many frames that are the same are counted
                     self.check(self.raised(functools.partial(deep, kind(*text), depth)), True)
         self.check(ValueError("was never raised"), True)
+
+    def test_places_are_those_of_the_code_and_forgotten_with_it(self):
+        for i in range(20):  # another code may get the same address
+            names = {}
+            exec(compile("\n" * i + f"def fail{i}(): raise ValueError", f"<source {i}>", "exec"), names)
+            self.check(self.raised(names[f"fail{i}"]), True)
+            self.check(self.raised(names[f"fail{i}"]), True)
+            del names
+            gc.collect()
+        files = [code().co_filename for code, _ in known_places.values()]
+        self.assertEqual([file for file in files if file.startswith("<source")], [])
         self.check(self.raised(lambda: exec(compile("def f():\n    (1 +\n 1 // 0)\nf()", "<no file>", "exec"))), True)
         self.check(self.raised(lambda: [1, *(1 // value for value in (1, 0))]), True)
 

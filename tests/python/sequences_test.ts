@@ -228,3 +228,17 @@ test(...needs(missing, "ranges, tuples and iterators give all that they have, in
     "the loop keeps its list",
   );
 });
+
+test(
+  ...needs(missing, "an integer beyond all doubles that is read ahead leaves calls alone until it is its turn"),
+  () => {
+    const python = open();
+    const length: PyObject = python.builtins["len"];
+    const seen: unknown[] = [];
+    for (const value of python.evaluate("[1, 2, 10 ** 400, 3]") as PyObject) {
+      seen.push(value);
+      assertEquals(length("four"), 4);
+    }
+    assertEquals(seen, [1, 2, 10n ** 400n, 3]);
+  },
+);

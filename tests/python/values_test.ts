@@ -45,6 +45,33 @@ test(...needs(missing, "values come back from Python as they went, however deep"
   check(fc.property(anything, (value) => assertEquals(identity.$call([value]).$value(), [normal(value)])));
 });
 
+test(...needs(missing, "a list of numbers of any length has the floats and integers that it has one by one"), () => {
+  const python = open();
+  const identity = python.evaluate("lambda value: value");
+  const isFloat: PyObject = python.evaluate("lambda values: [type(value) is float for value in values]");
+  const length = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constantFrom(4095, 4096, 4097, 5000));
+  const float = fc.double().filter((value) => !Number.isSafeInteger(value));
+  const other = fc.constantFrom<unknown>(0, -0, 3, 2 ** 53, null, "1.5", true, undefined, 5n);
+  check(
+    fc.property(length, fc.array(float, { minLength: 1, maxLength: 20 }), fc.option(fc.tuple(fc.nat(), other)), (
+      count,
+      floats,
+      odd,
+    ) => {
+      const values: unknown[] = Array.from({ length: count }, (_, i) => floats[i % floats.length]);
+      if (odd !== null && count > 0) values[odd[0] % count] = odd[1];
+      using list: PyObject = identity.$call(values);
+      using types = isFloat.$call(list);
+      const areFloats = values.map((value) =>
+        typeof value === "number" && (Object.is(value, -0) || !Number.isSafeInteger(value))
+      );
+      assertEquals(types.$value(), areFloats);
+      assertEquals(list.$value(), values.map((value) => normal(value) ?? null));
+    }),
+    200,
+  );
+});
+
 test(...needs(missing, "Python sees the value that JavaScript has, as its own repr says"), () => {
   const repr = open().builtins["repr"];
   const cases: [unknown, string][] = [

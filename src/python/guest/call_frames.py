@@ -26,23 +26,32 @@ def framed(call):
 
 
 def make_frames():
-    """Return a list for the next call, and three functions that make the call.
+    """Return three cells for the next call, and three functions that make the call.
 
-    One is for arguments by position, one for a single argument, and one for arguments by name as well. The list takes
-    the arguments by name if there are any, the arguments by position or the single one, and what is called, in this
-    order: a frame of __main__ has no variables of its own.
+    One is for arguments by position, one for a single argument, and one for arguments by name as well. The cells are
+    for what is called, for the arguments by position or the single one, and for those by name: a frame of __main__ has
+    no variables of its own. They are empty but while a call is made.
     """
-    next_call = []
-    take = next_call.pop
-    return (
-        next_call,
-        framed(lambda: take()(*take())),
-        framed(lambda: take()(take())),
-        framed(lambda: take()(*take(), **take())),
+    function = arguments = keywords = None
+    frames = (
+        framed(lambda: function(*arguments)),
+        framed(lambda: function(arguments)),
+        framed(lambda: function(*arguments, **keywords)),
     )
+    cells = dict(zip(frames[2].__code__.co_freevars, frames[2].__closure__))
+    for cell in cells.values():
+        del cell.cell_contents
+    return (cells["function"], cells["arguments"], cells["keywords"], *frames)
 
 
-next_call, call_framed, call_framed_with_one, call_framed_by_name = make_frames()
+(
+    function_cell,
+    arguments_cell,
+    keywords_cell,
+    call_framed,
+    call_framed_with_one,
+    call_framed_by_name,
+) = make_frames()
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 

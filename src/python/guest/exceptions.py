@@ -4,11 +4,13 @@ To format a traceback takes a hundred times as long as to raise the exception, a
 exceptions are described by what their traceback is made of, which is formatted when it is asked for.
 """
 
+import ast
 import builtins
 import itertools
 import linecache
 import sys
 import traceback
+import weakref
 
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
 WITH_MORE_TEXT = (
@@ -28,14 +30,14 @@ def is_plain_exception(error):
         or error.__cause__ is not None
         or (error.__context__ is not None and not error.__suppress_context__)
         or getattr(error, "__notes__", None) is not None
-        or hasattr(sys, "tracebacklimit")
+        or "tracebacklimit" in sys.__dict__
     )
 
 
 def outline_exception(error):
-    """Return an exception's type, its message, and its traceback: as text, or as None and what it is made of.
+    """Return an exception's type, its message, and its traceback; or None, and two texts that it is formatted from.
 
-    That is the last line as Python prints it, and six fields for each frame (see frames_of).
+    The message is the last line as Python prints it. The texts keep nothing alive.
     """
     kind = type(error)
     try:
@@ -46,36 +48,64 @@ def outline_exception(error):
             last = shown + ": " + text if text else shown
             if kind.__module__ == "builtins":
                 name = shown
-            return [name, last.strip(), None, last, *frames_of(error.__traceback__)]
+            return [name, last.strip(), None, last, places_of(error.__traceback__)]
     except Exception:  # it cannot be printed
         pass
     return list(describe_exception(error))
 
 
-# law python/frames_of: python/guest
-def frames_of(trace):
-    """Return of each frame its file, line and name, and the end line and columns of what it was doing, or None."""
-    fields = []
+# What stands in tracebacks, by the identity of the code, and by the instruction and line. It goes when the code does.
+known_places = {}
+
+
+# law python/places_of: python/guest
+def places_of(trace):
+    """Return of each frame its file, line and name, and the end line and columns of what it was doing, or None.
+
+    They are Python's text of a tuple of tuples. Most exceptions are raised at a few places, again and again.
+    """
+    texts = ""
     while trace is not None:
-        code, line = trace.tb_frame.f_code, trace.tb_lineno
-        end, first, last = None, None, None
-        if hasattr(code, "co_positions"):  # since Python 3.11
-            found = next(itertools.islice(code.co_positions(), trace.tb_lasti // 2, None), (None,) * 4)
-            line = line if found[0] is None else found[0]
-            _, end, first, last = found
-        linecache.lazycache(code.co_filename, trace.tb_frame.f_globals)  # for a source that is in no file
-        fields += code.co_filename, line, code.co_name, end, first, last
+        frame = trace.tb_frame
+        code = frame.f_code
+        file = code.co_filename
+        if file not in linecache.cache and not file.startswith("<"):
+            linecache.lazycache(file, frame.f_globals)  # for a source that is in no file
+        known = known_places.get(id(code)) or remember(code)
+        at = trace.tb_lasti, trace.tb_lineno
+        text = known[1].get(at)
+        if text is None:
+            text = known[1][at] = ascii(place_of(code, *at)) + ","
+        texts += text
         trace = trace.tb_next
-    return fields
+    return texts
+
+
+# law python/remember: python/guest
+def remember(code):
+    """Return a new entry of known_places."""
+    key = id(code)
+    known = known_places[key] = (weakref.ref(code, lambda _: known_places.pop(key, None)), {})
+    return known
+
+
+def place_of(code, instruction, line):
+    """Return what places_of() tells of a frame."""
+    end, first, last = None, None, None
+    if hasattr(code, "co_positions"):  # since Python 3.11
+        found = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,) * 4)
+        line = line if found[0] is None else found[0]
+        _, end, first, last = found
+    return code.co_filename, line, code.co_name, end, first, last
 
 
 # law python/format_traceback: python/guest
-def format_traceback(last, *fields):
+def format_traceback(last, places):
     """Return the traceback of an exception as Python prints it."""
-    if not fields:
+    if not places:
         return last + "\n"
     frames = []
-    for file, line, name, *positions in zip(*[iter(fields)] * 6):
+    for file, line, name, *positions in ast.literal_eval(places):
         # Python 3.9 and 3.10 know no positions, and would not take them.
         known = {} if None in positions else dict(zip(("end_lineno", "colno", "end_colno"), positions))
         frames.append(traceback.FrameSummary(file, line, name, lookup_line=False, **known))
