@@ -17,7 +17,7 @@ export const viewMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("view/StridedMemoryView.from", [
-    ['    checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
+    ['    if (options !== none) checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
     [
       "return isUsableAt(source, options) ? source : fromDlpack(source, options, make);",
       "return source;",
