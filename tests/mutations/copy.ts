@@ -13,7 +13,7 @@ export const copyMutations: readonly Mutation[] = [
   ...law("copy/readElements", [
     [
       "    await readBack(array, bytes, layout, stream, null);\n",
-      '    copyHost(new OnHost(array), { bytes, offset: 0, layout });\n',
+      "    copyHost(new OnHost(array), { bytes, offset: 0, layout });\n",
       "What comes as a typed array is not written yet.",
     ],
     [
