@@ -4,16 +4,15 @@
  * @module
  */
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
-import { exactAddress } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
-import { type MemoryBuffer, stagingOf } from "../memory/mod.ts";
+import { exactPtrOf, type MemoryBuffer, stagingOf } from "../memory/mod.ts";
 import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
 import type { ArrayParts } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost, explainHostConversion } from "./host_conversion.ts";
-import { copyHost, denseCopy, explainHostCopy, type HostArray } from "./host_copy.ts";
-import type { HostMemory } from "./host_move.ts";
+import { copyHost, denseCopy, explainHostCopy, type HostArray, readyFor } from "./host_copy.ts";
+import { type HostMemory, runAll } from "./host_move.ts";
 import { readBack, runTo } from "./read_back.ts";
 
 /** How `view.copyFrom` copies. */
@@ -75,7 +74,10 @@ export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuf
   } else if (stream !== null) {
     // Page-locked memory has a home, which may have got more to do when it is waited for: so it is copied there.
     await readBack(array, bytes, layout, stream, null);
-  } else copyHost(onHost(array, "read", false), { bytes, offset: 0, layout });
+  } else {
+    checkOnHost(array, "read", false);
+    copyHost(new OnHost(array), { bytes, offset: 0, layout });
+  }
 }
 
 // law copy/copyOnHost: copy/device_copy, view/strided_memory_view, copy/home_order, dlpack/host_consumers,
@@ -90,13 +92,37 @@ function copyOnHost(
   if (stream !== undefined || from.buffer.stream !== null || to.buffer.stream !== null) {
     for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) hostWaitsFor(order);
   }
-  const elements = onHost(from, "copy from", false);
-  const target = onHost(to, "copy to", true);
+  checkOnHost(from, "copy from", false);
+  checkOnHost(to, "copy to", true);
+  if (conversion === null && copyAtOnce(from, to)) return;
+  const elements = new OnHost(from);
+  const target = new OnHost(to);
   const apart = liesBehind(elements, target) || liesBehind(target, elements) || !mayOverlap(from, to)
     ? elements
     : denseCopy(elements);
   if (conversion === null) copyHost(apart, target);
   else convertHost(apart, target, conversion);
+}
+
+// law copy/copyAtOnce: copy/host_copy
+/**
+ * Copies what is ready to be copied by machine code between memory that is plainly apart: most copies, and those of a
+ * few elements take half the time if no object is made for either side, nor pairs of values to be taken apart.
+ *
+ * @returns whether it has been copied
+ */
+function copyAtOnce(from: ArrayParts, to: ArrayParts): boolean {
+  const fromStart = exactPtrOf(from.buffer);
+  const toStart = exactPtrOf(to.buffer);
+  if (fromStart === 0 || toStart === 0) return false;
+  const fromSize = from.buffer.size;
+  const toSize = to.buffer.size;
+  if (fromStart + fromSize > toStart && toStart + toSize > fromStart) return false;
+  const ready = readyFor(from.layout, to.layout);
+  if (ready === null || ready.prepared === null) return false;
+  // Layouts of views lie inside their buffers, and whose memory was transferred has no address.
+  runAll(ready.plan.moves, ready.prepared, toStart + to.offset, fromStart + from.offset);
+  return true;
 }
 
 /** Whether the memory of one array is behind that of another: mostly so or the other way round, and soon said. */
@@ -114,13 +140,22 @@ function checkCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): 
         "Pass { convert: true } to have the elements converted",
     );
   }
-  const [source, destination] = [from.layout.shape, to.layout.shape];
-  if (source.length !== destination.length || source.some((extent, axis) => extent !== destination[axis])) {
+  const source = from.layout.shape;
+  const destination = to.layout.shape;
+  if (!isSameShape(source, destination)) {
     throw new RangeError(
       `Cannot copy shape (${source.join(", ")}) into (${destination.join(", ")}): expected equal shapes`,
     );
   }
-  return conversionOf(from.dtype, to.dtype);
+  return from.dtype === to.dtype ? null : conversionOf(from.dtype, to.dtype);
+}
+
+/** A loop: `some` with its closure took as long as moving ten elements. */
+function isSameShape(one: readonly number[], other: readonly number[]): boolean {
+  if (one === other) return true;
+  if (one.length !== other.length) return false;
+  for (let axis = 0; axis < one.length; axis++) if (one[axis] !== other[axis]) return false;
+  return true;
 }
 
 /** The device that has to do with a copy, or null if the host copies by itself. */
@@ -154,14 +189,12 @@ function spanOf({ buffer, offset, layout, dtype }: ArrayParts): [start: bigint, 
   return [base + BigInt(Math.floor(min * itemsize)), base + BigInt(Math.ceil((max + 1) * itemsize))];
 }
 
-function onHost(array: ArrayParts, doing: string, writes: boolean): OnHost {
+function checkOnHost(array: ArrayParts, doing: string, writes: boolean): void {
   if (array.buffer.device !== null) {
     throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
   }
   if (!array.buffer.isHostAccessible) array.buffer.bytes(); // says why not
-  const elements = new OnHost(array);
   noteElementAccess(array, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
-  return elements;
 }
 
 /**
@@ -176,7 +209,7 @@ class OnHost implements HostArray, HostMemory {
   readonly #buffer: MemoryBuffer;
 
   constructor({ buffer, offset, layout }: ArrayParts) {
-    this.address = exactAddress(buffer.ptr);
+    this.address = exactPtrOf(buffer);
     this.size = buffer.size;
     this.offset = offset;
     this.layout = layout;

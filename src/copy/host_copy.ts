@@ -29,7 +29,6 @@ export interface HostArray {
  * @throws {RangeError} if not all elements are in the memory
  */
 export function copyHost(source: HostArray, destination: HostArray): void {
-  if (source.layout.itemsize < 1) return copyBitByBit(source, destination);
   const ready = readyFor(source.layout, destination.layout);
   if (ready === null) copyBitByBit(source, destination);
   else carryOut(ready, destination, source);
@@ -41,11 +40,12 @@ const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; rea
 /** Bytes up to which a copy takes less time than its plan. */
 const few = 256;
 
-/** @returns null for a few elements whose layouts were not copied before */
-function readyFor(source: StridedLayout, destination: StridedLayout): ReadyPlan | null {
+/** @returns null for packed elements, and for a few whose layouts were not copied before */
+export function readyFor(source: StridedLayout, destination: StridedLayout): ReadyPlan | null {
   const known = planned.get(destination);
   const isKnown = known !== undefined && known.source === source;
   if (isKnown && known.ready !== null) return known.ready;
+  if (source.itemsize < 1) return null;
   const isNotYet = !isKnown && source.volume * source.itemsize <= few;
   const ready = isNotYet ? null : readyPlan(planFor(source, destination));
   planned.set(destination, { source, ready });

@@ -51,6 +51,16 @@ export function carryOut({ plan, prepared }: ReadyPlan, to: HostPlace, from: Hos
   const toStart = addressOf(to);
   const fromStart = addressOf(from);
   if (toStart === 0 || fromStart === 0) return loopOver(moves, to, from);
+  runAll(moves, prepared, toStart, fromStart);
+}
+
+/** Makes all moves of a plan whose spans lie in memory, from and to addresses of offset 0. */
+export function runAll(
+  moves: readonly PlacedMove[],
+  prepared: readonly PreparedMove[],
+  toStart: number,
+  fromStart: number,
+): void {
   for (let i = 0; i < moves.length; i++) {
     const { toOffset, fromOffset } = moves[i] as PlacedMove; // within its length
     runMove(prepared[i] as PreparedMove, toStart + toOffset, fromStart + fromOffset); // one for each

@@ -5,6 +5,7 @@
  */
 import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
+import { exactAddress } from "../ffi/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, none } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
@@ -29,6 +30,18 @@ import {
   type FillOptions,
   type TransferSide,
 } from "./transfer.ts";
+
+let exactPtr: (buffer: MemoryBuffer) => number;
+
+/**
+ * The address of a buffer's first byte as a number, for what is done so often that a bigint would show: it is made once.
+ *
+ * @returns 0 if it is none that is exact
+ * @throws {TypeError} as {@linkcode MemoryBuffer.ptr} does
+ */
+export function exactPtrOf(buffer: MemoryBuffer): number {
+  return exactPtr(buffer);
+}
 
 /** Memory that someone else frees: to close its buffer is no more than to drop the owner. */
 function freeNothing(): void {}
@@ -56,6 +69,8 @@ export class MemoryBuffer {
   readonly pool: MemoryPool | null;
   readonly #describe: Allocation["describe"];
   #bytes: Uint8Array<ArrayBuffer> | undefined;
+  /** The address as a number, once it was asked for. */
+  #exactPtr: number | undefined;
   /** The home stream of memory that is not freed here: its buffer need not be closed, and so retains no stream. */
   #borrowedHome: CudaStream | null = null;
 
@@ -183,6 +198,14 @@ export class MemoryBuffer {
    */
   get ptr(): bigint {
     return this.#open("use");
+  }
+
+  // law memory/exactPtr: copy/host_copy
+  static {
+    exactPtr = (buffer) => {
+      const ptr = buffer.#open("use");
+      return buffer.#exactPtr ??= exactAddress(ptr);
+    };
   }
 
   // law memory/MemoryBuffer.used: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,

@@ -23,7 +23,7 @@ export {
 export type { FromPointerOptions } from "./foreign_memory.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
 export type { ImportBufferOptions } from "./import_buffer.ts";
-export { MemoryBuffer } from "./memory_buffer.ts";
+export { exactPtrOf, MemoryBuffer } from "./memory_buffer.ts";
 export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./memory_pool.ts";
 export { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 export { type DeviceLike, PeerAccessSet } from "./peer_access.ts";

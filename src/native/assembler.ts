@@ -35,6 +35,9 @@ export type Operation =
   | readonly ["load", unit: Unit, base: Register]
   /** Writes them. */
   | readonly ["store", unit: Unit, base: Register]
+  /** The same at a register plus another one. */
+  | readonly ["loadAt", unit: Unit, base: Register, index: "toStep" | "fromStep"]
+  | readonly ["storeAt", unit: Unit, base: Register, index: "toStep" | "fromStep"]
   /** Reads so many bytes, and fills the register for data with them again and again. */
   | readonly ["repeat", unit: Unit, base: Register]
   /** Saves what a function must preserve of the `kept` registers, and the address that it returns to. */
@@ -143,6 +146,16 @@ function int32(value: number): number[] {
 const x8664Loads = { 1: [0x0f, 0xb6], 2: [0x0f, 0xb7], 4: [0x8b], 8: [0x48, 0x8b], 16: [0xf3, 0x0f, 0x6f] } as const;
 const x8664Stores = { 1: [0x88], 2: [0x66, 0x89], 4: [0x89], 8: [0x48, 0x89], 16: [0xf3, 0x0f, 0x7f] } as const;
 
+/** The same at a register plus r8 or r9: with the prefix that says so. */
+const x8664LoadsAt = {
+  ...{ 1: [0x42, 0x0f, 0xb6], 2: [0x42, 0x0f, 0xb7], 4: [0x42, 0x8b], 8: [0x4a, 0x8b] },
+  16: [0xf3, 0x42, 0x0f, 0x6f],
+} as const;
+const x8664StoresAt = {
+  ...{ 1: [0x42, 0x88], 2: [0x66, 0x42, 0x89], 4: [0x42, 0x89], 8: [0x4a, 0x89] },
+  16: [0xf3, 0x42, 0x0f, 0x7f],
+} as const;
+
 /** What makes 16 bytes in xmm0 of the ones that were read into rax, or into xmm0 itself. */
 const x8664Repeats = {
   1: [0x69, 0xc0, 1, 1, 1, 1, 0x66, 0x0f, 0x6e, 0xc0, 0x66, 0x0f, 0x70, 0xc0, 0], // imul eax, eax, 0x1010101, as below
@@ -181,6 +194,10 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
       return [...x8664Loads[operation[1]], r[operation[2]]]; // neither base is one of the registers with a prefix
     case "store":
       return [...x8664Stores[operation[1]], r[operation[2]]];
+    case "loadAt":
+      return [...x8664LoadsAt[operation[1]], 0x04, (r[operation[3]] & 7) << 3 | r[operation[2]]];
+    case "storeAt":
+      return [...x8664StoresAt[operation[1]], 0x04, (r[operation[3]] & 7) << 3 | r[operation[2]]];
     case "repeat":
       return [...x8664Loads[operation[1]], r[operation[2]], ...x8664Repeats[operation[1]]];
     case "enter":
@@ -198,6 +215,10 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
 /** Of memory, and x9 or q0. */
 const aarch64Loads = { 1: 0x39400009, 2: 0x79400009, 4: 0xb9400009, 8: 0xf9400009, 16: 0x3dc00000 } as const;
 const aarch64Stores = { 1: 0x39000009, 2: 0x79000009, 4: 0xb9000009, 8: 0xf9000009, 16: 0x3d800000 } as const;
+
+/** At a register plus another one. */
+const aarch64LoadsAt = { 1: 0x38606809, 2: 0x78606809, 4: 0xb8606809, 8: 0xf8606809, 16: 0x3ce06800 } as const;
+const aarch64StoresAt = { 1: 0x38206809, 2: 0x78206809, 4: 0xb8206809, 8: 0xf8206809, 16: 0x3ca06800 } as const;
 
 /** Into all of v0: ld1r, and ldr for what fills it by itself. */
 const aarch64Repeats = { 1: 0x4d40c000, 2: 0x4d40c400, 4: 0x4d40c800, 8: 0x4d40cc00, 16: 0x3dc00000 } as const;
@@ -239,6 +260,10 @@ function aarch64Operation(operation: Operation, distance: number): readonly numb
       return [aarch64Loads[operation[1]] | r[operation[2]] << 5];
     case "store":
       return [aarch64Stores[operation[1]] | r[operation[2]] << 5];
+    case "loadAt":
+      return [aarch64LoadsAt[operation[1]] | r[operation[3]] << 16 | r[operation[2]] << 5];
+    case "storeAt":
+      return [aarch64StoresAt[operation[1]] | r[operation[3]] << 16 | r[operation[2]] << 5];
     case "repeat":
       return [aarch64Repeats[operation[1]] | r[operation[2]] << 5];
     case "enter":

@@ -1,10 +1,11 @@
 /**
  * Copies between two layouts against an oracle that moves one byte of one element at a time.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
 import { copyHost, denseCopy, explainHostCopy } from "../../src/copy/host_copy.ts";
+import { HostMemoryResource, MemoryBuffer } from "../../src/memory/mod.ts";
 import { canMoveNatively } from "../../src/native/strided_mover.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { shapes } from "../support/strided_oracle.ts";
@@ -45,6 +46,60 @@ test("a copy moves every byte of every element to the same index, and touches no
     }),
     3000,
   );
+});
+
+test("a view is copied from wherever it lies to wherever the other one does, each time, also if the two overlap", () => {
+  const types = { 1: "uint8", 2: "uint16", 4: "float32", 8: "float64", 16: "complex128" } as const;
+  const some = fc.tuple(shapes(), fc.constantFrom(1, 2, 4, 8, 16)).chain(([shape, itemsize]) =>
+    fc.record({
+      dtype: fc.constant(types[itemsize as keyof typeof types]),
+      source: apart(shape, itemsize),
+      destination: apart(shape, itemsize),
+      starts: fc.tuple(fc.nat(200), fc.nat(200)),
+    })
+  );
+  check(
+    fc.property(some, ({ dtype, source, destination, starts: [first, second] }) => {
+      const memory = pattern(Math.max(first + source.size, second + destination.size), 1);
+      const view = (placed: Placed, start: number) => {
+        const buffer = MemoryBuffer.fromArrayBuffer(memory.buffer, start, placed.size);
+        const nothing = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset: placed.offset });
+        return nothing.view({ layout: placed.layout });
+      };
+      const [from, to] = [view(source, first), view(destination, second)];
+      const moved = (placed: Placed, start: number) => ({ ...placed, offset: placed.offset + start });
+      for (let time = 0; time < 3; time++) {
+        memory.set(pattern(memory.length, time + 2));
+        const expected = copiedByHand(moved(source, first), memory, moved(destination, second), memory);
+        to.copyFrom(from);
+        assertEquals(memory, expected);
+      }
+    }),
+    1000,
+  );
+});
+
+test("what was copied once is not copied when its memory was closed or transferred", () => {
+  const array = () => new Float32Array(10).fill(1);
+  const owned = (elements: Float32Array<ArrayBuffer>) => {
+    const buffer = new HostMemoryResource().allocate(elements.byteLength);
+    return StridedMemoryView.fromBuffer(buffer, { shape: [elements.length], dtype: "float32" });
+  };
+  const [from, to] = [array(), array()];
+  const ends = [
+    { view: owned(from), end: (view: StridedMemoryView) => view.buffer.close() },
+    { view: StridedMemoryView.fromTypedArray(from), end: () => structuredClone(from, { transfer: [from.buffer] }) },
+  ];
+  for (const { view, end } of ends) {
+    const other = StridedMemoryView.fromTypedArray(to);
+    for (let time = 0; time < 3; time++) {
+      other.copyFrom(view);
+      view.copyFrom(other);
+    }
+    end(view);
+    assertThrows(() => other.copyFrom(view), TypeError, "use");
+    assertThrows(() => view.copyFrom(other), TypeError, "use");
+  }
 });
 
 test("a plan is for the two layouts that it was made for, whichever were copied before", () => {
@@ -95,7 +150,11 @@ test("elements inside a byte are copied by the bytes that they fill, and the nex
       const whole = StridedLayout.dense(shape, bits / 8);
       const bytes = Math.ceil(whole.volume * bits / 8);
       const [from, to] = [pattern(bytes, 1), pattern(bytes, 2)];
-      copyHost({ bytes: from, offset: 0, layout: part(whole) }, { bytes: to, offset: 0, layout: part(whole) });
+      const [source, destination] = [part(whole), part(whole)];
+      // The first time as a few elements, then as what is kept from the first time says.
+      for (let time = 0; time < 2; time++) {
+        copyHost({ bytes: from, offset: 0, layout: source }, { bytes: to, offset: 0, layout: destination });
+      }
       const before = pattern(bytes, 2);
       const row = 2 * bits; // bytes: the second half of each is copied
       to.forEach((byte, at) => assertEquals(byte, at % row < bits ? before[at] : from[at]));
@@ -107,9 +166,12 @@ test("elements inside a byte are copied by the bytes that they fill, and the nex
     offset: 0,
     layout: StridedLayout.dense([3], 0.5),
   });
-  const target = odd(0x98, 0xba);
-  copyHost(odd(0x21, 0x43), target);
-  assertEquals(target.bytes, new Uint8Array([0x21, 0xb3]));
+  const [source, target] = [odd(0x21, 0x43), odd(0x98, 0xba)];
+  for (let time = 0; time < 2; time++) {
+    target.bytes.set([0x98, 0xba]);
+    copyHost(source, target);
+    assertEquals(target.bytes, new Uint8Array([0x21, 0xb3]));
+  }
 });
 
 test("without elements there is nothing to copy, whatever the strides and the itemsize", () => {

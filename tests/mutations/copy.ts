@@ -13,7 +13,7 @@ export const copyMutations: readonly Mutation[] = [
   ...law("copy/readElements", [
     [
       "    await readBack(array, bytes, layout, stream, null);\n",
-      '    copyHost(onHost(array, "read", false), { bytes, offset: 0, layout });\n',
+      "    copyHost(new OnHost(array), { bytes, offset: 0, layout });\n",
       "What comes as a typed array is not written yet.",
     ],
     [
@@ -426,7 +426,7 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/copyHost", [
     [
-      "  if (source.layout.itemsize < 1) return copyBitByBit(source, destination);\n",
+      "  if (source.itemsize < 1) return null;\n",
       "",
       "Packed elements are moved as if each had bytes of its own.",
     ],
@@ -577,6 +577,15 @@ export const copyMutations: readonly Mutation[] = [
       "const before = byteOffset % width;",
       "Arrays that begin at odd bytes cannot be moved.",
     ],
+  ]),
+  ...law("copy/copyAtOnce", [
+    [
+      "  if (fromStart + fromSize > toStart && toStart + toSize > fromStart) return false;\n",
+      "",
+      "Elements that a copy has overwritten are copied again.",
+    ],
+    ["toStart + to.offset", "toStart", "A view that begins inside its buffer is written at the buffer's start."],
+    ["fromStart + from.offset", "fromStart", "Of a view that begins inside its buffer what lies before it is read."],
   ]),
   ...law("copy/carryOut", [
     ["  checkSpan(plan.to, to);\n", "", "What is not in the memory is written."],

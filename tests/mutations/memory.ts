@@ -109,6 +109,13 @@ export const memoryMutations: readonly Mutation[] = [
       "Whoever has borrowed memory next comes before what was enqueued on it.",
     ],
   ]),
+  ...law("memory/exactPtr", [
+    [
+      'const ptr = buffer.#open("use");\n      return buffer.#exactPtr ??= exactAddress(ptr);',
+      'return buffer.#exactPtr ??= exactAddress(buffer.#open("use"));',
+      "Memory that was freed after a first copy is written.",
+    ],
+  ]),
   ...law("memory/MemoryBuffer.used", [
     ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
     [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],

@@ -60,6 +60,7 @@ export const nativeMutations: readonly Mutation[] = [
       "base >> 3, opcode, 0x40",
       "On x86-64 a step is read into another register.",
     ],
+    ["2: [0x66, 0x42, 0x89]", "2: [0x42, 0x89]", "On x86-64 bytes behind every second element are written."],
     ["2: [0x0f, 0xb7]", "2: [0x8b]", "On x86-64 bytes behind the last element are read."],
     ["2: [0x66, 0x89]", "2: [0x89]", "On x86-64 bytes behind an element are written."],
     ["16: [0xf3, 0x0f, 0x7f] }", "16: [0x48, 0x89] }", "On x86-64 half of an element is written."],
@@ -93,10 +94,12 @@ export const nativeMutations: readonly Mutation[] = [
   ...law("native/aarch64Loads", [
     ["2: 0x79400009", "2: 0xb9400009", "On arm64 bytes behind the last element are read."],
     ["2: 0x79000009", "2: 0xb9000009", "On arm64 bytes behind an element are written."],
+    ["2: 0x78206809", "2: 0xb8206809", "On arm64 bytes behind every second element are written."],
     ["16: 0x3d800000", "16: 0xfd000000", "On arm64 half of an element is written."],
     ["4: 0x4d40c800", "4: 0x0d40c800", "On arm64 half of a filled row is 0."],
   ]),
   ...law("native/prepareMove", [
+    ["2 * row.to, 2 * row.from", "2 * row.from, 2 * row.to", "The third of four pieces lies elsewhere."],
     ["to: to - toBack, from: from - fromBack", "to, from", "A row begins where the one before ends."],
     [
       "words.set([extent, extent, to, from]",
@@ -111,6 +114,13 @@ export const nativeMutations: readonly Mutation[] = [
     ["  addresses[3] = from / 2 ** 32;\n", "", "What is read lies elsewhere."],
   ]),
   ...law("native/moveProgram", [
+    ['["loadAt", unit, "second", "fromStep"]', '["load", unit, "second"]', "Every second piece is one that was moved."],
+    [
+      '["storeAt", unit, "third", "toStep"]',
+      '["storeAt", unit, "third", "fromStep"]',
+      "Every second piece is written where the source has it.",
+    ],
+    ['["get", "kept", "first", 72],\n', "", "The steps of two pieces are what the caller has left in a register."],
     [
       '["put", "rows", "axis", 8], // as many again',
       '["label", "again"], // as many again',
