@@ -9,10 +9,10 @@
  * `cuMemcpyPeerAsync` reaches with access, and whatever does not lie alike at 97% of torch's rate or more.
  *
  * ```sh CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/copy.ts CAUSEWAY_PYTHON=venv/bin/python bun bench/copy.ts
- * layouts host # some sections: layouts, conversions, host, small, devices
+ * layouts host # some sections: layouts, conversions, host, small, devices, matrix
  * ```
  *
- * Needs a GPU, and two for the last section; the peer needs torch.
+ * Needs a GPU, and two for the last two sections; the peer needs torch.
  */
 import process from "node:process";
 import { Cuda } from "../mod.ts";
@@ -20,6 +20,7 @@ import { measureConversions } from "./copy/conversions.ts";
 import { measureDevices } from "./copy/devices.ts";
 import { measureHost } from "./copy/host.ts";
 import { measureLayouts } from "./copy/layouts.ts";
+import { measureMatrix } from "./copy/matrix.ts";
 import { measureSmall } from "./copy/small.ts";
 import type { Torch } from "./copy/section.ts";
 import { Peer } from "./peer.ts";
@@ -35,6 +36,7 @@ const sections = {
   host: measureHost,
   small: measureSmall,
   devices: measureDevices,
+  matrix: measureMatrix,
 };
 type Section = keyof typeof sections;
 const names = Object.keys(sections) as Section[];

@@ -1,7 +1,7 @@
 """Times torch's copy_ on the copies of copy.ts: prints its version, and then, for each section and case that it reads,
 the gigabytes per second, of small copies the nanoseconds of a call; all in JSON, a line each.
 
-Run by copy.ts. Needs a GPU and torch, and two GPUs for the section `devices`.
+Run by copy.ts. Needs a GPU and torch, and two GPUs for the sections `devices` and `matrix`.
 """
 
 import functools
@@ -109,12 +109,35 @@ def between_rate(case):
     return host_rate(10 * to.numel() * to.element_size(), copies)
 
 
+@functools.lru_cache(maxsize=1)
+def matrix_pairs(devices, nbytes):
+    def array(device):
+        return torch.ones(nbytes, dtype=torch.uint8, device=f"cuda:{device}")
+
+    return [(array(to), array(source), torch.cuda.Stream(f"cuda:{source}")) for source, to in devices]
+
+
+def matrix_rate(case):
+    pairs = matrix_pairs(tuple(tuple(pair) for pair in case["pairs"]), case["bytes"])
+
+    def copies():
+        for _ in range(10):
+            for to, source, stream in pairs:
+                with torch.cuda.stream(stream):
+                    to.copy_(source, non_blocking=True)
+        for device in range(torch.cuda.device_count()):
+            torch.cuda.synchronize(device)
+
+    return host_rate(10 * len(pairs) * case["bytes"], copies)
+
+
 SECTIONS = {
     "layouts": layout_rate,
     "conversions": conversion_rate,
     "host": to_and_from_host,
     "small": small_copy,
     "devices": between_rate,
+    "matrix": matrix_rate,
 }
 print(json.dumps(torch.__version__), flush=True)
 for line in sys.stdin:

@@ -1,36 +1,23 @@
 /** Messages from and to a GPU's memory, in one process and in two, in order with its streams. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
-import { LibraryNotFoundError } from "../../src/ffi/errors.ts";
-import { Ucx } from "../../mod.ts";
 import { patiently } from "../support/child.ts";
-import { missingGpus } from "../support/gpu.ts";
+import { missingUcxCuda } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { realRoot } from "../support/cuda_root.ts";
 import { ucxBehaviours } from "./ucx_behaviours.ts";
 import { sendToAnotherProcess } from "../support/ucx_pair.ts";
 
-/** What is missing for a GPU's memory to travel, or null. */
-function missingUcx(gpus: number): string | null {
-  const missing = missingGpus(gpus);
-  if (missing !== null) return missing;
-  try {
-    using ucx = Ucx.open();
-    if (ucx.hasCuda) return null;
-    return `UCX ${ucx.version} (${ucx.path}) cannot use CUDA here: CAUSEWAY_LIBUCP=libucp.so.0 of the wheel libucx-cu13`;
-  } catch (error) {
-    if (error instanceof LibraryNotFoundError) return `no libucp: ${error.remedy.split(". ")[0]}`;
-    throw error;
-  }
-}
-
 for (const { name, devices, run } of ucxBehaviours) {
-  const [full, options] = needs(missingUcx(devices), name);
+  const [full, options] = needs(missingUcxCuda(devices), name);
   test(full, { ...patiently, ...options }, () => run(realRoot));
 }
 
 for (const [where, gpus, other] of [["of the same GPU", 1, 0], ["of another GPU", 2, 1]] as const) {
-  const [name, options] = needs(missingUcx(gpus), `memory of every place goes to a process ${where} and comes back`);
+  const [name, options] = needs(
+    missingUcxCuda(gpus),
+    `memory of every place goes to a process ${where} and comes back`,
+  );
   test(name, { ...patiently, ...options }, async () => {
     for (const size of [8, 64 << 20]) {
       const transports = await sendToAnotherProcess("real", other, size);

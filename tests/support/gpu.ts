@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Cuda } from "../../mod.ts";
+import { Cuda, Ucx } from "../../mod.ts";
 import { libcudart } from "../../src/driver/libraries.ts";
 import { LibraryNotFoundError } from "../../src/ffi/errors.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
@@ -25,4 +25,18 @@ export function missingCudart(): string | null {
     throw error;
   }
   return missingGpus();
+}
+
+/** What is missing for the memory of so many GPUs to travel by UCX, or null. */
+export function missingUcxCuda(gpus: number): string | null {
+  const missing = missingGpus(gpus);
+  if (missing !== null) return missing;
+  try {
+    using ucx = Ucx.open();
+    if (ucx.hasCuda) return null;
+    return `UCX ${ucx.version} (${ucx.path}) cannot use CUDA here: CAUSEWAY_LIBUCP=libucp.so.0 of the wheel libucx-cu13`;
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError) return `no libucp: ${error.remedy.split(". ")[0]}`;
+    throw error;
+  }
 }
