@@ -1,6 +1,7 @@
 /**
- * The floor of bench/ucx.ts's message rates: the same two processes that call libucp in a loop, with nothing of ours
- * around the calls but the records that completions are written to. Prints and reads as `ucx_peer.ts` does.
+ * The floor of bench/ucx.ts's message rates, and of the latency of a GPU's memory: the same two processes that call
+ * libucp in a loop, with nothing of ours around the calls but the records that completions are written to. Prints and
+ * reads as `ucx_peer.ts` does.
  *
  * @module
  */
@@ -17,13 +18,23 @@ import {
   UCS_MEMORY_TYPE,
 } from "../bindings/ucp_types.ts";
 import { UCP_API } from "../bindings/ucp.ts";
+import { MemoryBuffer } from "../mod.ts";
 import { ffiPort, NativeArena } from "../src/ffi/mod.ts";
 import { openUcp } from "../src/ucx/library.ts";
 import { type Operation, OperationPool } from "../src/ucx/operation.ts";
 import { writeFields } from "../src/ucx/struct_fields.ts";
+import { allocator } from "./ucx_memory.ts";
 import type { Job } from "./ucx_peer.ts";
 
-const { role, bytes, count, errors }: Job = JSON.parse(process.argv[2] ?? "{}");
+const job: Job = JSON.parse(process.argv[2] ?? "{}");
+const { role, bytes, count, errors, memory, test } = job;
+const memoryType = {
+  host: "HOST",
+  pinned: "HOST",
+  managed: "CUDA_MANAGED",
+  pool: "CUDA_MANAGED",
+  device: "CUDA",
+} as const;
 const { functions: ucp } = openUcp();
 const arena = new NativeArena();
 
@@ -55,10 +66,13 @@ const { ucp_tag_send_nbx, ucp_tag_recv_nbx } = ucp.tag;
 const { ucp_worker_progress } = ucp.worker;
 const [handle, ep, size] = [worker.value, endpoint.value, BigInt(bytes)];
 
+const one = allocator(job)(); // the same for all messages, as C has it
+if (one instanceof MemoryBuffer) one.device?.ensureCurrent();
+
 function take(kind: "plain" | "tagged"): Operation {
   const operation = operations.take();
-  operation.address = arena.bytes(bytes).address;
-  operation.prepare(kind, UCS_MEMORY_TYPE.HOST);
+  operation.address = one instanceof MemoryBuffer ? one.ptr : arena.bytes(bytes).address;
+  operation.prepare(kind, UCS_MEMORY_TYPE[memoryType[memory]]);
   return operation;
 }
 
@@ -96,18 +110,39 @@ function receive(window: readonly Operation[], messages: number, tag: bigint): v
 
 const [sends, oneSend] = [64, 1].map((window) => Array.from({ length: window }, () => take("plain")));
 const [receives, oneReceive] = [64, 1].map((window) => Array.from({ length: window }, () => take("tagged")));
-let start = 0;
-for (const messages of [count / 5, count]) {
-  start = performance.now();
-  if (role === "client") {
-    send(sends ?? [], messages, 0n);
-    receive(oneReceive ?? [], 1, 1n); // until everything has arrived
-  } else {
-    receive(receives ?? [], messages, 0n);
-    send(oneSend ?? [], 1, 1n);
+
+/** Messages a second. */
+function rate(): number {
+  let start = 0;
+  for (const messages of [count / 5, count]) {
+    start = performance.now();
+    if (role === "client") {
+      send(sends ?? [], messages, 0n);
+      receive(oneReceive ?? [], 1, 1n); // until everything has arrived
+    } else {
+      receive(receives ?? [], messages, 0n);
+      send(oneSend ?? [], 1, 1n);
+    }
   }
+  return count / (performance.now() - start) * 1000;
 }
-console.log(JSON.stringify({ measured: count / (performance.now() - start) * 1000 }));
+
+/** Half a round trip in microseconds: the median of 100. */
+function latency(): number {
+  const each = count / 100;
+  const times = Array.from({ length: 120 }, () => {
+    const start = performance.now();
+    for (let i = 0; i < each; i++) {
+      if (role === "client") send(oneSend ?? [], 1, 0n);
+      receive(oneReceive ?? [], 1, 0n);
+      if (role === "server") send(oneSend ?? [], 1, 0n);
+    }
+    return (performance.now() - start) / each / 2 * 1000;
+  }).slice(20); // the first ones warm up
+  return times.toSorted((a, b) => a - b)[50] ?? NaN;
+}
+
+console.log(JSON.stringify({ measured: test === "rate" ? rate() : latency() }));
 const end = performance.now() + 200; // for the other side to hear of the end
 while (performance.now() < end) ucp_worker_progress(handle);
 process.exit(0);

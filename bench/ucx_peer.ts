@@ -6,14 +6,8 @@
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
-import {
-  Cuda,
-  ManagedMemoryResource,
-  type MemoryBuffer,
-  PinnedMemoryResource,
-  SynchronousMemoryResource,
-} from "../mod.ts";
 import { type ProgressMode, Ucx, type UcxEndpoint, type UcxWorker } from "../src/ucx/mod.ts";
+import { allocator } from "./ucx_memory.ts";
 
 /** What is measured. */
 export interface Job {
@@ -33,28 +27,10 @@ export interface Job {
   readonly errors: "peer" | "none";
   /** Receives on other tags that wait meanwhile, on both sides. */
   readonly pending: number;
-  /** Messages on their way at a time, where the rate is measured: 64, and 512 MiB at most, if not given. */
+  /** Messages on their way at a time, where the rate is measured: 64 if not given. */
   readonly window?: number;
 }
 
-/** Makes memory of the kind that is measured, on the first GPU. */
-function allocator({ memory, bytes }: Job): () => Uint8Array | MemoryBuffer {
-  if (memory === "host") return () => new Uint8Array(bytes).fill(1);
-  const device = Cuda.open().device(0);
-  const stream = device.createStream();
-  const resource = {
-    pinned: () => new PinnedMemoryResource(device),
-    managed: () => new ManagedMemoryResource(device),
-    pool: () => device.memory,
-    device: () => new SynchronousMemoryResource(device),
-  }[memory]();
-  return () => {
-    const buffer = resource.allocate(bytes, { stream });
-    buffer.fill(1, { stream });
-    stream.synchronize();
-    return buffer;
-  };
-}
 const batches = 100;
 
 /** Half round trips, in microseconds: the median over batches. */
@@ -91,12 +67,8 @@ async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Prom
 
 /** Messages a second, from the client to the server. */
 async function rate(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
-  // As many as C has under way, if so much memory is there: a GPU has more than these machines have.
-  const most = job.memory === "host" ? 2 ** 29 : 2 ** 32;
-  const { role, how, bytes, count, window = Math.max(4, Math.min(64, Math.floor(most / bytes))) } = job;
-  const allocate = allocator(job);
-  const memory = Array.from({ length: window }, allocate);
-  const one = memory[0] ?? allocate();
+  const { role, how, count, window = 64 } = job;
+  const one = allocator(job)(); // the same for all, as C has it
   const done = new Uint8Array(1);
   let start = 0;
   for (const messages of [Math.min(window * 20, count), Math.ceil(count / window) * window]) {
@@ -108,10 +80,10 @@ async function rate(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise
       }
     } else {
       // As many at any time as the window has.
-      await Promise.all(memory.map(async (bytes, lane) => {
+      await Promise.all(Array.from({ length: window }, async (_, lane) => {
         for (let n = lane; n < messages; n += window) {
-          if (role === "client") await endpoint.send(bytes);
-          else await worker.recv(bytes);
+          if (role === "client") await endpoint.send(one);
+          else await worker.recv(one);
         }
       }));
     }
