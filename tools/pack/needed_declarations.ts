@@ -57,7 +57,9 @@ export function neededDeclarations(
     if (module === undefined) return; // one of its own
     if (!ts.isStringLiteralLike(module)) throw new Error(`${file} imports what is no name`);
     // Whoever compiles against the package has no types of Node's, Deno's or Bun's.
-    if (!module.text.startsWith(".")) throw new Error(`The types of ${file} refer to ${module.text}: declare them here`);
+    if (!module.text.startsWith(".")) {
+      throw new Error(`The types of ${file} refer to ${module.text}: declare them here`);
+    }
     need(join(dirname(file), module.text.replace(/\.ts$/, ".d.ts")), name);
   }
 
@@ -108,7 +110,9 @@ function keeping(source: ts.SourceFile, names: Names): string {
     if (kept.length === passedOn(statement)?.length) continue;
     const list = kept.map((element) => element.getText(source)).join(", ");
     const type = statement.isTypeOnly ? "type " : "";
-    const shorter = kept.length === 0 ? "" : `export ${type}{ ${list} } from ${statement.moduleSpecifier.getText(source)};`;
+    const shorter = kept.length === 0
+      ? ""
+      : `export ${type}{ ${list} } from ${statement.moduleSpecifier.getText(source)};`;
     text = text.slice(0, statement.getStart(source)) + shorter + text.slice(statement.end);
   }
   return text;
