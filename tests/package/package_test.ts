@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { findBun } from "../../tools/bun.ts";
@@ -232,7 +232,21 @@ test(...needs(node ?? null, "in Node layouts work, and everything else is an Ffi
   });
 });
 
-test("the repository's own folder for packing is not part of the tree", () => {
-  assert(read(".gitignore").split("\n").includes("dist/"));
-  assert(!existsSync(join(installed().folder, "src")), relative(root, installed().folder));
+test("what is made is not part of the tree", () => {
+  const ignored = read(".gitignore").split("\n");
+  assertEquals(["/api/", "/dist/"].filter((folder) => !ignored.includes(folder)), []);
+});
+
+const deno = runtimes.find(({ name }) => name === "deno");
+test(...needs(deno?.missing ?? null, "deno task docs writes a page for every subpath and every public name"), () => {
+  const out = scratchFolder();
+  const { tasks: { docs } } = JSON.parse(read("deno.json")) as { tasks: { docs: string } };
+  assert(docs.startsWith("deno doc ") && docs.includes("--output=api "), docs);
+  const command = docs.replace("deno", deno?.command[0] ?? "").replace("--output=api", `--output=${out}`);
+  run(["/bin/sh", "-c", command], root);
+  const symbols = readFileSync(join(out, "all_symbols.html"), "utf8");
+  const names = Object.values(publicNames).flat().map((name) => name.replace(/^type /, ""));
+  assert(names.length > 200);
+  assertEquals(names.filter((name) => !symbols.includes(`>${name}<`)), []);
+  assertEquals(subpaths.filter((name) => !existsSync(join(out, name.replace(/^causeway/, ""), "index.html"))), []);
 });
