@@ -30,6 +30,7 @@ export function currentSite(): CallSite {
  * Where this package's own code is, as the two runtimes write it: a URL or a path. In the package for npm it is joined
  * to files of one folder. Whoever joins it to a program's own file sees its frames, for that is no place of ours.
  */
+// law checker/ownPlaces: package/package
 function ownPlaces(here: string): readonly string[] {
   const isSource = here.endsWith("/src/checker/call_site.ts");
   const names = isSource ? ["../../src/", "../../mod.ts"] : here.includes("/causeway/dist/") ? ["./"] : [];
