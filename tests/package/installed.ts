@@ -6,13 +6,15 @@
  */
 import { assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { findBun } from "../../tools/bun.ts";
+import { isBun } from "../support/child.ts";
 import { runtimes } from "../support/runtimes.ts";
-import { scratchFolder } from "../support/scratch.ts";
 
 /** The repository. */
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
@@ -33,6 +35,11 @@ interface Package {
 }
 
 let made: Package | undefined;
+let remove = (): void => {};
+// Bun shares this module among the files of tests, so there the end of the first is too early; Deno does not, and tells
+// no test of the process' end.
+if (isBun) process.on("exit", () => remove());
+else after(() => remove());
 
 /** Packs and installs, at the first call. */
 export function installed(): Package {
@@ -41,7 +48,8 @@ export function installed(): Package {
 }
 
 function install(): Package {
-  const scratch = scratchFolder();
+  const scratch = mkdtempSync(join(tmpdir(), "causeway-installed-"));
+  remove = () => rmSync(scratch, { recursive: true, force: true });
   const [folder, project] = [join(scratch, "package"), join(scratch, "project")];
   mkdirSync(folder);
   mkdirSync(project);
