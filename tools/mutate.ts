@@ -26,7 +26,7 @@ type Verdict = "killed" | "hung" | "survived" | "stale";
 /** What of the tree a test may look at: everything but what is installed and what git keeps. */
 function copyTree(): string {
   const copy = mkdtempSync(join(tmpdir(), "causeway-mutate-"));
-  const left = new Set(["node_modules", ".git", ".venv", ".gpu", ".cache", "coverage"]);
+  const left = new Set(["node_modules", ".git", ".venv", ".gpu", ".cache", "coverage", "api", "dist"]);
   cpSync(root, copy, { recursive: true, filter: (path) => !left.has(relative(root, path)) });
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   return copy;

@@ -26,11 +26,18 @@ export function currentSite(): CallSite {
   return site;
 }
 
-/** Where this package's own code is, as the two runtimes write it: a URL or a path. */
-const own: readonly string[] = ["src/", "mod.ts"].flatMap((name) => {
-  const { href, pathname } = new URL(`../../${name}`, import.meta.url);
-  return [href, pathname];
-});
+/**
+ * Where this package's own code is, as the two runtimes write it: a URL or a path. In the package for npm it is joined
+ * to files of one folder. Whoever joins it to a program's own file sees its frames, for that is no place of ours.
+ */
+// law checker/ownPlaces: package/package
+function ownPlaces(here: string): readonly string[] {
+  const isSource = here.endsWith("/src/checker/call_site.ts");
+  const names = isSource ? ["../../src/", "../../mod.ts"] : here.includes("/causeway/dist/") ? ["./"] : [];
+  return names.map((name) => new URL(name, here)).flatMap(({ href, pathname }) => [href, pathname]);
+}
+
+const own = ownPlaces(import.meta.url);
 
 /** Of calls that repeat, how many are captured each, and one in how many of those that follow. */
 const [alwaysNoted, notedOneIn] = [64, 32];

@@ -19,11 +19,12 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means: it is a character like any other
 const utf16 = cString("utf-16-le");
 const surrogatePass = cString("surrogatepass");
-const lengths = Array.from({ length: keptBytes + 1 }, (_, i) => BigInt(i));
 
 /** Makes and reads strings of Python. Needs the interpreter's lock. */
 export class Texts {
   readonly #python: Interpreter;
+  /** Numbers of bytes as bigints. Made here, for no import should pay 1 ms for them. */
+  readonly #lengths = Array.from({ length: keptBytes + 1 }, (_, i) => BigInt(i));
   readonly #arena = new NativeArena();
   readonly #size = this.#arena.out("i64");
   readonly #int = this.#arena.out("i32");
@@ -46,12 +47,12 @@ export class Texts {
     const python = this.#python;
     const { PyUnicode_FromStringAndSize, PyUnicode_DecodeUTF16 } = python.api.text;
     if (value.length <= fewCharacters && this.#copyAscii(value)) {
-      return python.check(PyUnicode_FromStringAndSize(this.#address, lengths[value.length] ?? 0n));
+      return python.check(PyUnicode_FromStringAndSize(this.#address, this.#lengths[value.length] ?? 0n));
     }
     if (value.isWellFormed()) {
       if (3 * value.length <= keptBytes) {
         const { written } = encoder.encodeInto(value, this.#bytes);
-        return python.check(PyUnicode_FromStringAndSize(this.#address, lengths[written] ?? 0n));
+        return python.check(PyUnicode_FromStringAndSize(this.#address, this.#lengths[written] ?? 0n));
       }
       using arena = new NativeArena();
       const encoded = encoder.encode(value);

@@ -297,4 +297,11 @@ export const checkerMutations: readonly Mutation[] = [
       "Waiting for the default stream is not waiting for the streams that it waits for.",
     ],
   ]),
+  ...law("checker/ownPlaces", [
+    [
+      'here.includes("/causeway/dist/") ? ["./"] : []',
+      "[]",
+      "In the published package a report names its own files as the places of the calls.",
+    ],
+  ]),
 ];

@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
@@ -57,12 +57,28 @@ test("the public names are those that were decided on", () => {
   assertEquals(Object.fromEntries(found), publicNames);
 });
 
+/** What package.json says of the same subpaths: the files that `tools/pack.ts` makes. Layouts run anywhere. */
+function packed(entries: Readonly<Record<string, string>>): Record<string, Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(entries).map(([subpath, source]) => {
+      const name = basename(source, ".ts");
+      const native = { bun: `./dist/${name}.js`, deno: `./dist/${name}.js`, node: `./dist/node/${name}.js` };
+      return [subpath, {
+        types: source.replace("./", "./dist/types/").replace(/\.ts$/, ".d.ts"),
+        ...(name === "layout" ? {} : native),
+        default: `./dist/${name}.js`,
+      }];
+    }),
+  );
+}
+
 test("deno.json and package.json offer the package, and each subpath", () => {
   const entries = Object.fromEntries([
     [".", "./mod.ts"],
     ...Object.keys(loads).map((one) => [`./${one}`, `./src/public/${one}.ts`]),
   ]);
-  for (const file of ["deno.json", "package.json"]) assertEquals(JSON.parse(read(file)).exports, entries, file);
+  assertEquals(JSON.parse(read("deno.json")).exports, entries);
+  assertEquals(JSON.parse(read("package.json")).exports, { ...packed(entries), "./package.json": "./package.json" });
   assertEquals(subpaths, Object.keys(loads).sort());
 });
 

@@ -31,6 +31,11 @@ export function examplesOf(file: string, text: string, need?: string): Example[]
   return blocks.map(({ groups }, i) => ({ name: `${file}, example ${i + 1}`, code: groups?.["code"] ?? "" }));
 }
 
+/** Fails unless what an example has printed is what its comments say. */
+export function assertPrinted({ code }: Example, printed: string): void {
+  assertEquals(plain(printed), plain(promised(code)));
+}
+
 /** What the comments behind console.log say will be printed, with spaces and line breaks made one. */
 function promised(code: string): string {
   return [...code.matchAll(/^\s*console\.log\(.*\);\s*\/\/ (?<out>.*)$/gm)].map(({ groups }) => groups?.["out"] ?? "")
@@ -52,7 +57,7 @@ function entry(subpath: string | undefined): string {
  * repository's, whose files it may read if that is said.
  */
 export function runExample(
-  { code }: Example,
+  example: Example,
   env: Readonly<Record<string, string>> = {},
   permissions: readonly `--allow-${string}`[] = [],
 ): void {
@@ -61,7 +66,7 @@ export function runExample(
     const file = join(folder, "example.ts");
     writeFileSync(
       file,
-      code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`),
+      example.code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`),
     );
     const printed = execFileSync(process.execPath, [...run, ...run.length === 0 ? [] : permissions, file], {
       cwd: root,
@@ -69,7 +74,7 @@ export function runExample(
       timeout: 60_000,
       env: { ...process.env, ...env },
     });
-    assertEquals(plain(printed), plain(promised(code)));
+    assertPrinted(example, printed);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,0 +1,252 @@
+/** What is published to npm: it has what programs need and no more, and works where nothing else is installed. */
+import { assert, assertEquals } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { findBun } from "../../tools/bun.ts";
+import { patiently } from "../support/child.ts";
+import { assertPrinted, type Example, examplesOf } from "../support/examples.ts";
+import { needs } from "../support/needs.ts";
+import { runtimes } from "../support/runtimes.ts";
+import { scratchFolder } from "../support/scratch.ts";
+import { installed, root, run } from "./installed.ts";
+
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+const readme = read("README.md");
+const publicNames: Readonly<Record<string, readonly string[]>> = JSON.parse(read("tests/data/public_names.json"));
+const subpaths = Object.keys(publicNames).map((name) => (name === "." ? "causeway" : `causeway/${name}`));
+
+const here = runtimes[0];
+const [npm, node] = ["npm", "node"].map((program) =>
+  spawnSync(program, ["--version"]).status === 0 ? null : `no ${program}: apt-get install ${program}, or nodejs.org`
+);
+
+/** A file in the project that has installed the package. */
+function write(name: string, text: string): string {
+  const file = join(installed().project, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Runs a script of the project in this runtime. */
+function runHere(file: string, cwd = installed().project): string {
+  return run([...here?.command ?? [], file], cwd);
+}
+
+test("it has what programs import and run, and nothing else", patiently, () => {
+  const folder = join(installed().project, "node_modules/causeway");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name !== ".bun-tag" && statSync(join(folder, name)).isFile()); // Bun's own mark
+  const other = files.filter((name) => !/^dist\/[^/]+\.js$|^dist\/node\/\w+\.js$|^dist\/types\/.+\.d\.ts$/.test(name));
+  assertEquals(other.sort(), ["CHANGELOG.md", "LICENSE", "README.md", "dist/digits.npy", "package.json"]);
+  assertEquals(files.filter((name) => /tests|bench|tools|\bcli\b.*\.d\.ts/.test(name)), []);
+  const manifest: unknown = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const named = [...JSON.stringify(manifest).matchAll(/"(?:\.\/)?(?<file>dist\/[^"]+)"/g)]
+    .map(({ groups }) => groups?.["file"] ?? "");
+  assert(named.length > 3 * subpaths.length);
+  assertEquals(named.filter((file) => !files.includes(file)), []);
+  const size = files.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  assert(size < 4e6, `${size} bytes`);
+});
+
+test(...needs(npm ?? null, "npm packs it without a warning"), () => {
+  const { folder } = installed();
+  const { status, stdout, stderr } = spawnSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  assertEquals({ status, warnings: stderr.split("\n").filter((line) => /warn|error/i.test(line)) }, {
+    status: 0,
+    warnings: [],
+  });
+  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  const there = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => statSync(join(folder, name)).isFile());
+  assertEquals(files.map(({ path }) => path).sort(), there.sort());
+});
+
+test("every subpath exports the names that it exports from the sources", patiently, () => {
+  const file = write(
+    "names.js",
+    `const names = {};
+    for (const name of ${JSON.stringify(subpaths)}) names[name] = Object.keys(await import(name)).sort();
+    console.log(JSON.stringify(names));`,
+  );
+  const values = Object.values(publicNames).map((names) => names.filter((name) => !name.startsWith("type ")).sort());
+  const expected = Object.fromEntries(subpaths.map((name, i) => [name, values[i]]));
+  assertEquals(JSON.parse(runHere(file)), expected);
+});
+
+/** README's examples, as a program writes them that has installed the package from npm. */
+const examples: readonly Example[] = [undefined, "files", "torch"].flatMap((need) =>
+  examplesOf(`README.md${need === undefined ? "" : ` (${need})`}`, readme, need)
+).map(({ name, code }) => ({ name, code: code.replaceAll("@causeway/causeway", "causeway") }));
+
+for (const version of ["typescript-5.9", "typescript"]) {
+  const { version: number } = JSON.parse(read(`node_modules/${version}/package.json`)) as { version: string };
+  test(`README's examples compile in a strict project with TypeScript ${number}, and then run`, patiently, () => {
+    const folder = join(installed().project, version);
+    mkdirSync(folder);
+    const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+    const tsc = [...here?.command ?? [], join(root, "node_modules", version, "bin/tsc")];
+    run([...tsc, "--init", "--outDir", "out"], folder);
+    const config = readFileSync(join(folder, "tsconfig.json"), "utf8");
+    const checked = config.replace('"skipLibCheck": true', '"skipLibCheck": false');
+    assert(checked !== config && checked.includes('"strict": true') && checked.includes('"module": "nodenext"'));
+    write("tsconfig.json", checked);
+    write("package.json", '{ "type": "module" }');
+    examples.forEach(({ code }, i) => write(`example${i}.ts`, code));
+    write("all.ts", subpaths.map((name, i) => `export * as part${i} from ${JSON.stringify(name)};`).join("\n"));
+    write(
+      "typed.ts",
+      `import { StridedMemoryView, type Shape } from "causeway";
+      import { StridedLayout } from "causeway/layout";
+      // @ts-expect-error it is no text, and would be if it were \`any\`
+      export const text: string = StridedMemoryView.fromTypedArray(new Float32Array(1));
+      // @ts-expect-error
+      export const other: number = new StridedLayout([1], null, 1);
+      // @ts-expect-error
+      export const shape: Shape = "shape";`,
+    );
+    run(tsc, folder);
+    for (const [i, example] of examples.entries()) {
+      if (example.name.includes("torch")) continue; // tests/gpu runs it where torch is
+      assertPrinted(example, runHere(join(folder, "out", `example${i}.js`), root));
+    }
+  });
+}
+
+test("the places of a checker's report are those of the program, not the package's", patiently, () => {
+  const file = write(
+    "race.js",
+    `import { CausalityError, Cuda, DeviceMemoryResource } from "causeway";
+    const device = Cuda.simulate({ check: { leaks: false } }).device(0);
+    const [one, other] = [device.createStream(), device.createStream()];
+    const buffer = new DeviceMemoryResource(device).allocate(64, { stream: one });
+    buffer.fill(1, { stream: one });
+    try {
+      buffer.fill(2, { stream: other });
+    } catch (error) {
+      if (!(error instanceof CausalityError)) throw error;
+      console.log(error.message);
+    }
+    process.exit(0);`,
+  );
+  const message = runHere(file);
+  assert(message.includes("race.js:5:12") && message.includes("race.js:7:14"), message);
+  assert(!message.includes("dist/"), message);
+});
+
+/** A folder with some programs, as a PATH that has no others. */
+function pathOf(...programs: readonly string[]): string {
+  const folder = scratchFolder();
+  for (const name of ["readlink", ...programs]) {
+    const file = name === "bun"
+      ? findBun()
+      : name === "deno"
+      ? runtimes.find((one) => one.name === name)?.command[0] ?? ""
+      : name;
+    const found = file.startsWith("/") ? file : run(["/bin/sh", "-c", `command -v ${file}`], root).trim();
+    symlinkSync(found, join(folder, name));
+  }
+  return folder;
+}
+
+/** Runs the program `causeway` of the project with a PATH of its own. */
+function causeway(path: string, ...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+  const { project } = installed();
+  const { npm_execpath: _, ...env } = process.env;
+  return spawnSync(join(project, "node_modules/.bin/causeway"), args, {
+    cwd: project,
+    env: { ...env, PATH: path },
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+}
+
+test("bunx starts causeway in Bun, also where Bun is on no PATH and Node is", patiently, () => {
+  const { project } = installed();
+  const { npm_execpath: _, ...env } = process.env;
+  const out = run([findBun(), "x", "causeway", "doctor"], project, {
+    ...env,
+    PATH: pathOf(...node === null ? ["node"] : []),
+  });
+  assert(out.startsWith("Bun "), out);
+});
+
+for (const { name, missing } of runtimes) {
+  test(...needs(missing, `causeway runs in ${name} where that is on PATH, and starts its second process`), () => {
+    const { status, stdout, stderr } = causeway(pathOf(name), "demo");
+    assertEquals(status, 0, stderr);
+    assert(stdout.toLowerCase().startsWith(`causeway on ${name}`), stdout);
+  });
+}
+
+test(...needs(node ?? null, "where there is only Node causeway says what to use instead"), () => {
+  const { status, stdout, stderr } = causeway(pathOf("node"), "doctor", "--json");
+  assertEquals({ status, stdout }, { status: 1, stdout: "" });
+  assert(/Deno or Bun.*bunx causeway doctor --json/s.test(stderr), stderr);
+});
+
+test(...needs(node ?? null, "in Node layouts work, and everything else is an FfiError that says Deno or Bun"), () => {
+  const file = write(
+    "on_node.js",
+    `import { DType, FfiError, slice, StridedLayout } from "causeway";
+    import * as layout from "causeway/layout";
+    const reversed = new StridedLayout([3, 4], null, 4).sliced(slice(null, null, -1), 2);
+    const works = [layout.StridedLayout === StridedLayout, layout.DType === DType, reversed.shape, reversed.strides];
+    const uses = {
+      "a static method": (value) => value.open(),
+      "a static property": (value) => value.name,
+      "a construction": (value) => new value(),
+      "a call": (value) => value(),
+      "instanceof": (value) => ({}) instanceof value,
+      "a subclass": (value) => new class extends value {}(),
+    };
+    const wrong = [];
+    for (const name of ${JSON.stringify(subpaths)}) {
+      for (const [exported, value] of Object.entries(await import(name))) {
+        if (exported in layout || exported === "FfiError" || exported === "LibraryNotFoundError") continue;
+        for (const [use, act] of Object.entries(uses)) {
+          try {
+            act(value);
+            wrong.push([name, exported, use, "no error"]);
+          } catch (error) {
+            const { message } = error;
+            const isRight = error instanceof FfiError && message.includes(exported) && message.includes("Deno or Bun");
+            if (!isRight) wrong.push([name, exported, use, String(error)]);
+          }
+        }
+      }
+    }
+    const count = Object.keys(await import("causeway")).length;
+    console.log(JSON.stringify({ works, wrong, count }));`,
+  );
+  const names = publicNames["."]?.filter((name) => !name.startsWith("type "));
+  assertEquals(JSON.parse(run(["node", file], installed().project)), {
+    works: [true, true, [3], [-4]],
+    wrong: [],
+    count: names?.length,
+  });
+});
+
+test("what is made is not part of the tree", () => {
+  const ignored = read(".gitignore").split("\n");
+  assertEquals(["/api/", "/dist/"].filter((folder) => !ignored.includes(folder)), []);
+});
+
+const deno = runtimes.find(({ name }) => name === "deno");
+test(...needs(deno?.missing ?? null, "deno task docs writes a page for every subpath and every public name"), () => {
+  const out = scratchFolder();
+  const { tasks: { docs } } = JSON.parse(read("deno.json")) as { tasks: { docs: string } };
+  assert(docs.startsWith("deno doc ") && docs.includes("--output=api "), docs);
+  const command = docs.replace("deno", deno?.command[0] ?? "").replace("--output=api", `--output=${out}`);
+  run(["/bin/sh", "-c", command], root);
+  const symbols = readFileSync(join(out, "all_symbols.html"), "utf8");
+  const names = Object.values(publicNames).flat().map((name) => name.replace(/^type /, ""));
+  assert(names.length > 200);
+  assertEquals(names.filter((name) => !symbols.includes(`>${name}<`)), []);
+  assertEquals(subpaths.filter((name) => !existsSync(join(out, name.replace(/^causeway/, ""), "index.html"))), []);
+});

@@ -1,0 +1,26 @@
+/**
+ * The program that `bunx` and `npx` start.
+ *
+ * @module
+ */
+
+/**
+ * It is a shell script, then JavaScript. Whoever installs a program chooses the runtime by its first line: `bun` there
+ * would be "no such file" where only Node is, and with `node` `bunx` would start Node. So the shell takes Bun, the one
+ * that is running (`bunx` says where) or the one on PATH, then Deno, and Node last, which says what is missing.
+ */
+export const bin = `#!/bin/sh
+":" // ; self=$(readlink -f "$0")
+":" // ; case "$npm_execpath" in */bun) exec "$npm_execpath" "$self" "$@" ;; esac
+":" // ; if command -v bun >/dev/null; then exec bun "$self" "$@"; fi
+":" // ; if command -v deno >/dev/null; then exec deno run -A "$self" "$@"; fi
+":" // ; exec node "$self" "$@"
+if (globalThis.Bun === undefined && globalThis.Deno === undefined) {
+  console.error(
+    "causeway: needs Deno or Bun, for it calls native code through them, and neither is on PATH. Install Bun 1.4 " +
+      "(npm install --global bun) and use: bunx causeway " + process.argv.slice(2).join(" "),
+  );
+  process.exit(1);
+}
+await import("./cli.js");
+`;

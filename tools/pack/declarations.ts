@@ -1,0 +1,49 @@
+/**
+ * The types, as the compiler declares them: a program that was compiled against the sources would compile these, under
+ * options of its own.
+ *
+ * @module
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import ts from "typescript";
+import { type Entry, root } from "./entries.ts";
+import { neededDeclarations } from "./needed_declarations.ts";
+
+const host: ts.FormatDiagnosticsHost = {
+  getCanonicalFileName: (name) => name,
+  getCurrentDirectory: () => root,
+  getNewLine: () => "\n",
+};
+
+/**
+ * Writes the declarations that the entries need, in the folders of their sources.
+ *
+ * @throws {Error} if the sources do not compile, or a declaration needs more than the language's and the web's types
+ */
+export function declareTypes(all: readonly Entry[], out: string): void {
+  const { options } = ts.parseJsonConfigFileContent(
+    ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile).config,
+    ts.sys,
+    root,
+  );
+  const program = ts.createProgram(all.map(({ source }) => join(root, source)), {
+    ...options,
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: root,
+  });
+  const declared = new Map<string, string>();
+  const { diagnostics } = program.emit(undefined, (file, text) => {
+    declared.set(relative(root, file), text);
+  });
+  if (diagnostics.length > 0) throw new Error(ts.formatDiagnostics(diagnostics, host));
+
+  const needed = neededDeclarations(declared, all.map(({ source }) => source.replace(/\.ts$/, ".d.ts")));
+  for (const [file, text] of needed) {
+    const target = join(out, file);
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, text.replace(/(\bfrom |\bimport\()"(\.[^"]+)\.ts"/g, '$1"$2.js"'));
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * What programs import, and what they run: the files that the package is made from, by the names that they have in it.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The repository. */
+export const root: string = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A subpath of the package. */
+export interface Entry {
+  /** As package.json has it: `.`, `./cuda`. */
+  readonly subpath: string;
+  /** The source, from the repository's root. */
+  readonly source: string;
+  /** The file in the package, without its extension. */
+  readonly name: string;
+}
+
+/** The subpaths, which are the same for JSR and npm: deno.json says what each is made from. */
+export function entries(): readonly Entry[] {
+  const { exports } = JSON.parse(readFileSync(`${root}/deno.json`, "utf8")) as { exports: Record<string, string> };
+  return Object.entries(exports).map(([subpath, source]) => ({
+    subpath,
+    source: source.replace(/^\.\//, ""),
+    name: basename(source, ".ts"),
+  }));
+}
+
+/** What is run and not imported, by its name in the package. */
+export const programs: Readonly<Record<string, string>> = { cli: "src/cli/main.ts" };
