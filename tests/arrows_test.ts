@@ -294,6 +294,8 @@ const mayWait: { readonly [file: string]: string } = {
   "src/memory/staging_ring.ts": "a ring of slots waits for its own events: no memory changes hands",
   "src/copy/copy_kernel_cache.ts": "code may not be unloaded while it runs",
   "src/vortex/device/kernel_cache.ts": "code may not be unloaded while it runs",
+  "src/cli/bandwidth/bench.ts": "a program does as any user of the package",
+  "src/cli/bandwidth/measure.ts": "a program does as any user of the package",
   "src/cli/demo.ts": "a program does as any user of the package",
 };
 
