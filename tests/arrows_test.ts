@@ -35,6 +35,7 @@ const rooms: { readonly [room: string]: readonly string[] } = {
   dlpack: ["bindings", "layout", "ffi", "native", "device", "order", "memory", "copy"],
   cdata: ["bindings", "layout", "ffi", "native", "driver", "device", "order", "memory", "copy"],
   view: ["layout", "native", "driver", "device", "order", "memory", "copy", "dlpack", "cdata"],
+  files: ["bindings", "layout", "ffi", "device", "order", "memory", "copy", "view"],
   arrow: ["bindings", "layout", "ffi", "native", "device", "order", "copy", "cdata", "view"],
   python: [
     ...["bindings", "layout", "ffi", "native", "driver", "device"],

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { commands, partners } from "./commands.ts";
-import { NpyError } from "./npy.ts";
+import { NpyError } from "../files/mod.ts";
 import { didYouMean } from "./nearest.ts";
 import { UsageError } from "./usage_error.ts";
 
