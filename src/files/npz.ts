@@ -111,15 +111,17 @@ function checkedSource(
   member: ZipMember,
 ): ByteSource & Disposable & { finish(): Promise<void> } {
   const { crc32 } = nodeBuiltin("node:zlib");
-  let crc = 0;
+  let [crc, total] = [0, 0];
   const read = async (into: Uint8Array) => {
     const got = await source.read(into);
     crc = crc32(into.subarray(0, got), crc);
+    total += got;
     return got;
   };
   const finish = async () => {
     const rest = new Uint8Array(65536); // what is behind the array counts, too
     while (await read(rest) > 0);
+    if (total !== member.size) throw new NpyError(`it has ${total} bytes: expected the ${member.size} that it claims`);
     if (crc !== member.crc) {
       throw new NpyError(`its bytes are damaged: CRC ${crc.toString(16)}, expected ${member.crc.toString(16)}`);
     }
