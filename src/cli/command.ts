@@ -79,7 +79,7 @@ export function lookAt(name: string): string {
 
 /** What the exit codes mean. @param failsIf when it is 1 */
 export function exitCodes(failsIf: string): string {
-  return `Exit codes: 0 if all went well, 1 if ${failsIf}, 2 for bad arguments.`;
+  return `Exit codes: 0 if all went well, 2 for bad arguments,\n1 if ${failsIf}.`;
 }
 
 function helpOf(parts: CommandParts<{ readonly [name: string]: DescribedOption }>): string {

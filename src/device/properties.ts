@@ -81,7 +81,6 @@ export class DeviceProperties {
     return this.#int.value !== 0;
   }
 
-  // law device/DeviceProperties.peerAttribute: device/device
   peerAttribute(name: PeerAttribute, peer: DeviceProperties): number {
     if (!Object.hasOwn(CU_DEVICE_P2P_ATTRIBUTE, name)) {
       const names = Object.keys(CU_DEVICE_P2P_ATTRIBUTE).join(", ");

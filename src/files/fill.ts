@@ -15,7 +15,7 @@ import { type ByteSource, readFully } from "./source.ts";
 export const blockBytes = 8 * 2 ** 20;
 
 /** Is told how far a file is read or written, in bytes of elements. */
-export type Progress = (done: number, total: number) => void;
+export type Progress = (done: number, total: number) => unknown;
 
 // law files/fill: files/device
 /**
@@ -76,8 +76,8 @@ async function fillDevice(
     const stream = stack.use(device.createStream());
     return { stream, block: stack.use(pinned.allocate(Math.min(size, blockBytes), { stream })) };
   });
-  for (let at = 0, turn = 0; at < size; at += blockBytes, turn++) {
-    const lane = lanes[turn % lanes.length];
+  for (let at = 0; at < size; at += blockBytes) {
+    const lane = lanes[at / blockBytes % lanes.length];
     if (lane === undefined) return; // there is one at least
     const length = Math.min(blockBytes, size - at);
     await hostReady(lane.block);

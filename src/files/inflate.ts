@@ -10,7 +10,6 @@ import type { ByteSource } from "./source.ts";
 /** Compressed bytes that are read at a time. */
 const pieceBytes = 256 * 1024;
 
-// law files/inflate: files/npz
 /**
  * What is deflated in a source. Never more than some pieces are in memory: the stream waits for who reads.
  *

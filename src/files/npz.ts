@@ -50,8 +50,8 @@ export class NpzArrays extends Map<string, StridedMemoryView> implements Disposa
  * ```ts files
  * import { readNpz, StridedMemoryView, writeNpz } from "@causeway/causeway";
  *
- * await writeNpz("model.npz", { bias: StridedMemoryView.fromTypedArray(Float32Array.of(1, 2)) });
- * using model = await readNpz("model.npz");
+ * await writeNpz("/tmp/causeway-model.npz", { bias: StridedMemoryView.fromTypedArray(Float32Array.of(1, 2)) });
+ * using model = await readNpz("/tmp/causeway-model.npz");
  * console.log(`${model.get("bias")}`); // [1. 2.]
  * ```
  */

@@ -37,8 +37,8 @@ export interface ByteSink {
  * import { readNpy, StridedMemoryView, writeNpy } from "@causeway/causeway";
  *
  * const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4, 5, 6), { shape: [2, 3] });
- * await writeNpy("table.npy", table.permuted([1, 0]));
- * using back = await readNpy("table.npy");
+ * await writeNpy("/tmp/causeway-table.npy", table.permuted([1, 0]));
+ * using back = await readNpy("/tmp/causeway-table.npy");
  * console.log(back.shape, back.strides); // [ 3, 2 ] [ 1, 3 ]
  * ```
  */

@@ -10,7 +10,7 @@ const path = `${scratchFolder()}/some.npz`;
 const numbers = StridedMemoryView.fromTypedArray(Int32Array.from({ length: 1000 }, (_, i) => i * i % 1009), {
   shape: [10, 100],
 });
-const arrays = { numbers, "löss/1": StridedMemoryView.fromTypedArray(Float64Array.of(0.5)) };
+const arrays = { numbers, "l\u00f6ss/1": StridedMemoryView.fromTypedArray(Float64Array.of(0.5)) };
 
 async function zip(compressed: boolean): Promise<Uint8Array> {
   await writeNpz(path, arrays, { compressed });
@@ -27,10 +27,10 @@ test("arrays are read by name, all or some", async () => {
   for (const compressed of [false, true]) {
     const bytes = await zip(compressed);
     using all = await readNpz(bytes);
-    assertEquals([...all.keys()], ["numbers", "löss/1"]);
+    assertEquals([...all.keys()], ["numbers", "l\u00f6ss/1"]);
     assertEquals(await all.get("numbers")?.toTypedArray(), await numbers.toTypedArray());
-    using some = await readNpz(path, { names: ["löss/1"] });
-    assertEquals([...some.keys()], ["löss/1"]);
+    using some = await readNpz(path, { names: ["l\u00f6ss/1"] });
+    assertEquals([...some.keys()], ["l\u00f6ss/1"]);
     assertEquals(compressed, bytes.length < 4000);
   }
   await assertRejects(() => readNpz(path, { names: ["x"] }), NpyError, "no array x: expected one of numbers");
