@@ -12,7 +12,7 @@ export const filesMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("files/openNpy", [
-    ["  if (swapped !== 0) throw", "  if (swapped > 99) throw", "Numbers of the other byte order are mapped."],
+    ["  if (swapped !== 0) {", "  if (swapped > 99) {", "Numbers of the other byte order are mapped."],
     ["  if (size - to < promised) {", "  if (size < 0) {", "Who looks at a file that is too short dies."],
     [
       "writable ? MAP.SHARED : MAP.PRIVATE | MAP.NORESERVE",
