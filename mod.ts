@@ -56,6 +56,22 @@ export { ExchangeError, liveExports, type MemoryKind } from "./src/order/mod.ts"
 export { type FromBufferOptions, Lease, StridedMemoryView } from "./src/view/mod.ts";
 export type { ViewCopyOptions } from "./src/copy/mod.ts";
 export { DlpackTensor, type ImportOptions } from "./src/dlpack/mod.ts";
+export {
+  type FileContents,
+  NpyError,
+  NpzArrays,
+  openNpy,
+  type OpenNpyOptions,
+  type Progress,
+  readNpy,
+  type ReadNpyOptions,
+  readNpz,
+  type ReadNpzOptions,
+  writeNpy,
+  type WriteNpyOptions,
+  writeNpz,
+  type WriteNpzOptions,
+} from "./src/files/mod.ts";
 export { ArrowArray, ArrowStream } from "./src/arrow/mod.ts";
 export { ArrowDeviceArray, arrowField } from "./src/cdata/mod.ts";
 

@@ -80,6 +80,8 @@ export const libc = {
     epoll_wait: { args: ["i32", "ptr", "i32", "i32"], returns: "i32" },
     // int memfd_create(const char *name, unsigned int flags);
     memfd_create: { args: ["buffer", "u32"], returns: "i32" },
+    // off_t lseek(int fd, off_t offset, int whence);
+    lseek: { args: ["i32", "i64", "i32"], returns: "i64" },
     // ssize_t pread(int fd, void *buf, size_t count, off_t offset);
     pread: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
     // ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset);
@@ -155,6 +157,8 @@ export const libc = {
   stdio: {
     // FILE *fopen(const char *pathname, const char *mode);
     fopen: { args: ["buffer", "buffer"], returns: "ptr" },
+    // int fileno(FILE *stream);
+    fileno: { args: ["ptr"], returns: "i32" },
     // FILE *open_memstream(char **ptr, size_t *sizeloc);
     open_memstream: { args: ["ptr", "ptr"], returns: "ptr" },
     // int fclose(FILE *stream);
@@ -177,7 +181,10 @@ export const RTLD_DI_LINKMAP = 2;
 /** Protections and flags of `mmap` (sys/mman.h, Linux). */
 export const PROT = { NONE: 0, READ: 1, WRITE: 2, EXEC: 4 } as const;
 /** Flags of `mmap` (sys/mman.h, Linux). */
-export const MAP = { SHARED: 1, PRIVATE: 2, ANONYMOUS: 0x20 } as const;
+export const MAP = { SHARED: 1, PRIVATE: 2, ANONYMOUS: 0x20, NORESERVE: 0x4000 } as const;
+
+/** From where `lseek` counts (unistd.h). */
+export const SEEK = { END: 2 } as const;
 
 /** Advice to `madvise` (sys/mman.h, Linux). */
 export const MADV = { HUGEPAGE: 14 } as const;

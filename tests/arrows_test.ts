@@ -35,6 +35,7 @@ const rooms: { readonly [room: string]: readonly string[] } = {
   dlpack: ["bindings", "layout", "ffi", "native", "device", "order", "memory", "copy"],
   cdata: ["bindings", "layout", "ffi", "native", "driver", "device", "order", "memory", "copy"],
   view: ["layout", "native", "driver", "device", "order", "memory", "copy", "dlpack", "cdata"],
+  files: ["bindings", "layout", "ffi", "device", "order", "memory", "copy", "view"],
   arrow: ["bindings", "layout", "ffi", "native", "device", "order", "copy", "cdata", "view"],
   python: [
     ...["bindings", "layout", "ffi", "native", "driver", "device"],
@@ -294,6 +295,8 @@ const mayWait: { readonly [file: string]: string } = {
   "src/memory/staging_ring.ts": "a ring of slots waits for its own events: no memory changes hands",
   "src/copy/copy_kernel_cache.ts": "code may not be unloaded while it runs",
   "src/vortex/device/kernel_cache.ts": "code may not be unloaded while it runs",
+  "src/cli/bandwidth/bench.ts": "a program does as any user of the package",
+  "src/cli/bandwidth/measure.ts": "a program does as any user of the package",
   "src/cli/demo.ts": "a program does as any user of the package",
 };
 

@@ -32,12 +32,20 @@ test("there are examples to run", () => {
 });
 
 /** Examples that read files of the repository. */
-const reading = examplesOf("docs/vortex.md", readFileSync(join(root, "docs/vortex.md"), "utf8"), "files");
+const reading = [
+  ...["docs/files.md", "docs/vortex.md"].flatMap((file) =>
+    examplesOf(file, readFileSync(join(root, file), "utf8"), "files")
+  ),
+  ...sources.filter((file) => file.includes("/src/files/")).flatMap((file) =>
+    examplesOf(relative(root, file), comments(readFileSync(file, "utf8")), "files")
+  ),
+];
 
 test("there are examples that read files", () => assert(reading.length >= 3));
 
 for (const example of reading) {
-  test(`${example.name}: runs and prints what it says`, () => runExample(example, {}, ["--allow-read"]));
+  test(`${example.name}: runs and prints what it says`, () =>
+    runExample(example, {}, ["--allow-read", "--allow-write=/tmp"]));
 }
 
 for (const example of examples) {

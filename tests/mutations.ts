@@ -17,6 +17,7 @@ import { deviceKernelMutations } from "./mutations/device_kernel.ts";
 import { dlpackMutations } from "./mutations/dlpack.ts";
 import { driverMutations } from "./mutations/driver.ts";
 import { ffiMutations } from "./mutations/ffi.ts";
+import { filesMutations } from "./mutations/files.ts";
 import { layoutMutations } from "./mutations/layout.ts";
 import { memoryMutations } from "./mutations/memory.ts";
 import { memoryResourcesMutations } from "./mutations/memory_resources.ts";
@@ -48,6 +49,7 @@ export const mutations: readonly Mutation[] = [
   ...simMutations,
   ...checkerMutations,
   ...layoutMutations,
+  ...filesMutations,
   ...deviceMutations,
   ...deviceGraphMutations,
   ...deviceKernelMutations,

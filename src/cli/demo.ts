@@ -18,7 +18,7 @@ import { firstLine, ownCommand, startPartner } from "./child_process.ts";
 import { canSum } from "./control.ts";
 import { type DemoFile, readDemoFile } from "./demo_file.ts";
 import { type Header, headerBytes, TAG } from "./demo_peer.ts";
-import { NpyError } from "./npy.ts";
+import { NpyError } from "../files/mod.ts";
 import type { Summary } from "./summary.ts";
 import { formatBytes, formatRate, formatTime, Table } from "./table.ts";
 

@@ -7,9 +7,9 @@ import { readFileSync } from "node:fs";
 import { DType } from "../layout/mod.ts";
 import { HostMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
+import { readNpy } from "../files/mod.ts";
 import { openVortex, type VortexDType, type VortexFile } from "../vortex/mod.ts";
 import { controlSummary } from "./control.ts";
-import { readNpy } from "./npy.ts";
 import type { Summary } from "./summary.ts";
 import { badInput } from "./vortex.ts";
 import { UsageError } from "./usage_error.ts";
@@ -31,15 +31,24 @@ export interface DemoFile {
  * @throws {UsageError} if a .vortex file cannot be read, or has no such column
  */
 export function readDemoFile(file: string): Promise<DemoFile> {
-  return file.endsWith(".vortex") ? readVortex(file) : Promise.resolve(readNumpy(file));
+  return file.endsWith(".vortex") ? readVortex(file) : readNumpy(file);
 }
 
-function readNumpy(file: string): DemoFile {
-  const { view, buffer, dataOffset } = readNpy(file);
-  const { shape, layout, dtype } = view;
+async function readNumpy(file: string): Promise<DemoFile> {
+  const view = await readNpy(file);
+  const { shape, layout, dtype, buffer } = view;
   const control = () => {
     const part = { shape, isFortran: !layout.isContiguousC, typestr: dtype.require("typestr") };
-    return Promise.resolve(controlSummary(readFileSync(file).subarray(dataOffset), part));
+    const bytes = readFileSync(file);
+    // The elements are read once more, from where the format says they are, by other lines than those of readNpy.
+    const dataOffset = bytes[6] === 1 ? 10 + bytes.readUInt16LE(8) : 12 + bytes.readUInt32LE(8);
+    const elements = bytes.subarray(dataOffset, dataOffset + buffer.size);
+    const [, kind, size] = /'>([a-z])(\d+)'/.exec(bytes.toString("latin1", 0, dataOffset)) ?? [];
+    const width = Number(size ?? 1) / (kind === "c" ? 2 : 1); // big-endian, if it is more than a byte
+    if (width === 2) elements.swap16();
+    else if (width === 4) elements.swap32();
+    else if (width === 8) elements.swap64();
+    return Promise.resolve(controlSummary(elements, part));
   };
   return { view, buffer, what: "", control };
 }

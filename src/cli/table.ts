@@ -32,6 +32,22 @@ export class Table {
   }
 }
 
+/** A table that is known at once: columns as wide as what is in them. @param right those that are aligned to the right */
+export function textTable(
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+  right: readonly number[] = [],
+): string[] {
+  const lines: string[] = [];
+  const widths = titles.map((title, i) => {
+    const width = Math.max(4, title.length, ...rows.map((row) => row[i]?.length ?? 0));
+    return [title, right.includes(i) ? -width : width] as const;
+  });
+  const table = new Table(widths, (line) => void lines.push(line));
+  for (const row of rows) table.row(...row);
+  return lines;
+}
+
 /** A number of bytes in words: `57.5 kB`, `1.2 GB`. Decimal, as GB/s are. */
 export function formatBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];

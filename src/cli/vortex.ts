@@ -11,7 +11,7 @@ import {
   type VortexFile,
   type VortexLayout,
 } from "../vortex/mod.ts";
-import { formatBytes, Table } from "./table.ts";
+import { formatBytes, textTable } from "./table.ts";
 import { UsageError } from "./usage_error.ts";
 
 /** What is printed of a file. Values are as JSON has them: large integers as text, bytes in hexadecimal. */
@@ -144,7 +144,6 @@ function asJson(value: unknown): unknown {
 
 function textOf({ file, bytes, rows, columns, firstRows }: VortexReport, layout: readonly string[]): string {
   const lines = [`${file}: ${rows} rows, ${formatBytes(bytes)}`, ""];
-  const print = (line: string) => void lines.push(line);
   const cells = columns.map(({ name, dtype, bytes, uncompressedBytes, encodings, min, max, nulls }) => [
     short(name),
     dtype,
@@ -155,30 +154,15 @@ function textOf({ file, bytes, rows, columns, firstRows }: VortexReport, layout:
     short(max),
     encodings.join("; "),
   ]);
-  table(["column", "dtype", "bytes", "plain", "nulls", "min", "max", "encodings"], cells, [2, 3, 4], print);
-  lines.push("", "layout", ...layout.map((line) => `  ${line}`), "");
+  const titles = ["column", "dtype", "bytes", "plain", "nulls", "min", "max", "encodings"];
+  lines.push(...textTable(titles, cells, [2, 3, 4]), "", "layout", ...layout.map((line) => `  ${line}`), "");
   const shown = firstRows.map((row) =>
     columns.length === 1 && columns[0]?.name === ""
       ? [short(row)]
       : columns.map(({ name }) => short((row as Record<string, unknown> | null)?.[name] ?? null))
   );
-  if (shown.length > 0) table(columns.map(({ name }) => short(name || "value")), shown, [], print);
+  if (shown.length > 0) lines.push(...textTable(columns.map(({ name }) => short(name || "value")), shown));
   return lines.join("\n").trimEnd();
-}
-
-/** Columns as wide as what is in them. @param right those that are aligned to the right */
-function table(
-  titles: readonly string[],
-  rows: readonly (readonly string[])[],
-  right: readonly number[],
-  print: (line: string) => void,
-): void {
-  const widths = titles.map((title, i) => {
-    const width = Math.max(4, title.length, ...rows.map((row) => row[i]?.length ?? 0));
-    return [title, right.includes(i) ? -width : width] as const;
-  });
-  const printed = new Table(widths, print);
-  for (const row of rows) printed.row(...row);
 }
 
 /** A value in a cell of a table. */

@@ -15,7 +15,7 @@ import { registerFinalizer } from "./finalizer.ts";
 import type { IpcHandle } from "./ipc_handle.ts";
 import { type CompileOptions, Program } from "./kernel/program.ts";
 import { PrimaryContext } from "./primary_context.ts";
-import { type DeviceAttribute, DeviceProperties } from "./properties.ts";
+import { type DeviceAttribute, DeviceProperties, type PeerAttribute } from "./properties.ts";
 import { ReferenceCount } from "./reference_count.ts";
 import { CudaStream } from "./stream.ts";
 
@@ -105,6 +105,19 @@ export class CudaDevice {
     if (peer.driver !== this.driver) throw new TypeError("Cannot ask for access to a device of another Cuda");
     this.#checkThere();
     return this.#properties.canAccessPeer(peer.#properties);
+  }
+
+  /**
+   * What the driver says of the way to another device's memory, by the attribute's name in the header without the
+   * prefix `CU_DEVICE_P2P_ATTRIBUTE_`: `PERFORMANCE_RANK` (0 is the fastest), `NATIVE_ATOMIC_SUPPORTED` (1 over NVLink).
+   *
+   * @throws {TypeError} for a device of another Cuda, or a name that is not known
+   * @throws {CudaError} CUDA_ERROR_INVALID_DEVICE for the device itself
+   */
+  peerAttribute(name: PeerAttribute, peer: CudaDevice): number {
+    if (peer.driver !== this.driver) throw new TypeError("Cannot ask about the way to a device of another Cuda");
+    this.#checkThere();
+    return this.#properties.peerAttribute(name, peer.#properties);
   }
 
   // law device/CudaDevice.isActive: device/device, memory/memory_programs

@@ -32,7 +32,7 @@ export type { KernelMemory } from "./kernel/kernel_memory.ts";
 export { type CompileOptions, Program } from "./kernel/program.ts";
 export { PerDevice } from "./per_device.ts";
 export { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
-export type { DeviceAttribute } from "./properties.ts";
+export type { DeviceAttribute, PeerAttribute } from "./properties.ts";
 export { type CopyDirection, enqueueCopy, enqueueFill, enqueuePeerCopy } from "./raw_copies.ts";
 export { ReferenceCount } from "./reference_count.ts";
 export {

@@ -3,12 +3,15 @@
  *
  * @module
  */
-import { CU_DEVICE_ATTRIBUTE } from "../../bindings/cuda_types.ts";
+import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE } from "../../bindings/cuda_types.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "../driver/mod.ts";
 import { NativeArena, readField } from "../ffi/mod.ts";
 
 /** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
 export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
+
+/** What a device can do with another one's memory: a name of the header without `CU_DEVICE_P2P_ATTRIBUTE_`. */
+export type PeerAttribute = keyof typeof CU_DEVICE_P2P_ATTRIBUTE;
 
 /** The properties of one device. Those of one number are written to memory of the device, and read at once. */
 export class DeviceProperties {
@@ -76,6 +79,18 @@ export class DeviceProperties {
     const { cuDeviceCanAccessPeer } = this.#driver.device;
     this.#check("cuDeviceCanAccessPeer", cuDeviceCanAccessPeer(this.#int.$address, this.handle, peer.handle));
     return this.#int.value !== 0;
+  }
+
+  peerAttribute(name: PeerAttribute, peer: DeviceProperties): number {
+    if (!Object.hasOwn(CU_DEVICE_P2P_ATTRIBUTE, name)) {
+      const names = Object.keys(CU_DEVICE_P2P_ATTRIBUTE).join(", ");
+      throw new TypeError(`Cannot ask for the peer attribute ${name}: expected one of ${names}`);
+    }
+    const { cuDeviceGetP2PAttribute } = this.#driver.device;
+    const attribute = CU_DEVICE_P2P_ATTRIBUTE[name];
+    const code = cuDeviceGetP2PAttribute(this.#int.$address, attribute, this.handle, peer.handle);
+    this.#check("cuDeviceGetP2PAttribute", code);
+    return this.#int.value;
   }
 
   get driverVersion(): [major: number, minor: number] {

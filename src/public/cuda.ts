@@ -24,6 +24,7 @@ export {
   type KernelMemory,
   type KernelParameter,
   type LaunchOptions,
+  type PeerAttribute,
   type PointerAttributes,
   Program,
   StreamCapture,
@@ -57,6 +58,7 @@ export type { SimulateOptions } from "../sim/mod.ts";
 export type { CheckOptions } from "../checker/mod.ts";
 export {
   CU_DEVICE_ATTRIBUTE,
+  CU_DEVICE_P2P_ATTRIBUTE,
   CU_FUNC_ATTRIBUTE,
   CU_GRAPH_NODE_TYPE,
   CU_MEM_ADVISE,

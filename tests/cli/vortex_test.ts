@@ -69,6 +69,6 @@ test("what is no file of Vortex is one line and exit code 2", () => {
   for (const args of [[], ["a", "b"], ["--jso", main]]) {
     const { status, stderr } = causeway(...args);
     assertEquals(status, 2);
-    assertStringIncludes(stderr, "Usage: causeway <command>");
+    assertStringIncludes(stderr, "causeway vortex --help lists the options.");
   }
 });

@@ -203,3 +203,18 @@ test("a context is made current where none is, and another's stays", () => {
   second.ensureCurrent();
   assertEquals(current(), first.context);
 });
+
+test("the way to another device's memory has attributes, and to itself or elsewhere there is none", () => {
+  using cuda = Cuda.simulate({ devices: 3, canAccessPeer: (device, peer) => device + peer === 1 });
+  const [one, two, three] = [cuda.device(0), cuda.device(1), cuda.device(2)];
+  assertEquals([one.peerAttribute("ACCESS_SUPPORTED", two), one.peerAttribute("ACCESS_SUPPORTED", three)], [1, 0]);
+  assertEquals(one.peerAttribute("NATIVE_ATOMIC_SUPPORTED", two), 1);
+  assertThrows(() => one.peerAttribute("ACCESS_SUPPORTED", one), CudaError, "CUDA_ERROR_INVALID_DEVICE");
+  assertThrows(
+    () => one.peerAttribute("ACCESS" as "ACCESS_SUPPORTED", two),
+    TypeError,
+    "expected one of PERFORMANCE_RANK",
+  );
+  using other = Cuda.simulate();
+  assertThrows(() => one.peerAttribute("ACCESS_SUPPORTED", other.device(0)), TypeError, "another Cuda");
+});

@@ -28,6 +28,7 @@ const loads: Readonly<Record<string, readonly string[]>> = {
   sharing: [...core, "memory", "order"],
   cuda: [...core, "checker", "cuda", "memory", "order", "ptx", "sim"],
   dlpack: [...arrays, "dlpack"],
+  files: [...arrays, "cdata", "dlpack", "files", "view"],
   arrow: [...arrays, "arrow", "cdata", "dlpack", "view"],
   python: [...arrays, "arrow", "cdata", "dlpack", "python", "view"],
   ucx: [...arrays, "cdata", "dlpack", "ucx", "view"],

@@ -26,6 +26,8 @@ import {
 } from "./report.ts";
 import { runServer } from "./server.ts";
 
+export { sendRecvUsage } from "./options.ts";
+
 /** Runs the command. @throws {UsageError} for bad options */
 export async function sendRecv(args: readonly string[]): Promise<void> {
   using _ = staying();

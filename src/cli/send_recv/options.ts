@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { parseArgs } from "node:util";
 import type { ProgressMode } from "../../ucx/mod.ts";
+import { readArguments } from "../arguments.ts";
+import { exitCodes, lookAt } from "../command.ts";
 import { UsageError } from "../usage_error.ts";
 import { parseBytes } from "./byte_counts.ts";
 
@@ -89,7 +90,14 @@ Sends an object to a second process and receives it back, and says how long that
   -v, --verbose                print every round trip when it is over, to standard error
       --no-detailed-report     leave the single round trips out of the report
       --json                   the report as JSON
-  -h, --help                   this text`;
+  -h, --help                   this text
+
+Examples:
+  causeway send-recv --n-bytes 1MiB --n-iter 100
+  causeway send-recv --server-only --port 13337        on one machine, and on another one
+  causeway send-recv --client-only -s HOST -p 13337
+
+${exitCodes("a transfer failed or a program to compare with is missing")}`;
 
 const text = { type: "string" } as const;
 const flag = { type: "boolean" } as const;
@@ -209,15 +217,13 @@ export function parseOptions(args: readonly string[]): SendRecvOptions | null {
 }
 
 function refuse(message: string): UsageError {
-  return new UsageError(message, "causeway send-recv --help lists the options.");
+  return new UsageError(message, lookAt("send-recv"));
 }
 
 function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: known, allowPositionals: false }).values;
-  } catch (error) {
-    throw refuse(error instanceof Error ? error.message : String(error));
-  }
+  const { values, positionals } = readArguments(args, known, lookAt("send-recv"));
+  if (positionals.length > 0) throw refuse(`send-recv does not take ${positionals[0]}`);
+  return values;
 }
 
 /** What only some combinations mean. */

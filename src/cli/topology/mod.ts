@@ -1,0 +1,36 @@
+/**
+ * `causeway topology`: which GPUs there are, and what is between them.
+ *
+ * `examine.ts` asks the driver, and the system about the bus (`pci.ts`); `format.ts` writes it for people, and as SVG.
+ *
+ * @module
+ */
+import { command, lookAt } from "../command.ts";
+import { openCuda, simulateOption } from "../open_cuda.ts";
+import { svgOption, writeSvg } from "../write_svg.ts";
+import { examineTopology } from "./examine.ts";
+import { formatTopology, topologySvg } from "./format.ts";
+
+/** The command. */
+export const topology = command({
+  name: "topology",
+  takes: "[options]",
+  summary: "the GPUs of this machine, and what connects them: a table, JSON or a picture",
+  about: "Lists the GPUs, and says for each pair whether one can use the memory of the other, and over what.\n" +
+    "Only asks: it makes no context on a GPU, measures nothing and changes nothing. `bandwidth` measures.",
+  options: {
+    json: { type: "boolean", says: "the report as JSON" },
+    svg: svgOption,
+    simulate: simulateOption,
+  },
+  examples: ["", "--svg links.svg", "--simulate 4"],
+  failsIf: "there is no GPU",
+  run: ({ values }) => {
+    const opened = openCuda(values.simulate, lookAt("topology"));
+    using cuda = opened.cuda;
+    const report = examineTopology(cuda, opened.isSimulated);
+    if (values.svg !== undefined) writeSvg(values.svg, topologySvg(report));
+    console.log(values.json === true ? JSON.stringify(report, null, 2) : formatTopology(report));
+    return 0;
+  },
+});

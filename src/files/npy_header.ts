@@ -1,0 +1,154 @@
+/**
+ * The beginning of a `.npy` file, which says what the array is:
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. Nothing in it is evaluated or unpickled.
+ *
+ * @module
+ */
+import { DType, StridedLayout } from "../layout/mod.ts";
+import { excerpt, NpyError } from "./error.ts";
+import { type Literal, readDictionary } from "./python_literal.ts";
+
+/** What a header says. */
+export interface NpyHeader {
+  readonly dtype: DType;
+  /** In C or Fortran order, without gaps. */
+  readonly layout: StridedLayout;
+  /** Bytes of a number whose bytes lie in the other order than this machine's; 0 if none do. */
+  readonly swapped: number;
+}
+
+/** `\x93NUMPY` */
+const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59];
+
+/** NumPy writes a few hundred bytes; more than this is no header. */
+const longestHeader = 65536;
+
+/** Bytes that say how long the header is: 10 in version 1, this many in later ones. */
+export const prefixBytes = 12;
+
+/** Where the header's text lies in the file: from, to (where the elements begin), and how it is encoded. */
+export interface HeaderPlace {
+  readonly from: number;
+  readonly to: number;
+  readonly encoding: "latin1" | "utf-8";
+}
+
+/**
+ * Reads the first {@linkcode prefixBytes} bytes of a file.
+ *
+ * @param got how many there are: fewer if the file is shorter
+ * @throws {NpyError} if this is no `.npy` file, of a version that is not known, or has no header
+ */
+export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
+  if (got < 10 || magic.some((byte, i) => prefix[i] !== byte)) {
+    throw new NpyError("it is no .npy file: it does not begin with \\x93NUMPY");
+  }
+  const fields = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
+  const major = fields.getUint8(6);
+  if (major < 1 || major > 3) throw new NpyError(`version ${major} of the .npy format is unknown: expected 1, 2 or 3`);
+  const from = major === 1 ? 10 : 12;
+  if (got < from) throw new NpyError("the file is truncated: it ends within its header");
+  const length = major === 1 ? fields.getUint16(8, true) : fields.getUint32(8, true);
+  if (length > longestHeader) {
+    throw new NpyError(`its header claims ${length} bytes: expected at most ${longestHeader}`);
+  }
+  return { from, to: from + length, encoding: major === 3 ? "utf-8" : "latin1" };
+}
+
+/**
+ * Reads a header's text.
+ *
+ * @param raw the type of elements of which NumPy says only how many bytes they have
+ * @throws {NpyError} if it is damaged, or describes what is no array of numbers
+ */
+export function readHeader(bytes: Uint8Array, encoding: HeaderPlace["encoding"], raw?: DType): NpyHeader {
+  const text = new TextDecoder(encoding).decode(bytes);
+  const entries = readDictionary(text);
+  const names = ["descr", "fortran_order", "shape"];
+  if (entries.size !== 3 || !names.every((name) => entries.has(name))) {
+    throw new NpyError(`its header has not exactly descr, fortran_order and shape: ${excerpt(text)}`);
+  }
+  const isFortran = entries.get("fortran_order");
+  if (typeof isFortran !== "boolean") throw new NpyError("its fortran_order is neither True nor False");
+  const { dtype, swapped } = readType(entries.get("descr"), raw);
+  const shape = readShape(entries.get("shape"));
+  try {
+    return { dtype, swapped, layout: StridedLayout.dense(shape, dtype.itemsize, isFortran ? "F" : "C") };
+  } catch (error) {
+    throw new NpyError(`its shape makes no sense: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function readShape(shape: Literal | undefined): number[] {
+  if (!Array.isArray(shape)) throw new NpyError("its shape makes no sense: expected a tuple of whole numbers");
+  return shape.map((extent: Literal) => {
+    if (typeof extent === "number" && Number.isSafeInteger(extent) && extent >= 0) return extent;
+    throw new NpyError("its shape makes no sense: expected whole numbers of at least 0");
+  });
+}
+
+/** Why elements of a kind cannot be read, by the letter that names it. */
+const refused: { readonly [letter: string]: string } = {
+  O: "they are Python objects, pickled: unpickling runs whatever code is in the file",
+  S: "text is no number",
+  a: "text is no number",
+  U: "text is no number",
+  M: "times are no plain numbers. Save array.view('i8')",
+  m: "time differences are no plain numbers. Save array.view('i8')",
+};
+
+function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyHeader, "dtype" | "swapped"> {
+  if (descr === null) {
+    throw new NpyError("elements are structures, of fields with names. Save one field: array['field']");
+  }
+  if (typeof descr !== "string") throw new NpyError("its descr is neither a type string nor a list of fields");
+  const [, order = "", letter = "", size = ""] = /^([<>=|]?)([a-zA-Z?])(\d*)/.exec(descr) ?? [];
+  const no = (why: string) => new NpyError(`elements of type "${excerpt(descr)}" cannot be read: ${why}`);
+  if (letter === "V") {
+    if (raw === undefined) {
+      throw no(
+        "raw bytes, which is how NumPy writes bfloat16 and all other types of ml_dtypes. " +
+          'Say which it is: readNpy(file, { rawDtype: "bfloat16" })',
+      );
+    }
+    if (!/^[<>=|]?V\d+$/.test(descr) || raw.itemsize !== Number(size)) {
+      throw no(`rawDtype ${raw.name} has ${raw.itemsize} bytes`);
+    }
+    return { dtype: raw, swapped: 0 };
+  }
+  const why = refused[letter];
+  if (why !== undefined) throw no(why);
+  const isSwapped = order === ">" && size !== "1"; // machines here are little-endian: others have no FFI
+  const name = `${isSwapped || order === "=" ? "<" : order}${descr.slice(order.length)}`;
+  try {
+    const dtype = DType.from(name);
+    if (dtype.typestr === null || dtype.typestr.slice(1) !== descr.slice(order.length)) {
+      throw no("NumPy writes no such");
+    }
+    return { dtype, swapped: isSwapped ? dtype.itemsize / (letter === "c" ? 2 : 1) : 0 };
+  } catch (error) {
+    throw error instanceof NpyError ? error : no(error instanceof Error ? error.message : `${error}`);
+  }
+}
+
+/**
+ * Writes everything that comes before the elements, as NumPy does: they begin at a multiple of 64 bytes.
+ *
+ * @throws {NpyError} for elements that are smaller than their bytes, or several in one
+ */
+export function writeHeader(dtype: DType, shape: readonly number[], isFortran: boolean): Uint8Array {
+  const { typestr, itemsize, lanes, isPacked, name } = dtype;
+  if (lanes !== 1 || isPacked) {
+    throw new NpyError(`Cannot write elements of type ${name}: NumPy has elements of one number and of whole bytes`);
+  }
+  const descr = typestr ?? `<V${itemsize}`; // as NumPy writes types of ml_dtypes, which it knows by their size alone
+  const extents = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
+  const text = `{'descr': '${descr}', 'fortran_order': ${isFortran ? "True" : "False"}, 'shape': (${extents}), }`;
+  const before = 10; // version 1: 64 axes are less than 1500 letters, of 65535 that it has room for
+  const length = Math.ceil((before + text.length + 1) / 64) * 64 - before;
+  const bytes = new Uint8Array(before + length).fill(0x20);
+  bytes.set([...magic, 1, 0, length & 255, length >> 8]);
+  bytes.set(new TextEncoder().encode(text), before);
+  bytes[before + length - 1] = 0x0a;
+  return bytes;
+}

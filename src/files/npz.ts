@@ -1,0 +1,130 @@
+/**
+ * Reads `.npz` files: a zip of `.npy` files.
+ *
+ * @module
+ */
+import { nodeBuiltin } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
+import { about, excerpt, NpyError } from "./error.ts";
+import { inflate } from "./inflate.ts";
+import { checkReadOptions, readArray, readNpyOptionNames, type ReadNpyOptions } from "./read_npy.ts";
+import { type ByteRange, type ByteSource, type FileContents, openContents, sourceOf } from "./source.ts";
+import { dataOf, readDirectory, type ZipMember } from "./zip.ts";
+
+/** How {@linkcode readNpz} reads. Places and progress are as for `readNpy`; progress is that of each array. */
+export interface ReadNpzOptions extends ReadNpyOptions {
+  /** The arrays to read, by name. Default: all. */
+  readonly names?: readonly string[];
+  /** What a file may claim at most: its members (65536), and the bytes of all that is read (64 GiB). */
+  readonly limits?: { readonly members?: number; readonly bytes?: number };
+}
+
+const readNpzOptionNames: OptionNames<ReadNpzOptions> = { ...readNpyOptionNames, names: true, limits: true };
+const limitNames = { members: true, bytes: true } as const;
+const defaults = { members: 65536, bytes: 64 * 2 ** 30 };
+
+/** Arrays by their names. Closing it closes all of them. */
+export class NpzArrays extends Map<string, StridedMemoryView> implements Disposable {
+  /** Frees the memory of all arrays. */
+  close(): void {
+    for (const view of this.values()) view.close();
+  }
+
+  /** Frees the memory of all arrays. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/**
+ * Reads the arrays of a `.npz` file, which `numpy.savez` or `numpy.savez_compressed` has written: stored or deflated
+ * members, in files of any size. Each is read as by `readNpy`, is checked against its CRC, and owns its memory. Members
+ * that are no `.npy` files are left out.
+ *
+ * @param file a path, or the file's bytes
+ * @throws {NpyError} for a damaged file, an encrypted one, a member that is no array of numbers, a name that there is
+ *   not, and what exceeds the limits
+ *
+ * @example
+ * ```ts files
+ * import { readNpz, StridedMemoryView, writeNpz } from "@causeway/causeway";
+ *
+ * await writeNpz("/tmp/causeway-model.npz", { bias: StridedMemoryView.fromTypedArray(Float32Array.of(1, 2)) });
+ * using model = await readNpz("/tmp/causeway-model.npz");
+ * console.log(`${model.get("bias")}`); // [1. 2.]
+ * ```
+ */
+export async function readNpz(file: FileContents, options: ReadNpzOptions = {}): Promise<NpzArrays> {
+  checkOptions(options, readNpzOptionNames);
+  const { names, limits = {}, ...place } = options;
+  checkReadOptions(place);
+  checkOptions(limits, limitNames);
+  const { members: most, bytes: mostBytes } = { ...defaults, ...limits };
+  using contents = openContents(file);
+  const arrays = new NpzArrays();
+  try {
+    const members = new Map(
+      (await readDirectory(contents, most)).flatMap((member) =>
+        member.name.endsWith(".npy") ? [[member.name.slice(0, -".npy".length), member]] : []
+      ),
+    );
+    const wanted = names ?? [...members.keys()];
+    let bytes = 0;
+    for (const name of wanted) {
+      const member = members.get(name);
+      if (member === undefined) {
+        const there = [...members.keys()].map(excerpt);
+        throw new NpyError(`it has no array ${excerpt(name)}: expected one of ${there.slice(0, 20).join(", ")}`);
+      }
+      bytes += member.size;
+      if (bytes > mostBytes) {
+        throw new NpyError(`its arrays take more than ${mostBytes} bytes. Raise limits.bytes if you trust the file`);
+      }
+    }
+    for (const name of new Set(wanted)) {
+      const member = members.get(name);
+      if (member !== undefined) arrays.set(name, await readMember(contents, member, place));
+    }
+    return arrays;
+  } catch (error) {
+    arrays.close();
+    throw about(contents.name, error);
+  }
+}
+
+async function readMember(file: ByteRange, member: ZipMember, options: ReadNpyOptions): Promise<StridedMemoryView> {
+  const packed = sourceOf(file, await dataOf(file, member), member.packed);
+  using source = checkedSource(member.isDeflated ? inflate(packed, member.size) : packed, member);
+  try {
+    return await readArray(source, options, () => source.finish());
+  } catch (error) {
+    if (!(error instanceof NpyError)) throw error;
+    throw new NpyError(`member ${excerpt(member.name)}: ${error.message}`, { cause: error });
+  }
+}
+
+// law files/checkedSource: files/npz
+/** A source that knows the CRC of what it has given. */
+function checkedSource(
+  source: ByteSource & Partial<Disposable>,
+  member: ZipMember,
+): ByteSource & Disposable & { finish(): Promise<void> } {
+  const { crc32 } = nodeBuiltin("node:zlib");
+  let [crc, total] = [0, 0];
+  const read = async (into: Uint8Array) => {
+    const got = await source.read(into);
+    crc = crc32(into.subarray(0, got), crc);
+    total += got;
+    return got;
+  };
+  const finish = async () => {
+    const rest = new Uint8Array(65536); // what is behind the array counts, too
+    while (await read(rest) > 0);
+    if (total !== member.size) throw new NpyError(`it has ${total} bytes: expected the ${member.size} that it claims`);
+    if (crc !== member.crc) {
+      throw new NpyError(`its bytes are damaged: CRC ${crc.toString(16)}, expected ${member.crc.toString(16)}`);
+    }
+  };
+  return { size: member.size, read, finish, [Symbol.dispose]: () => source[Symbol.dispose]?.() };
+}

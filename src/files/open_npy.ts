@@ -1,0 +1,114 @@
+/**
+ * `.npy` files as memory: mapped by the system, which reads what is looked at.
+ *
+ * @module
+ */
+import { MAP, PROT, SEEK } from "../../bindings/libc.ts";
+import { attempt, cString, libc, NativeArena, SystemError } from "../ffi/mod.ts";
+import { checkOptions, type DType, DType as DTypes, type OptionNames } from "../layout/mod.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
+import { makeView, StridedMemoryView } from "../view/mod.ts";
+import { about, NpyError } from "./error.ts";
+import { type NpyHeader, prefixBytes, readHeader, readPrefix } from "./npy_header.ts";
+
+/** Options of {@linkcode openNpy}. */
+export interface OpenNpyOptions {
+  /** Whether writing to the view writes to the file. Default false: the view is read-only. */
+  readonly writable?: boolean;
+  /** As for `readNpy`: the type of elements of which the file says only how many bytes they have. */
+  readonly rawDtype?: DType | string;
+}
+
+const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDtype: true };
+
+// law files/openNpy: files/open_npy
+/**
+ * Maps the array of a `.npy` file into memory: nothing is read until it is looked at, so that the file may be larger
+ * than the machine's memory. The view owns the mapping: closing it unmaps the file.
+ *
+ * Do not truncate a file that is mapped: whoever looks at a part that is gone then ends the process (SIGBUS), as in
+ * every language. What other processes write to the file may show up at any time. Where somebody writes to a mapping
+ * that is not writable, past `view.readonly`, the file stays as it is.
+ *
+ * @throws {NpyError} if the file is damaged or holds no array of numbers, as for `readNpy`, and for numbers that only a
+ *   copy could make usable: of the other byte order, or not aligned
+ * @throws {SystemError} if it cannot be opened or mapped
+ *
+ * @example
+ * ```ts files
+ * import { openNpy } from "@causeway/causeway";
+ *
+ * using digits = openNpy("examples/digits.npy");
+ * console.log(`${digits.sliced(0, 0)}`); // [ 0  0  5 13  9  1  0  0]
+ * ```
+ */
+export function openNpy(path: string, options: OpenNpyOptions = {}): StridedMemoryView {
+  checkOptions(options, openNpyOptionNames);
+  const { writable = false, rawDtype } = options;
+  const { fopen, fclose, fileno } = libc().stdio;
+  let stream = 0n;
+  const opened = attempt(() => (stream = fopen(cString(path), cString(writable ? "r+e" : "re"))) === 0n ? -1 : 0);
+  if (opened < 0) throw new SystemError(`open ${path}`, "fopen", -opened, "");
+  try {
+    return map(fileno(stream), path, writable, rawDtype === undefined ? undefined : DTypes.from(rawDtype));
+  } catch (error) {
+    throw about(path, error);
+  } finally {
+    fclose(stream); // the mapping stays
+  }
+}
+
+function map(fd: number, path: string, writable: boolean, raw: DType | undefined): StridedMemoryView {
+  const size = checked(path, "lseek", () => libc().files.lseek(fd, 0n, SEEK.END));
+  const { header: { dtype, layout }, dataOffset } = findArray(fd, path, size, raw);
+  // Without write access of the mapping itself, who writes past `readonly` would end the process. NORESERVE: such a
+  // mapping may be larger than memory.
+  const flags = writable ? MAP.SHARED : MAP.PRIVATE | MAP.NORESERVE;
+  let ptr = 0n;
+  checked(path, "mmap", () => {
+    ptr = libc().memory.mmap(0n, BigInt(size), PROT.READ | PROT.WRITE, flags, fd, 0n);
+    return BigInt.asIntN(64, ptr) === -1n ? -1 : 0;
+  });
+  const free = (at: bigint) => void libc().memory.munmap(at, BigInt(size));
+  const buffer = MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, free });
+  return StridedMemoryView[makeView](buffer, dataOffset, layout, dtype, !writable, buffer);
+}
+
+function findArray(
+  fd: number,
+  path: string,
+  size: number,
+  raw: DType | undefined,
+): { readonly header: NpyHeader; readonly dataOffset: number } {
+  using arena = new NativeArena();
+  const read = (length: number, position: number) => {
+    const { address, bytes } = arena.bytes(Math.max(1, length));
+    const got = checked(path, "pread", () => libc().files.pread(fd, address, BigInt(length), BigInt(position)));
+    return { bytes, got };
+  };
+  const prefix = read(prefixBytes, 0);
+  const { from, to, encoding } = readPrefix(prefix.bytes, prefix.got);
+  if (to > size) throw new NpyError(`the file is truncated: its header alone ends at byte ${to}, the file at ${size}`);
+  const text = read(to - from, from);
+  const header = readHeader(text.bytes.subarray(0, text.got), encoding, raw);
+  const { dtype, layout, swapped } = header;
+  if (swapped !== 0) {
+    throw new NpyError("its numbers are big-endian, which no mapping can turn. Use readNpy, which does");
+  }
+  const promised = layout.volume * dtype.itemsize;
+  if (size - to < promised) {
+    throw new NpyError(`the file is truncated: its header promises ${promised} bytes of data, it has ${size - to}`);
+  }
+  const alignment = dtype.name.startsWith("complex") ? dtype.itemsize / 2 : dtype.itemsize;
+  if (to % alignment !== 0) {
+    throw new NpyError(`its elements begin at byte ${to}, no multiple of ${alignment}. Use readNpy, which copies them`);
+  }
+  return { header, dataOffset: to };
+}
+
+/** What a call returned. @throws {SystemError} if it has failed */
+function checked(path: string, name: string, call: () => number | bigint): number {
+  const result = attempt(call);
+  if (result < 0) throw new SystemError(`map ${path}`, name, -result, "");
+  return result;
+}

@@ -1,0 +1,132 @@
+/**
+ * Writes arrays to `.npy` files.
+ *
+ * @module
+ */
+import { hostReady, noteElementAccess } from "../order/mod.ts";
+import { nodeBuiltin } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames, slice, type StridedLayout } from "../layout/mod.ts";
+import { type ArrayParts, readElements } from "../copy/mod.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
+import { blockBytes, type Progress } from "./fill.ts";
+import { writeHeader } from "./npy_header.ts";
+
+/** Options of {@linkcode writeNpy}. */
+export interface WriteNpyOptions {
+  /** Called before the first block of 8 MiB and after each: bytes that are written, and all of the array's. */
+  readonly onProgress?: Progress;
+}
+
+const writeNpyOptionNames: OptionNames<WriteNpyOptions> = { onProgress: true };
+
+/** Where bytes go, one after the other. */
+export interface ByteSink {
+  write(bytes: Uint8Array): Promise<void>;
+}
+
+/**
+ * Writes an array to a `.npy` file, which replaces what was there: host or device memory, in any layout. Elements in C
+ * or Fortran order are written as they lie, others in C order, a block at a time. Device memory and page-locked memory
+ * are read on their home stream. Types that NumPy does not know by name, as bfloat16, are written as ml_dtypes has
+ * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. If it fails, the file is incomplete.
+ *
+ * @throws {NpyError} for elements smaller than their bytes, or several in one
+ *
+ * @example
+ * ```ts files
+ * import { readNpy, StridedMemoryView, writeNpy } from "@causeway/causeway";
+ *
+ * const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4, 5, 6), { shape: [2, 3] });
+ * await writeNpy("/tmp/causeway-table.npy", table.permuted([1, 0]));
+ * using back = await readNpy("/tmp/causeway-table.npy");
+ * console.log(back.shape, back.strides); // [ 3, 2 ] [ 1, 3 ]
+ * ```
+ */
+export async function writeNpy(
+  path: string | URL,
+  view: StridedMemoryView,
+  options: WriteNpyOptions = {},
+): Promise<void> {
+  checkOptions(options, writeNpyOptionNames);
+  const start = headerFor(view);
+  using file = createFile(path);
+  await writeArray(file, view, start, options.onProgress);
+}
+
+/** What comes before the elements of a view. @throws {NpyError} if its elements cannot be written */
+export function headerFor({ layout, dtype }: StridedMemoryView): Uint8Array {
+  return writeHeader(dtype, layout.shape, isWrittenAsFortran(layout));
+}
+
+function isWrittenAsFortran(layout: StridedLayout): boolean {
+  return layout.isContiguousF && !layout.isContiguousC;
+}
+
+/** Writes a header, and the elements of a view. */
+export async function writeArray(
+  sink: ByteSink,
+  view: StridedMemoryView,
+  header: Uint8Array,
+  progress?: Progress,
+): Promise<void> {
+  await sink.write(header);
+  const total = view.nbytes;
+  progress?.(0, total);
+  let done = 0;
+  // In Fortran order the elements are those of the transposed array in C order.
+  const axes = view.shape.map((_, axis) => axis).reverse();
+  for (const part of partsOf(isWrittenAsFortran(view.layout) ? view.permuted(axes) : view)) {
+    await sink.write(await bytesOf(part));
+    progress?.(done += part.nbytes, total);
+  }
+}
+
+/** A view in parts of at most a block, one after the other in C order. */
+function* partsOf(view: StridedMemoryView): Generator<StridedMemoryView> {
+  const { nbytes, shape: [rows = 1] } = view;
+  if (nbytes === 0) return;
+  if (nbytes <= blockBytes) return void (yield view);
+  const at = Math.floor(blockBytes / (nbytes / rows));
+  if (at === 0) { for (let row = 0; row < rows; row++) yield* partsOf(view.sliced(row)); }
+  else for (let row = 0; row < rows; row += at) yield view.sliced(slice(row, Math.min(rows, row + at)));
+}
+
+/** The bytes of the elements in C order: the memory itself, where it is the host's and they lie so, or a copy. */
+async function bytesOf(part: StridedMemoryView): Promise<Uint8Array> {
+  const { buffer, offset, layout, nbytes } = part;
+  if (buffer.isHostAccessible && layout.isContiguousC) {
+    await hostReady(buffer);
+    noteElementAccess(part, false, "writeNpy()");
+    const from = offset + layout.sliceOffsetInBytes;
+    return buffer.bytes().subarray(from, from + nbytes);
+  }
+  const copy = new Uint8Array(nbytes);
+  await readElements(part satisfies ArrayParts, copy);
+  return copy;
+}
+
+/** A new file, or an old one emptied. */
+export function createFile(
+  path: string | URL,
+): ByteSink & Disposable & { writeAt(bytes: Uint8Array, at: number): void } {
+  const fs = nodeBuiltin("node:fs");
+  const file = fs.openSync(path, "w");
+  const once = (bytes: Uint8Array) =>
+    new Promise<number>((resolve, reject) => {
+      fs.write(
+        file,
+        bytes,
+        0,
+        bytes.length,
+        null,
+        (error, written) => error === null ? resolve(written) : reject(error),
+      );
+    });
+  return {
+    write: async (bytes) => {
+      for (let done = 0; done < bytes.length;) done += await once(bytes.subarray(done));
+    },
+    writeAt: (bytes, at) => void fs.writeSync(file, bytes, 0, bytes.length, at),
+    [Symbol.dispose]: () => fs.closeSync(file),
+  };
+}

@@ -1,0 +1,167 @@
+/**
+ * Writes `.npz` files, as `numpy.savez` does: a zip of `.npy` files.
+ *
+ * @module
+ */
+import { nodeBuiltin } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
+import { NpyError } from "./error.ts";
+import { type ByteSink, createFile, headerFor, writeArray } from "./write_npy.ts";
+
+/** Options of {@linkcode writeNpz}. */
+export interface WriteNpzOptions {
+  /** Deflate the arrays, as `numpy.savez_compressed` does. Default false. */
+  readonly compressed?: boolean;
+}
+
+const writeNpzOptionNames: OptionNames<WriteNpzOptions> = { compressed: true };
+
+/** What is in the directory about a member. */
+interface Written {
+  readonly name: Uint8Array;
+  readonly method: number;
+  readonly crc: number;
+  readonly packed: number;
+  readonly size: number;
+  readonly at: number;
+}
+
+/**
+ * Writes arrays to a `.npz` file, which replaces what was there. Each is written as by `writeNpy`, in a format that has
+ * room for any size. If it fails, the file is incomplete.
+ *
+ * @param arrays by their names, in the file's order
+ * @throws {NpyError} for elements that NumPy has not, and for a name that is empty or too long
+ */
+export async function writeNpz(
+  path: string | URL,
+  arrays: Readonly<Record<string, StridedMemoryView>> | ReadonlyMap<string, StridedMemoryView>,
+  options: WriteNpzOptions = {},
+): Promise<void> {
+  checkOptions(options, writeNpzOptionNames);
+  const entries = [...(arrays instanceof Map ? arrays : Object.entries(arrays as Record<string, StridedMemoryView>))]
+    .map(([name, view]: [string, StridedMemoryView]) => ({ name: memberName(name), view, header: headerFor(view) }));
+  using file = createFile(path);
+  const written: Written[] = [];
+  let at = 0;
+  for (const { name, view, header } of entries) {
+    const method = options.compressed === true ? 8 : 0;
+    const member = { name, method, crc: 0, packed: 0, size: 0, at };
+    const local = localHeader(member);
+    await file.write(local);
+    const done = await writeMember(file, view, header, method === 8);
+    const whole = { ...member, ...done };
+    file.writeAt(localHeader(whole), at); // its sizes are known now
+    written.push(whole);
+    at += local.length + whole.packed;
+  }
+  for (const bytes of [...written.map(entryOf), endOf(written, at)]) await file.write(bytes);
+}
+
+function memberName(name: string): Uint8Array {
+  const bytes = new TextEncoder().encode(`${name}.npy`);
+  if (name !== "" && bytes.length < 65536) return bytes;
+  throw new NpyError(`Cannot write an array with a name of ${name.length} letters: expected 1 to 65531 bytes`);
+}
+
+async function writeMember(
+  file: ByteSink,
+  view: StridedMemoryView,
+  header: Uint8Array,
+  isDeflated: boolean,
+): Promise<Pick<Written, "crc" | "packed" | "size">> {
+  const zlib = nodeBuiltin("node:zlib");
+  let [crc, packed, size] = [0, 0, 0];
+  const out = async (bytes: Uint8Array) => {
+    packed += bytes.length;
+    await file.write(bytes);
+  };
+  const deflater = isDeflated ? zlib.createDeflateRaw() : null;
+  const chunks = deflater?.[Symbol.asyncIterator]();
+  const drained = chunks === undefined ? null : (async () => {
+    for (;;) {
+      const { done, value } = await chunks.next();
+      if (done === true) return;
+      await out(value);
+    }
+  })();
+  const write = async (bytes: Uint8Array) => {
+    crc = zlib.crc32(bytes, crc);
+    size += bytes.length;
+    if (deflater === null) return await out(bytes);
+    // When it has been taken: the memory may be used for the next block then.
+    await new Promise<void>((resolve, reject) => deflater.write(bytes, (error) => error ? reject(error) : resolve()));
+  };
+  drained?.catch(() => {}); // it is awaited below
+  try {
+    await writeArray({ write }, view, header);
+    deflater?.end();
+    await drained;
+  } catch (error) {
+    deflater?.destroy();
+    throw error;
+  }
+  return { crc, packed, size };
+}
+
+/** Fields in a row: `[bytes of it, value]`. */
+function fields(...values: readonly (readonly [bytes: 2 | 4 | 8, value: number])[]): Uint8Array {
+  const bytes = new Uint8Array(values.reduce((sum, [size]) => sum + size, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const [size, value] of values) {
+    if (size === 2) view.setUint16(at, value, true);
+    else if (size === 4) view.setUint32(at, value, true);
+    else view.setBigUint64(at, BigInt(value), true);
+    at += size;
+  }
+  return bytes;
+}
+
+const joined = (...parts: readonly Uint8Array[]) => {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+};
+
+/** Says that the sizes are in the extra field. */
+const elsewhere = 0xffff_ffff;
+/** Names are UTF-8. */
+const flags = 0x800;
+/** 1980-01-01, 0 o'clock: the same arrays make the same file. */
+const [time, date] = [0, 0x21];
+
+function localHeader({ name, method, crc, packed, size }: Written): Uint8Array {
+  const start = fields(
+    ...[[4, 0x04034b50], [2, 45], [2, flags], [2, method], [2, time], [2, date], [4, crc]] as const,
+    ...[[4, elsewhere], [4, elsewhere], [2, name.length], [2, 20]] as const,
+  );
+  return joined(start, name, fields([2, 1], [2, 16], [8, size], [8, packed]));
+}
+
+function entryOf({ name, method, crc, packed, size, at }: Written): Uint8Array {
+  const start = fields(
+    ...[[4, 0x02014b50], [2, 45], [2, 45], [2, flags], [2, method], [2, time], [2, date], [4, crc]] as const,
+    ...[[4, elsewhere], [4, elsewhere], [2, name.length], [2, 28], [2, 0], [2, 0], [2, 0], [4, 0]] as const,
+    [4, elsewhere],
+  );
+  return joined(start, name, fields([2, 1], [2, 24], [8, size], [8, packed], [8, at]));
+}
+
+function endOf(written: readonly Written[], at: number): Uint8Array {
+  const size = written.reduce((sum, one) => sum + entryOf(one).length, 0);
+  const count = written.length;
+  return joined(
+    fields(
+      ...[[4, 0x06064b50], [8, 44], [2, 45], [2, 45], [4, 0], [4, 0]] as const,
+      ...[[8, count], [8, count], [8, size], [8, at]] as const,
+    ),
+    fields([4, 0x07064b50], [4, 0], [8, at + size], [4, 1]),
+    fields([4, 0x06054b50], [2, 0], [2, 0], [2, 0xffff], [2, 0xffff], [4, elsewhere], [4, elsewhere], [2, 0]),
+  );
+}

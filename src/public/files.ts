@@ -1,0 +1,21 @@
+/**
+ * Files of arrays, as NumPy writes them: `.npy` and `.npz`, read into any memory, mapped, and written.
+ *
+ * @module
+ */
+export {
+  type FileContents,
+  NpyError,
+  NpzArrays,
+  openNpy,
+  type OpenNpyOptions,
+  type Progress,
+  readNpy,
+  type ReadNpyOptions,
+  readNpz,
+  type ReadNpzOptions,
+  writeNpy,
+  type WriteNpyOptions,
+  writeNpz,
+  type WriteNpzOptions,
+} from "../files/mod.ts";

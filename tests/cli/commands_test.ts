@@ -1,0 +1,88 @@
+/** What all commands have in common: help, exit codes, and what a mistyped word may have meant. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { commands } from "../../src/cli/commands.ts";
+import { nearest, slipsBetween } from "../../src/cli/nearest.ts";
+import { patiently } from "../support/child.ts";
+import { check, fc } from "../support/property.ts";
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const runtime = "deno" in process.versions ? ["run", "-A", main] : [main];
+
+function causeway(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...runtime, ...args], { encoding: "utf8" });
+  return { status, stdout, stderr };
+}
+
+test("--help lists every command, and every command explains itself", patiently, () => {
+  const all = causeway("--help");
+  assertEquals([all.status, all.stderr], [0, ""]);
+  assertEquals(causeway("help").stdout, all.stdout);
+  for (const { name, summary, help } of commands) {
+    assertStringIncludes(all.stdout, summary);
+    const own = causeway(name, "--help");
+    assertEquals([own.status, own.stdout, own.stderr], [0, `${help}\n`, ""], name);
+    for (const part of [`Usage: causeway ${name}`, "Example", "Exit codes: 0", "-h, --help"]) {
+      assertStringIncludes(help, part);
+    }
+    assert(help.split("\n").every((line) => line.length <= 120), name);
+  }
+  assertEquals(causeway("help", "topology").stdout, causeway("topology", "-h").stdout);
+});
+
+test("--version is the package's", patiently, () => {
+  const file = fileURLToPath(new URL("../../package.json", import.meta.url));
+  const { version } = JSON.parse(readFileSync(file, "utf8"));
+  for (const flag of ["--version", "-V"]) {
+    assertEquals(causeway(flag), { status: 0, stdout: `${version}\n`, stderr: "" });
+  }
+});
+
+const wrong: { readonly [args: string]: RegExp } = {
+  "": /a command is needed[^]*Usage: causeway/,
+  "topolgy": /no command topolgy; did you mean topology\?/,
+  "banwidth --json": /did you mean bandwidth\?/,
+  "xyz": /no command xyz\n/,
+  "--hepl": /unknown option --hepl; did you mean --help\?/,
+  "doctor --jsn": /unknown option --jsn; did you mean --json\?/,
+  "doctor x": /doctor does not take x/,
+  "demo a b": /demo does not take b/,
+  "vortex": /vortex needs <file>/,
+  "vortex --jso x": /did you mean --json\?/,
+  "send-recv --n-byte 3": /unknown option --n-byte; did you mean --n-bytes\?/,
+  "send-recv 3": /send-recv does not take 3/,
+  "topology --svg": /svg/,
+  "topology --simulate 0": /--simulate: expected a whole number from 1 to 16, got 0/,
+  "bandwidth --size 100": /--size: expected .* a multiple of 16, got 100/,
+  "bandwidth --iterations 0": /--iterations: expected/,
+  "bandwidth -t device_local_cpy": /there is no device_local_cpy; did you mean device_local_copy\?/,
+};
+
+for (const [args, message] of Object.entries(wrong)) {
+  test(`causeway ${args}: exit code 2, and what was meant`, patiently, () => {
+    const { status, stdout, stderr } = causeway(...args.split(" ").filter((arg) => arg !== ""));
+    assertEquals([status, stdout], [2, ""]);
+    assertMatch(stderr, /^causeway: /);
+    assertMatch(stderr, message);
+    assertMatch(stderr, /--help|Usage/);
+  });
+}
+
+test("slips between words are counted as by trying all of them", () => {
+  const word = fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 5 });
+  /** By recursion, as the distance is defined. */
+  const slow = (one: string, other: string): number => {
+    if (one === "" || other === "") return one.length + other.length;
+    const [a, b] = [one.slice(0, -1), other.slice(0, -1)];
+    const swapped = one.length > 1 && other.length > 1 && one.at(-1) === other.at(-2) && one.at(-2) === other.at(-1)
+      ? slow(one.slice(0, -2), other.slice(0, -2)) + 1
+      : Infinity;
+    return Math.min(slow(a, other) + 1, slow(one, b) + 1, slow(a, b) + (one.at(-1) === other.at(-1) ? 0 : 1), swapped);
+  };
+  check(fc.property(word, word, (one, other) => assertEquals(slipsBetween(one, other), slow(one, other))), 200);
+  assertEquals(nearest("-q", ["-t", "-h"]), null);
+});

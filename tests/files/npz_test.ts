@@ -1,0 +1,97 @@
+/** Zips of arrays: limits, damage, and what is read of them. NumPy's own are in numpy_test. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { NpyError, readNpz, StridedMemoryView, writeNpz } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
+import { scratchFolder } from "../support/scratch.ts";
+
+const path = `${scratchFolder()}/some.npz`;
+const numbers = StridedMemoryView.fromTypedArray(Int32Array.from({ length: 1000 }, (_, i) => i * i % 1009), {
+  shape: [10, 100],
+});
+const arrays = { numbers, "l\u00f6ss/1": StridedMemoryView.fromTypedArray(Float64Array.of(0.5)) };
+
+async function zip(compressed: boolean): Promise<Uint8Array> {
+  await writeNpz(path, arrays, { compressed });
+  return Uint8Array.from(readFileSync(path));
+}
+
+/** Where a number of a member's directory entry is: the first entry lists `numbers`. */
+const entryAt = (bytes: Uint8Array) =>
+  bytes.findLastIndex((_, i) =>
+    new DataView(bytes.buffer).getUint32(Math.min(i, bytes.length - 4), true) === 0x02014b50 && bytes[i + 46] === 110
+  );
+
+test("arrays are read by name, all or some", async () => {
+  for (const compressed of [false, true]) {
+    const bytes = await zip(compressed);
+    using all = await readNpz(bytes);
+    assertEquals([...all.keys()], ["numbers", "l\u00f6ss/1"]);
+    assertEquals(await all.get("numbers")?.toTypedArray(), await numbers.toTypedArray());
+    using some = await readNpz(path, { names: ["l\u00f6ss/1"] });
+    assertEquals([...some.keys()], ["l\u00f6ss/1"]);
+    assertEquals(compressed, bytes.length < 4000);
+  }
+  await assertRejects(() => readNpz(path, { names: ["x"] }), NpyError, "no array x: expected one of numbers");
+});
+
+test("limits hold", async () => {
+  const bytes = await zip(true);
+  await assertRejects(() => readNpz(bytes, { limits: { members: 1 } }), NpyError, "2 members: expected at most 1");
+  await assertRejects(() => readNpz(bytes, { limits: { bytes: 4000 } }), NpyError, "more than 4000 bytes");
+});
+
+test("one wrong byte of a member is found", async () => {
+  for (const compressed of [false, true]) {
+    const bytes = await zip(compressed);
+    const packed = Number(new DataView(bytes.buffer).getBigUint64(entryAt(bytes) + 46 + 11 + 4 + 8, true));
+    assert(packed > 500);
+    const from = 30 + 11 + 20; // behind its own header; the last bits of the last byte may mean nothing
+    await check(
+      fc.asyncProperty(fc.integer({ min: from, max: from + packed - 2 }), async (at) => {
+        const wrong = Uint8Array.from(bytes);
+        wrong[at] = (wrong[at] ?? 0) ^ 0x10;
+        await assertRejects(() => readNpz(wrong, { names: ["numbers"] }), NpyError);
+      }),
+      40,
+    );
+  }
+});
+
+test("encrypted members, other methods, and claims that no deflated bytes can keep are refused", async () => {
+  const bytes = await zip(true);
+  const at = entryAt(bytes);
+  const changed = (offset: number, size: 2 | 8, value: number) => {
+    const copy = Uint8Array.from(bytes);
+    const view = new DataView(copy.buffer);
+    if (size === 2) view.setUint16(at + offset, value, true);
+    else view.setBigUint64(at + offset, BigInt(value), true);
+    return copy;
+  };
+  await assertRejects(() => readNpz(changed(8, 2, 1)), NpyError, "encrypted");
+  await assertRejects(() => readNpz(changed(10, 2, 14)), NpyError, "method 14");
+  const sizeAt = 46 + "numbers.npy".length + 4;
+  await assertRejects(() => readNpz(changed(sizeAt, 8, 2 ** 40)), NpyError, "claims 1099511627776 bytes");
+  await assertRejects(() => readNpz(changed(sizeAt, 8, 4000)), NpyError); // it has more
+  await assertRejects(() => readNpz(changed(sizeAt, 8, 5000)), NpyError); // it has fewer
+});
+
+test("damaged files are read or refused with an NpyError, and cut ones refused", async () => {
+  const bytes = await zip(true);
+  await assertRejects(() => readNpz(new Uint8Array(0)), NpyError, "no .npz file");
+  const change = fc.tuple(fc.nat(bytes.length - 1), fc.nat(255));
+  await check(
+    fc.asyncProperty(fc.array(change, { maxLength: 5 }), fc.nat(bytes.length - 1), async (changes, cut) => {
+      const wrong = Uint8Array.from(changes.length === 0 ? bytes.subarray(0, cut) : bytes);
+      for (const [at, byte] of changes) wrong[at] = byte;
+      try {
+        (await readNpz(wrong)).close();
+        assert(changes.length > 0);
+      } catch (error) {
+        assert(error instanceof NpyError, `${error}`);
+      }
+    }),
+    300,
+  );
+});

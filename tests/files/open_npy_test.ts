@@ -1,0 +1,49 @@
+/** Mapped files. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { NpyError, openNpy, StridedMemoryView } from "../../mod.ts";
+import { headerOf, npy } from "../support/npy_files.ts";
+
+const file = () => npy(headerOf("<i4", [2, 3], "True"), new Uint8Array(Int32Array.of(1, 2, 3, 4, 5, 6).buffer));
+
+test("a mapped file is read where it is, and closing the view unmaps it", () => {
+  const path = file();
+  const mapped = () => readFileSync("/proc/self/maps", "utf8").includes(path);
+  const view = openNpy(path);
+  assertEquals([view.shape, view.strides, view.readonly], [[2, 3], [1, 2], true]);
+  assertEquals(`${view}`.replace(/\s+/g, " "), "[[1 3 5] [2 4 6]]");
+  assertEquals(mapped(), true);
+  view.close();
+  view.close();
+  assertEquals(mapped(), false);
+  assertThrows(() => view.ptr, TypeError, "closed");
+});
+
+test("a writable mapping writes to the file, another one never does", () => {
+  const path = file();
+  const seven = StridedMemoryView.fromTypedArray(Int32Array.of(7, 7, 7));
+  {
+    using view = openNpy(path);
+    assertThrows(() => view.sliced(0).copyFrom(seven), TypeError, "read-only");
+    view.buffer.bytes().fill(9); // past `readonly`
+  }
+  {
+    using view = openNpy(path);
+    assertEquals(`${view.sliced(0)}`, "[1 3 5]");
+    using writable = openNpy(path, { writable: true });
+    writable.sliced(0).copyFrom(seven);
+  }
+  using view = openNpy(path);
+  assertEquals(`${view}`.replace(/\s+/g, " "), "[[7 7 7] [2 4 6]]");
+});
+
+test("what cannot be mapped is refused, with what to do", () => {
+  const values = new Uint8Array(16);
+  assertThrows(() => openNpy("/nonexistent.npy"), Error, "Cannot open /nonexistent.npy: fopen failed with ENOENT");
+  assertThrows(() => openNpy("/tmp"), Error, "/tmp");
+  assertThrows(() => openNpy(npy(headerOf(">f8", [2]), values)), NpyError, "Use readNpy");
+  assertThrows(() => openNpy(npy(headerOf("<f8", [3]), values)), NpyError, "truncated");
+  assertThrows(() => openNpy(npy(headerOf("|O", [2]), values)), NpyError, "pickled");
+  assertThrows(() => openNpy(file(), { writeable: true } as object), TypeError, "did you mean writable?");
+});

@@ -1,0 +1,136 @@
+/** Reading NumPy's files: what is right is read, what is not is refused in one line. */
+import { assert, assertEquals, assertFalse, assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { Cuda, NpyError, readNpy } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
+import { fileOf, headerOf, npy } from "../support/npy_files.ts";
+
+const digits = fileURLToPath(new URL("../../examples/digits.npy", import.meta.url));
+const types = ["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16"];
+
+test("the digits that NumPy wrote are read as it wrote them", async () => {
+  using view = await readNpy(digits);
+  assertEquals(view.shape, [1797, 8, 8]);
+  assertEquals(view.dtype.name, "uint8");
+  assertEquals(Array.from(await view.sliced(0, 0).toTypedArray(), Number), [0, 0, 5, 13, 9, 1, 0, 0]);
+});
+
+test("every shape, order, type and version of the format is read back byte for byte", async () => {
+  await check(
+    fc.asyncProperty(
+      fc.constantFrom(...types),
+      fc.array(fc.nat(5), { maxLength: 5 }),
+      fc.constantFrom("False", "True"),
+      fc.constantFrom(1, 2, 3),
+      fc.nat(255),
+      async (descr, shape, fortran, version, seed) => {
+        const size = Number(descr.slice(2)) * shape.reduce((all, extent) => all * extent, 1);
+        const data = Uint8Array.from({ length: size }, (_, i) => (i * 31 + seed) & 255);
+        const file = npy(headerOf(descr, shape, fortran), data, { version: version as 1 | 2 | 3 });
+        using view = await readNpy(seed % 2 === 0 ? file : readFileSync(file));
+        assertEquals(view.shape, shape);
+        assertEquals(view.dtype.typestr, descr);
+        assertEquals(new Uint8Array(view.buffer.bytes()), data);
+        assert(fortran === "True" ? view.layout.isContiguousF : view.layout.isContiguousC);
+      },
+    ),
+    200,
+  );
+});
+
+test("a file that is cut anywhere is refused, never read short", async () => {
+  const whole = readFileSync(npy(headerOf("<f8", [3, 1]), new Uint8Array(24)));
+  (await readNpy(whole)).close();
+  for (let length = 0; length < whole.length; length++) {
+    await assertRejects(() => readNpy(whole.subarray(0, length)), NpyError, "", `cut at ${length}`);
+  }
+});
+
+test("a header whose bytes are changed is read or refused with an NpyError, and takes no memory that the file has not", async () => {
+  const whole = readFileSync(npy(headerOf("<f4", [2, 3]), new Uint8Array(24)));
+  const change = fc.tuple(
+    fc.nat(whole.length - 1),
+    fc.oneof(fc.nat(255), fc.constantFrom(...Buffer.from("(),'9:{}[]OV>"))),
+  );
+  await check(
+    fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 6 }), async (changes) => {
+      const bytes = Uint8Array.from(whole);
+      for (const [at, byte] of changes) bytes[at] = byte;
+      try {
+        using view = await readNpy(bytes);
+        assert(view.buffer.size <= bytes.length);
+      } catch (error) {
+        assert(error instanceof NpyError, `${error}`);
+      }
+    }),
+    1500,
+  );
+});
+
+test("raw bytes are read as the type that is said, and only if it is said", async () => {
+  const file = npy(headerOf("<V2", [2]), Uint8Array.of(0x80, 0x3f, 0x00, 0xc0)); // as NumPy writes bfloat16
+  using view = await readNpy(file, { rawDtype: "bfloat16" });
+  assertEquals([view.dtype.name, `${view}`], ["bfloat16", "[1 -2]"]);
+  await assertRejects(() => readNpy(file), NpyError, 'rawDtype: "bfloat16"');
+  await assertRejects(() => readNpy(file, { rawDtype: "float32" }), NpyError, "rawDtype float32 has 4 bytes");
+});
+
+test("options that contradict each other, or are none, are refused before anything is opened", async () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const two = { device, memory: device.memory };
+  await assertRejects(() => readNpy("/nonexistent", two), TypeError, "expected device or memory, got both");
+  await assertRejects(() => readNpy("/nonexistent", { stream: device.defaultStream }), TypeError, "pass { device }");
+  await assertRejects(() => readNpy("/nonexistent", { devise: device } as object), TypeError, "did you mean device?");
+});
+
+const bad: { readonly [what: string]: [path: () => string, message: string] } = {
+  "a missing file": [() => "/nonexistent.npy", "Cannot open"],
+  "a folder": [() => "/tmp", "not a file"],
+  "an empty file": [() => fileOf(new Uint8Array(0)), "does not begin with"],
+  "another format": [() => npy(headerOf("<f8", [1]), new Uint8Array(8), { magic: "\x93NUMPX" }), "does not begin with"],
+  "missing data": [() => npy(headerOf("<f8", [3]), new Uint8Array(23)), "promises 24 bytes of data, it has 23"],
+  objects: [() => npy(headerOf("|O", [3]), new Uint8Array(24)), "Python objects"],
+  text: [() => npy(headerOf("<U3", [3]), new Uint8Array(36)), "text"],
+  times: [() => npy(headerOf("<M8[ns]", [3]), new Uint8Array(24)), "times"],
+  structures: [
+    () => npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,), }", new Uint8Array(24)),
+    "structures",
+  ],
+  "a header that is no dictionary": [() => npy("import os"), "no dictionary"],
+  "a header without a shape": [() => npy("{'descr': '<f8', 'fortran_order': False, }"), "not exactly"],
+  "a negative extent": [() => npy(headerOf("<f8", [-1])), "whole numbers"],
+  "a fractional extent": [() => npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1.5,), }"), "no dictionary"],
+  "more elements than numbers can count": [() => npy(headerOf("<f8", [2 ** 40, 2 ** 40])), "makes no sense"],
+  "more bytes than the file has": [() => npy(headerOf("<f8", [2 ** 40])), "truncated"],
+  "65 dimensions": [() => npy(headerOf("|u1", new Array<number>(65).fill(1)), new Uint8Array(1)), "makes no sense"],
+};
+
+for (const [what, [path, message]] of Object.entries(bad)) {
+  test(`${what}: refused in one line`, async () => {
+    const error = await assertRejects(() => readNpy(path()), NpyError, message);
+    assertFalse(error.message.includes("\n"), error.message);
+  });
+}
+
+test("a header that claims to be longer than any is refused before it is read", async () => {
+  const bytes = new Uint8Array(100);
+  bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 2, 0, 0xff, 0xff, 0xff, 0x7f]);
+  await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "claims 2147483647 bytes");
+  bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 9, 0]);
+  await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "version 9");
+  bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, 0xff, 0xff]);
+  await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "header alone ends at byte 65545");
+});
+
+test("no header made of noise is read, and none brings the reader down", async () => {
+  await check(
+    fc.asyncProperty(fc.string({ maxLength: 200 }), async (noise) => {
+      await assertRejects(() => readNpy(npy(noise.replace(/[^\x20-\x7e]/g, "?"))), NpyError);
+    }),
+    300,
+  );
+});
