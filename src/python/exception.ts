@@ -11,17 +11,32 @@ import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 // law python/pendingError: python/object, python/frame, python/leaks
-/** Takes the pending exception, and clears it. */
-export function pendingError(python: Interpreter): PythonError {
+/**
+ * Takes the pending exception, and clears it.
+ *
+ * @returns a {@linkcode PythonError}, or what a function of JavaScript has thrown
+ */
+export function pendingError(python: Interpreter): unknown {
   const { errors } = python.api;
   if (errors.PyErr_Occurred() === 0n) {
     return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
   }
-  const exception = takeException(python);
+  return errorOf(python, takeException(python));
+}
+
+// law python/errorOf: python/functions, python/leaks
+/** The error for an exception; adopts the reference. */
+export function errorOf(python: Interpreter, exception: bigint): unknown {
+  const { errors } = python.api;
+  if (python.isExactly(exception, "JavaScriptError")) {
+    const thrown = python.javascript.thrownFor(exception);
+    python.release(exception);
+    return thrown;
+  }
   const outline = python.callWithOne(python.helper("outline_exception"), exception);
-  python.release(exception);
   if (outline === 0n) {
     errors.PyErr_Clear();
+    python.release(exception);
     return new PythonError("Exception", "An exception whose description fails as well", "");
   }
   try {
@@ -33,9 +48,12 @@ export function pendingError(python: Interpreter): PythonError {
       string?,
       string?,
     ];
-    return new PythonError(type, message, traceback ?? (() => formatted(python, last, places)));
+    const error = new PythonError(type, message, traceback ?? (() => formatted(python, last, places)));
+    python.raised?.keep(error, exception);
+    return error;
   } finally {
     python.release(outline);
+    python.release(exception);
   }
 }
 

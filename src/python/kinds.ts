@@ -27,14 +27,20 @@ export const Kind = {
   array: 13,
   /** An array of NumPy's, and not of a class that is derived from it. */
   numpyArray: 14,
+  /** A function of JavaScript that was given to Python. */
+  javascript: 15,
   /** It has none, and no object of its type ever will. All from here on are such objects. */
-  object: 15,
+  object: 16,
   /** As an object: a method of Python, bound to its object. */
-  method: 16,
+  method: 17,
   /** As an object: a function or a bound method that is written in C. */
-  builtin: 17,
+  builtin: 18,
   /** As an object: a module. */
-  module: 18,
+  module: 19,
+  /** As an object: a set or a frozenset. */
+  set: 20,
+  /** As an object: a moment, of the module datetime. */
+  datetime: 21,
 } as const;
 
 /** One of {@linkcode Kind}. */
@@ -84,6 +90,9 @@ export class Kinds {
       [type("tuple"), Kind.tuple],
       [type("dict"), Kind.dict],
       [type("bytes"), Kind.bytes],
+      [type("set"), Kind.set],
+      [type("frozenset"), Kind.set],
+      [type("JavaScriptFunction"), Kind.javascript],
       [type("bound_method"), Kind.method],
       [type("builtin_function"), Kind.builtin],
       [type("module_type"), Kind.module],
@@ -124,7 +133,7 @@ export class Kinds {
     if (python.isScalarType(type)) return this.#scalar(type);
     // A subclass is copied as what it is derived from.
     if (flags & containers) return Kind.unknown;
-    if (!python.isArrayType(type)) return Kind.object;
+    if (!python.isArrayType(type)) return python.isDatetimeType(type) ? Kind.datetime : Kind.object;
     return this.#isOfNumpy(type) && python.textOf(type, "__name__") === "ndarray" ? Kind.numpyArray : Kind.array;
   }
 
