@@ -1137,6 +1137,7 @@ def call_in_frame(function, arguments, keywords):
 
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
+generator_type = types.GeneratorType
 
 # Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys
@@ -1465,11 +1466,11 @@ def take_finished():
 
 
 async def next_of(iterator):
-    """Return whether an asynchronous iterator has another item, and the item."""
+    """Return a tuple of an asynchronous iterator's next item; None at its end."""
     try:
-        return True, await iterator.__anext__()
+        return (await iterator.__anext__(),)
     except StopAsyncIteration:
-        return False, None
+        return None
 
 
 async def close_iterator(iterator):
@@ -2191,6 +2192,34 @@ def milliseconds_of(moment):
         moment = moment.astimezone()
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (moment - epoch) // datetime.timedelta(milliseconds=1)
+
+
+# law python/step_of: python/generators
+def step_of(generator, method, value):
+    """Call a method of a generator, and return a tuple of what it yields; an empty one at its end."""
+    try:
+        return (getattr(generator, method)(value),)
+    except StopIteration:
+        return ()
+
+
+def run_with(manager, body):
+    """Call a function with what a context manager gives."""
+    with manager as value:
+        body(value)
+
+
+def call_special(value, name):
+    """Call a method that Python looks up in the type."""
+    return getattr(type(value), name)(value)
+
+
+def exit_of(manager):
+    """Return how a context manager is left. One that cannot be left is not entered."""
+    kind = type(manager)
+    if not hasattr(kind, "__enter__") or not hasattr(kind, "__exit__"):
+        raise TypeError(f"'{kind.__qualname__}' object does not support the context manager protocol")
+    return lambda *why: kind.__exit__(manager, *why)
 `;
 
 /** Run in the same namespace before the first array goes to Python. */

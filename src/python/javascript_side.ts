@@ -90,7 +90,7 @@ export class JavaScriptSide {
     return this.#thrown.get(this.#keyOf(exception));
   }
 
-  /** What has the key has thrown. */
+  /** What a function has thrown that has this key. */
   thrownWith(key: number): unknown {
     return this.#thrown.get(key);
   }
@@ -133,7 +133,7 @@ export class JavaScriptSide {
           put(this.#made(atOnce(this.#function(key)(...this.#arguments(args, keywords)))));
           return outcomes.returned;
         } catch (error) {
-          put(this.#exceptionFor(error));
+          put(this.exceptionFor(error));
           return outcomes.raised;
         }
       });
@@ -185,7 +185,7 @@ export class JavaScriptSide {
 
   // law python/JavaScriptSide.exceptionFor: python/functions
   /** A new reference to the exception that something thrown is in Python: the one that it was, or one for it. */
-  #exceptionFor(error: unknown): bigint {
+  exceptionFor(error: unknown): bigint {
     const python = this.#python;
     const known = error instanceof PythonError ? python.raised?.behind(error) : undefined;
     if (known !== undefined) return python.retain(known);
@@ -307,7 +307,7 @@ export class JavaScriptSide {
       const result = await fn(...given);
       answer(outcomes.returned, () => this.#made(result));
     } catch (error) {
-      answer(outcomes.raised, () => this.#exceptionFor(error));
+      answer(outcomes.raised, () => this.exceptionFor(error));
     } finally {
       request.close();
     }

@@ -28,5 +28,6 @@ export { findInterpreters } from "./find_interpreter.ts";
 export { pythonLibrary } from "./find_library.ts";
 export { listPackagesSource } from "./guest_source.ts";
 export { Keywords, kwargs, type PyObject } from "./object.ts";
-export { type OpenPythonOptions, Python } from "./python.ts";
+export { type AsyncCallOptions, type OpenPythonOptions, Python } from "./python.ts";
 export type { PythonOptions } from "./start_interpreter.ts";
+export type { Entered } from "./with_manager.ts";

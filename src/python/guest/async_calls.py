@@ -142,11 +142,11 @@ def take_finished():
 
 
 async def next_of(iterator):
-    """Return whether an asynchronous iterator has another item, and the item."""
+    """Return a tuple of an asynchronous iterator's next item; None at its end."""
     try:
-        return True, await iterator.__anext__()
+        return (await iterator.__anext__(),)
     except StopAsyncIteration:
-        return False, None
+        return None
 
 
 async def close_iterator(iterator):

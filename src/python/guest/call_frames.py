@@ -71,6 +71,7 @@ def call_in_frame(function, arguments, keywords):
 
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
+generator_type = types.GeneratorType
 
 # Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys

@@ -65,3 +65,31 @@ def milliseconds_of(moment):
         moment = moment.astimezone()
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (moment - epoch) // datetime.timedelta(milliseconds=1)
+
+
+# law python/step_of: python/generators
+def step_of(generator, method, value):
+    """Call a method of a generator, and return a tuple of what it yields; an empty one at its end."""
+    try:
+        return (getattr(generator, method)(value),)
+    except StopIteration:
+        return ()
+
+
+def run_with(manager, body):
+    """Call a function with what a context manager gives."""
+    with manager as value:
+        body(value)
+
+
+def call_special(value, name):
+    """Call a method that Python looks up in the type."""
+    return getattr(type(value), name)(value)
+
+
+def exit_of(manager):
+    """Return how a context manager is left. One that cannot be left is not entered."""
+    kind = type(manager)
+    if not hasattr(kind, "__enter__") or not hasattr(kind, "__exit__"):
+        raise TypeError(f"'{kind.__qualname__}' object does not support the context manager protocol")
+    return lambda *why: kind.__exit__(manager, *why)
