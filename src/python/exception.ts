@@ -40,15 +40,7 @@ export function errorOf(python: Interpreter, exception: bigint): unknown {
     return new PythonError("Exception", "An exception whose description fails as well", "");
   }
   try {
-    // The helper returns a list of strings and None.
-    const [type, message, traceback, last = "", places = ""] = copyOut(python, outline, () => null) as [
-      string,
-      string,
-      string | null,
-      string?,
-      string?,
-    ];
-    const error = new PythonError(type, message, traceback ?? (() => formatted(python, last, places)));
+    const error = described(python, copyOut(python, outline, () => null) as Outline); // what the helper returns
     python.raised?.keep(error, exception);
     return error;
   } finally {
@@ -57,10 +49,37 @@ export function errorOf(python: Interpreter, exception: bigint): unknown {
   }
 }
 
-/** A traceback as Python prints it. */
-function formatted(python: Interpreter, last: string, places: string): string {
+/** What outline_exception() returns, in guest/exceptions.py: lists of strings and None, and a key of an error. */
+type Outline = [
+  type: string,
+  message: string,
+  traceback: string | null,
+  last: string | null,
+  places: string,
+  cause: Outline | number | null,
+];
+
+// law python/described: python/errors
+function described(python: Interpreter, [type, message, traceback, last, places, cause]: Outline): PythonError {
+  return new PythonError(
+    type,
+    message,
+    traceback ?? (() => formatted(python, "format_traceback", [last ?? "", places])),
+    () => formatted(python, "format_frames", [places]),
+    cause === null
+      ? {}
+      : { cause: typeof cause === "number" ? python.javascript.thrownWith(cause) : described(python, cause) },
+  );
+}
+
+/** A traceback as Python prints it, or its frames as JavaScript does. */
+function formatted(
+  python: Interpreter,
+  helper: "format_traceback" | "format_frames",
+  texts: readonly string[],
+): string {
   return python.locked(() => {
-    const text = python.callHelper("format_traceback", [python.text(last), python.text(places)]);
+    const text = python.callHelper(helper, texts.map((one) => python.text(one)));
     try {
       return python.readText(text);
     } finally {

@@ -30,6 +30,7 @@ import { Texts } from "./texts.ts";
 type Helper =
   | "outline_exception"
   | "format_traceback"
+  | "format_frames"
   | "bind"
   | "bind_cuda"
   | "bind_memory"

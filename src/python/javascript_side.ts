@@ -59,7 +59,9 @@ export class JavaScriptSide {
       (key, args, keywords, box) => this.#entered(Number(key), args, keywords, box),
     );
     this.#bell = libc().files.eventfd(0, EFD.CLOEXEC);
-    if (this.#bell < 0) throw new FfiError("Cannot be called by Python: eventfd failed. Are there too many open files?");
+    if (this.#bell < 0) {
+      throw new FfiError("Cannot be called by Python: eventfd failed. Are there too many open files?");
+    }
     this.#watch = watchReadable([this.#bell], () => this.#rung());
     this.#watch.keepAlive(false);
     this.#watch.start();
@@ -295,7 +297,8 @@ export class JavaScriptSide {
       });
     try {
       const [fn, given] = python.locked(() => {
-        const part = (name: string) => python.check(python.api.objects.PyObject_GetAttr(request.object, python.name(name)));
+        const part = (name: string) =>
+          python.check(python.api.objects.PyObject_GetAttr(request.object, python.name(name)));
         const [args, keywords] = [part("arguments"), part("keywords")];
         try {
           return [this.#function(this.#keyOf(request.object)), this.#arguments(args, keywords)] as const;
