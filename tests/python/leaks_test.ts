@@ -147,7 +147,10 @@ function operations(python: Python): Record<string, () => void> {
     "dates, sets, tuples, bytes and floats": () => {
       echo(new Date(0), new Set([2 ** 40, thing]), new Set([new Date(1)]));
       fail(() => echo(new Set([[thing]])));
-      using all = python.tuple(2 ** 40, python.float(1), python.bytes(Uint8Array.of(1)), thing, [thing]);
+      using float = python.float(1);
+      using bytes = python.bytes(Uint8Array.of(1));
+      using all = python.tuple(2 ** 40, float, bytes, [2 ** 41]);
+      python.tuple(thing, [thing]).$close();
       all.$value();
       using back: PyObject = identity.$call([new Set([2 ** 40, "text"]), new Date(5)]);
       back.$value();
@@ -185,7 +188,10 @@ function operations(python: Python): Record<string, () => void> {
     },
     "generators": () => {
       const make: PyObject = python.evaluate("lambda n: (str(i) * 30 for i in range(n))");
-      for (const count of [0, 3]) assertEquals([...make(count)].length, count);
+      for (const count of [0, 3]) {
+        using some: PyObject = make(count);
+        assertEquals([...some].length, count);
+      }
       using generator: PyObject = make(9);
       const [first] = generator;
       assertEquals(first, "0".repeat(30));
