@@ -114,6 +114,11 @@ export class JavaScriptSide {
     }
   }
 
+  /** How many functions and errors are kept for Python. */
+  get kept(): number {
+    return this.#functions.size + this.#thrown.size;
+  }
+
   #keyOf(object: bigint): number {
     const python = this.#python;
     const key = python.check(python.api.objects.PyObject_GetAttr(object, python.name("key")));

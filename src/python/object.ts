@@ -58,6 +58,21 @@ export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Dis
   $value(): unknown;
   /** Releases the object. Closing twice is harmless. */
   $close(): void;
+  /** What Python's `len()` says, unless the object has an attribute `length`; of a dict, its key. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  length: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  name: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  apply: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  bind: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  call: any;
   /** An attribute. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   [attribute: string]: any;
