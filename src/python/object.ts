@@ -409,20 +409,18 @@ function attribute(handle: Handle, name: string): bigint {
  * @throws {PythonError} if there is none: a KeyError for a dict, else that of the attribute
  */
 function otherwise(python: Interpreter, object: bigint, name: string): bigint {
-  const error = pendingError(python);
+  let error = pendingError(python);
   if (!(error instanceof PythonError) || error.type !== "AttributeError") throw error;
-  const { objects, errors } = python.api;
-  const isKeyed = python.isKeyed(object);
-  if (isKeyed) {
+  const { objects } = python.api;
+  if (python.isKeyed(object)) {
     const item = objects.PyObject_GetItem(object, python.key(name));
     if (item !== 0n) return item;
+    error = pendingError(python); // before anything is looked up: that clears it
   }
-  if (name === "length" && python.typeHas(object, "__len__")) {
-    errors.PyErr_Clear();
-    const size = objects.PyObject_Size(object);
-    if (size >= 0n) return python.integer(size);
-  }
-  throw errors.PyErr_Occurred() === 0n ? error : pendingError(python);
+  if (name !== "length" || !python.typeHas(object, "__len__")) throw error;
+  const size = objects.PyObject_Size(object);
+  if (size < 0n) throw pendingError(python);
+  return python.integer(size);
 }
 
 /** Whether a name that is to be set or deleted is a key: of a dict that has no attribute of this name. */

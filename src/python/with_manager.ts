@@ -24,12 +24,13 @@ export interface Entered extends Disposable {
 export function withBody<T>(manager: PyObject, body: (value: any) => T): T | undefined {
   const { python } = managed(manager);
   let result: T | undefined;
+  let refused: TypeError | undefined;
   const work = (value: unknown) => {
     result = undefined;
     const made = body(value);
     if (made instanceof Promise) {
       made.catch(() => {}); // whoever made it is told below
-      throw new TypeError(
+      throw refused = new TypeError(
         "Cannot wait for a promise within Python's with: expected a function whose work is over when it returns. " +
           "Write `using entered = py.with(manager)` in an async function",
       );
@@ -40,6 +41,7 @@ export function withBody<T>(manager: PyObject, body: (value: any) => T): T | und
     const run = python.javascript.give(work);
     python.releaseAndPoll(python.callHelper("run_with", [python.retain(managed(manager).object), run]));
   });
+  if (refused !== undefined) throw refused; // a manager may have kept it
   return result;
 }
 

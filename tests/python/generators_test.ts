@@ -159,7 +159,7 @@ def own():
       }
       throw new Error("nothing was thrown");
     };
-    const callsPython = (function_: () => unknown) => python.evaluate("outer")(function_);
+    const callsPython = (given: () => unknown) => python.evaluate("outer")(given);
     const error = errorOf(() =>
       callsPython(() => {
         throw thrown;
@@ -172,7 +172,7 @@ def own():
       "    at outer (<string>:2)",
     ]);
     assert(
-      rest.some((line) => line.includes("callsPython")) && rest.every((line) => line.startsWith("    at ")),
+      rest.some((line) => line.includes("generators_test")) && rest.every((line) => line.startsWith("    at ")),
       error.stack,
     );
     assertStrictEquals(error.cause, thrown);
