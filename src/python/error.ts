@@ -46,7 +46,7 @@ export class PythonError extends Error {
   }
 }
 
-// law python/joinStack: python/errors
+// law python/joinStack: python/generators
 /**
  * Puts the frames of Python above those of JavaScript. Each runtime has the stack as a property of the error itself,
  * which is therefore replaced: V8 by one that formats it when it is read, which stays so.

@@ -59,7 +59,7 @@ type Outline = [
   cause: Outline | number | null,
 ];
 
-// law python/described: python/errors
+// law python/described: python/generators
 function described(python: Interpreter, [type, message, traceback, last, places, cause]: Outline): PythonError {
   return new PythonError(
     type,

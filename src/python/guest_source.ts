@@ -126,7 +126,7 @@ def format_traceback(last, places):
     return "Traceback (most recent call last):\\n" + text + last + "\\n"
 
 
-# law python/format_frames: python/errors
+# law python/format_frames: python/generators
 def format_frames(places):
     """Return the frames of a traceback as lines of a stack of JavaScript's, the innermost first."""
     frames = [place[:3] for place in ast.literal_eval(places)] if places else []
@@ -1264,7 +1264,6 @@ def bind_javascript(address, descriptor):
     javascript_thread, bell = threading.get_native_id(), descriptor
 
 
-# law python/call_here: python/functions
 def call_here(key, arguments, keywords):
     """Call a function of JavaScript on its thread."""
     box = [None]
@@ -1370,7 +1369,6 @@ class Job:
         self.is_begun, call, self.call = True, self.call, None
         return None if self.is_cancelled else call
 
-    # law python/Job.finish: python/async
     def finish(self, has_returned, value):
         """Tell JavaScript."""
         finished.append((self.number, has_returned, value))
@@ -1384,7 +1382,6 @@ class Job:
             loop.call_soon_threadsafe(self.task.cancel)
 
 
-# law python/begin_call: python/async
 def begin_call(number, function, arguments, keywords):
     """Begin a call, and return its job."""
     global thread_count, waiting_count
@@ -2186,7 +2183,6 @@ def is_keyed(kind):
     return issubclass(kind, dict) and kind.__setattr__ is dict.__setattr__ and not hasattr(kind, "__getattr__")
 
 
-# law python/datetime_of: python/conversions
 def datetime_of(milliseconds):
     """Return the moment so many milliseconds after the beginning of 1970, in UTC."""
     import datetime

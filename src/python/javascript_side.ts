@@ -129,7 +129,6 @@ export class JavaScriptSide {
     }
   }
 
-  // law python/JavaScriptSide.entered: python/functions
   /** Called by Python, on this thread. Nothing may be thrown into Python's frames. */
   #entered(key: number, args: bigint, keywords: bigint, box: bigint): number {
     const python = this.#python;
@@ -274,7 +273,6 @@ export class JavaScriptSide {
     this.#watch.start();
   }
 
-  // law python/JavaScriptSide.finish: python/async
   /** @param call a tuple of its number, whether it has returned, and what it has returned or raised; borrowed */
   #finish(call: bigint): void {
     const python = this.#python;

@@ -402,7 +402,7 @@ function attribute(handle: Handle, name: string): bigint {
   return found === 0n ? otherwise(python, object, name) : found;
 }
 
-// law python/otherwise: python/containers, python/leaks
+// law python/otherwise: python/conversions, python/leaks
 /**
  * What an object has by a name that is no attribute's: the item of a dict, and `length`.
  *

@@ -14,7 +14,7 @@ export interface Entered extends Disposable {
   readonly value: any;
 }
 
-// law python/withBody: python/with
+// law python/withBody: python/generators
 /**
  * Does work within a context manager, by Python's own `with`: its `__exit__` gets what the work throws, and may keep it.
  *
@@ -45,7 +45,7 @@ export function withBody<T>(manager: PyObject, body: (value: any) => T): T | und
   return result;
 }
 
-// law python/enter: python/with
+// law python/enter: python/generators
 /** Enters a context manager, and leaves it at the end of a block: as if nothing was thrown, for `using` cannot tell. */
 export function enter(manager: PyObject, options: ImportOptions): Entered {
   const { python, object } = managed(manager);

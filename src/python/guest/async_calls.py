@@ -29,7 +29,6 @@ class Job:
         self.is_begun, call, self.call = True, self.call, None
         return None if self.is_cancelled else call
 
-    # law python/Job.finish: python/async
     def finish(self, has_returned, value):
         """Tell JavaScript."""
         finished.append((self.number, has_returned, value))
@@ -43,7 +42,6 @@ class Job:
             loop.call_soon_threadsafe(self.task.cancel)
 
 
-# law python/begin_call: python/async
 def begin_call(number, function, arguments, keywords):
     """Begin a call, and return its job."""
     global thread_count, waiting_count

@@ -42,7 +42,6 @@ def is_keyed(kind):
     return issubclass(kind, dict) and kind.__setattr__ is dict.__setattr__ and not hasattr(kind, "__getattr__")
 
 
-# law python/datetime_of: python/conversions
 def datetime_of(milliseconds):
     """Return the moment so many milliseconds after the beginning of 1970, in UTC."""
     import datetime

@@ -125,7 +125,7 @@ def format_traceback(last, places):
     return "Traceback (most recent call last):\n" + text + last + "\n"
 
 
-# law python/format_frames: python/errors
+# law python/format_frames: python/generators
 def format_frames(places):
     """Return the frames of a traceback as lines of a stack of JavaScript's, the innermost first."""
     frames = [place[:3] for place in ast.literal_eval(places)] if places else []

@@ -117,7 +117,6 @@ def bind_javascript(address, descriptor):
     javascript_thread, bell = threading.get_native_id(), descriptor
 
 
-# law python/call_here: python/functions
 def call_here(key, arguments, keywords):
     """Call a function of JavaScript on its thread."""
     box = [None]
