@@ -20,7 +20,6 @@ export function* iterateGenerator(generator: Handle, convert: Convert): Generato
   let isOver = false;
   const step = (work: () => bigint): unknown =>
     python.locked(() => {
-      isOver = true; // unless there is something
       const found = work();
       if (found === 0n && python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);
       isOver = found === 0n;
@@ -60,7 +59,7 @@ function closeGenerator(generator: Handle): void {
   python.locked(() => python.releaseAndPoll(python.callHelper("call_method", call())));
 }
 
-// law python/iterateAsync: python/generators
+// law python/iterateAsync: python/async
 /** Iterates over an asynchronous iterable of Python's. One that is a generator is closed when nobody goes on. */
 export async function* iterateAsync(handle: Handle, options: ImportOptions): AsyncGenerator<unknown, void, unknown> {
   const { python } = handle;

@@ -47,7 +47,6 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/iterateGenerator", [
     ["    if (!isOver) closeGenerator(generator);\n", "", "Who leaves a loop leaves its generator open."],
-    ["      isOver = true; // unless there is something\n", "", "A generator that has failed goes on."],
   ]),
   ...law("python/iterateAsync", [
     [
