@@ -93,7 +93,7 @@ test(...needs(missing, "a tuple, bytes and a float are these types, and have wha
   assertEquals(repr(python.bytes(Uint8Array.of(65, 66).buffer)), "b'AB'");
 });
 
-const name = fc.constantFrom("a", "b", "items", "get", "length", "value", "über", "key 1");
+const name = fc.constantFrom("a", "b", "items", "get", "length", "value", "\u00fcber", "key 1");
 const step = fc.record({ name, what: fc.constantFrom("set", "delete", "read", "has", "length"), value: fc.nat(9) });
 
 test(...needs(missing, "names of a dict are its keys but for its methods, whatever is done with them"), () => {
