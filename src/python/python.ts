@@ -219,16 +219,19 @@ export class Python {
   }
 
   /**
+   * Enters a context manager until the end of the block: `using entered = py.with(manager)`; `entered.value` is what it
+   * gives. Its `__exit__` is told of no exception, because `using` cannot tell.
+   *
+   * @throws {PythonError} if it is no context manager, or cannot be entered
+   */
+  with(manager: PyObject): Entered;
+  /**
    * Does work within a context manager, as Python's `with` does: `py.with(lock, () => ...)`. What the work throws goes
    * through the manager's `__exit__`, which may keep it. The lock of the interpreter is held meanwhile.
-   *
-   * Without work: enters it until the end of the block, `using entered = py.with(manager)`; `entered.value` is what it
-   * gives. `__exit__` is told of no exception then, because `using` cannot tell.
    *
    * @returns what the work returns; undefined if the manager has kept what it threw
    * @throws {TypeError} if the work returns a promise
    */
-  with(manager: PyObject): Entered;
   // deno-lint-ignore no-explicit-any -- only Python knows what the manager gives
   with<T>(manager: PyObject, work: (value: any) => T): T | undefined;
   // deno-lint-ignore no-explicit-any -- as above
