@@ -1361,19 +1361,19 @@ class Job:
 
     def __init__(self, number, function, arguments, keywords):
         self.number, self.call = number, (function, arguments, keywords)
-        self.task = None
-        self.is_begun = self.is_cancelled = False
+        self.task, self.is_cancelled = None, False
 
     def take(self):
         """Return what to call, which the job forgets; None if nobody wants it any more."""
-        self.is_begun, call, self.call = True, self.call, None
-        return None if self.is_cancelled else call
+        call, self.call = self.call, None
+        return call
 
     def finish(self, has_returned, value):
         """Tell JavaScript."""
         finished.append((self.number, has_returned, value))
         ring()
 
+    # law python/Job.cancel: python/async
     def cancel(self):
         """Cancel a call that has not begun, and a coroutine, which gets a CancelledError where it waits."""
         self.is_cancelled = True
@@ -1410,7 +1410,6 @@ def work():
             waiting_count += 1
 
 
-# law python/do: python/async
 def do(job):
     """Make a call. What it was given is released before JavaScript learns of its end."""
     call = job.take()
@@ -1428,10 +1427,12 @@ def do(job):
         return
     if not inspect.isawaitable(result):
         job.finish(True, result)
-    elif job.is_cancelled:
+        return
+    job.call = wait_for, (result,), {}
+    if job.is_cancelled:
+        job.call = None
         getattr(result, "close", int)()  # a coroutine that is dropped without it is complained about
     else:
-        job.call, job.is_begun = (wait_for, (result,), {}), False
         run_in_loop(job)
 
 
