@@ -30,11 +30,6 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ["[error.message, message]", "[message]", "A message that has got longer stands in the stack twice."],
   ]),
   ...law("python/Interpreter.calledBack", [
-    [
-      "    this.#arguments = area.words;\n    this.#argumentsAt = area.at;\n",
-      "",
-      "A call within a call overwrites its arguments.",
-    ],
     ["    this.raised = own;\n", "", "A KeyError that goes through JavaScript is no KeyError any more."],
   ]),
   ...law("python/Conversion.set", [["    this.#enter(items);\n", "", "A set that contains itself never ends."]]),
@@ -70,11 +65,12 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Short calls, one after the other, are taken for one that never ends.",
     ],
   ]),
-  ...law("python/do", [
+  ...law("python/Job.cancel", [
+    ["        self.call = None\n", "", "A call that was cancelled is made."],
     [
-      "    if call is None:\n        return\n",
-      "    call = call or (print, (), {})\n",
-      "A call that was cancelled is made.",
+      "            loop.call_soon_threadsafe(self.task.cancel)\n",
+      "            pass\n",
+      "A coroutine that nobody wants goes on.",
     ],
   ]),
   ...law("python/format_frames", [

@@ -70,7 +70,7 @@ test(...needs(missing, "a Set is a set, whatever can be in one, and a set or a f
   using derived: PyObject = python.evaluate("type('Own', (set,), {})([1, 2])");
   assertEquals(derived.$value(), new Set([1, 2]));
   const loop = new Set<unknown>();
-  loop.add([loop]);
+  loop.add(loop);
   assertThrows(() => sorted(loop), TypeError, "contains itself");
   assertThrows(() => sorted(new Set([[1]])), PythonError, "unhashable");
 });

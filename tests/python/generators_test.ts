@@ -175,6 +175,7 @@ def own():
       rest.some((line) => line.includes("generators_test")) && rest.every((line) => line.startsWith("    at ")),
       error.stack,
     );
+    assert(!rest.some((line) => line.includes("<JavaScript>")), "the frame that calls Python is nobody's");
     assertStrictEquals(error.cause, thrown);
     const chained = errorOf(() => callsPython(() => python.evaluate("1 / 0"))).cause;
     assert(chained instanceof PythonError && chained.type === "ZeroDivisionError" && chained.cause === undefined);
