@@ -31,6 +31,7 @@ export function simpleValue(python: Interpreter, object: bigint, kind: Kind): un
     case Kind.boolScalar:
       return python.api.objects.PyObject_IsTrue(object) === 1;
     case Kind.unknown:
+    case Kind.derivedDict:
       if (python.isFloat(object)) return python.readFloat(object);
       return isScalar(python, object) ? scalarValue(python, object) : notSimple;
     default:
@@ -75,7 +76,7 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
   const kind = python.kindOf(object);
   if (kind === Kind.list || kind === Kind.tuple) return copyItems(python, object, kind, other);
   if (kind === Kind.bytes) return python.readBytes(object);
-  if (kind === Kind.dict) return copyDict(python, object, other);
+  if (kind === Kind.dict || kind === Kind.derivedDict) return copyDict(python, object, other);
   if (kind === Kind.set) return copySet(python, object, other);
   if (kind === Kind.datetime) return dateOf(python, object);
   if (kind === Kind.unknown) {
@@ -83,7 +84,6 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
     if (flags & Py_TPFLAGS.LIST_SUBCLASS) return copyItems(python, object, Kind.list, other);
     if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) return copyItems(python, object, Kind.tuple, other);
     if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
-    if (flags & Py_TPFLAGS.DICT_SUBCLASS) return copyDict(python, object, other);
     const type = BigInt(python.typeOf(object));
     if (python.isDatetimeType(type)) return dateOf(python, object);
     if (python.isSetType(type)) return copySet(python, object, other);

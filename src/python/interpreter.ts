@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type cpython, Py_input, Py_TPFLAGS } from "../../bindings/cpython.ts";
+import { type cpython, Py_input } from "../../bindings/cpython.ts";
 import {
   cString,
   type Functions,
@@ -540,7 +540,7 @@ export class Interpreter {
   isKeyed(object: bigint): boolean {
     const kind = this.kindOf(object);
     if (kind === Kind.dict) return true;
-    if (kind !== Kind.unknown || !(this.typeFlags(object) & Py_TPFLAGS.DICT_SUBCLASS)) return false;
+    if (kind !== Kind.derivedDict) return false;
     return this.#isTrue(this.callHelper("is_keyed", [this.retain(BigInt(this.typeOf(object)))]));
   }
 

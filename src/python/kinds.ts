@@ -29,18 +29,20 @@ export const Kind = {
   numpyArray: 14,
   /** A function of JavaScript that was given to Python. */
   javascript: 15,
+  /** Not told by its type alone, but that is derived from dict. */
+  derivedDict: 16,
   /** It has none, and no object of its type ever will. All from here on are such objects. */
-  object: 16,
+  object: 17,
   /** As an object: a method of Python, bound to its object. */
-  method: 17,
+  method: 18,
   /** As an object: a function or a bound method that is written in C. */
-  builtin: 18,
+  builtin: 19,
   /** As an object: a module. */
-  module: 19,
+  module: 20,
   /** As an object: a set or a frozenset. */
-  set: 20,
+  set: 21,
   /** As an object: a moment, of the module datetime. */
-  datetime: 21,
+  datetime: 22,
 } as const;
 
 /** One of {@linkcode Kind}. */
@@ -128,6 +130,7 @@ export class Kinds {
     if (flags & Py_TPFLAGS.LONG_SUBCLASS) return Kind.int;
     if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return Kind.text;
     if (python.api.objects.PyType_IsSubtype(type, this.#float) === 1) return Kind.float;
+    if (flags & Py_TPFLAGS.DICT_SUBCLASS) return Kind.derivedDict;
     // A class may get other members at any time, and so what its objects are may change.
     if ((flags & Py_TPFLAGS.HEAPTYPE) && !(flags & Py_TPFLAGS.IMMUTABLETYPE)) return Kind.unknown;
     if (python.isScalarType(type)) return this.#scalar(type);
@@ -146,5 +149,4 @@ export class Kinds {
   }
 }
 
-const containers = Py_TPFLAGS.LIST_SUBCLASS | Py_TPFLAGS.TUPLE_SUBCLASS | Py_TPFLAGS.BYTES_SUBCLASS |
-  Py_TPFLAGS.DICT_SUBCLASS;
+const containers = Py_TPFLAGS.LIST_SUBCLASS | Py_TPFLAGS.TUPLE_SUBCLASS | Py_TPFLAGS.BYTES_SUBCLASS;
