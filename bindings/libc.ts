@@ -72,6 +72,8 @@ export const libc = {
     eventfd: { args: ["u32", "i32"], returns: "i32" },
     // int eventfd_write(int fd, eventfd_t value);
     eventfd_write: { args: ["i32", "u64"], returns: "i32" },
+    // int eventfd_read(int fd, eventfd_t *value);
+    eventfd_read: { args: ["i32", "ptr"], returns: "i32" },
     // int epoll_create1(int flags);
     epoll_create1: { args: ["i32"], returns: "i32" },
     // int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);

@@ -28,6 +28,7 @@ import { orderMutations } from "./mutations/order.ts";
 import { ptxMutations } from "./mutations/ptx.ts";
 import { pythonMutations } from "./mutations/python.ts";
 import { pythonGuestMutations } from "./mutations/python_guest.ts";
+import { pythonJavascriptMutations } from "./mutations/python_javascript.ts";
 import { simMutations } from "./mutations/sim.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 import { unixMutations } from "./mutations/unix.ts";
@@ -64,6 +65,7 @@ export const mutations: readonly Mutation[] = [
   ...arrowMutations,
   ...pythonMutations,
   ...pythonGuestMutations,
+  ...pythonJavascriptMutations,
   ...cudaMutations,
   ...ucxMutations,
   ...wasmMutations,

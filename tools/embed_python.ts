@@ -41,6 +41,8 @@ const sources: readonly Source[] = [
       "device_memory.py",
       "copies.py",
       "call_frames.py",
+      "javascript_functions.py",
+      "async_calls.py",
       "array_members.py",
       "array.py",
       "numpy_array.py",

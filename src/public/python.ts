@@ -4,6 +4,8 @@
  * @module
  */
 export {
+  type AsyncCallOptions,
+  type Entered,
   Keywords,
   kwargs,
   type OpenPythonOptions,

@@ -31,6 +31,7 @@ export function simpleValue(python: Interpreter, object: bigint, kind: Kind): un
     case Kind.boolScalar:
       return python.api.objects.PyObject_IsTrue(object) === 1;
     case Kind.unknown:
+    case Kind.derivedDict:
       if (python.isFloat(object)) return python.readFloat(object);
       return isScalar(python, object) ? scalarValue(python, object) : notSimple;
     default:
@@ -65,7 +66,8 @@ function scalarValue(python: Interpreter, object: bigint): unknown {
 
 // law python/copyOut: python/values
 /**
- * A copy of an object with all that it contains: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array.
+ * A copy of an object with all that it contains: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as
+ * Uint8Array, moments of the module datetime as Dates.
  *
  * @param object borrowed
  * @param other what becomes of an object that is none of these and has no simple value; it borrows the object
@@ -74,13 +76,17 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
   const kind = python.kindOf(object);
   if (kind === Kind.list || kind === Kind.tuple) return copyItems(python, object, kind, other);
   if (kind === Kind.bytes) return python.readBytes(object);
-  if (kind === Kind.dict) return copyDict(python, object, other);
+  if (kind === Kind.dict || kind === Kind.derivedDict) return copyDict(python, object, other);
+  if (kind === Kind.set) return copySet(python, object, other);
+  if (kind === Kind.datetime) return dateOf(python, object);
   if (kind === Kind.unknown) {
     const flags = python.typeFlags(object); // of a class that may be derived from one of these
     if (flags & Py_TPFLAGS.LIST_SUBCLASS) return copyItems(python, object, Kind.list, other);
     if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) return copyItems(python, object, Kind.tuple, other);
     if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
-    if (flags & Py_TPFLAGS.DICT_SUBCLASS) return copyDict(python, object, other);
+    const type = BigInt(python.typeOf(object));
+    if (python.isDatetimeType(type)) return dateOf(python, object);
+    if (python.isSetType(type)) return copySet(python, object, other);
   }
   const simple = simpleValue(python, object, kind);
   return simple === notSimple ? other(object) : simple;
@@ -117,5 +123,29 @@ function copyDict(python: Interpreter, object: bigint, other: (object: bigint) =
     return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // the helper returns a list of pairs
   } finally {
     python.release(pairs);
+  }
+}
+
+// law python/copySet: python/conversions, python/leaks
+function copySet(python: Interpreter, object: bigint, other: (object: bigint) => unknown): Set<unknown> {
+  const items = python.callHelper("list", [python.retain(object)]);
+  try {
+    return new Set(copyItems(python, items, Kind.list, other));
+  } finally {
+    python.release(items);
+  }
+}
+
+// law python/dateOf: python/conversions
+/**
+ * The moment that a datetime means, to the millisecond before. One without a time zone means local time, as everywhere
+ * in Python. A missing one, as pandas has, is an invalid Date.
+ */
+function dateOf(python: Interpreter, object: bigint): Date {
+  const milliseconds = python.callHelper("milliseconds_of", [python.retain(object)]);
+  try {
+    return new Date(milliseconds === python.singletons.none ? NaN : Number(python.readInteger(milliseconds)));
+  } finally {
+    python.release(milliseconds);
   }
 }

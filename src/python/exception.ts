@@ -11,38 +11,75 @@ import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 // law python/pendingError: python/object, python/frame, python/leaks
-/** Takes the pending exception, and clears it. */
-export function pendingError(python: Interpreter): PythonError {
+/**
+ * Takes the pending exception, and clears it.
+ *
+ * @returns a {@linkcode PythonError}, or what a function of JavaScript has thrown
+ */
+export function pendingError(python: Interpreter): unknown {
   const { errors } = python.api;
   if (errors.PyErr_Occurred() === 0n) {
     return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
   }
-  const exception = takeException(python);
+  return errorOf(python, takeException(python));
+}
+
+// law python/errorOf: python/functions, python/leaks
+/** The error for an exception; adopts the reference. */
+export function errorOf(python: Interpreter, exception: bigint): unknown {
+  const { errors } = python.api;
+  if (python.isExactly(exception, "JavaScriptError")) {
+    const thrown = python.javascript.thrownFor(exception);
+    python.release(exception);
+    return thrown;
+  }
   const outline = python.callWithOne(python.helper("outline_exception"), exception);
-  python.release(exception);
   if (outline === 0n) {
     errors.PyErr_Clear();
+    python.release(exception);
     return new PythonError("Exception", "An exception whose description fails as well", "");
   }
   try {
-    // The helper returns a list of strings and None.
-    const [type, message, traceback, last = "", places = ""] = copyOut(python, outline, () => null) as [
-      string,
-      string,
-      string | null,
-      string?,
-      string?,
-    ];
-    return new PythonError(type, message, traceback ?? (() => formatted(python, last, places)));
+    const error = described(python, copyOut(python, outline, () => null) as Outline); // what the helper returns
+    python.raised?.keep(error, exception);
+    return error;
   } finally {
     python.release(outline);
+    python.release(exception);
   }
 }
 
-/** A traceback as Python prints it. */
-function formatted(python: Interpreter, last: string, places: string): string {
+/** What outline_exception() returns, in guest/exceptions.py: lists of strings and None, and a key of an error. */
+type Outline = [
+  type: string,
+  message: string,
+  traceback: string | null,
+  last: string | null,
+  places: string,
+  cause: Outline | number | null,
+];
+
+// law python/described: python/generators
+function described(python: Interpreter, [type, message, traceback, last, places, cause]: Outline): PythonError {
+  return new PythonError(
+    type,
+    message,
+    traceback ?? (() => formatted(python, "format_traceback", [last ?? "", places])),
+    () => formatted(python, "format_frames", [places]),
+    cause === null
+      ? {}
+      : { cause: typeof cause === "number" ? python.javascript.thrownWith(cause) : described(python, cause) },
+  );
+}
+
+/** A traceback as Python prints it, or its frames as JavaScript does. */
+function formatted(
+  python: Interpreter,
+  helper: "format_traceback" | "format_frames",
+  texts: readonly string[],
+): string {
   return python.locked(() => {
-    const text = python.callHelper("format_traceback", [python.text(last), python.text(places)]);
+    const text = python.callHelper(helper, texts.map((one) => python.text(one)));
     try {
       return python.readText(text);
     } finally {

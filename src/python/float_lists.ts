@@ -28,6 +28,7 @@ export class FloatLists {
   make(items: readonly unknown[]): bigint {
     const count = items.length;
     if (count < fewest || count > most) return 0n;
+    if (this.#python.isCalledBack) return 0n; // the call around may be about to read the memory
     const doubles = this.#doubles;
     for (let i = 0; i < count; i++) {
       const item = items[i];

@@ -14,6 +14,9 @@ import sys
 import traceback
 import weakref
 
+
+MOST_CAUSES = 32  # an exception may be its own cause
+
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
 WITH_MORE_TEXT = (
     SyntaxError,
@@ -36,10 +39,11 @@ def is_plain_exception(error):
     )
 
 
-def outline_exception(error):
-    """Return an exception's type, its message, and its traceback; or None, and two texts that it is formatted from.
+def outline_exception(error, most=MOST_CAUSES):
+    """Return an exception's type, its message, its traceback, two texts, and what it was raised from.
 
-    The message is the last line as Python prints it. The texts keep nothing alive.
+    The message is the last line as Python prints it. The traceback is None if it is to be formatted from the texts,
+    which keep nothing alive. The cause is another such list, the key of a JavaScriptError, or None.
     """
     kind = type(error)
     try:
@@ -50,10 +54,15 @@ def outline_exception(error):
             last = shown + ": " + text if text else shown
             if kind.__module__ == "builtins":
                 name = shown
-            return [name, last.strip(), None, last, places_of(error.__traceback__)]
+            return [name, last.strip(), None, last, places_of(error.__traceback__), None]
     except Exception:  # it cannot be printed
         pass
-    return list(describe_exception(error))
+    cause = error.__cause__
+    if isinstance(cause, JavaScriptError):
+        cause = cause.key
+    elif cause is not None:
+        cause = outline_exception(cause, most - 1) if most > 0 else None
+    return [*describe_exception(error), None, places_of(error.__traceback__), cause]
 
 
 # What stands in tracebacks, by the identity of the code, and by the instruction and line. It goes when the code does.
@@ -115,6 +124,14 @@ def format_traceback(last, places):
         linecache.checkcache(file)
     text = "".join(traceback.StackSummary.from_list(frames).format())
     return "Traceback (most recent call last):\\n" + text + last + "\\n"
+
+
+# law python/format_frames: python/generators
+def format_frames(places):
+    """Return the frames of a traceback as lines of a stack of JavaScript's, the innermost first."""
+    frames = [place[:3] for place in ast.literal_eval(places)] if places else []
+    lines = [f"    at {name} ({file}:{line})" for file, line, name in frames if file != "<JavaScript>"]
+    return "\\n".join(reversed(lines))
 
 
 # law python/describe_exception: python/values
@@ -1118,11 +1135,363 @@ def make_frames():
     call_framed_with_one,
     call_framed_by_name,
 ) = make_frames()
+
+
+def call_in_frame(function, arguments, keywords):
+    """Call a function from such a frame, on any thread."""
+    import __main__
+
+    code = call_framed_by_name.__code__
+    values = {"function": function, "arguments": arguments, "keywords": keywords}
+    cells = [types.CellType(values.pop(name)) for name in code.co_freevars]
+    function = arguments = keywords = None
+    try:
+        return types.FunctionType(code, __main__.__dict__, "<module>", None, tuple(cells))()
+    finally:
+        for cell in cells:  # a traceback keeps them
+            cell.cell_contents = None
+
+
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
+generator_type = types.GeneratorType
 
 # Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys
+
+import ctypes
+import os
+import threading
+import time
+import weakref
+
+PATIENCE = 5.0  # seconds that JavaScript may stay in one call of Python while a thread waits for it
+LOOK = 0.25  # how often a thread that waits looks whether JavaScript can still answer, in seconds
+
+RETURNED, RAISED = 1, 2  # what entering JavaScript returns
+
+# From bind_javascript() on: the C function that enters JavaScript, its thread, and the descriptor that wakes it.
+enter = javascript_thread = bell = None
+
+# For JavaScript to look at: a number that is odd while it is inside a call of Python, another one in each; and how many
+# keys are dead.
+numbers_for_javascript = (ctypes.c_int32 * 2)()
+javascript_numbers = ctypes.addressof(numbers_for_javascript)
+
+live = {}  # weak references to what JavaScript keeps something for, by its key
+dead = []  # keys of what is gone
+requests = []  # that JavaScript has not taken
+is_rung = False
+
+
+class Watched(weakref.ref):
+    """A weak reference that knows its key."""
+
+    __slots__ = ("key",)
+
+
+def gone(reference):
+    """Note that JavaScript need not keep what it has kept for an object."""
+    if live.get(reference.key) is reference:
+        del live[reference.key]
+        dead.append(reference.key)
+        numbers_for_javascript[1] = len(dead)
+
+
+def watch(key, thing):
+    """Have JavaScript keep something as long as an object lives; returns the object."""
+    reference = Watched(thing, gone)
+    reference.key = key
+    live[key] = reference
+    return thing
+
+
+# law python/take_dead: python/functions
+def take_dead():
+    """Return the keys of what JavaScript need not keep any more. An object may have been made again for one."""
+    keys = dead[:]
+    del dead[: len(keys)]
+    numbers_for_javascript[1] = len(dead)
+    return [key for key in keys if key not in live]
+
+
+class JavaScriptError(Exception):
+    """An exception of JavaScript. If nobody catches it here, JavaScript gets the one that it has thrown."""
+
+    __module__ = "causeway"
+
+    def __init__(self, message, key):
+        super().__init__(message)
+        self.key = key
+
+
+def error_of(message, key):
+    """Return a new exception for one of JavaScript, which is kept by its key."""
+    return watch(key, JavaScriptError(message, key))
+
+
+class JavaScriptFunction:
+    """A function of JavaScript."""
+
+    __slots__ = ("key", "__name__", "__weakref__")
+    __module__ = "causeway"
+
+    def __init__(self, key, name):
+        self.key, self.__name__ = key, name
+
+    def __call__(self, *arguments, **keywords):
+        if threading.get_native_id() == javascript_thread:
+            return call_here(self.key, arguments, keywords)
+        return ask_for(self.key, arguments, keywords, self.__name__)
+
+    def __repr__(self):
+        return f"<function {self.__name__ or '(anonymous)'} of JavaScript>"
+
+
+def function_of(key, name):
+    """Return the object for a function of JavaScript: always the same one, as long as it lives."""
+    known = live.get(key)
+    function = None if known is None else known()
+    return watch(key, JavaScriptFunction(key, name)) if function is None else function
+
+
+def bind_javascript(address, descriptor):
+    """Bind what JavaScript knows, on its thread: its function, by the address, and the descriptor that wakes it."""
+    global enter, javascript_thread, bell
+    # PYFUNCTYPE keeps the interpreter's lock: JavaScript is inside a call of Python, and goes on in it.
+    anything = ctypes.py_object
+    enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, anything, anything, anything)(address)
+    javascript_thread, bell = threading.get_native_id(), descriptor
+
+
+def call_here(key, arguments, keywords):
+    """Call a function of JavaScript on its thread."""
+    box = [None]
+    outcome = enter(key, arguments, keywords, box)
+    return open_box(outcome, box)
+
+
+def open_box(outcome, box):
+    """Return or raise what JavaScript has put into a box. It is taken out, so that no traceback keeps it."""
+    if outcome == RETURNED:
+        return box.pop()
+    if outcome == RAISED:
+        raise box.pop()
+    raise RuntimeError("JavaScript has ended: its functions cannot be called any more")
+
+
+def ring():
+    """Wake JavaScript, unless it was woken already and has not come yet."""
+    global is_rung
+    if not is_rung:
+        is_rung = True
+        os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+
+
+class Request:
+    """A call of a function of JavaScript that another thread asks for."""
+
+    def __init__(self, key, arguments, keywords):
+        self.key, self.arguments, self.keywords = key, arguments, keywords
+        self.outcome, self.box = None, [None]
+        self.answered = threading.Lock()
+        self.answered.acquire()
+
+    def answer(self, outcome, value):
+        """Answer the request, for JavaScript."""
+        self.outcome, self.box[0] = outcome, value
+        self.arguments = self.keywords = None
+        self.answered.release()
+
+
+# law python/ask_for: python/functions
+def ask_for(key, arguments, keywords, name):
+    """Have JavaScript call a function on its own thread, and wait for the result."""
+    request = Request(key, arguments, keywords)
+    requests.append(request)
+    ring()
+    call, since = None, 0.0
+    while not request.answered.acquire(timeout=LOOK):
+        now = numbers_for_javascript[0]
+        if now != call or not now & 1:
+            call, since = now, time.monotonic()
+        elif time.monotonic() - since >= PATIENCE:
+            give_up(request)
+            raise RuntimeError(
+                f"cannot call the function {name or '(anonymous)'} of JavaScript from this thread: JavaScript has been "
+                f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
+                "Make that call by py.async, so that JavaScript can answer meanwhile"
+            )
+        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
+            give_up(request)
+            raise RuntimeError("JavaScript has ended: its functions cannot be called any more")
+    return open_box(request.outcome, request.box)
+
+
+def give_up(request):
+    """Take back a request that JavaScript has not taken."""
+    if request in requests:
+        requests.remove(request)
+
+
+def take_requests():
+    """Return the requests that JavaScript has not taken, each with what it needs to answer it."""
+    global is_rung
+    is_rung = False
+    taken = requests[:]
+    del requests[: len(taken)]
+    return taken
+
+import inspect
+import queue
+import threading
+
+
+MOST_THREADS = 32  # calls that run at the same time; others wait for one of them
+
+jobs = queue.SimpleQueue()
+threads_lock = threading.Lock()
+thread_count = waiting_count = 0
+finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
+loop = None  # asyncio's, once there was a coroutine
+
+
+class Job:
+    """A call that was begun."""
+
+    def __init__(self, number, function, arguments, keywords):
+        self.number, self.call = number, (function, arguments, keywords)
+        self.task, self.is_cancelled = None, False
+
+    def take(self):
+        """Return what to call, which the job forgets; None if nobody wants it any more."""
+        call, self.call = self.call, None
+        return call
+
+    def finish(self, has_returned, value):
+        """Tell JavaScript."""
+        finished.append((self.number, has_returned, value))
+        ring()
+
+    # law python/Job.cancel: python/async
+    def cancel(self):
+        """Cancel a call that has not begun, and a coroutine, which gets a CancelledError where it waits."""
+        self.is_cancelled = True
+        self.call = None
+        if self.task is not None:
+            loop.call_soon_threadsafe(self.task.cancel)
+
+
+def begin_call(number, function, arguments, keywords):
+    """Begin a call, and return its job."""
+    global thread_count, waiting_count
+    job = Job(number, function, arguments, keywords or {})
+    if inspect.iscoroutinefunction(function):
+        run_in_loop(job)
+        return job
+    with threads_lock:
+        is_needed = waiting_count == 0 and thread_count < MOST_THREADS
+        if is_needed:
+            thread_count += 1
+        else:
+            waiting_count -= 1  # a thread that waits takes it, or one that becomes free
+    jobs.put(job)
+    if is_needed:
+        threading.Thread(target=work, name="causeway", daemon=True).start()
+    return job
+
+
+def work():
+    """Do jobs, one after the other."""
+    global waiting_count
+    while True:
+        do(jobs.get())
+        with threads_lock:
+            waiting_count += 1
+
+
+def do(job):
+    """Make a call. What it was given is released before JavaScript learns of its end."""
+    call = job.take()
+    if call is None:
+        return
+    try:
+        function, arguments, keywords = call
+        call = None
+        try:
+            result = call_in_frame(function, arguments, keywords)
+        finally:
+            function = arguments = keywords = None
+    except BaseException as error:  # also SystemExit: it would end a thread that has other jobs
+        job.finish(False, error)
+        return
+    if not inspect.isawaitable(result):
+        job.finish(True, result)
+        return
+    job.call = wait_for, (result,), {}
+    if job.is_cancelled:
+        job.call = None
+        getattr(result, "close", int)()  # a coroutine that is dropped without it is complained about
+    else:
+        run_in_loop(job)
+
+
+async def wait_for(awaitable):
+    """Return what an awaitable gives."""
+    return await awaitable
+
+
+def run_in_loop(job):
+    """Run a coroutine on the thread of asyncio's loop."""
+    global loop
+    import asyncio
+
+    with threads_lock:
+        if loop is None:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="causeway-asyncio", daemon=True).start()
+
+    async def run():
+        job.task = asyncio.current_task()
+        call = job.take()
+        if call is None:
+            return
+        try:
+            function, arguments, keywords = call
+            call = None
+            try:
+                result = await function(*arguments, **keywords)
+            finally:
+                function = arguments = keywords = None
+        except BaseException as error:
+            job.finish(False, error)
+        else:
+            job.finish(True, result)
+        finally:
+            job.task = None
+
+    asyncio.run_coroutine_threadsafe(run(), loop)
+
+
+def take_finished():
+    """Return the calls that are over since the last time."""
+    taken = finished[:]
+    del finished[: len(taken)]
+    return taken
+
+
+async def next_of(iterator):
+    """Return a tuple of an asynchronous iterator's next item; None at its end."""
+    try:
+        return (await iterator.__anext__(),)
+    except StopAsyncIteration:
+        return None
+
+
+async def close_iterator(iterator):
+    """Close an asynchronous generator; other iterators cannot be closed."""
+    if hasattr(iterator, "aclose"):
+        await iterator.aclose()
 
 import math
 import operator
@@ -1774,6 +2143,7 @@ def is_plain(value):
     return not (value.requires_grad or value.is_conj() or value.is_neg())
 
 import ctypes
+import sys
 
 
 def call_method(value, name, *arguments):
@@ -1795,6 +2165,75 @@ def lists_of_doubles(address, most):
     """Return a function that makes a list of the first floats of some memory."""
     doubles = memoryview((ctypes.c_double * most).from_address(address)).cast("B").cast("d")
     return lambda count: doubles[:count].tolist()
+
+
+def is_datetime_type(kind):
+    """Whether instances of a type are moments of the module datetime, which is not loaded for that."""
+    datetime = sys.modules.get("datetime")
+    return datetime is not None and issubclass(kind, datetime.datetime)
+
+
+def is_set_type(kind):
+    """Whether instances of a type are sets."""
+    return issubclass(kind, (set, frozenset))
+
+
+# law python/is_keyed: python/conversions
+def is_keyed(kind):
+    """Whether a type is a dict's that has no attributes but those of its class, as far as it says."""
+    return issubclass(kind, dict) and kind.__setattr__ is dict.__setattr__ and not hasattr(kind, "__getattr__")
+
+
+def datetime_of(milliseconds):
+    """Return the moment so many milliseconds after the beginning of 1970, in UTC."""
+    import datetime
+
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return epoch + datetime.timedelta(milliseconds=milliseconds)
+
+
+# law python/milliseconds_of: python/conversions
+def milliseconds_of(moment):
+    """Return how many milliseconds after the beginning of 1970 a moment is; None for one that is missing (pandas' NaT).
+
+    A moment without a time zone is local time.
+    """
+    import datetime
+
+    if moment != moment:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.astimezone()
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return (moment - epoch) // datetime.timedelta(milliseconds=1)
+
+
+# law python/step_of: python/generators
+def step_of(generator, method, value):
+    """Call a method of a generator, and return a tuple of what it yields; an empty one at its end."""
+    try:
+        return (getattr(generator, method)(value),)
+    except StopIteration:
+        return ()
+
+
+def run_with(manager, body):
+    """Call a function with what a context manager gives."""
+    with manager as value:
+        body(value)
+
+
+def call_special(value, name):
+    """Call a method that Python looks up in the type."""
+    return getattr(type(value), name)(value)
+
+
+def exit_of(manager):
+    """Return how a context manager is left. One that cannot be left is not entered."""
+    kind = type(manager)
+    if not hasattr(kind, "__enter__") or not hasattr(kind, "__exit__"):
+        raise TypeError(f"'{kind.__qualname__}' object does not support the context manager protocol")
+    return lambda *why: kind.__exit__(manager, *why)
 `;
 
 /** Run in the same namespace before the first array goes to Python. */

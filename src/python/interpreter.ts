@@ -18,8 +18,10 @@ import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
 import { FloatLists } from "./float_lists.ts";
 import { guestSource } from "./guest_source.ts";
-import { type Kind, Kinds } from "./kinds.ts";
+import { JavaScriptSide } from "./javascript_side.ts";
+import { Kind, Kinds } from "./kinds.ts";
 import { ObjectHeads } from "./object_heads.ts";
+import { Raised } from "./raised.ts";
 import { ReleaseMemory } from "./release_memory.ts";
 import { Sequences } from "./sequences.ts";
 import { Texts } from "./texts.ts";
@@ -28,6 +30,7 @@ import { Texts } from "./texts.ts";
 type Helper =
   | "outline_exception"
   | "format_traceback"
+  | "format_frames"
   | "bind"
   | "bind_cuda"
   | "bind_memory"
@@ -58,6 +61,32 @@ type Helper =
   | "pairs_of"
   | "slice"
   | "list"
+  | "set"
+  | "tuple"
+  | "bytes"
+  | "float"
+  | "is_datetime_type"
+  | "is_set_type"
+  | "is_keyed"
+  | "datetime_of"
+  | "milliseconds_of"
+  | "JavaScriptError"
+  | "JavaScriptFunction"
+  | "bind_javascript"
+  | "javascript_numbers"
+  | "function_of"
+  | "error_of"
+  | "take_dead"
+  | "take_requests"
+  | "take_finished"
+  | "begin_call"
+  | "next_of"
+  | "step_of"
+  | "run_with"
+  | "exit_of"
+  | "call_special"
+  | "generator_type"
+  | "close_iterator"
   | "lists_of_doubles"
   | "range"
   | "hex"
@@ -75,6 +104,12 @@ const mostArguments = 64;
 
 /** What a call is told of its arguments: how many there are, and that the word before them may be written to. */
 const countsOf = Array.from({ length: mostArguments + 1 }, (_, i) => BigInt(i) | 1n << 63n);
+
+/** Where the arguments of a call are put. */
+interface ArgumentArea {
+  readonly words: DataView<ArrayBuffer>;
+  readonly at: bigint;
+}
 
 /**
  * The interpreter of this process, and what every call of it needs. An object is its address. Code that gets one owns a
@@ -107,8 +142,17 @@ export class Interpreter {
   #sequences: Sequences | null = null;
   #floatLists: FloatLists | null = null;
   /** The arguments of a call. A word before them is the callee's. */
-  readonly #arguments: DataView<ArrayBuffer>;
-  readonly #argumentsAt: bigint;
+  #arguments: DataView<ArrayBuffer>;
+  #argumentsAt: bigint;
+  /** Places for the arguments of calls within calls within calls, the outermost first. */
+  readonly #argumentAreas: ArgumentArea[] = [];
+  /** How many functions of JavaScript Python is in, each called by the one before. */
+  #callbacks = 0;
+  /** The exceptions behind errors, while Python is in a function of JavaScript. */
+  raised: Raised | null = null;
+  #javascript: JavaScriptSide | null = null;
+  /** Its first number is odd while JavaScript is inside a call of Python; null while nobody can be interested. */
+  #inside: Int32Array<ArrayBuffer> | null = null;
   /** What {@linkcode Interpreter.tryCallFramed} needs; borrowed from the helpers. */
   #frames: Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>> | null =
     null;
@@ -125,9 +169,9 @@ export class Interpreter {
     this.path = path;
     this.library = handle;
     this.version = readCString(functions.opening.Py_GetVersion()).split(" ")[0] ?? "";
-    const { address, bytes } = this.#arena.bytes(8 * (mostArguments + 1));
-    this.#arguments = new DataView(bytes.buffer, bytes.byteOffset + 8, 8 * mostArguments);
-    this.#argumentsAt = address + 8n;
+    const area = this.#argumentArea();
+    this.#arguments = area.words;
+    this.#argumentsAt = area.at;
     const state = this.api.threads.PyGILState_Ensure();
     try {
       const { dicts, numbers, run } = this.api;
@@ -170,6 +214,7 @@ export class Interpreter {
     this.turn++;
     if (this.#depth++ > 0) return;
     this.#state = this.api.threads.PyGILState_Ensure();
+    if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
     if (this.#toRelease.length === 0) return;
     try {
       this.releaseAndPoll(...this.#toRelease.splice(0));
@@ -190,8 +235,54 @@ export class Interpreter {
       this.beforeUnlock?.();
     } finally {
       this.#depth = 0;
+      if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
       this.api.threads.PyGILState_Release(this.#state);
     }
+  }
+
+  // law python/Interpreter.calledBack: python/functions
+  /**
+   * Does what a function of JavaScript does that Python has called, on this thread, which has the lock. The call of
+   * Python that this happens in still uses its arguments, so calls in the function have a place of their own for theirs.
+   */
+  calledBack<T>(work: () => T): T {
+    const [words, at, raised] = [this.#arguments, this.#argumentsAt, this.raised];
+    const area = this.#argumentAreas[this.#callbacks++] ??= this.#argumentArea();
+    const own = new Raised(this, raised);
+    this.#arguments = area.words;
+    this.#argumentsAt = area.at;
+    this.raised = own;
+    this.turn++;
+    this.#depth++; // the lock is held, and stays so
+    try {
+      return work();
+    } finally {
+      own.close();
+      this.#depth--;
+      this.#callbacks--;
+      this.#arguments = words;
+      this.#argumentsAt = at;
+      this.raised = raised;
+    }
+  }
+
+  /** Whether Python is in a function of JavaScript. */
+  get isCalledBack(): boolean {
+    return this.#callbacks > 0;
+  }
+
+  #argumentArea(): ArgumentArea {
+    const { address, bytes } = this.#arena.bytes(8 * (mostArguments + 1));
+    return { words: new DataView(bytes.buffer, bytes.byteOffset + 8, 8 * mostArguments), at: address + 8n };
+  }
+
+  /** What of JavaScript Python knows: its functions, and calls that nobody waits for. Needs the lock at first. */
+  get javascript(): JavaScriptSide {
+    if (this.#javascript !== null) return this.#javascript;
+    const made = this.#javascript = new JavaScriptSide(this);
+    this.#inside = made.numbers;
+    this.#inside[0] = 1; // the lock is held
+    return made;
   }
 
   /** Releases a reference now. Needs the lock. */
@@ -209,6 +300,7 @@ export class Interpreter {
   /** Takes back what Python's consumers have released. */
   poll(): void {
     if (!this.hasExports) return;
+    this.#javascript?.poll();
     this.#releases ??= new ReleaseMemory(this);
     if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));
   }
@@ -432,6 +524,30 @@ export class Interpreter {
   /** A copy of the bytes of a bytes object. */
   readBytes(object: bigint): Uint8Array<ArrayBuffer> {
     return this.#texts.readBytes(object);
+  }
+
+  /** Whether instances of a type are moments of the module datetime. */
+  isDatetimeType(type: bigint): boolean {
+    return this.#isTrue(this.callHelper("is_datetime_type", [this.retain(type)]));
+  }
+
+  /** Whether instances of a type are sets. */
+  isSetType(type: bigint): boolean {
+    return this.#isTrue(this.callHelper("is_set_type", [this.retain(type)]));
+  }
+
+  /** Whether an object is a dict that has no attributes but those of its class. */
+  isKeyed(object: bigint): boolean {
+    const kind = this.kindOf(object);
+    if (kind === Kind.dict) return true;
+    if (kind !== Kind.derivedDict) return false;
+    return this.#isTrue(this.callHelper("is_keyed", [this.retain(BigInt(this.typeOf(object)))]));
+  }
+
+  /** What an object that is True or False says; adopts the reference. */
+  #isTrue(object: bigint): boolean {
+    this.release(object);
+    return object === this.singletons.true;
   }
 
   /** The text that an attribute of an object is. */

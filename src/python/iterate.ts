@@ -5,6 +5,7 @@
  */
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { iterateGenerator } from "./iterate_generator.ts";
 import { Kind } from "./kinds.ts";
 import type { SequenceKind } from "./sequences.ts";
 
@@ -15,13 +16,16 @@ const [fewest, most] = [8, 256];
 type Convert = (object: bigint) => unknown;
 
 /** Iterates over an object. */
-export function iterate(handle: Handle, convert: Convert): Generator<unknown, void> {
+export function iterate(handle: Handle, convert: Convert): Generator<unknown, void, unknown> {
   const { python } = handle;
   return python.locked(() => {
     const { object } = handle;
     const kind = python.kindOf(object);
     if (kind === Kind.list || kind === Kind.tuple) {
       return iterateSequence(new Handle(python, python.retain(object)), kind, convert);
+    }
+    if (python.isExactly(object, "generator_type")) {
+      return iterateGenerator(new Handle(python, python.retain(object)), convert);
     }
     const isRange = python.isExactly(object, "range");
     const iterator = new Handle(python, python.check(python.api.iteration.PyObject_GetIter(object)));

@@ -27,14 +27,22 @@ export const Kind = {
   array: 13,
   /** An array of NumPy's, and not of a class that is derived from it. */
   numpyArray: 14,
+  /** A function of JavaScript that was given to Python. */
+  javascript: 15,
+  /** Not told by its type alone, but that is derived from dict. */
+  derivedDict: 16,
   /** It has none, and no object of its type ever will. All from here on are such objects. */
-  object: 15,
+  object: 17,
   /** As an object: a method of Python, bound to its object. */
-  method: 16,
+  method: 18,
   /** As an object: a function or a bound method that is written in C. */
-  builtin: 17,
+  builtin: 19,
   /** As an object: a module. */
-  module: 18,
+  module: 20,
+  /** As an object: a set or a frozenset. */
+  set: 21,
+  /** As an object: a moment, of the module datetime. */
+  datetime: 22,
 } as const;
 
 /** One of {@linkcode Kind}. */
@@ -84,6 +92,9 @@ export class Kinds {
       [type("tuple"), Kind.tuple],
       [type("dict"), Kind.dict],
       [type("bytes"), Kind.bytes],
+      [type("set"), Kind.set],
+      [type("frozenset"), Kind.set],
+      [type("JavaScriptFunction"), Kind.javascript],
       [type("bound_method"), Kind.method],
       [type("builtin_function"), Kind.builtin],
       [type("module_type"), Kind.module],
@@ -119,12 +130,13 @@ export class Kinds {
     if (flags & Py_TPFLAGS.LONG_SUBCLASS) return Kind.int;
     if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return Kind.text;
     if (python.api.objects.PyType_IsSubtype(type, this.#float) === 1) return Kind.float;
+    if (flags & Py_TPFLAGS.DICT_SUBCLASS) return Kind.derivedDict;
     // A class may get other members at any time, and so what its objects are may change.
     if ((flags & Py_TPFLAGS.HEAPTYPE) && !(flags & Py_TPFLAGS.IMMUTABLETYPE)) return Kind.unknown;
     if (python.isScalarType(type)) return this.#scalar(type);
     // A subclass is copied as what it is derived from.
     if (flags & containers) return Kind.unknown;
-    if (!python.isArrayType(type)) return Kind.object;
+    if (!python.isArrayType(type)) return python.isDatetimeType(type) ? Kind.datetime : Kind.object;
     return this.#isOfNumpy(type) && python.textOf(type, "__name__") === "ndarray" ? Kind.numpyArray : Kind.array;
   }
 
@@ -137,5 +149,4 @@ export class Kinds {
   }
 }
 
-const containers = Py_TPFLAGS.LIST_SUBCLASS | Py_TPFLAGS.TUPLE_SUBCLASS | Py_TPFLAGS.BYTES_SUBCLASS |
-  Py_TPFLAGS.DICT_SUBCLASS;
+const containers = Py_TPFLAGS.LIST_SUBCLASS | Py_TPFLAGS.TUPLE_SUBCLASS | Py_TPFLAGS.BYTES_SUBCLASS;

@@ -1,8 +1,7 @@
 /**
  * CPython in this process: calls functions of its libraries, exports arrays to them and imports theirs, without a copy.
  *
- * The room may know views, Arrow arrays and all that they are made of; of the other rooms, only the command line knows
- * it. How data goes through it:
+ * It may know views, Arrow arrays and all that they are made of; only the command line knows it. How data goes:
  *
  * - `find_interpreter`, `find_library` and `start_interpreter` decide which Python it is, and start it once.
  *   `interpreter` is its C API for all other files: `texts` are its strings, and `exception` makes an error of what was
@@ -17,6 +16,8 @@
  * - What a result becomes its type tells (`kinds`), which is read from memory (`object_heads`): a value (`copy_out`), a
  *   view of the same memory (`import_array`), or a `PyObject` (`object`), which owns a reference (`handle`). `sequences`
  *   reads many items of a list at a time, also for loops (`iterate`). `arrow_capsules` imports Arrow's structs of a `PyObject`.
+ * - `javascript_side` has the functions that Python may call, on JavaScript's thread only, and calls that nobody waits
+ *   for; `raised` has exceptions that go through a function. `iterate_generator`, `with_manager`: loops and `with`.
  * - On a device, consumers are ordered by the driver itself. `dlpack_exchange_api` has C functions for both directions:
  *   `python_call_thunk` and `current_stream_thunk` are their machine code, and `current_work_streams` says on which
  *   stream consumers work.
@@ -28,5 +29,6 @@ export { findInterpreters } from "./find_interpreter.ts";
 export { pythonLibrary } from "./find_library.ts";
 export { listPackagesSource } from "./guest_source.ts";
 export { Keywords, kwargs, type PyObject } from "./object.ts";
-export { type OpenPythonOptions, Python } from "./python.ts";
+export { type AsyncCallOptions, type OpenPythonOptions, Python } from "./python.ts";
 export type { PythonOptions } from "./start_interpreter.ts";
+export type { Entered } from "./with_manager.ts";

@@ -23,20 +23,22 @@ import { behind, Handle, handleOf } from "./handle.ts";
 import { hasBuffer, importBuffer } from "./import_buffer.ts";
 import { importArray, isArray } from "./import_array.ts";
 import { iterate } from "./iterate.ts";
+import { iterateAsync } from "./iterate_generator.ts";
 import { Kind, notSimple } from "./kinds.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
 /**
  * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
- * delete; it is called like a function and iterated like an array; `object[0]` is the item 0. `key in object` asks for
- * an attribute, and for a key where Python has a mapping. What comes back is converted: None, booleans, numbers and
- * strings to JavaScript's, arrays to views of the same memory, everything else to another `PyObject`. Members that are
- * not Python's begin with `$`, as no name in Python does.
+ * delete; it is called like a function and iterated like an array; `object[0]` is the item 0, `length` what Python's
+ * `len()` says. A name that is no attribute of a dict is one of its keys. `key in object` asks for an attribute, and for
+ * a key where Python has a mapping. What comes back is converted: None, booleans, numbers and strings to JavaScript's,
+ * arrays to views of the same memory, everything else to another `PyObject`. Members that are not Python's begin with
+ * `$`, as no name in Python does.
  *
  * It owns a reference until it is closed, with `using` or `$close()`, or collected. A method such as `array.sum` keeps
  * its object alive until it was called, and not afterwards.
  */
-export interface PyObject extends Iterable<unknown>, Disposable {
+export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Disposable {
   /** Calls the object. Arguments by name are the last one: `kwargs({ dim: 0 })`. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   (...args: unknown[]): any;
@@ -49,10 +51,28 @@ export interface PyObject extends Iterable<unknown>, Disposable {
   $item(...keys: unknown[]): any;
   /** Sets the item for a key. */
   $setItem(key: unknown, value: unknown): void;
-  /** A copy of the object with all that it contains: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array. */
+  /**
+   * A copy of the object with all that it contains: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as
+   * Uint8Array, moments of the module datetime as Dates.
+   */
   $value(): unknown;
   /** Releases the object. Closing twice is harmless. */
   $close(): void;
+  /** What Python's `len()` says, unless the object has an attribute `length`; of a dict, its key. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  length: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  name: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  apply: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  bind: any;
+  /** Python's attribute, and not what functions of JavaScript have. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  call: any;
   /** An attribute. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   [attribute: string]: any;
@@ -123,6 +143,7 @@ function valueOf(python: Interpreter, object: bigint, options: ImportOptions, ki
   if (kind >= Kind.object) return notSimple;
   const simple = simpleValue(python, object, kind);
   if (simple !== notSimple) return simple;
+  if (kind === Kind.javascript) return python.javascript.functionOf(object) ?? notSimple;
   const isOne = kind === Kind.numpyArray || kind === Kind.array || isArray(python, object);
   return isOne ? importIfPossible(python, object, options) : notSimple;
 }
@@ -267,8 +288,42 @@ function makeMembers(handle: Handle) {
     [capsuleSource]: (name: string) => pointerOf(handle, name),
     [Symbol.dispose]: () => handle.close(),
     [Symbol.iterator]: () => iterate(handle, (object) => fromPython(python, object, options)),
+    [Symbol.asyncIterator]: () => asyncIterator(handle),
     [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle) : show(handle),
   };
+}
+
+/** Iterates over an object as `for await` does: one that is no asynchronous iterable, as `for` does. */
+function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
+  const { python, options } = handle;
+  if (python.locked(() => python.typeHas(handle.object, "__aiter__"))) return iterateAsync(handle, options);
+  return (async function* () {
+    yield* iterate(handle, (object) => fromPython(python, object, options));
+  })();
+}
+
+// law python/begin: python/async
+/** Begins a call of an object on a thread of Python's. */
+export function begin(
+  handle: Handle,
+  args: readonly unknown[],
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const { python } = handle;
+  return python.locked(() => {
+    signal?.throwIfAborted();
+    const { object } = handle;
+    const last = args[args.length - 1];
+    const isNamed = typeof last === "object" && last instanceof Keywords;
+    const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
+    const named = isNamed ? objects.pop() ?? 0n : 0n;
+    const began = python.javascript.begin(object, objects, named, importOptionsFor(args, handle.options), signal);
+    handle.endCall();
+    return began.catch((error: unknown) => {
+      if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
+      throw error;
+    });
+  });
 }
 
 // law python/inspect: python/object, python/frame, python/leaks
@@ -296,6 +351,7 @@ function has(handle: Handle, name: string): boolean {
   return python.locked(() => {
     const { object } = handle;
     if (!isIndex(name) && hasAttribute(handle, name)) return true;
+    if (name === "length" && python.typeHas(object, "__len__")) return true;
     const isMapping = python.typeHas(object, "keys"); // which dict() looks for as well
     if (!isMapping && !isIndex(name)) return false;
     const key = isIndex(name) ? python.integer(BigInt(name)) : python.text(name);
@@ -341,7 +397,35 @@ function attributeValue(handle: Handle, name: string): unknown {
 
 function attribute(handle: Handle, name: string): bigint {
   const { python } = handle;
-  return python.check(python.api.objects.PyObject_GetAttr(handle.object, python.name(name)));
+  const { object } = handle;
+  const found = python.api.objects.PyObject_GetAttr(object, python.name(name));
+  return found === 0n ? otherwise(python, object, name) : found;
+}
+
+// law python/otherwise: python/conversions, python/leaks
+/**
+ * What an object has by a name that is no attribute's: the item of a dict, and `length`.
+ *
+ * @throws {PythonError} if there is none: a KeyError for a dict, else that of the attribute
+ */
+function otherwise(python: Interpreter, object: bigint, name: string): bigint {
+  let error = pendingError(python);
+  if (!(error instanceof PythonError) || error.type !== "AttributeError") throw error;
+  const { objects } = python.api;
+  if (python.isKeyed(object)) {
+    const item = objects.PyObject_GetItem(object, python.key(name));
+    if (item !== 0n) return item;
+    error = pendingError(python); // before anything is looked up: that clears it
+  }
+  if (name !== "length" || !python.typeHas(object, "__len__")) throw error;
+  const size = objects.PyObject_Size(object);
+  if (size < 0n) throw pendingError(python);
+  return python.integer(size);
+}
+
+/** Whether a name that is to be set or deleted is a key: of a dict that has no attribute of this name. */
+function isKey(python: Interpreter, object: bigint, name: string): boolean {
+  return python.isKeyed(object) && python.api.objects.PyObject_HasAttr(object, python.name(name)) !== 1;
 }
 
 // law python/setAttribute: python/object, python/frame, python/leaks
@@ -350,7 +434,10 @@ function setAttribute(handle: Handle, name: string, value: unknown): void {
   python.locked(() => {
     const { object } = handle;
     const [made = 0n] = toPython(python, [value]);
-    const code = python.api.objects.PyObject_SetAttr(object, python.name(name), made);
+    const { PyObject_SetAttr, PyObject_SetItem } = python.api.objects;
+    const code = isKey(python, object, name)
+      ? PyObject_SetItem(object, python.key(name), made)
+      : PyObject_SetAttr(object, python.name(name), made);
     python.release(made);
     python.checkInt(code);
   });
@@ -358,7 +445,15 @@ function setAttribute(handle: Handle, name: string, value: unknown): void {
 
 function deleteAttribute(handle: Handle, name: string): void {
   const { python } = handle;
-  python.locked(() => python.checkInt(python.api.objects.PyObject_SetAttr(handle.object, python.name(name), 0n)));
+  python.locked(() => {
+    const { PyObject_SetAttr, PyObject_DelItem } = python.api.objects;
+    const { object } = handle;
+    python.checkInt(
+      isKey(python, object, name)
+        ? PyObject_DelItem(object, python.key(name))
+        : PyObject_SetAttr(object, python.name(name), 0n),
+    );
+  });
 }
 
 // law python/item: python/object, python/frame, python/leaks
@@ -422,7 +517,7 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   const last = args[args.length - 1];
   const isNamed = typeof last === "object" && last instanceof Keywords;
   let result = 0n;
-  let error: PythonError | null = null; // thrown at the end: each handler on its way costs a microsecond
+  let error: unknown; // thrown at the end: each handler on its way costs a microsecond
   try {
     const { object } = handle;
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
@@ -435,8 +530,8 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
     handle.endCall();
     python.poll();
   }
-  if (error === null) return result;
-  if (mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
+  if (result !== 0n) return result;
+  if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
   throw error;
 }
 

@@ -8,9 +8,12 @@ import type { CudaStream } from "../device/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { fromPython, type PyObject, wrap } from "./object.ts";
+import { handleOf } from "./handle.ts";
+import { begin, fromPython, type PyObject, wrap } from "./object.ts";
 import { openInterpreter, type PythonOptions } from "./start_interpreter.ts";
 import { setWorkStream } from "./current_work_streams.ts";
+import { toPython } from "./to_python.ts";
+import { enter, type Entered, withBody } from "./with_manager.ts";
 
 /** Options of {@linkcode Python.open}. */
 export interface OpenPythonOptions extends PythonOptions {
@@ -22,6 +25,18 @@ export interface OpenPythonOptions extends PythonOptions {
    */
   readonly stream?: CudaStream;
 }
+
+/** Options of {@linkcode Python.async}. */
+export interface AsyncCallOptions {
+  /**
+   * Ends the waiting: the promise is rejected with the signal's reason at once. A call that has not begun is not made;
+   * a coroutine gets a `CancelledError` where it waits; a function that runs already runs to its end, which nobody
+   * learns of.
+   */
+  readonly signal?: AbortSignal;
+}
+
+const asyncCallOptionNames: OptionNames<AsyncCallOptions> = { signal: true };
 
 const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, home: true, stream: true };
 
@@ -45,7 +60,7 @@ function notAtOnce(what: string): TypeError {
  * The Python interpreter of this process: calls functions of its libraries with JavaScript's arrays, and sees theirs.
  *
  * The interpreter's lock is held during calls only, so Python's threads run while JavaScript does something else. A
- * call blocks the event loop until it returns.
+ * call blocks the event loop until it returns; one that is made by `async` does not.
  *
  * @example
  * ```ts ignore
@@ -154,6 +169,79 @@ export class Python {
     const result = this.#python.locked(work);
     if (isPromise(result)) throw notAtOnce("a function that returns a promise");
     return result;
+  }
+
+  /**
+   * A function that calls an object of Python on a thread of Python's, and returns a promise of what it returns. The
+   * event loop goes on meanwhile: as long as the call is in C, or waits, as if there was no call; while it runs code of
+   * Python's, JavaScript waits up to five milliseconds for the lock whenever it calls Python itself.
+   *
+   * A coroutine function, and whatever returns something to await, runs on an event loop of asyncio's, on one thread for
+   * all. At most 32 other calls run at the same time. Arrays among the arguments are kept alive until the call is over;
+   * what is written to them meanwhile may be seen by either side at any time.
+   *
+   * @example
+   * ```ts ignore
+   * const sleep = python.async(python.import("time").sleep, { signal: AbortSignal.timeout(1000) });
+   * await sleep(0.1);
+   * ```
+   *
+   * @throws {TypeError} if the object is none of Python's
+   */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  async(callable: PyObject, options: AsyncCallOptions = {}): (...args: unknown[]) => Promise<any> {
+    checkOptions(options, asyncCallOptionNames);
+    const handle = typeof callable === "function" ? handleOf(callable) : undefined;
+    if (handle === undefined) {
+      throw new TypeError("Cannot call what is no object of Python: expected a function of Python, such as time.sleep");
+    }
+    return async (...args) => await begin(handle, args, options.signal);
+  }
+
+  /** A tuple: an array would be a list. */
+  tuple(...items: readonly unknown[]): PyObject {
+    return this.#make((python) => python.tuple(toPython(python, items)));
+  }
+
+  /** A copy of bytes as an object of the type `bytes`: a typed array would be an array. */
+  bytes(bytes: ArrayBuffer | ArrayBufferView): PyObject {
+    const copy = ArrayBuffer.isView(bytes)
+      ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice()
+      : new Uint8Array(bytes.slice());
+    return this.#make((python) =>
+      python.check(python.api.text.PyBytes_FromStringAndSize(copy.length === 0 ? null : copy, BigInt(copy.length)))
+    );
+  }
+
+  /** A float, also if the number is an integer, which would be an int. */
+  float(value: number): PyObject {
+    return this.#make((python) => python.api.numbers.PyFloat_FromDouble(value));
+  }
+
+  /**
+   * Enters a context manager until the end of the block: `using entered = py.with(manager)`; `entered.value` is what it
+   * gives. Its `__exit__` is told of no exception, because `using` cannot tell.
+   *
+   * @throws {PythonError} if it is no context manager, or cannot be entered
+   */
+  with(manager: PyObject): Entered;
+  /**
+   * Does work within a context manager, as Python's `with` does: `py.with(lock, () => ...)`. What the work throws goes
+   * through the manager's `__exit__`, which may keep it. The lock of the interpreter is held meanwhile.
+   *
+   * @returns what the work returns; undefined if the manager has kept what it threw
+   * @throws {TypeError} if the work returns a promise
+   */
+  // deno-lint-ignore no-explicit-any -- only Python knows what the manager gives
+  with<T>(manager: PyObject, work: (value: any) => T): T | undefined;
+  // deno-lint-ignore no-explicit-any -- as above
+  with<T>(manager: PyObject, work?: (value: any) => T): Entered | T | undefined {
+    return work === undefined ? enter(manager, this.#options) : withBody(manager, work);
+  }
+
+  #make(make: (python: Interpreter) => bigint): PyObject {
+    const python = this.#python;
+    return python.locked(() => wrap(python, make(python), this.#options));
   }
 
   #main(): bigint {

@@ -98,7 +98,8 @@ export class Texts {
   // law python/Texts.keep: python/calls, python/leaks
   #keep(kept: Map<string, bigint>, value: string, text: bigint): bigint {
     if (kept.size === mostNames) {
-      for (const one of kept.values()) this.#python.release(one);
+      // Later: a call around a function of JavaScript that Python has called may still use one of them.
+      for (const one of kept.values()) this.#python.releaseLater(one);
       kept.clear();
     }
     kept.set(value, text);

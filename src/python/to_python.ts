@@ -1,6 +1,6 @@
 /**
- * Values of JavaScript in Python: numbers, strings, booleans and null are copied, lists and dicts are made, arrays are
- * exported where they are.
+ * Values of JavaScript in Python: numbers, strings, booleans, dates and null are copied, lists, dicts and sets are made,
+ * arrays are exported where they are, and functions become objects that can be called.
  *
  * All functions here need the interpreter's lock.
  *
@@ -112,8 +112,7 @@ class Conversion {
   /**
    * A new reference to a value in Python.
    *
-   * @throws {TypeError} for symbols, containers within themselves, functions, and instances of classes that are not
-   *   arrays
+   * @throws {TypeError} for symbols, containers within themselves, and instances of classes that are not arrays
    */
   value(value: unknown): bigint {
     const simple = simpleObject(this.#python, value);
@@ -125,7 +124,10 @@ class Conversion {
   #object(value: object): bigint {
     const python = this.#python;
     if (Array.isArray(value)) return this.#list(value);
+    if (isFunction(value)) return python.javascript.give(value);
     if (value instanceof Map) return this.#dict(value);
+    if (value instanceof Set) return this.#set(value);
+    if (value instanceof Date) return datetimeOf(python, value);
     if (isPlain(value) && !isArraySource(value) && !isVortexForm(value)) return this.#plain(value);
     if (value instanceof Slice) return python.callHelper("slice", this.all([value.start, value.stop, value.step]));
     if (value instanceof ArrowArray) return exportArrow(python, value);
@@ -137,10 +139,9 @@ class Conversion {
       using view = StridedMemoryView.from(value); // the exported array keeps it alive
       return exportArray(python, view);
     }
-    const what = typeof value === "function" ? "a function" : `an instance of ${value.constructor.name}`;
     throw new TypeError(
-      `Cannot pass ${what} to Python: expected a value, an array, a list, a plain object, a Map, or an object of ` +
-        "Python",
+      `Cannot pass an instance of ${value.constructor.name} to Python: expected a value, an array, a list, a plain ` +
+        "object, a Map, a Set, a Date, a function, or an object of Python",
     );
   }
 
@@ -196,6 +197,14 @@ class Conversion {
     }
   }
 
+  // law python/Conversion.set: python/conversions, python/leaks
+  #set(items: ReadonlySet<unknown>): bigint {
+    this.#enter(items);
+    const made = this.#python.callHelper("set", [this.#list([...items])]);
+    this.#leave();
+    return made;
+  }
+
   // law python/Conversion.plain: python/values, python/leaks
   #plain(container: Readonly<Record<string, unknown>>): bigint {
     const python = this.#python;
@@ -228,6 +237,29 @@ class Conversion {
     streams.set(stream, object);
     return object;
   }
+}
+
+/** The milliseconds of the first and last moment that the module datetime has: it knows the years 1 to 9999. */
+const [firstMoment, lastMoment] = [-62_135_596_800_000, 253_402_300_799_999];
+
+// law python/datetimeOf: python/conversions
+/**
+ * A moment of the module datetime, in UTC.
+ *
+ * @throws {RangeError} if the Date is invalid, or its year has not one to four digits
+ */
+function datetimeOf(python: Interpreter, date: Date): bigint {
+  const milliseconds = date.getTime();
+  if (!(milliseconds >= firstMoment && milliseconds <= lastMoment)) {
+    const given = Number.isNaN(milliseconds) ? "an invalid Date" : date.toISOString();
+    throw new RangeError(`Cannot pass ${given} to Python: its datetime knows the years 1 to 9999. Pass a number`);
+  }
+  return python.callHelper("datetime_of", [python.smallInteger(milliseconds)]);
+}
+
+/** Whether a value can be called. */
+function isFunction(value: object): value is (...args: unknown[]) => unknown {
+  return typeof value === "function";
 }
 
 /** Whether a value becomes a dict with strings as keys. */

@@ -205,8 +205,8 @@ export const pythonMutations: readonly Mutation[] = [
       "What a function in C calls finds no frame.",
     ],
     [
-      "  if (mayTakeForKeywords.has(error.type)) error.message",
-      "  error.message",
+      " && mayTakeForKeywords.has(error.type)) error.message",
+      ") error.message",
       "Every error after a plain object speaks of arguments by name.",
     ],
     [
@@ -332,8 +332,6 @@ export const pythonMutations: readonly Mutation[] = [
       "  if (false) {\n",
       "A call that fails without an exception ends the process.",
     ],
-    ["  python.release(exception);\n", "", "Exceptions are never freed."],
-    ["    python.release(outline);\n", "", "Outlines of exceptions are never freed."],
   ]),
   ...law("python/takeException", [
     ["  python.release(type.value);\n", "", "Types of exceptions are never freed."],
@@ -611,7 +609,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Texts.keep", [
     [
-      "      for (const one of kept.values()) this.#python.release(one);\n",
+      "      for (const one of kept.values()) this.#python.releaseLater(one);\n",
       "",
       "Names of attributes are kept for ever.",
     ],

@@ -78,11 +78,11 @@ class Outlines(unittest.TestCase):
             return error
 
     def check(self, error, is_plain):
-        name, message, traceback, *parts = outline_exception(error)
+        name, message, traceback, last, places, _ = outline_exception(error)
         self.assertEqual(traceback is None, is_plain)
         expected = describe_exception(error)
         del error
-        self.assertEqual((name, message, traceback or format_traceback(*parts)), expected)
+        self.assertEqual((name, message, traceback or format_traceback(last, places)), expected)
 
     def test_plain_ones_of_any_type_depth_and_text(self):
         class Own(Exception):

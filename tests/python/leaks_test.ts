@@ -51,6 +51,7 @@ function operations(python: Python): Record<string, () => void> {
   const numbers: PyObject = python.evaluate("numbers");
   const nested: PyObject = python.evaluate("nested");
   const echo: PyObject = python.evaluate("lambda *arguments, **named: None");
+  const identity: PyObject = python.evaluate("lambda value: value");
   const fail = (work: () => unknown) => assertThrows(work, PythonError);
   let count = 0;
   return {
@@ -99,7 +100,7 @@ function operations(python: Python): Record<string, () => void> {
       fail(() => builtins["abs"](thing));
       fail(() => echo(new Map([[[thing], thing]])));
       fail(() => builtins["len"]({ thing: [thing] }, { thing }));
-      for (const bad of [Symbol("s"), { thing, bad: new Date(0) }, [[thing, () => 1]]]) {
+      for (const bad of [Symbol("s"), { thing, bad: new WeakMap() }, [[thing, () => 1, new WeakMap()]]]) {
         assertThrows(() => echo(thing, bad, kwargs({ thing })), TypeError);
         assertThrows(() => echo(thing, kwargs({ thing, bad })), TypeError);
         assertThrows(() => thing.$setItem(thing, bad), TypeError);
@@ -142,6 +143,67 @@ function operations(python: Python): Record<string, () => void> {
       const identity = python.evaluate("lambda value: value");
       assertEquals([identity("\ud800x"), identity(-(2n ** 80n)), identity("")], ["\ud800x", -(2n ** 80n), ""]);
       close(identity);
+    },
+    "dates, sets, tuples, bytes and floats": () => {
+      echo(new Date(0), new Set([2 ** 40, thing]), new Set([new Date(1)]));
+      fail(() => echo(new Set([[thing]])));
+      using float = python.float(1);
+      using bytes = python.bytes(Uint8Array.of(1));
+      using all = python.tuple(2 ** 40, float, bytes, [2 ** 41]);
+      python.tuple(thing, [thing]).$close();
+      all.$value();
+      using back: PyObject = identity.$call([new Set([2 ** 40, "text"]), new Date(5)]);
+      back.$value();
+    },
+    "keys and lengths": () => {
+      using dict: PyObject = python.evaluate("{'a': 1 << 80}");
+      dict["b"] = [2 ** 40];
+      assertEquals([dict["a"], dict["length"], "b" in dict, delete dict["b"], "b" in dict], [
+        2n ** 80n,
+        2,
+        true,
+        true,
+        false,
+      ]);
+      fail(() => dict["b"]);
+      fail(() => delete dict["b"]);
+      fail(() => dict["keys"] = 1);
+    },
+    "functions of JavaScript": () => {
+      const call: PyObject = python.evaluate("lambda function, *args, **named: function(*args, **named)");
+      assertEquals(call((x: number, y: string) => `${x}${y}`, 2 ** 40, "a"), `${2 ** 40}a`);
+      call((...args: unknown[]) => void close(args[0]), thing, kwargs({ x: 2 ** 40 }));
+      assertThrows(() => call(() => JSON.parse("{")), SyntaxError);
+      fail(() => call(() => thing["fails"]()));
+      assertEquals(call(() => call(() => 2 ** 41)), 2 ** 41);
+      assertThrows(() => call(() => Symbol("s")), TypeError);
+      close(call);
+    },
+    "context managers": () => {
+      using lock: PyObject = python.evaluate("__import__('threading').RLock()");
+      python.with(lock, () => thing["n"]);
+      assertThrows(() => python.with(lock, () => JSON.parse("{")), SyntaxError);
+      using entered = python.with(lock);
+      void entered;
+    },
+    "generators": () => {
+      const make: PyObject = python.evaluate("lambda n: (str(i) * 30 for i in range(n))");
+      for (const count of [0, 3]) {
+        using some: PyObject = make(count);
+        assertEquals([...some].length, count);
+      }
+      using generator: PyObject = make(9);
+      const [first] = generator;
+      assertEquals(first, "0".repeat(30));
+      assertEquals([...generator], []);
+      close(make);
+    },
+    "causes and stacks": () => {
+      try {
+        python.run("try: raise Failure('x')\nexcept Failure as error: raise ValueError('y') from error");
+      } catch (error) {
+        assert(error instanceof PythonError && error.cause instanceof PythonError && String(error.stack).length > 0);
+      }
     },
     "arrays and streams": () => {
       echo(Float32Array.of(1, 2), new ArrayBuffer(8), StridedMemoryView.fromTypedArray(Int8Array.of(1)));

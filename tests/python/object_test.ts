@@ -258,8 +258,9 @@ test(...needs(missing, "a stream is consumed by a call only if everything else c
   const taker: PyObject = python.evaluate("lambda *arguments, **named: None");
   const bad: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
     Symbol("s"),
-    () => 1,
-    new Date(0),
+    new WeakMap(),
+    new Date(NaN),
+    new Set([[1]]), // a list is no item of a set
     new Map([[[1], 2]]), // a list is no key
     { deep: [new Map([["a", Symbol("s")]])] },
   );

@@ -52,8 +52,26 @@ def make_frames():
     call_framed_with_one,
     call_framed_by_name,
 ) = make_frames()
+
+
+def call_in_frame(function, arguments, keywords):
+    """Call a function from such a frame, on any thread."""
+    import __main__
+
+    code = call_framed_by_name.__code__
+    values = {"function": function, "arguments": arguments, "keywords": keywords}
+    cells = [types.CellType(values.pop(name)) for name in code.co_freevars]
+    function = arguments = keywords = None
+    try:
+        return types.FunctionType(code, __main__.__dict__, "<module>", None, tuple(cells))()
+    finally:
+        for cell in cells:  # a traceback keeps them
+            cell.cell_contents = None
+
+
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
+generator_type = types.GeneratorType
 
 # Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys

@@ -1,6 +1,7 @@
 """What JavaScript asks of objects that takes several calls of the C API."""
 
 import ctypes
+import sys
 
 
 def call_method(value, name, *arguments):
@@ -22,3 +23,72 @@ def lists_of_doubles(address, most):
     """Return a function that makes a list of the first floats of some memory."""
     doubles = memoryview((ctypes.c_double * most).from_address(address)).cast("B").cast("d")
     return lambda count: doubles[:count].tolist()
+
+
+def is_datetime_type(kind):
+    """Whether instances of a type are moments of the module datetime, which is not loaded for that."""
+    datetime = sys.modules.get("datetime")
+    return datetime is not None and issubclass(kind, datetime.datetime)
+
+
+def is_set_type(kind):
+    """Whether instances of a type are sets."""
+    return issubclass(kind, (set, frozenset))
+
+
+# law python/is_keyed: python/conversions
+def is_keyed(kind):
+    """Whether a type is a dict's that has no attributes but those of its class, as far as it says."""
+    return issubclass(kind, dict) and kind.__setattr__ is dict.__setattr__ and not hasattr(kind, "__getattr__")
+
+
+def datetime_of(milliseconds):
+    """Return the moment so many milliseconds after the beginning of 1970, in UTC."""
+    import datetime
+
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return epoch + datetime.timedelta(milliseconds=milliseconds)
+
+
+# law python/milliseconds_of: python/conversions
+def milliseconds_of(moment):
+    """Return how many milliseconds after the beginning of 1970 a moment is; None for one that is missing (pandas' NaT).
+
+    A moment without a time zone is local time.
+    """
+    import datetime
+
+    if moment != moment:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.astimezone()
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return (moment - epoch) // datetime.timedelta(milliseconds=1)
+
+
+# law python/step_of: python/generators
+def step_of(generator, method, value):
+    """Call a method of a generator, and return a tuple of what it yields; an empty one at its end."""
+    try:
+        return (getattr(generator, method)(value),)
+    except StopIteration:
+        return ()
+
+
+def run_with(manager, body):
+    """Call a function with what a context manager gives."""
+    with manager as value:
+        body(value)
+
+
+def call_special(value, name):
+    """Call a method that Python looks up in the type."""
+    return getattr(type(value), name)(value)
+
+
+def exit_of(manager):
+    """Return how a context manager is left. One that cannot be left is not entered."""
+    kind = type(manager)
+    if not hasattr(kind, "__enter__") or not hasattr(kind, "__exit__"):
+        raise TypeError(f"'{kind.__qualname__}' object does not support the context manager protocol")
+    return lambda *why: kind.__exit__(manager, *why)

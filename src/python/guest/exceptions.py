@@ -12,6 +12,10 @@ import sys
 import traceback
 import weakref
 
+from .javascript_functions import JavaScriptError
+
+MOST_CAUSES = 32  # an exception may be its own cause
+
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
 WITH_MORE_TEXT = (
     SyntaxError,
@@ -34,10 +38,11 @@ def is_plain_exception(error):
     )
 
 
-def outline_exception(error):
-    """Return an exception's type, its message, and its traceback; or None, and two texts that it is formatted from.
+def outline_exception(error, most=MOST_CAUSES):
+    """Return an exception's type, its message, its traceback, two texts, and what it was raised from.
 
-    The message is the last line as Python prints it. The texts keep nothing alive.
+    The message is the last line as Python prints it. The traceback is None if it is to be formatted from the texts,
+    which keep nothing alive. The cause is another such list, the key of a JavaScriptError, or None.
     """
     kind = type(error)
     try:
@@ -48,10 +53,15 @@ def outline_exception(error):
             last = shown + ": " + text if text else shown
             if kind.__module__ == "builtins":
                 name = shown
-            return [name, last.strip(), None, last, places_of(error.__traceback__)]
+            return [name, last.strip(), None, last, places_of(error.__traceback__), None]
     except Exception:  # it cannot be printed
         pass
-    return list(describe_exception(error))
+    cause = error.__cause__
+    if isinstance(cause, JavaScriptError):
+        cause = cause.key
+    elif cause is not None:
+        cause = outline_exception(cause, most - 1) if most > 0 else None
+    return [*describe_exception(error), None, places_of(error.__traceback__), cause]
 
 
 # What stands in tracebacks, by the identity of the code, and by the instruction and line. It goes when the code does.
@@ -113,6 +123,14 @@ def format_traceback(last, places):
         linecache.checkcache(file)
     text = "".join(traceback.StackSummary.from_list(frames).format())
     return "Traceback (most recent call last):\n" + text + last + "\n"
+
+
+# law python/format_frames: python/generators
+def format_frames(places):
+    """Return the frames of a traceback as lines of a stack of JavaScript's, the innermost first."""
+    frames = [place[:3] for place in ast.literal_eval(places)] if places else []
+    lines = [f"    at {name} ({file}:{line})" for file, line, name in frames if file != "<JavaScript>"]
+    return "\n".join(reversed(lines))
 
 
 # law python/describe_exception: python/values

@@ -1,0 +1,154 @@
+"""Calls that JavaScript does not wait for: on threads of Python's, and coroutines on a loop of asyncio's."""
+
+import inspect
+import queue
+import threading
+
+from .call_frames import call_in_frame
+from .javascript_functions import ring
+
+MOST_THREADS = 32  # calls that run at the same time; others wait for one of them
+
+jobs = queue.SimpleQueue()
+threads_lock = threading.Lock()
+thread_count = waiting_count = 0
+finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
+loop = None  # asyncio's, once there was a coroutine
+
+
+class Job:
+    """A call that was begun."""
+
+    def __init__(self, number, function, arguments, keywords):
+        self.number, self.call = number, (function, arguments, keywords)
+        self.task, self.is_cancelled = None, False
+
+    def take(self):
+        """Return what to call, which the job forgets; None if nobody wants it any more."""
+        call, self.call = self.call, None
+        return call
+
+    def finish(self, has_returned, value):
+        """Tell JavaScript."""
+        finished.append((self.number, has_returned, value))
+        ring()
+
+    # law python/Job.cancel: python/async
+    def cancel(self):
+        """Cancel a call that has not begun, and a coroutine, which gets a CancelledError where it waits."""
+        self.is_cancelled = True
+        self.call = None
+        if self.task is not None:
+            loop.call_soon_threadsafe(self.task.cancel)
+
+
+def begin_call(number, function, arguments, keywords):
+    """Begin a call, and return its job."""
+    global thread_count, waiting_count
+    job = Job(number, function, arguments, keywords or {})
+    if inspect.iscoroutinefunction(function):
+        run_in_loop(job)
+        return job
+    with threads_lock:
+        is_needed = waiting_count == 0 and thread_count < MOST_THREADS
+        if is_needed:
+            thread_count += 1
+        else:
+            waiting_count -= 1  # a thread that waits takes it, or one that becomes free
+    jobs.put(job)
+    if is_needed:
+        threading.Thread(target=work, name="causeway", daemon=True).start()
+    return job
+
+
+def work():
+    """Do jobs, one after the other."""
+    global waiting_count
+    while True:
+        do(jobs.get())
+        with threads_lock:
+            waiting_count += 1
+
+
+def do(job):
+    """Make a call. What it was given is released before JavaScript learns of its end."""
+    call = job.take()
+    if call is None:
+        return
+    try:
+        function, arguments, keywords = call
+        call = None
+        try:
+            result = call_in_frame(function, arguments, keywords)
+        finally:
+            function = arguments = keywords = None
+    except BaseException as error:  # also SystemExit: it would end a thread that has other jobs
+        job.finish(False, error)
+        return
+    if not inspect.isawaitable(result):
+        job.finish(True, result)
+        return
+    job.call = wait_for, (result,), {}
+    if job.is_cancelled:
+        job.call = None
+        getattr(result, "close", int)()  # a coroutine that is dropped without it is complained about
+    else:
+        run_in_loop(job)
+
+
+async def wait_for(awaitable):
+    """Return what an awaitable gives."""
+    return await awaitable
+
+
+def run_in_loop(job):
+    """Run a coroutine on the thread of asyncio's loop."""
+    global loop
+    import asyncio
+
+    with threads_lock:
+        if loop is None:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="causeway-asyncio", daemon=True).start()
+
+    async def run():
+        job.task = asyncio.current_task()
+        call = job.take()
+        if call is None:
+            return
+        try:
+            function, arguments, keywords = call
+            call = None
+            try:
+                result = await function(*arguments, **keywords)
+            finally:
+                function = arguments = keywords = None
+        except BaseException as error:
+            job.finish(False, error)
+        else:
+            job.finish(True, result)
+        finally:
+            job.task = None
+
+    asyncio.run_coroutine_threadsafe(run(), loop)
+
+
+def take_finished():
+    """Return the calls that are over since the last time."""
+    taken = finished[:]
+    del finished[: len(taken)]
+    return taken
+
+
+async def next_of(iterator):
+    """Return a tuple of an asynchronous iterator's next item; None at its end."""
+    try:
+        return (await iterator.__anext__(),)
+    except StopAsyncIteration:
+        return None
+
+
+async def close_iterator(iterator):
+    """Close an asynchronous generator; other iterators cannot be closed."""
+    if hasattr(iterator, "aclose"):
+        await iterator.aclose()

@@ -1,0 +1,196 @@
+"""Functions of JavaScript as objects of Python.
+
+JavaScript runs on one thread, and only that one may enter it: a runtime that is entered from another thread hangs or
+ends the process. So a function is called at once where its caller is that thread, which is inside a call of Python
+then. On any other thread it is asked for: the request is put down, the event loop is rung, and the thread waits,
+without the interpreter's lock, until JavaScript has answered it between other things that it does.
+
+That never waits for ever. JavaScript cannot answer while it is inside a call of Python itself, and such a call may be
+waiting for the very thread that asks, as ``thread.join()`` does. Nobody can know which one is. But a call that waits
+for this thread does not end while it asks, so that the request is given up, with an error that says so, when JavaScript
+has been inside one and the same call for PATIENCE seconds. In calls that are made by ``py.async`` nothing of this
+happens: JavaScript is free, and answers.
+"""
+
+import ctypes
+import os
+import threading
+import time
+import weakref
+
+PATIENCE = 5.0  # seconds that JavaScript may stay in one call of Python while a thread waits for it
+LOOK = 0.25  # how often a thread that waits looks whether JavaScript can still answer, in seconds
+
+RETURNED, RAISED = 1, 2  # what entering JavaScript returns
+
+# From bind_javascript() on: the C function that enters JavaScript, its thread, and the descriptor that wakes it.
+enter = javascript_thread = bell = None
+
+# For JavaScript to look at: a number that is odd while it is inside a call of Python, another one in each; and how many
+# keys are dead.
+numbers_for_javascript = (ctypes.c_int32 * 2)()
+javascript_numbers = ctypes.addressof(numbers_for_javascript)
+
+live = {}  # weak references to what JavaScript keeps something for, by its key
+dead = []  # keys of what is gone
+requests = []  # that JavaScript has not taken
+is_rung = False
+
+
+class Watched(weakref.ref):
+    """A weak reference that knows its key."""
+
+    __slots__ = ("key",)
+
+
+def gone(reference):
+    """Note that JavaScript need not keep what it has kept for an object."""
+    if live.get(reference.key) is reference:
+        del live[reference.key]
+        dead.append(reference.key)
+        numbers_for_javascript[1] = len(dead)
+
+
+def watch(key, thing):
+    """Have JavaScript keep something as long as an object lives; returns the object."""
+    reference = Watched(thing, gone)
+    reference.key = key
+    live[key] = reference
+    return thing
+
+
+# law python/take_dead: python/functions
+def take_dead():
+    """Return the keys of what JavaScript need not keep any more. An object may have been made again for one."""
+    keys = dead[:]
+    del dead[: len(keys)]
+    numbers_for_javascript[1] = len(dead)
+    return [key for key in keys if key not in live]
+
+
+class JavaScriptError(Exception):
+    """An exception of JavaScript. If nobody catches it here, JavaScript gets the one that it has thrown."""
+
+    __module__ = "causeway"
+
+    def __init__(self, message, key):
+        super().__init__(message)
+        self.key = key
+
+
+def error_of(message, key):
+    """Return a new exception for one of JavaScript, which is kept by its key."""
+    return watch(key, JavaScriptError(message, key))
+
+
+class JavaScriptFunction:
+    """A function of JavaScript."""
+
+    __slots__ = ("key", "__name__", "__weakref__")
+    __module__ = "causeway"
+
+    def __init__(self, key, name):
+        self.key, self.__name__ = key, name
+
+    def __call__(self, *arguments, **keywords):
+        if threading.get_native_id() == javascript_thread:
+            return call_here(self.key, arguments, keywords)
+        return ask_for(self.key, arguments, keywords, self.__name__)
+
+    def __repr__(self):
+        return f"<function {self.__name__ or '(anonymous)'} of JavaScript>"
+
+
+def function_of(key, name):
+    """Return the object for a function of JavaScript: always the same one, as long as it lives."""
+    known = live.get(key)
+    function = None if known is None else known()
+    return watch(key, JavaScriptFunction(key, name)) if function is None else function
+
+
+def bind_javascript(address, descriptor):
+    """Bind what JavaScript knows, on its thread: its function, by the address, and the descriptor that wakes it."""
+    global enter, javascript_thread, bell
+    # PYFUNCTYPE keeps the interpreter's lock: JavaScript is inside a call of Python, and goes on in it.
+    anything = ctypes.py_object
+    enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, anything, anything, anything)(address)
+    javascript_thread, bell = threading.get_native_id(), descriptor
+
+
+def call_here(key, arguments, keywords):
+    """Call a function of JavaScript on its thread."""
+    box = [None]
+    outcome = enter(key, arguments, keywords, box)
+    return open_box(outcome, box)
+
+
+def open_box(outcome, box):
+    """Return or raise what JavaScript has put into a box. It is taken out, so that no traceback keeps it."""
+    if outcome == RETURNED:
+        return box.pop()
+    if outcome == RAISED:
+        raise box.pop()
+    raise RuntimeError("JavaScript has ended: its functions cannot be called any more")
+
+
+def ring():
+    """Wake JavaScript, unless it was woken already and has not come yet."""
+    global is_rung
+    if not is_rung:
+        is_rung = True
+        os.write(bell, b"\1\0\0\0\0\0\0\0")
+
+
+class Request:
+    """A call of a function of JavaScript that another thread asks for."""
+
+    def __init__(self, key, arguments, keywords):
+        self.key, self.arguments, self.keywords = key, arguments, keywords
+        self.outcome, self.box = None, [None]
+        self.answered = threading.Lock()
+        self.answered.acquire()
+
+    def answer(self, outcome, value):
+        """Answer the request, for JavaScript."""
+        self.outcome, self.box[0] = outcome, value
+        self.arguments = self.keywords = None
+        self.answered.release()
+
+
+# law python/ask_for: python/functions
+def ask_for(key, arguments, keywords, name):
+    """Have JavaScript call a function on its own thread, and wait for the result."""
+    request = Request(key, arguments, keywords)
+    requests.append(request)
+    ring()
+    call, since = None, 0.0
+    while not request.answered.acquire(timeout=LOOK):
+        now = numbers_for_javascript[0]
+        if now != call or not now & 1:
+            call, since = now, time.monotonic()
+        elif time.monotonic() - since >= PATIENCE:
+            give_up(request)
+            raise RuntimeError(
+                f"cannot call the function {name or '(anonymous)'} of JavaScript from this thread: JavaScript has been "
+                f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
+                "Make that call by py.async, so that JavaScript can answer meanwhile"
+            )
+        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
+            give_up(request)
+            raise RuntimeError("JavaScript has ended: its functions cannot be called any more")
+    return open_box(request.outcome, request.box)
+
+
+def give_up(request):
+    """Take back a request that JavaScript has not taken."""
+    if request in requests:
+        requests.remove(request)
+
+
+def take_requests():
+    """Return the requests that JavaScript has not taken, each with what it needs to answer it."""
+    global is_rung
+    is_rung = False
+    taken = requests[:]
+    del requests[: len(taken)]
+    return taken

@@ -1,0 +1,101 @@
+/**
+ * Generators of Python, as JavaScript iterates over its own: whoever leaves the loop early closes the generator, what is
+ * given to `next` is what its `yield` returns there, and `throw` raises at that place. Asynchronous ones run on the loop
+ * of asyncio's that `py.async` has.
+ *
+ * @module
+ */
+import { Handle } from "./handle.ts";
+import type { Interpreter } from "./interpreter.ts";
+import type { ImportOptions } from "../dlpack/mod.ts";
+import { toPython } from "./to_python.ts";
+
+/** Converts an object of Python; adopts the reference. */
+type Convert = (object: bigint) => unknown;
+
+// law python/iterateGenerator: python/generators
+/** Iterates over a generator, which is closed when nobody goes on: with an error of its own, if it has one. */
+export function* iterateGenerator(generator: Handle, convert: Convert): Generator<unknown, void, unknown> {
+  const { python } = generator;
+  let isOver = false;
+  const step = (work: () => bigint): unknown =>
+    python.locked(() => {
+      const found = work();
+      if (found === 0n && python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);
+      isOver = found === 0n;
+      return isOver ? undefined : convert(found);
+    });
+  const sent = (method: "send" | "throw", value: () => bigint) =>
+    step(() => {
+      const call = [python.retain(generator.object), python.retain(python.name(method)), value()];
+      const pair = python.callHelper("step_of", call);
+      const { PyTuple_GetItem, PyTuple_Size } = python.api.tuples;
+      const found = PyTuple_Size(pair) === 0n ? 0n : python.retain(PyTuple_GetItem(pair, 0n));
+      python.release(pair);
+      return found;
+    });
+  const next = () => step(() => python.api.iteration.PyIter_Next(generator.object));
+  try {
+    let value = next();
+    while (!isOver) {
+      let given: unknown;
+      try {
+        given = yield value;
+      } catch (error) {
+        value = sent("throw", () => python.javascript.exceptionFor(error));
+        continue;
+      }
+      value = given === undefined ? next() : sent("send", () => toPython(python, [given])[0] ?? 0n);
+    }
+  } finally {
+    if (!isOver) closeGenerator(generator);
+    generator.close();
+  }
+}
+
+function closeGenerator(generator: Handle): void {
+  const { python } = generator;
+  const call = () => [python.retain(generator.object), python.retain(python.name("close"))];
+  python.locked(() => python.releaseAndPoll(python.callHelper("call_method", call())));
+}
+
+// law python/iterateAsync: python/async
+/** Iterates over an asynchronous iterable of Python's. One that is a generator is closed when nobody goes on. */
+export async function* iterateAsync(handle: Handle, options: ImportOptions): AsyncGenerator<unknown, void, unknown> {
+  const { python } = handle;
+  const iterator = python.locked(() => {
+    const name = python.retain(python.name("__aiter__"));
+    return new Handle(python, python.callHelper("call_method", [python.retain(handle.object), name]));
+  });
+  let isOver = false;
+  try {
+    for (;;) {
+      isOver = true; // unless there is something
+      const found = await begin(python, "next_of", iterator, options);
+      if (found === null) return;
+      isOver = false;
+      yield found[0];
+    }
+  } finally {
+    if (!isOver) await begin(python, "close_iterator", iterator, options);
+    iterator.close();
+  }
+}
+
+/** Begins a helper that is a coroutine. What it returns is null, or a tuple whose only item is converted. */
+async function begin(
+  python: Interpreter,
+  helper: "next_of" | "close_iterator",
+  iterator: Handle,
+  options: ImportOptions,
+): Promise<readonly [unknown] | null> {
+  const over: unknown = await python.locked(() =>
+    python.javascript.begin(python.helper(helper), [python.retain(iterator.object)], 0n, options, undefined)
+  );
+  if (over === null) return null;
+  using pair = over as PairOfPython;
+  return [pair[0]];
+}
+
+/** A tuple of Python. */
+type PairOfPython = Disposable & { readonly 0: unknown };

@@ -1,0 +1,344 @@
+/**
+ * What of JavaScript Python knows: functions that were given to it and errors that they have thrown, kept as long as
+ * Python has an object for them; and calls that JavaScript does not wait for. Written in Python, the other side is
+ * guest/javascript_functions.py, which says who may enter JavaScript when.
+ *
+ * @module
+ */
+import { EFD } from "../../bindings/libc.ts";
+import { FfiError, ffiPort, libc, NativeArena, type NativeCallback } from "../ffi/mod.ts";
+import { type ReadableWatch, watchReadable } from "../native/mod.ts";
+import type { ImportOptions } from "../dlpack/mod.ts";
+import { PythonError } from "./error.ts";
+import { errorOf } from "./exception.ts";
+import { Handle } from "./handle.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { fromPython, kwargs } from "./object.ts";
+import { toPython } from "./to_python.ts";
+
+/** A function that was given to Python. */
+type Given = (...args: unknown[]) => unknown;
+
+/** What entering JavaScript returns; guest/javascript_functions.py. */
+const outcomes = { failed: 0, returned: 1, raised: 2 } as const;
+
+/** Who waits for a call that was begun. */
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+  /** Where device arrays in the result will be used. */
+  readonly options: ImportOptions;
+}
+
+/** What a function or an error is kept for in Python: a number that is no other's. */
+let lastKey = 0;
+
+/** JavaScript for Python, on one thread. All its functions need the interpreter's lock, but for what it says itself. */
+export class JavaScriptSide {
+  /** Odd while JavaScript is inside a call of Python; and how many keys are not needed any more. */
+  readonly numbers: Int32Array<ArrayBuffer>;
+  readonly #python: Interpreter;
+  readonly #callback: NativeCallback;
+  readonly #bell: number;
+  readonly #watch: ReadableWatch;
+  /** Takes what an eventfd counts. */
+  readonly #count: bigint = new NativeArena().bytes(8).address;
+  readonly #keys = new WeakMap<Given, number>();
+  readonly #functions = new Map<number, Given>();
+  readonly #thrown = new Map<number, unknown>();
+  readonly #waiting = new Map<number, Waiting>();
+  #lastCall = 0;
+
+  /** @throws {FfiError} if there are no descriptors or no threads left */
+  constructor(python: Interpreter) {
+    this.#python = python;
+    const numbers = python.readInteger(python.helper("javascript_numbers"));
+    this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 8)); // as long as the interpreter
+    this.#callback = ffiPort().callback(
+      { args: ["i64", "ptr", "ptr", "ptr"], returns: "i32" },
+      (key, args, keywords, box) => this.#entered(Number(key), args, keywords, box),
+    );
+    this.#bell = libc().files.eventfd(0, EFD.CLOEXEC);
+    if (this.#bell < 0) {
+      throw new FfiError("Cannot be called by Python: eventfd failed. Are there too many open files?");
+    }
+    this.#watch = watchReadable([this.#bell], () => this.#rung());
+    this.#watch.keepAlive(false);
+    this.#watch.start();
+    const address = python.integer(this.#callback.address);
+    python.release(python.callHelper("bind_javascript", [address, python.smallInteger(this.#bell)]));
+    python.hasExports = true; // what is given may be released, and is polled for
+  }
+
+  // law python/JavaScriptSide.give: python/functions
+  /** A new reference to the object that a function is in Python. */
+  give(fn: Given): bigint {
+    const python = this.#python;
+    let key = this.#keys.get(fn);
+    if (key === undefined) this.#keys.set(fn, key = ++lastKey);
+    this.#functions.set(key, fn);
+    return python.callHelper("function_of", [python.smallInteger(key), python.text(fn.name)]);
+  }
+
+  /** The function behind an object that was made of one; undefined if another thread has given it. */
+  functionOf(object: bigint): Given | undefined {
+    const key = this.#keyOf(object);
+    const fn = this.#functions.get(key);
+    return fn !== undefined && this.#keys.get(fn) === key ? fn : undefined;
+  }
+
+  /** What a function has thrown that became an exception. */
+  thrownFor(exception: bigint): unknown {
+    return this.#thrown.get(this.#keyOf(exception));
+  }
+
+  /** What a function has thrown that has this key. */
+  thrownWith(key: number): unknown {
+    return this.#thrown.get(key);
+  }
+
+  // law python/JavaScriptSide.poll: python/functions
+  /** Forgets what Python has released. */
+  poll(): void {
+    if (this.numbers[1] === 0) return;
+    const python = this.#python;
+    const keys = python.callHelper("take_dead", []);
+    try {
+      for (let i = 0n; i < python.api.lists.PyList_Size(keys); i++) {
+        const key = Number(python.readInteger(python.api.lists.PyList_GetItem(keys, i)));
+        this.#functions.delete(key);
+        this.#thrown.delete(key);
+      }
+    } finally {
+      python.release(keys);
+    }
+  }
+
+  /** How many functions and errors are kept for Python. */
+  get kept(): number {
+    return this.#functions.size + this.#thrown.size;
+  }
+
+  #keyOf(object: bigint): number {
+    const python = this.#python;
+    const key = python.check(python.api.objects.PyObject_GetAttr(object, python.name("key")));
+    try {
+      return Number(python.readInteger(key));
+    } finally {
+      python.release(key);
+    }
+  }
+
+  /** Called by Python, on this thread. Nothing may be thrown into Python's frames. */
+  #entered(key: number, args: bigint, keywords: bigint, box: bigint): number {
+    const python = this.#python;
+    try {
+      return python.calledBack(() => {
+        const put = (value: bigint) => python.api.lists.PyList_SetItem(box, 0n, value); // adopts it
+        try {
+          put(this.#made(atOnce(this.#function(key)(...this.#arguments(args, keywords)))));
+          return outcomes.returned;
+        } catch (error) {
+          put(this.exceptionFor(error));
+          return outcomes.raised;
+        }
+      });
+    } catch {
+      python.api.errors.PyErr_Clear();
+      return outcomes.failed; // there is not even memory for an exception
+    }
+  }
+
+  #function(key: number): Given {
+    const fn = this.#functions.get(key);
+    if (fn === undefined) throw new TypeError("Cannot call a function that was given by another thread");
+    return fn;
+  }
+
+  /** A result in Python. */
+  #made(result: unknown): bigint {
+    const [object = 0n] = toPython(this.#python, [result]);
+    return object;
+  }
+
+  // law python/JavaScriptSide.arguments: python/functions
+  /** Arguments of Python: those by name are the last one, if there are any. */
+  #arguments(args: bigint, keywords: bigint): unknown[] {
+    const python = this.#python;
+    const { tuples, dicts } = python.api;
+    const values: unknown[] = [];
+    for (let i = 0n; i < tuples.PyTuple_Size(args); i++) {
+      values.push(fromPython(python, python.retain(tuples.PyTuple_GetItem(args, i)), {}));
+    }
+    if (dicts.PyDict_Size(keywords) > 0n) values.push(kwargs(this.#named(keywords)));
+    return values;
+  }
+
+  #named(keywords: bigint): Record<string, unknown> {
+    const python = this.#python;
+    const pairs = python.callHelper("pairs_of", [python.retain(keywords)]);
+    const { lists, tuples } = python.api;
+    try {
+      return Object.fromEntries(Array.from({ length: Number(lists.PyList_Size(pairs)) }, (_, i) => {
+        const pair = lists.PyList_GetItem(pairs, BigInt(i));
+        const value = fromPython(python, python.retain(tuples.PyTuple_GetItem(pair, 1n)), {});
+        return [python.readText(tuples.PyTuple_GetItem(pair, 0n)), value];
+      }));
+    } finally {
+      python.release(pairs);
+    }
+  }
+
+  // law python/JavaScriptSide.exceptionFor: python/functions
+  /** A new reference to the exception that something thrown is in Python: the one that it was, or one for it. */
+  exceptionFor(error: unknown): bigint {
+    const python = this.#python;
+    const known = error instanceof PythonError ? python.raised?.behind(error) : undefined;
+    if (known !== undefined) return python.retain(known);
+    this.#thrown.set(++lastKey, error);
+    return python.callHelper("error_of", [python.text(described(error)), python.smallInteger(lastKey)]);
+  }
+
+  // law python/JavaScriptSide.begin: python/async
+  /**
+   * Begins a call.
+   *
+   * @param callable borrowed
+   * @param objects its arguments; adopted
+   * @param named a dict, or 0n; adopted
+   * @throws what the signal was aborted with already
+   */
+  begin(
+    callable: bigint,
+    objects: readonly bigint[],
+    named: bigint,
+    options: ImportOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const python = this.#python;
+    const number = ++this.#lastCall;
+    const job = new Handle(
+      python,
+      python.callHelper("begin_call", [
+        python.smallInteger(number),
+        python.retain(callable),
+        python.tuple(objects),
+        named === 0n ? python.retain(python.singletons.none) : named,
+      ]),
+    );
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const settled = () => {
+      signal?.removeEventListener("abort", cancel);
+      this.#waiting.delete(number);
+      this.#watch.keepAlive(this.#waiting.size > 0);
+      job.close();
+    };
+    const cancel = () => {
+      python.locked(() => {
+        python.release(
+          python.callHelper("call_method", [python.retain(job.object), python.retain(python.name("cancel"))]),
+        );
+        settled();
+      });
+      reject(signal?.reason);
+    };
+    this.#waiting.set(number, {
+      resolve: (value) => (settled(), resolve(value)),
+      reject: (reason) => (settled(), reject(reason)),
+      options,
+    });
+    this.#watch.keepAlive(true);
+    signal?.addEventListener("abort", cancel);
+    return promise;
+  }
+
+  /** Python has something to say. The lock is not held. */
+  #rung(): void {
+    const python = this.#python;
+    python.locked(() => {
+      libc().files.eventfd_read(this.#bell, this.#count);
+      const take = (helper: "take_requests" | "take_finished", each: (object: bigint) => void) => {
+        const list = python.callHelper(helper, []);
+        const { PyList_Size, PyList_GetItem } = python.api.lists;
+        for (let i = 0n; i < PyList_Size(list); i++) each(PyList_GetItem(list, i));
+        python.release(list);
+      };
+      take("take_requests", (request) => {
+        const handle = new Handle(python, python.retain(request));
+        queueMicrotask(() => void this.#answer(handle));
+      });
+      take("take_finished", (call) => this.#finish(call));
+      python.poll();
+    });
+    this.#watch.start();
+  }
+
+  /** @param call a tuple of its number, whether it has returned, and what it has returned or raised; borrowed */
+  #finish(call: bigint): void {
+    const python = this.#python;
+    const { PyTuple_GetItem } = python.api.tuples;
+    const waiting = this.#waiting.get(Number(python.readInteger(PyTuple_GetItem(call, 0n))));
+    if (waiting === undefined) return; // it was cancelled
+    const value = python.retain(PyTuple_GetItem(call, 2n));
+    if (PyTuple_GetItem(call, 1n) !== python.singletons.true) return waiting.reject(errorOf(python, value));
+    try {
+      waiting.resolve(fromPython(python, value, waiting.options));
+    } catch (error) {
+      waiting.reject(error);
+    }
+  }
+
+  // law python/JavaScriptSide.answer: python/functions
+  /** Calls a function that another thread asks for, and waits for its promise if it returns one. Without the lock. */
+  async #answer(request: Handle): Promise<void> {
+    const python = this.#python;
+    const answer = (outcome: number, value: () => bigint) =>
+      python.locked(() => {
+        const [code, made] = [python.smallInteger(outcome), value()];
+        const method = python.retain(python.name("answer"));
+        python.release(python.callHelper("call_method", [python.retain(request.object), method, code, made]));
+      });
+    try {
+      const [fn, given] = python.locked(() => {
+        const part = (name: string) =>
+          python.check(python.api.objects.PyObject_GetAttr(request.object, python.name(name)));
+        const [args, keywords] = [part("arguments"), part("keywords")];
+        try {
+          return [this.#function(this.#keyOf(request.object)), this.#arguments(args, keywords)] as const;
+        } finally {
+          python.release(args);
+          python.release(keywords);
+        }
+      });
+      const result = await fn(...given);
+      answer(outcomes.returned, () => this.#made(result));
+    } catch (error) {
+      answer(outcomes.raised, () => this.exceptionFor(error));
+    } finally {
+      request.close();
+    }
+  }
+}
+
+/**
+ * What a function has returned that Python has called while JavaScript is inside of Python.
+ *
+ * @throws {TypeError} for a promise, which cannot be settled meanwhile
+ */
+function atOnce(result: unknown): unknown {
+  if (!(result instanceof Promise)) return result;
+  result.catch(() => {}); // whoever made it is told below
+  throw new TypeError(
+    "Cannot wait for a promise while JavaScript waits for Python: expected a function that is no async one. Call " +
+      "Python by py.async, whose calls wait for promises",
+  );
+}
+
+/** Something thrown, in words. */
+function described(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return "something that cannot be shown";
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * The exceptions of Python behind errors that JavaScript got inside a call of Python: a function that Python has called
+ * may let one pass, and then Python goes on with the exception that it was. Elsewhere they are not kept, because an
+ * exception keeps the variables of all frames in its traceback.
+ *
+ * @module
+ */
+import type { Interpreter } from "./interpreter.ts";
+import type { PythonError } from "./error.ts";
+
+/** Exceptions of one call of JavaScript by Python, and of those around it. Needs the interpreter's lock. */
+export class Raised {
+  readonly #python: Interpreter;
+  readonly #outer: Raised | null;
+  readonly #exceptions = new Map<object, bigint>();
+
+  constructor(python: Interpreter, outer: Raised | null) {
+    this.#python = python;
+    this.#outer = outer;
+  }
+
+  /** Keeps the exception behind an error; borrowed. */
+  keep(error: PythonError, exception: bigint): void {
+    this.#exceptions.set(error, this.#python.retain(exception));
+  }
+
+  /** The exception behind an error, borrowed; undefined if there is none. */
+  behind(error: object): bigint | undefined {
+    return this.#exceptions.get(error) ?? this.#outer?.behind(error);
+  }
+
+  /** Releases them. */
+  close(): void {
+    for (const exception of this.#exceptions.values()) this.#python.release(exception);
+    this.#exceptions.clear();
+  }
+}

@@ -1,0 +1,178 @@
+/** Calls that JavaScript does not wait for: it goes on, they give what they would have, and nothing is left of them. */
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { setTimeout } from "node:timers/promises";
+import { test } from "node:test";
+import { kwargs, liveExports, type PyObject, Python, PythonError } from "../../mod.ts";
+import { patiently, runScript } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const withNumpy = findPython("numpy");
+const missingNumpy = typeof withNumpy === "string" ? withNumpy : null;
+const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
+
+const functions = `
+import asyncio, threading, time
+def plain(*values, **named):
+    if "fails" in named: raise ValueError(named["fails"])
+    return [*values, *named.items()]
+async def coroutine(*values, **named):
+    await asyncio.sleep(0)
+    return plain(*values, **named)
+def gives_coroutine(*values, **named): return coroutine(*values, **named)
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end: pass
+`;
+
+test(
+  ...needs(missing, "what is called so returns and raises what it does otherwise, however many there are"),
+  async () => {
+    const python = open();
+    python.run(functions);
+    const kinds = ["plain", "coroutine", "gives_coroutine"].map((name) => python.async(python.evaluate(name)));
+    const value = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null));
+    const call = fc.record({
+      kind: fc.constantFrom(...kinds),
+      values: fc.array(value, { maxLength: 4 }),
+      fails: fc.option(fc.stringMatching(/^[a-z]+$/), { freq: 3 }),
+    });
+    await check(
+      fc.asyncProperty(fc.array(call, { maxLength: 50 }), async (calls) => {
+        await Promise.all(calls.map(async ({ kind, values, fails }) => {
+          if (fails !== null) {
+            const error = await assertRejects(() => kind(...values, kwargs({ fails })), PythonError, fails);
+            return assertEquals(error.type, "ValueError");
+          }
+          using result: PyObject = await kind(...values, kwargs({ name: 1 }));
+          using pair: PyObject = result[values.length];
+          assertEquals(pair.$value(), ["name", 1]);
+          assertEquals((result.$value() as unknown[]).slice(0, -1), values);
+        }));
+      }),
+      40,
+    );
+    const error = await assertRejects(() => python.async(python.builtins["abs"])({ a: 1 }), PythonError);
+    assert(error.message.includes("kwargs({ a })"));
+    assertEquals(await python.async(python.builtins["eval"])("__name__"), "__main__", "its frame is the module's");
+  },
+);
+
+test(
+  ...needs(missing, "the event loop goes on while Python waits or computes, and the call ends without a timer"),
+  async () => {
+    const python = open();
+    python.run(functions);
+    const ticksDuring = async (work: Promise<unknown>) => {
+      let ticks = 0;
+      const timer = setInterval(() => ticks++, 1);
+      await work.finally(() => clearInterval(timer));
+      return ticks;
+    };
+    const sleep = python.async(python.import("time")["sleep"]);
+    assert(await ticksDuring(sleep(0.3)) > 20);
+    // pbkdf2 releases the lock
+    const derive: PyObject = python.evaluate(
+      "lambda: __import__('hashlib').pbkdf2_hmac('sha256', b'a', b'b', 300000).hex()",
+    );
+    assert(await ticksDuring(python.async(derive)()) > 10);
+    assert(await ticksDuring(python.async(python.evaluate("spin"))(0.3)) > 20, "and while it runs code of its own");
+    const started = performance.now();
+    await Promise.all(Array.from({ length: 8 }, () => sleep(0.2)));
+    assert(performance.now() - started < 1000, "they wait beside each other");
+  },
+);
+
+test(...needs(missing, "a call that is given up ends at once, and is not made if it has not begun"), async () => {
+  const python = open();
+  python.run(functions + "began = []\ncancelled = []\ngate = threading.Event()");
+  const controller = new AbortController();
+  const { signal } = controller;
+  const wait = python.async(python.evaluate("gate").$get("wait"));
+  const blocking = Array.from({ length: 32 }, () => wait()); // all threads
+  const note = python.async(python.evaluate("began").$get("append"), { signal });
+  const sleep = python.async(python.import("time").$get("sleep"), { signal });
+  python.run(`
+async def patient():
+    try: await asyncio.sleep(60)
+    except asyncio.CancelledError: cancelled.append(True); raise
+`);
+  const patient = python.async(python.evaluate("patient"), { signal })();
+  const given = [note(1), note(2), sleep(0.5), patient];
+  await setTimeout(50);
+  const reason = new RangeError("enough");
+  controller.abort(reason);
+  for (const one of given) assertStrictEquals(await one.catch((error: unknown) => error), reason);
+  python.evaluate("gate").set();
+  await Promise.all(blocking);
+  assertEquals(await python.async(python.builtins["abs"])(-3), 3, "the threads go on");
+  while (python.evaluate("cancelled")["length"] === 0) await setTimeout(5);
+  using began: PyObject = python.evaluate("began");
+  assertEquals(began.$value(), []);
+  assertStrictEquals(await note(3).catch((error: unknown) => error), reason, "a signal that is aborted begins nothing");
+  assertEquals(began.$value(), []);
+});
+
+test(...needs(missing, "what is called must be Python's, options are checked, and bad arguments reject"), async () => {
+  const python = open();
+  assertThrows(() => python.async((() => 1) as unknown as PyObject), TypeError, "no object of Python");
+  assertThrows(() => python.async(python.builtins["abs"], { signall: 1 } as object), TypeError, "signall");
+  await assertRejects(() => python.async(python.builtins["abs"])(Symbol("s")), TypeError, "symbol");
+});
+
+test(...needs(missing, "asynchronous generators are iterated by for await, and closed by who leaves"), async () => {
+  const python = open();
+  python.run(`
+import asyncio
+ended = []
+async def count(n):
+    try:
+        for i in range(n):
+            await asyncio.sleep(0)
+            yield i
+        if n == 3: raise ValueError("three")
+    finally:
+        await asyncio.sleep(0)
+        ended.append(n)
+`);
+  const count: PyObject = python.evaluate("count");
+  const ended = () => python.evaluate("ended").$value();
+  const seen: unknown[] = [];
+  for await (const one of count(5)) seen.push(one);
+  assertEquals([seen, ended()], [[0, 1, 2, 3, 4], [5]]);
+  for await (const one of count(9)) if (one === 2) break;
+  assertEquals(ended(), [5, 9]);
+  await assertRejects(async () => await Array.fromAsync(count(3)), PythonError, "three");
+  assertEquals(ended(), [5, 9, 3]);
+  assertEquals(await Array.fromAsync(python.evaluate("[1, 'two']") as PyObject), [1, "two"], "others as by for");
+});
+
+test(
+  ...needs(missingNumpy, "arrays are kept while a call goes on, released after it, and come back as views"),
+  async () => {
+    const python = open();
+    const np = python.import("numpy");
+    python.run("import time, numpy\ndef later(array):\n    time.sleep(0.05)\n    array[0] = 7\n    return array * 2");
+    const before = liveExports();
+    const array = Float64Array.of(1, 2, 3);
+    const pending = python.async(python.evaluate("later"))(array);
+    assertEquals(liveExports(), before + 1);
+    using result = await pending;
+    assertEquals([...await result.toTypedArray()], [14, 4, 6]);
+    assertEquals([array[0], liveExports()], [7, before]);
+    void np;
+  },
+);
+
+const child = new URL("./async_child.ts", import.meta.url);
+const stays = "a process stays for a call that it waits for, and for nothing else of Python's";
+test(needs(missing, stays)[0], { skip: missing !== null, ...patiently }, async () => {
+  const env = { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable };
+  for (const [what, printed] of [["call", "over"], ["function", "1"], ["aborted", "aborted"]] as const) {
+    const { code, stdout, stderr } = await runScript(child, { args: [what], env });
+    assertEquals([code, stdout.trim()], [0, printed], stderr);
+  }
+});

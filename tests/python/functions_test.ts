@@ -1,0 +1,216 @@
+/** Functions of JavaScript in Python: called with what Python gives, on the one thread that they may be called on. */
+import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { kwargs, liveExports, type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
+import { Keywords } from "../../src/public/python.ts";
+import { openInterpreter } from "../../src/python/start_interpreter.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
+
+test(...needs(missing, "a function gets the arguments that Python gives, and Python what it returns"), () => {
+  const python = open();
+  const call: PyObject = python.evaluate("lambda function, *arguments, **named: [function(*arguments, **named)]");
+  const value = fc.oneof(fc.integer(), fc.double({ noNaN: true, noInteger: true }), fc.string(), fc.boolean());
+  const names = fc.dictionary(fc.stringMatching(/^[a-z]{2,6}$/), value, { maxKeys: 4 });
+  check(
+    fc.property(fc.array(value, { maxLength: 8 }), names, value, (given, named, result) => {
+      let seen: unknown[] = [];
+      using back: PyObject = call(
+        (...args: unknown[]) => {
+          seen = args;
+          return result;
+        },
+        ...given,
+        kwargs(named),
+      );
+      assertEquals(back.$value(), [result]);
+      const byName = seen[given.length];
+      assertEquals(seen.slice(0, given.length), given);
+      if (Object.keys(named).length === 0) assertEquals(seen.length, given.length);
+      else assertEquals(byName instanceof Keywords ? { ...byName.values } : null, { ...named });
+    }),
+    150,
+  );
+});
+
+test(...needs(missing, "calls within calls within calls, either way, keep their arguments and what they throw"), () => {
+  const python = open();
+  // A function in C looks at its arguments after it has called the first of them.
+  const max: PyObject = python.builtins["max"];
+  const call: PyObject = python.evaluate("lambda function, *arguments: function(*arguments)");
+  class Ours extends Error {}
+  check(
+    fc.property(
+      fc.array(fc.integer(), { minLength: 2, maxLength: 6 }),
+      fc.nat(5),
+      fc.boolean(),
+      (values, depth, fails) => {
+        const error = new Ours("at the bottom");
+        const nested = (left: number): number => {
+          if (left > 0) {
+            return max(...values, kwargs({ key: (x: number) => call((y: number) => (nested(left - 1), y), x) }));
+          }
+          if (fails) throw error;
+          return max(...values.map((value) => -value));
+        };
+        if (!fails) {
+          return assertEquals(nested(depth % 3), depth % 3 === 0 ? -Math.min(...values) : Math.max(...values));
+        }
+        try {
+          nested(depth % 3);
+        } catch (thrown) {
+          return assertStrictEquals(thrown, error);
+        }
+        throw new Error("nothing was thrown");
+      },
+    ),
+    60,
+  );
+  for (const thrown of [undefined, 5, "text", { a: 1 }]) {
+    try {
+      call(() => {
+        throw thrown;
+      });
+      assert(false, "nothing was thrown");
+    } catch (error) {
+      assertStrictEquals(error, thrown);
+    }
+  }
+});
+
+test(
+  ...needs(missing, "an exception of Python goes through JavaScript as it is, and Python catches JavaScript's"),
+  () => {
+    const python = open();
+    python.run(`
+def attempt(function):
+    try: return function()
+    except KeyError as error: return "KeyError " + str(error)
+    except Exception as error: return type(error).__module__ + " " + str(error)
+`);
+    const attempt: PyObject = python.evaluate("attempt");
+    assertEquals(attempt(() => python.evaluate("{}['k']")), "KeyError 'k'");
+    assertEquals(
+      attempt(() => {
+        throw new RangeError("ours");
+      }),
+      "causeway RangeError: ours",
+    );
+    assertEquals(attempt(() => attempt(() => python.evaluate("{}['deep']"))), "KeyError 'deep'");
+    assertMatch(attempt(async () => await Promise.resolve(1)), /Cannot wait for a promise while JavaScript waits/);
+    const fail: PyObject = python.evaluate("lambda function: function()");
+    assertThrows(() => fail(() => python.evaluate("{}['k']")), PythonError, "KeyError: 'k'");
+  },
+);
+
+test(...needs(missing, "a function is one object in Python, the same that comes back, and is given up with it"), () => {
+  const python = open();
+  const same: PyObject = python.evaluate("lambda a, b: a is b");
+  const hold: PyObject = python.evaluate("[]");
+  const fn = (x: number) => x + 1;
+  assert(same(fn, fn));
+  assert(!same(fn, () => 1));
+  hold["append"](fn);
+  assertStrictEquals(hold[0], fn);
+  assertEquals(python.builtins["repr"](fn), "<function fn of JavaScript>");
+  const side = openInterpreter({}).javascript;
+  hold["clear"]();
+  for (let i = 0; i < 100; i++) hold["append"]((x: number) => x * i);
+  assertEquals([...hold].map((one, i) => (one as typeof fn)(2) === 2 * i).includes(false), false);
+  const before = side.kept;
+  hold["clear"]();
+  python.builtins["len"]([]);
+  assertEquals(side.kept, before - 100);
+});
+
+test(...needs(missing, "an array among the arguments of a function is a view of the same memory"), () => {
+  const python = open();
+  const call: PyObject = python.evaluate("lambda function, value: function(value)");
+  const numbers = Float64Array.of(1, 2, 3);
+  call((value: StridedMemoryView) => {
+    using view = StridedMemoryView.from(value);
+    new Float64Array(view.buffer.bytes?.().buffer ?? numbers.buffer)[0] = 9;
+  }, numbers);
+  assertEquals(numbers[0], 9);
+  python.builtins["len"]([]);
+  assertEquals(liveExports(), 0);
+});
+
+const threads = `
+import threading
+def on_thread(function, count=1):
+    results = []
+    def run():
+        try: results.append(function(threading.get_native_id()))
+        except Exception as error: results.append(str(error))
+    started = [threading.Thread(target=run) for _ in range(count)]
+    for one in started: one.start()
+    for one in started: one.join()
+    return results
+`;
+
+test(
+  ...needs(missing, "from another thread a function is called on JavaScript's, in turn, also an async one"),
+  async () => {
+    const python = open();
+    python.run(threads);
+    const call = python.async(python.evaluate("on_thread"));
+    let isInside = false;
+    const plain = (id: number) => {
+      assert(!isInside);
+      isInside = true;
+      assert(python.import("threading")["get_native_id"]() !== id);
+      isInside = false;
+      return id * 2;
+    };
+    using results: PyObject = await call(plain, 20);
+    assertEquals(results["length"], 20);
+    for (const result of results.$value() as unknown[]) assertEquals(typeof result, "number", String(result));
+    const waits = async (id: number) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (id < 0) throw new RangeError("negative");
+      return "waited";
+    };
+    using waited: PyObject = await call(waits, 3);
+    assertEquals(waited.$value(), ["waited", "waited", "waited"]);
+    const error = new RangeError("ours");
+    const direct = python.async(python.evaluate("lambda function: function()"));
+    const thrown: unknown = await direct(() => {
+      throw error;
+    }).catch((one: unknown) => one);
+    assertStrictEquals(thrown, error);
+  },
+);
+
+test(
+  ...needs(missing, "a thread that JavaScript waits for is refused, and one that it does not wait for is not"),
+  async () => {
+    const python = open();
+    python.run(threads);
+    const interpreter = openInterpreter({});
+    const patience = (seconds: number) =>
+      interpreter.locked(() => interpreter.release(interpreter.executeGuest(`PATIENCE, LOOK = ${seconds}, 0.02`)));
+    patience(0.3);
+    try {
+      let calls = 0;
+      const count = () => ++calls;
+      const onThread: PyObject = python.evaluate("on_thread");
+      using refused: PyObject = onThread(count, 2);
+      for (const text of refused.$value() as string[]) assertMatch(text, /cannot call the function count .* py\.async/);
+      // Short calls of Python, one after the other, are no reason to refuse, however long they go on.
+      const pending = python.async(onThread)(count);
+      const end = performance.now() + 900;
+      const sleep: PyObject = python.import("time")["sleep"];
+      while (performance.now() < end) sleep(0.01);
+      using answered: PyObject = await pending;
+      assertEquals([answered.$value(), calls], [[1], 1], "it is called once: what was refused never is");
+    } finally {
+      patience(5);
+    }
+  },
+);

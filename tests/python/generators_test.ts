@@ -1,0 +1,192 @@
+/** Generators and context managers of Python as JavaScript's own, and errors that say where in both they come from. */
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { type PyObject, Python, PythonError } from "../../mod.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
+
+const source = `
+log = []
+def echo(n):
+    try:
+        i = 0
+        while i < n:
+            try: log.append(["got", (yield i)])
+            except Exception as error: log.append(["thrown", str(error)])
+            i += 1
+    finally: log.append(["closed"])
+`;
+
+/** The same generator in JavaScript. */
+function* echo(n: number, log: unknown[][]): Generator<unknown, void, unknown> {
+  try {
+    for (let i = 0; i < n; i++) {
+      try {
+        log.push(["got", (yield i) ?? null]);
+      } catch (error) {
+        log.push(["thrown", String(error)]);
+      }
+    }
+  } finally {
+    log.push(["closed"]);
+  }
+}
+
+const step = fc.oneof(
+  fc.record({ do: fc.constant("next" as const), value: fc.option(fc.integer(), { nil: undefined }) }),
+  fc.record({ do: fc.constant("throw" as const), value: fc.string({ unit: "grapheme-ascii" }) }),
+  fc.record({ do: fc.constant("return" as const), value: fc.constant(undefined) }),
+);
+
+test(...needs(missing, "a generator of Python is one of JavaScript: next, throw and return do the same"), () => {
+  const python = open();
+  python.run(source);
+  check(
+    fc.property(fc.nat(5), fc.array(step, { maxLength: 8 }), (n, steps) => {
+      python.run("log.clear()");
+      using theirs: PyObject = python.evaluate(`echo(${n})`);
+      const log: unknown[][] = [];
+      const ours = echo(n, log);
+      const iterator = theirs[Symbol.iterator]() as Generator<unknown, void, unknown>;
+      const run = (generator: Generator<unknown, void, unknown>) =>
+        steps.map(({ do: what, value }) => {
+          try {
+            if (what === "next") return generator.next(value);
+            return what === "return" ? generator.return() : generator.throw(new RangeError(value));
+          } catch (error) {
+            return String(error);
+          }
+        });
+      assertEquals(run(iterator), run(ours));
+      using logged: PyObject = python.evaluate("log");
+      assertEquals(logged.$value(), log);
+    }),
+    200,
+  );
+});
+
+test(...needs(missing, "who leaves a loop closes the generator, and gets what it raises then"), () => {
+  const python = open();
+  python.run(`${source}
+def stubborn():
+    try: yield 1
+    finally: raise ValueError("not so")
+`);
+  const generator: PyObject = python.evaluate("echo(5)"); // somebody keeps it
+  for (const one of generator) if (one === 1) break;
+  assertEquals(python.evaluate("log[-1]").$value(), ["closed"]);
+  assertEquals([...generator], []);
+  assertThrows(
+    () => {
+      for (const _ of python.evaluate("stubborn()")) break;
+    },
+    PythonError,
+    "not so",
+  );
+  const file: PyObject = python.evaluate("iter([1, 2, 3])"); // any other iterator goes on
+  for (const _ of file) break;
+  assertEquals([...file], [2, 3]);
+});
+
+test(...needs(missing, "a context manager sees what its work throws, may keep it, and is left once"), () => {
+  const python = open();
+  python.run(`
+class Manager:
+    def __init__(self, keeps): self.keeps, self.log = keeps, []
+    def __enter__(self): self.log.append("in"); return 5
+    def __exit__(self, kind, error, trace):
+        self.log.append(kind and kind.__name__)
+        return self.keeps
+`);
+  for (const keeps of [false, true]) {
+    using manager: PyObject = python.evaluate(`Manager(${keeps ? "True" : "False"})`);
+    assertEquals(python.with(manager, (value) => value + 1), 6);
+    const thrown = new RangeError("ours");
+    const fails = (error: () => never) => python.with(manager, error);
+    const ours = () =>
+      fails(() => {
+        throw thrown;
+      });
+    const theirs = () => fails(() => python.evaluate("{}['k']") as never);
+    if (keeps) assertEquals([ours(), theirs()], [undefined, undefined]);
+    else {
+      try {
+        ours();
+        assert(false);
+      } catch (error) {
+        assertStrictEquals(error, thrown);
+      }
+      assertThrows(theirs, PythonError, "KeyError: 'k'");
+    }
+    {
+      using entered = python.with(manager);
+      assertEquals(entered.value, 5);
+      entered[Symbol.dispose]();
+    }
+    const log: PyObject = manager["log"];
+    assertEquals(log.$value(), ["in", null, "in", "JavaScriptError", "in", "KeyError", "in", null]);
+    assertThrows(() => python.with(manager, async () => await Promise.resolve(1)), TypeError, "Cannot wait");
+  }
+  assertThrows(() => python.with(python.evaluate("object()")), PythonError, "context manager");
+  assertThrows(() => python.with({} as unknown as PyObject), TypeError, "no object of Python");
+});
+
+test(
+  ...needs(missing, "a stack has Python's frames above JavaScript's, and the cause is what it was raised from"),
+  () => {
+    const python = open();
+    python.run(`
+def outer(function): return inner(function)
+def inner(function):
+    try: return function()
+    except Exception as error: raise ValueError("bad") from error
+def own():
+    error = ValueError("own")
+    raise error from error
+`);
+    const thrown = new RangeError("ours");
+    const errorOf = (work: () => unknown): Error => {
+      try {
+        work();
+      } catch (error) {
+        assert(error instanceof Error);
+        return error;
+      }
+      throw new Error("nothing was thrown");
+    };
+    const callsPython = (given: () => unknown) => python.evaluate("outer")(given);
+    const error = errorOf(() =>
+      callsPython(() => {
+        throw thrown;
+      })
+    );
+    const [head, first, second, ...rest] = String(error.stack).split("\n");
+    assertEquals([head, first, second], [
+      "PythonError: ValueError: bad",
+      "    at inner (<string>:5)",
+      "    at outer (<string>:2)",
+    ]);
+    assert(
+      rest.some((line) => line.includes("generators_test")) && rest.every((line) => line.startsWith("    at ")),
+      error.stack,
+    );
+    assert(!rest.some((line) => line.includes("<JavaScript>")), "the frame that calls Python is nobody's");
+    assertStrictEquals(error.cause, thrown);
+    const chained = errorOf(() => callsPython(() => python.evaluate("1 / 0"))).cause;
+    assert(chained instanceof PythonError && chained.type === "ZeroDivisionError" && chained.cause === undefined);
+    let depth = 0;
+    for (let at: unknown = errorOf(() => python.evaluate("own()")); at instanceof Error; at = at.cause) depth++;
+    assert(depth > 1 && depth < 100, "an exception may be its own cause");
+    const plain = errorOf(() => python.evaluate("{}['k']"));
+    assertEquals([plain.cause, "cause" in plain], [undefined, false]);
+    const hinted = errorOf(() => python.builtins["len"](1, { a: 1 }));
+    assertEquals(String(hinted.stack).split("kwargs({ a })").length, 2, "the message is there once");
+    hinted.stack = "another";
+    assertEquals(hinted.stack, "another");
+  },
+);
