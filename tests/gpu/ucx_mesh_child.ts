@@ -8,7 +8,7 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { Cuda, type MemoryBuffer, SynchronousMemoryResource, Ucx, type UcxEndpoint } from "../../mod.ts";
+import { Cuda, SynchronousMemoryResource, Ucx, type UcxEndpoint } from "../../mod.ts";
 import { bytesOf, write } from "./ucx_behaviours.ts";
 import { contentOf } from "../support/ucx_messages.ts";
 import type { Answer, Order } from "../support/ucx_mesh.ts";
@@ -62,16 +62,14 @@ async function exchange({ to, from, count: messages }: Extract<Order, { to: unkn
 function copies(to: number, times: number): Answer {
   const there = cuda.device(to);
   using home = there.createStream();
-  using target: MemoryBuffer = new SynchronousMemoryResource(there).allocate(bytes, { stream: home });
+  using target = new SynchronousMemoryResource(there).allocate(bytes, { stream: home });
   const source = at(outgoing, to);
-  const run = (times: number) => {
-    const start = performance.now();
-    for (let i = 0; i < times; i++) enqueuePeerCopy(stream, target.ptr, there, source.ptr, device, bytes);
-    stream.synchronize();
-    return (performance.now() - start) / 1000;
-  };
-  run(2);
-  return { seconds: run(times), wrong: 0, transports: [] };
+  target.copyFrom(source, { stream }); // takes access, without which the bytes go by way of the host
+  stream.synchronize();
+  const start = performance.now();
+  for (let i = 0; i < times; i++) enqueuePeerCopy(stream, target.ptr, there, source.ptr, device, bytes);
+  stream.synchronize();
+  return { seconds: (performance.now() - start) / 1000, wrong: 0, transports: [] };
 }
 
 async function obey(order: Order): Promise<Answer> {

@@ -36,9 +36,14 @@ export interface Running {
   readonly printed: Promise<string>;
 }
 
-/** Starts a script. It is killed after 60 seconds. */
-export function startIn({ command: [program = "", ...first] }: Runtime, url: URL, args: readonly string[]): Running {
-  const child = spawn(program, [...first, fileURLToPath(url), ...args], { timeout: 60_000, killSignal: "SIGKILL" });
+/** Starts a script. It is killed after 60 seconds, or as many milliseconds as are given. */
+export function startIn(
+  { command: [program = "", ...first] }: Runtime,
+  url: URL,
+  args: readonly string[],
+  { timeout = 60_000 }: { readonly timeout?: number } = {},
+): Running {
+  const child = spawn(program, [...first, fileURLToPath(url), ...args], { timeout, killSignal: "SIGKILL" });
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text);
