@@ -11,6 +11,15 @@
  * @module
  */
 export { type DLPackDType, DType, type DTypeForm, type ElementValue } from "./dtype.ts";
+export type {
+  DTypeLike,
+  DTypeName,
+  DTypeNameOf,
+  DTypeNameOfArray,
+  ElementOf,
+  TypedArrayOf,
+  WritableOf,
+} from "./dtype_names.ts";
 export type { Complex, Scalar } from "./element.ts";
 export type { FlattenOptions } from "./flatten.ts";
 export { cachedLayout, cacheLayout, denseLayout } from "./layout_cache.ts";
