@@ -149,6 +149,7 @@ export class DType<Name extends DTypeName = DTypeName> {
    * @throws {TypeError} if it is none of these, or cannot be read here: big-endian, objects, text, times, structures
    */
   static from<const T extends DTypeLike>(source: T): DType<DTypeNameOf<T>>;
+  /** A DLPack type, or one of which only the program knows what it is. */
   static from(source: DTypeLike | DLPackDType): DType;
   static from(source: DTypeLike | DLPackDType): DType {
     if (typeof source === "string") {

@@ -7,15 +7,16 @@ import type { DType } from "./dtype.ts";
 import type { Complex } from "./element.ts";
 
 /** Names of types of less than a byte. */
-type SubByteName =
+export type SubByteName =
   | `${"int" | "uint"}${1 | 2 | 3 | 4 | 5 | 6 | 7}`
   | "bool1"
   | "float6_e2m3fn"
   | "float6_e3m2fn"
   | "float4_e2m1fn";
 
-/** Names of types of one lane and of whole bytes. */
-type WholeName =
+/** The name of a scalar type: one lane of a dtype. */
+export type ScalarName =
+  | SubByteName
   | `${"int" | "uint"}${8 | 16 | 32 | 64}`
   | "float16"
   | "float32"
@@ -35,9 +36,6 @@ type WholeName =
   | "float8_e5m2fnuz"
   | "float8_e8m0fnu";
 
-/** The name of a scalar type: one lane of a dtype. */
-export type ScalarName = WholeName | SubByteName;
-
 /** The name of a dtype: of a scalar, of packed elements of less than a byte, or of lanes (`float32x4`). */
 export type DTypeName = ScalarName | `${SubByteName}_packed` | `${ScalarName}x${number}`;
 
@@ -50,72 +48,40 @@ export type DTypeLike = DTypeName | (string & Record<never, never>) | DType;
 /** The name of the dtype that is given so; any name, if the type does not say which. */
 export type DTypeNameOf<T> = T extends DTypeName ? T : T extends DType<infer Name> ? Name : DTypeName;
 
-/** Arrays whose elements are scalars of a type, or the parts of complex ones. */
-interface TypedArrays {
-  readonly int8: Int8Array<ArrayBuffer>;
-  readonly uint8: Uint8Array<ArrayBuffer>;
-  readonly bool: Uint8Array<ArrayBuffer>;
-  readonly int16: Int16Array<ArrayBuffer>;
-  readonly uint16: Uint16Array<ArrayBuffer>;
-  readonly int32: Int32Array<ArrayBuffer>;
-  readonly uint32: Uint32Array<ArrayBuffer>;
-  readonly int64: BigInt64Array<ArrayBuffer>;
-  readonly uint64: BigUint64Array<ArrayBuffer>;
-  readonly handle64: BigUint64Array<ArrayBuffer>;
-  readonly float16: Float16Array<ArrayBuffer>;
-  readonly complex32: Float16Array<ArrayBuffer>;
-  readonly float32: Float32Array<ArrayBuffer>;
-  readonly complex64: Float32Array<ArrayBuffer>;
-  readonly float64: Float64Array<ArrayBuffer>;
-  readonly complex128: Float64Array<ArrayBuffer>;
-}
-
 /** The class of typed array that reads elements of a dtype, as {@linkcode DType.typedArray} says; never, if none does. */
-export type TypedArrayOf<D extends DTypeName> = D extends keyof TypedArrays ? TypedArrays[D]
-  : D extends `${infer Lane extends keyof TypedArrays}x${number}` ? TypedArrays[Lane]
+export type TypedArrayOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
+  ? TypedArrayOf<Lane>
+  : D extends "int8" ? Int8Array<ArrayBuffer>
+  : D extends "uint8" | "bool" ? Uint8Array<ArrayBuffer>
+  : D extends "int16" ? Int16Array<ArrayBuffer>
+  : D extends "uint16" ? Uint16Array<ArrayBuffer>
+  : D extends "int32" ? Int32Array<ArrayBuffer>
+  : D extends "uint32" ? Uint32Array<ArrayBuffer>
+  : D extends "int64" ? BigInt64Array<ArrayBuffer>
+  : D extends "uint64" | "handle64" ? BigUint64Array<ArrayBuffer>
+  : D extends "float16" | "complex32" ? Float16Array<ArrayBuffer>
+  : D extends "float32" | "complex64" ? Float32Array<ArrayBuffer>
+  : D extends "float64" | "complex128" ? Float64Array<ArrayBuffer>
   : never;
 
-/** Dtypes by what typed arrays call themselves. */
-interface NamesOfArrays {
-  readonly Int8Array: "int8";
-  readonly Uint8Array: "uint8";
-  readonly Uint8ClampedArray: "uint8";
-  readonly Int16Array: "int16";
-  readonly Uint16Array: "uint16";
-  readonly Int32Array: "int32";
-  readonly Uint32Array: "uint32";
-  readonly BigInt64Array: "int64";
-  readonly BigUint64Array: "uint64";
-  readonly Float16Array: "float16";
-  readonly Float32Array: "float32";
-  readonly Float64Array: "float64";
-}
-
-/** The dtype of a typed array's elements. */
-export type DTypeNameOfArray<A> = A extends { readonly [Symbol.toStringTag]: infer Tag extends keyof NamesOfArrays }
-  ? NamesOfArrays[Tag]
+/** The dtype of a typed array's elements, by what the array calls itself. */
+export type DTypeNameOfArray<A> = A extends { readonly [Symbol.toStringTag]: infer Tag extends `${string}Array` }
+  ? Tag extends "Uint8ClampedArray" ? "uint8"
+  : Tag extends `Big${infer Name}Array` ? Extract<Lowercase<Name>, ScalarName>
+  : Tag extends `${infer Name}Array` ? Extract<Lowercase<Name>, ScalarName>
+  : DTypeName
   : DTypeName;
 
-/** Names of 64-bit integers. */
-type LongName = "int64" | "uint64" | "handle64";
-
-/** What a scalar of a type is in JavaScript. */
-type ScalarOf<Name> = Name extends LongName ? bigint
-  : Name extends "bool" | "bool1" | "bool1_packed" ? boolean
-  : Name extends `complex${number}` ? Complex
+/** What an element of a dtype is in JavaScript, as {@linkcode DType.read} returns it. */
+export type ElementOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
+  ? readonly ElementOf<Lane>[]
+  : D extends "int64" | "uint64" | "handle64" ? bigint
+  : D extends "bool" | "bool1" | "bool1_packed" ? boolean
+  : D extends `complex${number}` ? Complex
   : number;
 
-/** A dtype with lanes. */
-type LanesName = `${ScalarName}x${number}`;
-
-/** What an element of a dtype is in JavaScript, as {@linkcode DType.read} returns it. */
-export type ElementOf<D extends DTypeName> = D extends Exclude<DTypeName, LanesName> ? ScalarOf<D>
-  : D extends `${infer Lane extends ScalarName}x${number}` ? readonly ScalarOf<Lane>[]
-  : never;
-
 /** What {@linkcode DType.write} takes for an element of a dtype: safe integers will do for bigints. */
-export type WritableOf<D extends DTypeName> = D extends Exclude<DTypeName, LanesName>
-  ? ScalarOf<D> | (D extends LongName ? number : never)
-  : D extends `${infer Lane extends ScalarName}x${number}`
-    ? readonly (ScalarOf<Lane> | (Lane extends LongName ? number : never))[]
-  : never;
+export type WritableOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
+  ? readonly WritableOf<Lane>[]
+  : D extends "int64" | "uint64" | "handle64" ? bigint | number
+  : ElementOf<D>;

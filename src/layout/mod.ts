@@ -17,6 +17,8 @@ export type {
   DTypeNameOf,
   DTypeNameOfArray,
   ElementOf,
+  ScalarName,
+  SubByteName,
   TypedArrayOf,
   WritableOf,
 } from "./dtype_names.ts";

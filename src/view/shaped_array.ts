@@ -33,7 +33,7 @@ export interface ViewOptions<T extends DTypeLike = DTypeLike> {
 const viewOptionNames = { layout: true, dtype: true } as const;
 
 /** What a view tells of its layout, and the views that share its memory. */
-export abstract class ShapedArray<D extends DTypeName = DTypeName> implements ArrayParts {
+export abstract class ShapedArray<D extends DTypeName = DTypeName> {
   /** Where the elements lie. */
   abstract readonly layout: StridedLayout;
   /** The type of the elements. */
@@ -115,6 +115,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> implements Ar
    *   last axis cannot be repacked: the message says why
    */
   view<const T extends DTypeLike>(dtype: T): StridedMemoryView<DTypeNameOf<T>>;
+  /** With another layout, element type, or both. */
   view<const T extends DTypeLike = DType<D>>(options: ViewOptions<T>): StridedMemoryView<DTypeNameOf<T>>;
   view(as: DTypeLike | ViewOptions): StridedMemoryView {
     const options = typeof as === "string" || as instanceof DType ? { dtype: as } : as;

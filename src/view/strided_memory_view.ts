@@ -105,7 +105,9 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * @throws {ExchangeError} if the array cannot be imported as it is
    */
   static from<A extends TypedArray>(source: A, options?: ImportOptions): StridedMemoryView<DTypeNameOfArray<A>>;
+  /** A view as it is, or ordered on another stream. */
   static from<N extends DTypeName>(source: StridedMemoryView<N>, options?: ImportOptions): StridedMemoryView<N>;
+  /** Any other array. */
   static from(source: unknown, options?: ImportOptions): StridedMemoryView;
   static from(source: unknown, options: ImportOptions = none): StridedMemoryView {
     if (options !== none) checkPlace(options, "Cannot view an array");

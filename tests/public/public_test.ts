@@ -73,9 +73,20 @@ test("views, and what goes wrong at the start, are at the root alone; all else i
     "Lease",
     "LibraryNotFoundError",
     "StridedMemoryView",
+    "type ArrayCopyOptions",
+    "type CreateOptions",
+    "type ElementArray",
+    "type ExportedArray",
     "type FromBufferOptions",
     "type LoadAttempt",
+    "type NestedArray",
+    "type NestedValues",
+    "type Place",
+    "type PlaceOptions",
+    "type ShapedArray",
     "type ViewCopyOptions",
+    "type ViewFillOptions",
+    "type ViewOptions",
   ]);
 });
 
