@@ -1,4 +1,5 @@
 import type { Scalar, ScalarCodec } from "./element.ts";
+import { showAs } from "./inspect.ts";
 import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {
@@ -270,6 +271,10 @@ export class DType<Name extends DTypeName = DTypeName> {
   /** The name. */
   toString(): string {
     return this.name;
+  }
+
+  static {
+    showAs(DType, String);
   }
 }
 

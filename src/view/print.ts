@@ -34,6 +34,34 @@ export function print(view: ArrayParts): string {
   return bracketed(format.together(scalars), counts, gaps);
 }
 
+/** Prints the first and the last elements, in C order, in one line. */
+export function printEnds(view: ArrayParts): string {
+  const { layout, dtype, offset } = view;
+  const { volume, shape, strides, sliceOffset, itemsize } = layout;
+  const isElided = volume > 2 * EDGE;
+  const places = Array.from(
+    { length: Math.min(volume, 2 * EDGE) },
+    (_, i) => i < EDGE || !isElided ? i : volume + i - 2 * EDGE,
+  );
+  const offsets = places.map((place) => {
+    let rest = place;
+    let element = sliceOffset;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      const extent = shape[axis] ?? 1;
+      element += (rest % extent) * (strides[axis] ?? 0);
+      rest = Math.floor(rest / extent);
+    }
+    return offset + element * itemsize;
+  });
+  const words = formatOf(dtype).together(readElements(view, offsets)).map((word) => word.trim());
+  const { lanes } = dtype;
+  const elements = lanes === 1
+    ? words
+    : offsets.map((_, at) => `[${words.slice(at * lanes, (at + 1) * lanes).join(" ")}]`);
+  if (isElided) elements.splice(EDGE, 0, "...");
+  return `[${elements.join(" ")}]`;
+}
+
 /** Which elements of an axis are printed. */
 function indices(extent: number, isElided: boolean): number[] {
   if (!isElided || extent <= 2 * EDGE) return Array.from({ length: extent }, (_, i) => i);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { describeArray } from "./describe.ts";
 import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
 import type { Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
 import { checkBounds, copyElements, explainCopy, noItemsize } from "../copy/mod.ts";
@@ -20,7 +21,7 @@ import type {
   StridedLayout,
   TypedArray,
 } from "../layout/mod.ts";
-import { checkOptions, DType, none } from "../layout/mod.ts";
+import { checkOptions, DType, none, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
 import { ExportedArray } from "./exported_array.ts";
@@ -387,6 +388,10 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     const { buffer, offset, readonly } = this;
     checkBounds(buffer, offset, layout);
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
+  }
+
+  static {
+    showAs(StridedMemoryView, describeArray);
   }
 }
 
