@@ -72,7 +72,6 @@ export {
   type ExportedArray,
   type FromBufferOptions,
   Lease,
-  type NestedArray,
   type NestedValues,
   type Place,
   type PlaceOptions,

@@ -42,7 +42,7 @@ export function onlyIndex({ layout }: ArrayParts): readonly number[] {
 }
 
 /** An array of JavaScript for each axis. */
-export type NestedArray<Value> = (Value | NestedArray<Value>)[];
+type NestedArray<Value> = (Value | NestedArray<Value>)[];
 
 // law view/nestedArray: view/elements, view/elements_order
 /** The elements in nested arrays. See `StridedMemoryView.toArray`. */

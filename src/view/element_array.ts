@@ -5,7 +5,7 @@
  */
 import { fillElements, type ViewFillOptions } from "../copy/mod.ts";
 import { type DTypeName, type ElementOf, none, type TypedArrayOf, type WritableOf } from "../layout/mod.ts";
-import { asTypedArray, type NestedArray, nestedArray, onlyIndex, readElement, writeElement } from "./element_access.ts";
+import { asTypedArray, nestedArray, onlyIndex, readElement, writeElement } from "./element_access.ts";
 import { hasEqualElements } from "./equality.ts";
 import { print } from "./print.ts";
 import { ShapedArray } from "./shaped_array.ts";
@@ -57,12 +57,13 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   }
 
   /**
-   * The elements of host memory as arrays of JavaScript, one inside another for each axis.
+   * The elements of host memory as arrays of JavaScript, one inside another for each axis: to the compiler of anything,
+   * because it does not know how many axes there are.
    *
    * @throws {TypeError} for device memory, and a view without axes, whose element `item()` gives
    */
-  toArray(): NestedArray<ElementOf<D>> {
-    return nestedArray(this) as NestedArray<ElementOf<D>>; // what elements of the dtype are
+  toArray(): unknown[] {
+    return nestedArray(this);
   }
 
   /**

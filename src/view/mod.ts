@@ -13,7 +13,6 @@
  * @module
  */
 export type { CreateOptions } from "./create.ts";
-export type { NestedArray } from "./element_access.ts";
 export type { ElementArray } from "./element_array.ts";
 export type { ExportedArray } from "./exported_array.ts";
 export { arraySource, isArraySource } from "./from.ts";

@@ -79,7 +79,6 @@ test("views, and what goes wrong at the start, are at the root alone; all else i
     "type ExportedArray",
     "type FromBufferOptions",
     "type LoadAttempt",
-    "type NestedArray",
     "type NestedValues",
     "type Place",
     "type PlaceOptions",
