@@ -131,8 +131,8 @@ function bigints(bounds: readonly bigint[]): bigint[] {
 
 /** See `StridedMemoryView.fromArray`. */
 export function fromNested<T>(nested: unknown, given: Given, make: MakeArray<T>): T {
+  const shape = shapeOf(nested); // which an array that is in itself has none of
   const what = wanted(given, () => dtypeOfNested(nested));
-  const shape = shapeOf(nested);
   const { lanes } = what.dtype;
   const values = flatValues(nested, shape);
   if (lanes === 1) return writtenAs(shape, values, what, make);

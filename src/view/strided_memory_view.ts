@@ -243,10 +243,15 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * console.log(`${StridedMemoryView.arange(6, "int32").reshaped([2, 3]).T.sliced(1)}`); // [1 4]
    * ```
    */
-  static arange<B extends RangeBound, const T extends DTypeLike = DTypeNameOfValue<B>>(
-    ...given: readonly [...bounds: Bounds<B>, options?: T | CreateOptions<T>]
-  ): StridedMemoryView<DTypeNameOf<T>> {
-    return as(arange(given, make));
+  static arange<const T extends DTypeLike = "float64">(
+    ...given: [...bounds: Bounds<number>, options?: T | CreateOptions<T>]
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of bigints. */
+  static arange<const T extends DTypeLike = "int64">(
+    ...given: [...bounds: Bounds<bigint>, options?: T | CreateOptions<T>]
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  static arange(...given: (RangeBound | DTypeLike | CreateOptions | undefined)[]): StridedMemoryView {
+    return arange(given, make);
   }
 
   /**
@@ -396,7 +401,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 }
 
 /** The numbers that {@linkcode StridedMemoryView.arange} takes. */
-type Bounds<B> = readonly [stop: B] | readonly [start: B, stop: B] | readonly [start: B, stop: B, step: B];
+type Bounds<B> = [stop: B] | [start: B, stop: B] | [start: B, stop: B, step: B];
 
 /** A view whose dtype the caller has asked for, which is more than what has made it knows. */
 function as<N extends DTypeName>(view: StridedMemoryView): StridedMemoryView<N> {
