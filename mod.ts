@@ -67,6 +67,7 @@ export { ExchangeError, liveExports, type MemoryKind } from "./src/order/mod.ts"
 // arrays, and handing them over
 export {
   type ArrayCopyOptions,
+  type ArrayPlaceOptions,
   type CreateOptions,
   type ElementArray,
   type ExportedArray,
@@ -74,7 +75,6 @@ export {
   Lease,
   type NestedValues,
   type Place,
-  type PlaceOptions,
   type ShapedArray,
   StridedMemoryView,
   type ViewOptions,

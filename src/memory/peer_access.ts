@@ -380,7 +380,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
   }
 
   static {
-    showAs(PeerAccessSet, (set) => `{ ${[...set].map((device) => device.ordinal).join(", ")} }`);
+    showAs(PeerAccessSet, (set) => set.size === 0 ? "{}" : `{ ${[...set].map(({ ordinal }) => ordinal).join(", ")} }`);
   }
 }
 

@@ -11,7 +11,7 @@ import { print, printEnds } from "./print.ts";
 const FEW = 64;
 const FEW_LINES = 8;
 
-// law view/describeArray: view/inspect
+// law view/describeArray: public/inspect
 /**
  * The dtype, shape and place of an array, and the elements if they are in ordinary memory of the host. All other memory
  * is ordered on a stream, which a console neither waits for nor asks: `toString()` waits.

@@ -42,13 +42,13 @@ const arrayCopyOptionNames: OptionNames<ArrayCopyOptions> = {
 };
 
 /** Options of `view.to`. */
-export interface PlaceOptions {
+export interface ArrayPlaceOptions {
   /** Where the array will be used, and a copy is enqueued. Default: its home stream, or the device's default stream. */
   readonly stream?: CudaStream;
 }
 
 /** Their names. */
-export const placeOptionNames: OptionNames<PlaceOptions> = { stream: true };
+export const placeOptionNames: OptionNames<ArrayPlaceOptions> = { stream: true };
 
 /** @throws {TypeError} if it is no place */
 export function checkPlaceOfArray(place: unknown): asserts place is Place {

@@ -31,12 +31,12 @@ import { Lease } from "./lease.ts";
 import type { DTypeNameOfValue, NestedValues } from "./nested_values.ts";
 import {
   type ArrayCopyOptions,
+  type ArrayPlaceOptions,
   checkPlaceOfArray,
   copyOf,
   isAt,
   type Place,
   placeOptionNames,
-  type PlaceOptions,
 } from "./place.ts";
 import { sameMemory } from "./shaped_array.ts";
 import { layoutOfArray, memoryOfArray } from "./typed_array.ts";
@@ -354,7 +354,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    *
    * @throws {TypeError} if there is no such place, or as `copy` does
    */
-  to(place: Place, options: PlaceOptions = none): StridedMemoryView<D> {
+  to(place: Place, options: ArrayPlaceOptions = none): StridedMemoryView<D> {
     checkOptions(options, placeOptionNames);
     checkPlaceOfArray(place);
     if (!isAt(this, place)) return as(copyOf(this, { device: place, ...options }, make));
