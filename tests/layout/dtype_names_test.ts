@@ -42,7 +42,7 @@ test("a dtype is known by its name to the compiler, as far as the program says i
   same<(typeof float32)["name"], "float32">();
   const float32 = DType.from("float32");
   assertEquals(float32.name, "float32");
-  const text: string = "<f4";
+  const text = String("<f4");
   const unknown = DType.from(text);
   same<(typeof unknown)["name"], DTypeName>();
   assertEquals(unknown, float32);

@@ -89,7 +89,7 @@ function isNan(value: ElementValue): boolean {
     : typeof value === "object" && "re" in value
     ? [value.re, value.im]
     : [value];
-  return parts.some((part) => part !== part);
+  return parts.some((part) => Number.isNaN(part));
 }
 
 test("packed elements are read and written between their neighbours", () => {
