@@ -32,7 +32,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * const table = StridedMemoryView.fromArray([[1, 2, 3], [4, 5, 6]], "float32");
    * console.log(table.get(1, -1)); // 6
    * table.set(0.5, 0, 0);
-   * console.log(`${table}`); // [[0.5 2.  3. ] [4.  5.  6. ]], in two lines
+   * console.log(`${table.sliced(0)}`); // [0.5 2.  3. ]
    * ```
    */
   get(...index: number[]): ElementOf<D> {

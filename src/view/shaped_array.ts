@@ -186,7 +186,8 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
    * import { StridedMemoryView } from "@causeway/causeway";
    *
    * const table = StridedMemoryView.fromArray([[1, 2], [3, 4]]);
-   * for (const row of table) console.log(row.toArray()); // [ 1, 2 ] and [ 3, 4 ]
+   * const rows = [...table];
+   * console.log(`${rows[1]}`); // [3. 4.]
    * ```
    */
   *[Symbol.iterator](): IterableIterator<StridedMemoryView<D>> {
