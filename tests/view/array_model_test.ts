@@ -117,6 +117,9 @@ test("neighbours on the last axis are joined and split by types of other sizes, 
   assertThrows(() => odd.view("uint16"), RangeError, "slice offset");
   const apartFrom = StridedMemoryView.fromTypedArray(new Uint8Array(16), { shape: [4, 4] }).T;
   assertThrows(() => apartFrom.view("uint16"), RangeError, "its stride must be 1");
+  const { buffer } = StridedMemoryView.zeros([9], "uint8");
+  const askew = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8", offset: 1 });
+  assertThrows(() => askew.view("uint16"), RangeError, "is not aligned to 2 bytes");
   const packed = StridedMemoryView.zeros([6], "float4_e2m1fn_packed");
   packed.fill(1.5);
   assertEquals(packed.view("uint8").toArray(), [0x33, 0x33, 0x33]);
