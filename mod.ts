@@ -20,7 +20,19 @@
  */
 
 // where elements lie, and what they are
-export { DType, type Shape, Slice, slice, type SliceItem, StridedLayout, type TypedArray } from "./src/layout/mod.ts";
+export {
+  DType,
+  type DTypeLike,
+  type DTypeName,
+  type ElementOf,
+  type Shape,
+  Slice,
+  slice,
+  type SliceItem,
+  StridedLayout,
+  type TypedArray,
+  type TypedArrayOf,
+} from "./src/layout/mod.ts";
 
 // devices, streams, kernels and graphs
 export { Cuda, type CudaProbe } from "./src/cuda/mod.ts";
@@ -53,8 +65,21 @@ export {
 export { ExchangeError, liveExports, type MemoryKind } from "./src/order/mod.ts";
 
 // arrays, and handing them over
-export { type FromBufferOptions, Lease, StridedMemoryView } from "./src/view/mod.ts";
-export type { ViewCopyOptions } from "./src/copy/mod.ts";
+export {
+  type ArrayCopyOptions,
+  type ArrayPlaceOptions,
+  type CreateOptions,
+  type ElementArray,
+  type ExportedArray,
+  type FromBufferOptions,
+  Lease,
+  type NestedValues,
+  type Place,
+  type ShapedArray,
+  StridedMemoryView,
+  type ViewOptions,
+} from "./src/view/mod.ts";
+export type { ViewCopyOptions, ViewFillOptions } from "./src/copy/mod.ts";
 export { DlpackTensor, type ImportOptions } from "./src/dlpack/mod.ts";
 export {
   type FileContents,

@@ -18,7 +18,7 @@ const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf
   .filter((file) => file.endsWith(".ts") && !file.startsWith("layout")) // the layout room runs its own
   .map((file) => join(root, "src", file));
 const examples = [
-  ...["README.md", "docs/arrow.md", "docs/checker.md", "docs/ucx.md"].flatMap((file) =>
+  ...["README.md", "docs/arrays.md", "docs/arrow.md", "docs/checker.md", "docs/ucx.md"].flatMap((file) =>
     examplesOf(file, readFileSync(join(root, file), "utf8"))
   ),
   ...[join(root, "mod.ts"), ...sources].flatMap((file) =>

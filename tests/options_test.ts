@@ -96,7 +96,7 @@ function functionsWithOptions(): Map<string, string[]> {
         look(node.name.text, node);
       }
       if (!ts.isClassDeclaration(node) || node.name === undefined || !isExported(node.name.text)) continue;
-      for (const member of node.members) {
+      for (const member of [...node.members, ...hiddenMembers(node)]) {
         if (ts.isConstructorDeclaration(member)) look(`new ${node.name.text}`, member);
         if (ts.isMethodDeclaration(member) && !ts.isPrivateIdentifier(member.name)) {
           look(`${node.name.text}.${member.name.getText()}`, member);
@@ -105,6 +105,18 @@ function functionsWithOptions(): Map<string, string[]> {
     }
   }
   return found;
+}
+
+const classes = new Map(
+  sources.flatMap(({ statements }) => statements.filter(ts.isClassDeclaration)).map((one) => [one.name?.text, one]),
+);
+
+/** Methods of the classes that a class is put together of, and that are not public themselves. */
+function hiddenMembers(node: ts.ClassDeclaration): ts.ClassElement[] {
+  const [base] = node.heritageClauses?.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword)?.types ?? [];
+  const name = base?.expression.getText();
+  const found = name === undefined || isExported(name) ? undefined : classes.get(name);
+  return found === undefined ? [] : [...found.members.filter(ts.isMethodDeclaration), ...hiddenMembers(found)];
 }
 
 function isExported(name: string): boolean {
@@ -234,6 +246,14 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "StridedMemoryView.fromCudaArrayInterface": (_, wrong) =>
     api.StridedMemoryView.fromCudaArrayInterface({ __cuda_array_interface__: interface_ }, wrong),
   "StridedMemoryView.fromArrowDevice": ({ view }, wrong) => api.StridedMemoryView.fromArrowDevice(view, wrong),
+  "Cuda.device": ({ cuda }, wrong) => cuda.device(0, wrong),
+  "HostMemoryResource.allocate": (_, wrong) => new api.HostMemoryResource().allocate(8, wrong),
+  "StridedMemoryView.zeros": (_, wrong) => api.StridedMemoryView.zeros([1], wrong),
+  "StridedMemoryView.full": (_, wrong) => api.StridedMemoryView.full([1], 1, wrong),
+  "StridedMemoryView.fromArray": (_, wrong) => api.StridedMemoryView.fromArray([1], wrong),
+  "StridedMemoryView.fill": ({ view }, wrong) => view.fill(1, wrong),
+  "StridedMemoryView.copy": ({ view }, wrong) => view.copy(wrong),
+  "StridedMemoryView.to": ({ view }, wrong) => view.to("host", wrong),
   "StridedMemoryView.view": ({ view }, wrong) => view.view(wrong),
   "StridedMemoryView.copyFrom": ({ view }, wrong) => view.copyFrom(view, wrong),
   "StridedMemoryView.copyTo": ({ view }, wrong) => view.copyTo(view, wrong),

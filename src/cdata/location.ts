@@ -59,7 +59,7 @@ export function readLocation(
   }
   // Pinned and managed memory is every device's; only memory of one device must be that one's.
   if (kind === "device" && BigInt(device.ordinal) !== id) {
-    throw walk.refusal(`is on CUDA device ${id}: expected device ${device.ordinal}`);
+    throw walk.refusal(`is on CUDA device ${id}: expected ${device}`);
   }
   const stream = options.stream === undefined ? device.defaultStream : options.stream;
   return { type, kind, device, stream, event: readEvent(raw.sync_event, walk) };

@@ -111,6 +111,22 @@ export class CausalityChecker {
     state.touchByHost(call, start, start + bytes, writes);
   }
 
+  /** Notes what the user calls a stream. */
+  nameStream(handle: bigint, name: string): void {
+    this.#state.nameStream(handle, name);
+  }
+
+  /** Notes what the user calls memory. */
+  nameMemory(address: bigint, name: string): void {
+    const allocation = this.#state.memory.find(Number(address));
+    if (allocation !== undefined) allocation.name = name;
+  }
+
+  /** Notes what the user calls a device. */
+  nameDevice(ordinal: number, name: string): void {
+    this.#state.deviceNames.set(ordinal, name);
+  }
+
   /** Notes that something was closed by its user, although it is still retained: it is no leak. */
   closedByUser(handle: bigint): void {
     this.#state.lifetimes.closedByUser(handle);

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { quoted } from "../layout/mod.ts";
 import type { Access } from "./access_history.ts";
 import { type CheckedGraph, type Node, overlap, type Touch, unorderedNodes } from "./capture.ts";
 import { KernelRecording } from "./journal.ts";
@@ -368,6 +369,6 @@ export class CheckerState extends StreamState {
 
 function nameOf(allocation: Allocation | undefined): string {
   if (allocation === undefined) return "memory that the driver did not allocate";
-  const { kind, start, end, call } = allocation;
-  return `the ${end - start} of ${kind} memory at ${hex(start)} (${call})`;
+  const { kind, start, end, call, name } = allocation;
+  return `the ${end - start} of ${kind} memory${quoted(name)} at ${hex(start)} (${call})`;
 }

@@ -27,6 +27,8 @@ export class Allocation implements Interval {
   readonly site: CallSite;
   /** Its number in the journal. */
   readonly allocatedAt: number;
+  /** What its user calls it. */
+  name: string | null = null;
   /** How often it was opened, if it is another process' memory. */
   opened = 1;
   /** The allocation that was exported, if it is known. */

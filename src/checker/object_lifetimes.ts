@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { quoted } from "../layout/mod.ts";
 import type { Allocation } from "./known_memory.ts";
 import { hex } from "./messages.ts";
 import type { CausalityCall, LeakedObject } from "./report.ts";
@@ -16,6 +17,8 @@ interface Created {
   readonly handle: bigint;
   readonly call: string;
   readonly site: CallSite;
+  /** What its user calls it. */
+  name: string | null;
 }
 
 /** How an object was destroyed. */
@@ -43,8 +46,14 @@ export class ObjectLifetimes {
 
   /** An object was created. */
   created(kind: ObjectKind, handle: bigint, call: string): void {
-    of(this.#made, kind).set(handle, { kind, handle, call, site: this.#sites.of(call, 0, 0) });
+    of(this.#made, kind).set(handle, { kind, handle, call, site: this.#sites.of(call, 0, 0), name: null });
     this.reuse(kind, handle);
+  }
+
+  /** An object is called so by its user. */
+  named(kind: ObjectKind, handle: bigint, name: string): void {
+    const made = this.#made.get(kind)?.get(handle);
+    if (made !== undefined) made.name = name;
   }
 
   /** An object was closed by its user, though others still retain it. */
@@ -95,14 +104,14 @@ export class ObjectLifetimes {
   leaks(memory: readonly Allocation[]): LeakedObject[] {
     const isLeft = (handle: bigint) => !this.#closed.has(handle);
     const made = [...this.#made.values()].flatMap((kind) => [...kind.values()]).filter(({ handle }) => isLeft(handle));
-    const objects = made.map(({ kind, handle, call, site }) => ({
-      what: kind,
+    const objects = made.map(({ kind, handle, call, site, name }) => ({
+      what: `${kind}${quoted(name)}`,
       handle,
       made: { does: "creates", call, stream: "host", address: null, bytes: 0, stack: framesOf(site), seq: 0 },
     } as const));
     const there = [...memory, ...this.#abandoned].filter(({ start }) => isLeft(BigInt(start)));
-    const blocks = there.map(({ start, end, kind, call, site }) => ({
-      what: `${end - start} bytes of ${kind} memory`,
+    const blocks = there.map(({ start, end, kind, call, site, name }) => ({
+      what: `${end - start} bytes of ${kind} memory${quoted(name)}`,
       handle: BigInt(start),
       made: {
         ...{ does: "allocates", call, stream: "host", address: BigInt(start), bytes: end - start } as const,

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { quoted } from "../layout/mod.ts";
 import { CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { type CudaDriver, type DriverTraits, observeKernels } from "../driver/mod.ts";
 import { Journal } from "./journal.ts";
@@ -52,6 +53,8 @@ export class StreamState {
   /** Whether a context is lost: from then on nothing can be freed or destroyed, which is no mistake of the program. */
   isLost = false;
   readonly #streams = new Map<bigint, StreamClock>();
+  /** What devices are called by their users. */
+  readonly deviceNames: Map<number, string> = new Map();
   readonly #sharedEvents = new Set<bigint>();
   readonly #contexts = new Map<bigint, ContextClock>();
 
@@ -100,14 +103,14 @@ export class StreamState {
   legacy(): StreamClock | null {
     const context = this.current();
     if (context === null) return null;
-    context.legacy ??= this.order.open(CU_STREAM_LEGACY, context, true, `the default stream${onDevice(context)}`);
+    context.legacy ??= this.order.open(CU_STREAM_LEGACY, context, true, `the default stream${this.#onDevice(context)}`);
     return context.legacy;
   }
 
   #perThread(): StreamClock | null {
     const context = this.current();
     if (context === null) return null;
-    const name = `the thread's default stream${onDevice(context)}`;
+    const name = `the thread's default stream${this.#onDevice(context)}`;
     context.perThread ??= this.order.open(CU_STREAM_PER_THREAD, context, true, name);
     return context.perThread;
   }
@@ -146,9 +149,16 @@ export class StreamState {
   /** A stream exists from now on. */
   openStream(handle: bigint, context: ContextClock, flags: number): StreamClock {
     const isBlocking = (flags & CU_STREAM.NON_BLOCKING) === 0;
-    const stream = this.order.open(handle, context, isBlocking, `stream ${hex(handle)}${onDevice(context)}`);
+    const stream = this.order.open(handle, context, isBlocking, `stream ${hex(handle)}${this.#onDevice(context)}`);
     this.#streams.set(handle, stream);
     return stream;
+  }
+
+  /** A stream is called so by its user. */
+  nameStream(handle: bigint, name: string): void {
+    const stream = this.#streams.get(handle);
+    if (stream !== undefined) stream.name = `stream${quoted(name)}${this.#onDevice(stream.context)}`;
+    this.lifetimes.named("stream", handle, name);
   }
 
   /** A stream is destroyed; what is enqueued there still runs. */
@@ -195,8 +205,9 @@ export class StreamState {
     const stack = framesOf(currentSite());
     return { does: "uses", call, stream: stream?.name ?? "host", address: null, bytes: 0, stack, seq: 0 };
   }
-}
 
-function onDevice({ device, handle }: ContextClock): string {
-  return device === null ? ` of context ${hex(handle)}` : ` of device ${device}`;
+  #onDevice({ device, handle }: ContextClock): string {
+    if (device === null) return ` of context ${hex(handle)}`;
+    return ` of device ${device}${quoted(this.deviceNames.get(device) ?? null)}`;
+  }
 }

@@ -58,8 +58,8 @@ export class StreamClock {
   readonly context: ContextClock;
   /** Whether it and the legacy default stream wait for each other. */
   readonly isBlocking: boolean;
-  /** Its name in reports. */
-  readonly name: string;
+  /** Its name in reports; its user may give it another one. */
+  name: string;
   /** What comes before its next work, as far as that is decided; its own entry is the number of its last work. */
   readonly clock: Clock;
   /**

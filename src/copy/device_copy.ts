@@ -49,7 +49,7 @@ function explainPlanned(planned: Planned, source: CopyOperand, destination: Copy
   const { plan, device } = planned;
   const words = explainPlan(plan);
   if (needsKernel(plan)) {
-    return devicesBetween(source, destination) === null ? words : `${words}, on device ${device.ordinal}`;
+    return devicesBetween(source, destination) === null ? words : `${words}, on ${device}`;
   }
   if (plan.kind !== "contiguous") return words;
   const staging = stagingOf(asRun(planned, plan.bytes, source, destination, stream), stream);

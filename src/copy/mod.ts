@@ -25,5 +25,6 @@ export {
   noItemsize,
 } from "./array_parts.ts";
 export { copyElements, explainCopy, readElements, type ViewCopyOptions } from "./copy.ts";
+export { fillElements, type ViewFillOptions } from "./fill.ts";
 export { copyToDevice, copyToHost, withLastingCopies } from "./copy_for_consumer.ts";
 export { PtxWriter, type Register } from "./ptx_writer.ts";

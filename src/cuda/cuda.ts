@@ -5,7 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { isAddress, LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
 import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda } from "../driver/mod.ts";
 import { CausalityChecker, type CausalityReport } from "../checker/mod.ts";
@@ -22,6 +22,14 @@ export interface CudaProbe {
   /** Where libcuda was searched for without success; empty if it was found. */
   readonly searched: string[];
 }
+
+/** Options of {@linkcode Cuda.device}. */
+export interface DeviceOptions {
+  /** What errors, reports and the console call the device, beside its number. Default: as before, at first nothing. */
+  readonly name?: string;
+}
+
+const deviceOptionNames: OptionNames<DeviceOptions> = { name: true };
 
 const checkedOptionNames: OptionNames<CheckedOptions> = { check: true };
 
@@ -149,13 +157,17 @@ export class Cuda {
   /**
    * The device with this ordinal.
    *
+   * @param options `name`: what errors, reports and the console call it from now on, beside its number
    * @throws {RangeError} if there is none
+   * @throws {TypeError} for an empty name
    */
-  device(ordinal: number): CudaDevice {
+  device(ordinal: number, options: DeviceOptions = none): CudaDevice {
+    checkOptions(options, deviceOptionNames);
     const device = this.devices[ordinal];
     if (device === undefined) {
       throw new RangeError(`Cannot use device ${ordinal}: expected 0 to ${this.devices.length - 1}`);
     }
+    if (options.name !== undefined) device.label = options.name;
     return device;
   }
 
@@ -206,6 +218,14 @@ export class Cuda {
   /** Releases the devices' primary contexts. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(Cuda, (cuda) => {
+      const [major, minor] = cuda.driverVersion;
+      const devices = cuda.devices.map((device) => `\n  ${device}: ${device.name}`).join("");
+      return `${major}.${minor} (${cuda.path})${cuda.#closed ? ", closed" : devices}`;
+    });
   }
 }
 

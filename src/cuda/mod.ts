@@ -8,4 +8,4 @@
  * @module
  */
 export type { CheckedOptions } from "./check_options.ts";
-export { Cuda, type CudaProbe } from "./cuda.ts";
+export { Cuda, type CudaProbe, type DeviceOptions } from "./cuda.ts";

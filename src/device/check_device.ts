@@ -25,12 +25,12 @@ export function isSameDevice(one: CudaDevice, other: CudaDevice): boolean {
  */
 export function checkSameCuda(object: OfDevice, device: CudaDevice, doing: string): void {
   if (object.device.driver === device.driver) return;
-  throw new TypeError(`${doing} of another Cuda: expected one of the Cuda that device ${device.ordinal} belongs to`);
+  throw new TypeError(`${doing} of another Cuda: expected one of the Cuda that ${device} belongs to`);
 }
 
 /** Throws if an object belongs to another device, or another Cuda. See {@linkcode checkSameCuda}. */
 export function checkSameDevice(object: OfDevice, device: CudaDevice, doing: string): void {
   checkSameCuda(object, device, doing);
   if (isSameDevice(object.device, device)) return;
-  throw new TypeError(`${doing} of device ${object.device.ordinal}: expected one of device ${device.ordinal}`);
+  throw new TypeError(`${doing} of ${object.device}: expected one of ${device}`);
 }

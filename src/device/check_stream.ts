@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, quoted } from "../layout/mod.ts";
 import { checkSameCuda } from "./check_device.ts";
 import { CudaDevice } from "./device.ts";
 import { CudaStream } from "./stream.ts";
@@ -19,7 +19,9 @@ export function checkOpenStream(stream: CudaStream, doing: string): void {
   if (!(stream instanceof CudaStream)) {
     throw new TypeError(`${doing}: expected a CudaStream, got ${stream === null ? "null" : typeof stream}`);
   }
-  if (stream.isClosed) throw new TypeError(`${doing}: expected an open one, got a closed CudaStream`);
+  if (stream.isClosed) {
+    throw new TypeError(`${doing}: expected an open one, got a closed CudaStream${quoted(stream.name)}`);
+  }
 }
 
 // law device/checkDevice: order/refusals

@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { internals } from "./stream_internals.ts";
 import { CU_STREAM } from "../../bindings/cuda_types.ts";
-import { checkCuda } from "../driver/mod.ts";
+import { checkCuda, observerOf } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkName, checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { CudaStream } from "./stream.ts";
 
@@ -19,16 +20,19 @@ export interface StreamOptions {
    * the last.
    */
   readonly priority?: number;
+  /** What errors, reports and the console call it. Default: none. */
+  readonly name?: string;
 }
 
-const streamOptionNames: OptionNames<StreamOptions> = { nonBlocking: true, priority: true };
+const streamOptionNames: OptionNames<StreamOptions> = { nonBlocking: true, priority: true, name: true };
 
 // law device/createStream: device/device, memory/memory_programs, gpu/implied_order
 /** See {@linkcode CudaDevice.createStream}. */
 export function createStream(device: CudaDevice, options: StreamOptions): CudaStream {
   checkOptions(options, streamOptionNames);
   const flags = options.nonBlocking ?? true ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
-  const { priority } = options;
+  const { priority, name } = options;
+  if (name !== undefined) checkName(name);
   if (priority !== undefined) checkPriority(device, priority);
   const { driver } = device;
   const { cuStreamCreate, cuStreamCreateWithPriority } = driver.stream;
@@ -39,7 +43,12 @@ export function createStream(device: CudaDevice, options: StreamOptions): CudaSt
       const code = cuStreamCreateWithPriority(out.$address, flags, priority);
       checkCuda(driver, "cuStreamCreateWithPriority", code);
     }
-    return CudaStream.adopt(device, out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained);
+    const stream = CudaStream.adopt(device, out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained);
+    if (name !== undefined) {
+      stream[internals].name = name;
+      observerOf(driver)?.nameStream(out.value, name);
+    }
+    return stream;
   };
   return device.retainFor((retained) => device.withContext(() => make(retained)));
 }

@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { describeDevice } from "./describe.ts";
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { NativeArena, runAll } from "../ffi/mod.ts";
-import { checkOptions, none } from "../layout/mod.ts";
+import { checkOptions, giveName, nameOf, none, quoted, showAs } from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
 import { checkCuda, type CudaDriver, observerOf } from "../driver/mod.ts";
 import { createEvent, type EventOptions, importEvent } from "./create_event.ts";
@@ -69,6 +70,22 @@ export class CudaDevice {
   /** The name, for example `NVIDIA H200`. */
   get name(): string {
     return this.#properties.name;
+  }
+
+  /** The name that `cuda.device(ordinal, { name })` has given it; null if it has none. */
+  get label(): string | null {
+    return nameOf(this);
+  }
+
+  /** Gives it a name: what `cuda.device(ordinal, { name })` does. @throws {TypeError} for an empty one */
+  set label(name: string) {
+    giveName(this, name);
+    observerOf(this.driver)?.nameDevice(this.ordinal, name);
+  }
+
+  /** As errors and reports call it: `device 0`, or with a name `device 0 "prefill"`. */
+  toString(): string {
+    return `device ${this.ordinal}${quoted(this.label)}`;
   }
 
   /**
@@ -387,13 +404,13 @@ export class CudaDevice {
   }
 
   #checkOpen(): void {
-    if (this.#references.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    if (this.#references.isClosed) throw new TypeError(`Cannot use ${this}: its Cuda is closed`);
   }
 
   // law device/CudaDevice.checkThere: device/check_device
   /** The memory that calls of the driver write their results to is freed with the device. */
   #checkThere(): void {
-    if (this.#references.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    if (this.#references.isDestroyed) throw new TypeError(`Cannot use ${this}: its Cuda is closed`);
   }
 
   /** Whether its `Cuda` is closed: it makes nothing new. */
@@ -441,5 +458,9 @@ export class CudaDevice {
 
   #check(call: string, code: number): void {
     checkCuda(this.driver, call, code);
+  }
+
+  static {
+    showAs(CudaDevice, describeDevice);
   }
 }

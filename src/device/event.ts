@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { showAs } from "../layout/mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, NativeArena } from "../ffi/mod.ts";
 import { checkSameDevice } from "./check_device.ts";
@@ -101,7 +102,7 @@ export class CudaEvent {
     const handle = this.#open(doing);
     const { device } = this;
     if (device.isGone) {
-      throw new TypeError(`Cannot ${doing} a CudaEvent of device ${device.ordinal}: its Cuda is closed`);
+      throw new TypeError(`Cannot ${doing} a CudaEvent of ${device}: its Cuda is closed`);
     }
     return handle;
   }
@@ -181,5 +182,13 @@ export class CudaEvent {
   /** Destroys the event. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(
+      CudaEvent,
+      (event) =>
+        `of ${event.device}${event.isInterprocess ? ", for other processes" : ""}${event.#closed ? ", closed" : ""}`,
+    );
   }
 }

@@ -29,8 +29,8 @@ export function checkReached(stream: CudaStream, call: string, code: number, add
         call,
         code,
         codeName,
-        `device ${device.ordinal}, whose stream this is, has no access to memory of device ${owner.ordinal}. Use a ` +
-          `stream of device ${owner.ordinal}, or grant access: pool.peerAccessibleBy.add(${device.ordinal})`,
+        `${device}, whose stream this is, has no access to memory of ${owner}. Use a ` +
+          `stream of ${owner}, or grant access: pool.peerAccessibleBy.add(${device.ordinal})`,
       );
     }
   } finally {

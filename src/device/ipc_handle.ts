@@ -56,6 +56,6 @@ export function readHandle(
 export function checkDevice(uuid: string, device: CudaDevice): void {
   if (uuid === device.uuid) return;
   const right = device.siblings.find((one) => one.uuid === uuid);
-  const which = right === undefined ? "which this process does not see" : `which is device ${right.ordinal} here`;
-  throw new RangeError(`Cannot import to device ${device.ordinal} (${device.uuid}): it belongs to ${uuid}, ${which}`);
+  const which = right === undefined ? "which this process does not see" : `which is ${right} here`;
+  throw new RangeError(`Cannot import to ${device} (${device.uuid}): it belongs to ${uuid}, ${which}`);
 }

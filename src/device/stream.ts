@@ -3,12 +3,13 @@
  *
  * @module
  */
-import { CU_STREAM_LEGACY, CUresult } from "../../bindings/cuda_types.ts";
+import { quoted, showAs } from "../layout/mod.ts";
+import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, isAddress } from "../ffi/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { completion, query } from "./completion.ts";
 import { type CaptureOptions, captureWork, StreamCapture } from "./graph/capture.ts";
-import { noteRecord, noteWait } from "./graph/active_captures.ts";
+import { captureOf, noteRecord, noteWait } from "./graph/active_captures.ts";
 import { checkCuda, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
@@ -134,7 +135,7 @@ export class CudaStream {
 
   // law device/CudaStream.open: device/stream, memory/memory_programs, sim/behaviours
   #open(doing: string): bigint {
-    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);
+    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream${quoted(this.name)}`);
     return this.#handle;
   }
 
@@ -291,6 +292,23 @@ export class CudaStream {
 
   // law device/CudaStream.synchronize: memory/beside_captures, device/stream, memory/memory_programs, sim/behaviours,
   //   order/pageable_in_use
+  /** The name that `createStream({ name })` has given it, which errors and reports say; null if it has none. */
+  get name(): string | null {
+    return this.#state.name;
+  }
+
+  /** Its name if it has one, its device, and whether it is closed or captured: what the console shows. */
+  toString(): string {
+    const { device } = this;
+    const kind = this.#handle === CU_STREAM_PER_THREAD
+      ? " (the thread's default)"
+      : this.isLegacy
+      ? " (the default)"
+      : "";
+    const state = this.#isShut ? ", closed" : captureOf(this) === null ? "" : ", captured";
+    return `CudaStream${quoted(this.name)}${kind} of ${device}${state}`;
+  }
+
   /** Blocks until everything enqueued so far is done. */
   synchronize(): void {
     const { driver } = this.device;
@@ -418,5 +436,9 @@ export class CudaStream {
   /** Destroys the stream once its work is done. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(CudaStream, (stream) => `${stream}`.replace(/^CudaStream /, ""));
   }
 }

@@ -19,6 +19,8 @@ export interface StreamWatcher {
 
 /** Shared by all objects that stand for one stream: the one that its user has, and its successor. */
 export interface StreamInternals {
+  /** What its user calls it. */
+  name: string | null;
   /** Notified when the stream's work ends; null if nothing has to be. */
   watcher: StreamWatcher | null;
   /**

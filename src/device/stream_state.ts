@@ -30,6 +30,8 @@ export class StreamState implements StreamInternals, DroppedState {
   /** What keeps a foreign stream alive. */
   readonly owner: unknown;
   readonly references: ReferenceCount;
+  /** What its user calls it. */
+  name: string | null = null;
   watcher: StreamWatcher | null = null;
   beforeClose: (() => void) | null = null;
   readonly #successors: Successors;

@@ -82,8 +82,8 @@ export function toCudaArrayInterface(array: ArrayParts): CudaArrayInterface {
 function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
   if (device !== consumer) {
     throw new ExchangeError(
-      `Cannot describe memory of device ${consumer.ordinal} that is ordered on a stream of device ${device.ordinal}: ` +
-        `a consumer would take the stream for one of device ${consumer.ordinal}. Give the buffer a home stream ` +
+      `Cannot describe memory of ${consumer} that is ordered on a stream of ${device}: ` +
+        `a consumer would take the stream for one of ${consumer}. Give the buffer a home stream ` +
         "there, with setHomeStream(), or use DLPack.",
     );
   }

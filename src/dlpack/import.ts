@@ -220,7 +220,7 @@ function readDevice(fields: TensorFields, device: CudaDevice | undefined): CudaD
         );
       }
       if (device.ordinal !== deviceId) {
-        throw new ExchangeError(`Cannot import memory of CUDA device ${deviceId} for device ${device.ordinal}`);
+        throw new ExchangeError(`Cannot import memory of CUDA device ${deviceId} for ${device}`);
       }
       return device;
     }

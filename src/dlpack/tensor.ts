@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { showAs } from "../layout/mod.ts";
 import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { DeferredFinalizer, type FinalizerState, layoutOf, littleEndian, readForeign } from "../ffi/mod.ts";
@@ -148,6 +149,14 @@ export class DlpackTensor {
   /** Releases the tensor if no consumer has taken it over. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(
+      DlpackTensor,
+      ({ version, released }) =>
+        `${version === null ? "without a version" : version.join(".")}${released ? ", released" : ""}`,
+    );
   }
 }
 

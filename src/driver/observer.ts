@@ -24,6 +24,12 @@ export interface DriverObserver {
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void;
   /** Notes that a stream, a pool or memory was closed by its user, although it is still retained: it is no leak. */
   closedByUser(handle: bigint): void;
+  /** Notes what the user calls a stream. */
+  nameStream(stream: bigint, name: string): void;
+  /** Notes what the user calls the memory at an address. */
+  nameMemory(address: bigint, name: string): void;
+  /** Notes what the user calls a device. */
+  nameDevice(ordinal: number, name: string): void;
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { Scalar, ScalarCodec } from "./element.ts";
+import { showAs } from "./inspect.ts";
+import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {
   SCALAR_TYPES,
@@ -100,9 +102,9 @@ const CHECKED: unique symbol = Symbol("checked");
  * DType.from("float16").read(view, 0); // 0.0999755859375
  * ```
  */
-export class DType {
+export class DType<Name extends DTypeName = DTypeName> {
   /** Type, `x` and the lanes if there are several, `_packed` if elements are smaller than their bytes: `float32x4`. */
-  readonly name: string;
+  readonly name: Name;
   /** Bits of one lane that carry its value. */
   readonly bits: number;
   /** Scalars of one element. */
@@ -128,7 +130,8 @@ export class DType {
   /** Use {@linkcode DType.from}. */
   constructor(_checked: typeof CHECKED, { scalar, lanes, isPacked }: DTypeSpec) {
     const isPlain = lanes === 1 && !isPacked;
-    this.name = `${scalar.name}${lanes === 1 ? "" : `x${lanes}`}${isPacked ? "_packed" : ""}`;
+    // Names are put together as `DTypeName` says; tests/layout/dtype_names_test.ts compares the two.
+    this.name = `${scalar.name}${lanes === 1 ? "" : `x${lanes}`}${isPacked ? "_packed" : ""}` as Name;
     this.bits = scalar.bits;
     this.lanes = lanes;
     this.isPacked = isPacked;
@@ -146,7 +149,10 @@ export class DType {
    * @param source `"float32"`, `"<f4"`, `"f"` (single letters are Arrow's), or `{ code, bits, lanes }`
    * @throws {TypeError} if it is none of these, or cannot be read here: big-endian, objects, text, times, structures
    */
-  static from(source: string | DLPackDType | DType): DType {
+  static from<const T extends DTypeLike>(source: T): DType<DTypeNameOf<T>>;
+  /** A DLPack type, or one of which only the program knows what it is. */
+  static from(source: DTypeLike | DLPackDType): DType;
+  static from(source: DTypeLike | DLPackDType): DType {
     if (typeof source === "string") {
       const before = known.get(source);
       if (before !== undefined) return before;
@@ -177,6 +183,7 @@ export class DType {
    *
    * @throws {TypeError} if it is not a typed array
    */
+  static fromTypedArray<A extends TypedArray>(array: A): DType<DTypeNameOfArray<A>>;
   static fromTypedArray(array: TypedArray): DType {
     const className = classNameOf(array);
     const before = knownArrays.get(className);
@@ -264,6 +271,10 @@ export class DType {
   /** The name. */
   toString(): string {
     return this.name;
+  }
+
+  static {
+    showAs(DType, String);
   }
 }
 

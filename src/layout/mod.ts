@@ -11,9 +11,21 @@
  * @module
  */
 export { type DLPackDType, DType, type DTypeForm, type ElementValue } from "./dtype.ts";
+export type {
+  DTypeLike,
+  DTypeName,
+  DTypeNameOf,
+  DTypeNameOfArray,
+  ElementOf,
+  ScalarName,
+  SubByteName,
+  TypedArrayOf,
+  WritableOf,
+} from "./dtype_names.ts";
 export type { Complex, Scalar } from "./element.ts";
 export type { FlattenOptions } from "./flatten.ts";
 export { cachedLayout, cacheLayout, denseLayout } from "./layout_cache.ts";
+export { checkName, giveName, nameOf, quoted, showAs, showBytes } from "./inspect.ts";
 export { checkOptions, none, type OptionNames, unknownOption } from "./options.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";

@@ -6,6 +6,7 @@ import {
   type FlattenOptions,
   mergeableAxes,
 } from "./flatten.ts";
+import { showAs } from "./inspect.ts";
 import { checkOptions } from "./options.ts";
 import {
   checkDataPtr,
@@ -653,5 +654,9 @@ export class StridedLayout {
   /** A layout of these elements, all of them and no others, in another shape. */
   private withSameElements(shape: number[], strides: number[]): StridedLayout {
     return new StridedLayout(shape, strides, this.itemsize, DERIVED, this.sliceOffset, this.volume);
+  }
+
+  static {
+    showAs(StridedLayout, (layout) => `${layout}`.replace(/^StridedLayout\s*/, ""));
   }
 }

@@ -15,12 +15,12 @@ import {
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError, NEEDS_CONTEXT } from "../driver/mod.ts";
 import type { FileDescriptor } from "../unix/mod.ts";
-import { checkOptions, none } from "../layout/mod.ts";
+import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { reclaim, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
-import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } from "./import_buffer.ts";
 
@@ -67,7 +67,7 @@ export class DeviceMemoryResource extends MemoryResource {
     this.device = device;
     if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {
       const code = CUresult.CUDA_ERROR_NOT_SUPPORTED;
-      const way = `device ${device.ordinal} has no memory pools. Use SynchronousMemoryResource there.`;
+      const way = `${device} has no memory pools. Use SynchronousMemoryResource there.`;
       throw new CudaError("cuMemAllocAsync", code, "CUDA_ERROR_NOT_SUPPORTED", way);
     }
     if (options instanceof MemoryPool) this.pool = options;
@@ -156,7 +156,7 @@ export class DeviceMemoryResource extends MemoryResource {
     let ptr = 0n;
     try {
       if (bytes > 0) ptr = this.#allocate(bytes, handle, stream);
-      return MemoryBuffer.fromForeign(
+      const buffer = MemoryBuffer.fromForeign(
         ptr,
         bytes,
         device,
@@ -168,6 +168,7 @@ export class DeviceMemoryResource extends MemoryResource {
         this.#describe,
         pool,
       );
+      return options.name === undefined ? buffer : named(buffer, options);
     } catch (error) {
       pool.release(null);
       throw error;
@@ -214,8 +215,12 @@ export class DeviceMemoryResource extends MemoryResource {
       CUresult.CUDA_ERROR_OUT_OF_MEMORY,
       "CUDA_ERROR_OUT_OF_MEMORY",
       `${bytes} bytes were requested; buffers of the pool use ${used}, the pool has reserved ${reserved}, ` +
-        `device ${this.device.ordinal} has ${free} of ${total} free`,
+        `${this.device} has ${free} of ${total} free`,
     );
+  }
+
+  static {
+    showAs(DeviceMemoryResource, ({ device, pool }) => `of ${device}${pool.isClosed ? ", closed" : ""}`);
   }
 }
 

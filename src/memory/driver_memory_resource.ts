@@ -7,12 +7,12 @@ import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult 
 import { besideCaptures, checkSameCuda, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
-import { checkOptions, none } from "../layout/mod.ts";
+import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import { describeHostMemory } from "./host_memory_resource.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importMemory } from "./import_buffer.ts";
 
 /** The driver's calls for a kind of memory. Functions without closures, so that they keep no buffer alive. */
@@ -59,7 +59,7 @@ function isOutOfMemory(error: unknown): error is CudaError {
 
 function describeDeviceMemory(device: CudaDevice): string {
   const { free, total } = device.memoryInfo();
-  return `device ${device.ordinal} uses ${total - free} and has ${free} of ${total} free`;
+  return `${device} uses ${total - free} and has ${free} of ${total} free`;
 }
 
 // law memory/usersOf: memory/driver_memory_resource, memory/device_memory_resource, order/deferred_free,
@@ -104,7 +104,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
     const { device } = this;
     if (options.stream !== undefined) checkStream(options.stream, device, "Cannot allocate on a stream");
     reclaim();
-    return device.retainFor((retained) => this.#make(bytes, options.stream ?? null, retained));
+    return named(device.retainFor((retained) => this.#make(bytes, options.stream ?? null, retained)), options);
   }
 
   // law memory/DriverMemoryResource.make: memory/driver_memory_resource, memory/device_memory_resource,
@@ -151,6 +151,10 @@ export abstract class DriverMemoryResource extends MemoryResource {
     const { kind } = this.#calls;
     const left = kind === "pinned" ? describeHostMemory() : describeDeviceMemory(this.device);
     return new CudaError(call, code, codeName, `${bytes} bytes of ${kind} memory were requested; ${left}`);
+  }
+
+  static {
+    showAs(DriverMemoryResource, ({ device }) => `of ${device}`);
   }
 }
 

@@ -18,10 +18,17 @@ export interface FromPointerOptions {
    * Default: the device's default stream. `null`: consumers do not wait.
    */
   readonly stream?: CudaStream | null;
+  /** What errors, reports and the console call it. Default: none. */
+  readonly name?: string;
 }
 
 /** Their names. */
-export const fromPointerOptionNames: OptionNames<FromPointerOptions> = { owner: true, device: true, stream: true };
+export const fromPointerOptionNames: OptionNames<FromPointerOptions> = {
+  owner: true,
+  device: true,
+  stream: true,
+  name: true,
+};
 
 /** Memory of a safe size that begins below this ends below 2^64: asked first, because adding bigints takes time. */
 const farEnough = addressEnd - (1n << 53n);

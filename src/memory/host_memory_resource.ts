@@ -4,10 +4,10 @@
  * @module
  */
 import { FfiError, libc, readTextFile, roundUp } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames, show } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { reclaim } from "../order/mod.ts";
-import { checkSize, MemoryResource } from "./memory_resource.ts";
+import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
 
 /** Options of {@linkcode HostMemoryResource}. */
 export interface HostMemoryOptions {
@@ -55,15 +55,20 @@ export class HostMemoryResource extends MemoryResource {
 
   // law memory/HostMemoryResource.allocate: memory/host_memory_resource, order/deferred_free
   /**
-   * Allocates host memory.
+   * Allocates host memory. It needs no stream, and has no home: one that is given makes no difference.
    *
    * @throws {FfiError} if there is not enough, with the size of the request, and what the host uses and has free
    */
-  override allocate(bytes: number): MemoryBuffer {
+  override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
+    checkOptions(options, allocateOptionNames);
     checkSize(bytes);
     reclaim();
     const ptr = bytes === 0 ? 0n : align(bytes, this.alignment);
-    return MemoryBuffer.fromAllocation({ ptr, size: bytes, device: null, stream: null, free });
+    return named(MemoryBuffer.fromAllocation({ ptr, size: bytes, device: null, stream: null, free }), options);
+  }
+
+  static {
+    showAs(HostMemoryResource, ({ alignment }) => `aligned to ${alignment} bytes`);
   }
 }
 

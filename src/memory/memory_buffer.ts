@@ -7,7 +7,7 @@ import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../dev
 import { isSticky, observerOf } from "../driver/mod.ts";
 import { exactAddress } from "../ffi/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
-import { checkOptions, none } from "../layout/mod.ts";
+import { checkOptions, giveName, nameOf, none, quoted, showAs, showBytes } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
@@ -161,9 +161,9 @@ export class MemoryBuffer {
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = none): MemoryBuffer {
     checkOptions(options, fromPointerOptionNames);
     checkRange(ptr, size);
-    const { owner, device = null, stream } = options;
+    const { owner, device = null, stream, name } = options;
     if (device?.isGone) {
-      throw new TypeError(`Cannot make a buffer of memory of device ${device.ordinal}: its Cuda is closed`);
+      throw new TypeError(`Cannot make a buffer of memory of ${device}: its Cuda is closed`);
     }
     const kind = device === null ? "host" : "device";
     const buffer = new MemoryBuffer(ptr, size, device, kind, null, owner, freeNothing, undefined, undefined, null);
@@ -171,6 +171,7 @@ export class MemoryBuffer {
       if (stream !== undefined) checkStream(stream, device, "Cannot make a buffer with a home stream");
       buffer.#borrowedHome = stream ?? device.defaultStream;
     }
+    if (name !== undefined) buffer.name = name;
     return buffer;
   }
 
@@ -229,7 +230,7 @@ export class MemoryBuffer {
   }
 
   #closed(doing: string): TypeError {
-    return new TypeError(`Cannot ${doing} a closed MemoryBuffer of ${this.size} bytes`);
+    return new TypeError(`Cannot ${doing} a closed MemoryBuffer of ${this.size} bytes${quoted(this.name)}`);
   }
 
   /**
@@ -238,6 +239,18 @@ export class MemoryBuffer {
    */
   get stream(): CudaStream | null {
     return (this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null;
+  }
+
+  /** The name that `{ name }` has given it, which errors and reports say; null if it has none. */
+  get name(): string | null {
+    return nameOf(this);
+  }
+
+  /** Gives it a name: what `{ name }` does where it is made. @throws {TypeError} for an empty one */
+  set name(name: string) {
+    giveName(this, name);
+    const { driver, ptr } = this.#state;
+    if (driver !== null) observerOf(driver)?.nameMemory(ptr, name);
   }
 
   /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is freed. */
@@ -447,4 +460,21 @@ export class MemoryBuffer {
       if (!isSticky(error)) throw error;
     }
   }
+
+  static {
+    showAs(MemoryBuffer, (buffer) => {
+      const home = buffer.isClosed || buffer.stream === null ? "" : `, ordered on ${buffer.stream}`;
+      return `${describeBuffer(buffer)}${home}${buffer.isClosed ? ", closed" : ""}`;
+    });
+  }
+}
+
+/** `"weights" 4 KiB of device 0`. */
+function describeBuffer({ name, size, kind, device }: MemoryBuffer): string {
+  const place = kind === "host"
+    ? "host memory"
+    : kind === "pinned"
+    ? "pinned memory"
+    : `${kind === "managed" ? "managed " : ""}memory of ${device}`;
+  return `${quoted(name)} ${showBytes(size)} of ${place}`.trimStart();
 }

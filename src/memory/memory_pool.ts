@@ -23,7 +23,7 @@ import {
   ReferenceCount,
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, type CudaDriver, observerOf } from "../driver/mod.ts";
-import { checkOptions, noSize, type OptionNames, show } from "../layout/mod.ts";
+import { checkOptions, noSize, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { freeAfterAll } from "../order/mod.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
@@ -292,7 +292,7 @@ export class MemoryPool {
   get handle(): bigint {
     if (this.#references.isClosed) throw new TypeError("Cannot use a closed memory pool");
     const { device } = this;
-    if (device.isGone) throw new TypeError(`Cannot use a pool of device ${device.ordinal}: its Cuda is closed`);
+    if (device.isGone) throw new TypeError(`Cannot use a pool of ${device}: its Cuda is closed`);
     return this.#handle;
   }
 
@@ -395,5 +395,9 @@ export class MemoryPool {
     const set = () => driver.pool.cuMemPoolSetAttribute(handle, CU_MEMPOOL_ATTR[name], slot.$address);
     const code = besideCaptures(driver, set);
     checkCuda(driver, "cuMemPoolSetAttribute", code);
+  }
+
+  static {
+    showAs(MemoryPool, ({ device, isClosed }) => `of ${device}${isClosed ? ", closed" : ""}`);
   }
 }

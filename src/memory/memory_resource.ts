@@ -11,10 +11,12 @@ import type { MemoryBuffer } from "./memory_buffer.ts";
 export interface AllocateOptions {
   /** The stream on which the memory is allocated and freed: its home stream. Host resources need none. */
   readonly stream?: CudaStream;
+  /** What errors, reports and the console call the buffer. Default: none. */
+  readonly name?: string;
 }
 
 /** The names of {@linkcode AllocateOptions}. */
-export const allocateOptionNames: OptionNames<AllocateOptions> = { stream: true };
+export const allocateOptionNames: OptionNames<AllocateOptions> = { stream: true, name: true };
 
 /** A source of memory. Subclass it to bring your own allocator. */
 export abstract class MemoryResource {
@@ -30,6 +32,22 @@ export abstract class MemoryResource {
    * @throws {RangeError} if `bytes` is no safe integer of at least 0
    */
   abstract allocate(bytes: number, options?: AllocateOptions): MemoryBuffer;
+}
+
+/**
+ * Gives a new buffer the name that was asked for; one that is no name costs the buffer.
+ *
+ * @throws {TypeError} if it is no string, or an empty one
+ */
+export function named(buffer: MemoryBuffer, { name }: AllocateOptions): MemoryBuffer {
+  if (name === undefined) return buffer;
+  try {
+    buffer.name = name;
+  } catch (error) {
+    buffer.close();
+    throw error;
+  }
+  return buffer;
 }
 
 // law memory/checkSize: memory/host_memory_resource

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { showAs } from "../layout/mod.ts";
 import {
   CU_MEM_ACCESS_FLAGS_PROT,
   CU_MEM_LOCATION_TYPE,
@@ -97,7 +98,7 @@ export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): vo
   word.isCostReported = true;
   console.warn(
     `causeway: copies between devices ${device.ordinal} and ${peer} go by way of the host, at a tenth of the rate, ` +
-      `because peerAccessibleBy of a pool of device ${device.ordinal} leaves ${peer} out. ` +
+      `because peerAccessibleBy of a pool of ${device} leaves ${peer} out. ` +
       `resource.peerAccessibleBy.add(${peer}) makes them direct.`,
   );
 }
@@ -334,9 +335,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     const others = [...devices].filter((device) => !isOwner(device));
     const unknown = others.filter((device) => this.#find(device) === null);
     if (unknown.length > 0) {
-      const named = unknown.map((device) =>
-        isDevice(device) ? `device ${device.ordinal} of another Cuda` : `device ${device}`
-      );
+      const named = unknown.map((device) => isDevice(device) ? `${device} of another Cuda` : `device ${device}`);
       throw new RangeError(
         `Cannot give ${named.join(", ")} access: expected a device of the same Cuda, or an ordinal from 0 to ` +
           `${owner.siblings.length - 1}`,
@@ -359,7 +358,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     if (unreachable.length > 0) {
       throw new RangeError(
         `Cannot give access to device${unreachable.length === 1 ? "" : "s"} ${unreachable.join(", ")}: ` +
-          `no path from there to the memory of device ${owner.ordinal}. Ask canAccessPeer() first.`,
+          `no path from there to the memory of ${owner}. Ask canAccessPeer() first.`,
       );
     }
     setAccess(this.#pool, plan);
@@ -378,6 +377,10 @@ export class PeerAccessSet implements Set<CudaDevice> {
   #others(): number[] {
     const { siblings, ordinal: owner } = this.#pool.device;
     return siblings.flatMap(({ ordinal }) => ordinal === owner ? [] : [ordinal]);
+  }
+
+  static {
+    showAs(PeerAccessSet, (set) => set.size === 0 ? "{}" : `{ ${[...set].map(({ ordinal }) => ordinal).join(", ")} }`);
   }
 }
 

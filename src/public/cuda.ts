@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { type CheckedOptions, Cuda, type CudaProbe } from "../cuda/mod.ts";
+export { type CheckedOptions, Cuda, type CudaProbe, type DeviceOptions } from "../cuda/mod.ts";
 export {
   type CaptureOptions,
   CompileError,

@@ -246,7 +246,11 @@ function proxyOf(handle: Handle): PyObject {
 
 /** What a console shows; called on the target, or on the proxy. */
 function inspectTarget(this: Target): string {
-  return inspect(handleIn(this));
+  try {
+    return inspect(handleIn(this));
+  } catch (error) {
+    return `PyObject (${error instanceof Error ? error.message.split("\n")[0] : String(error)})`; // a console must not fail
+  }
 }
 
 // law python/nameOf: python/object, python/frame, python/leaks

@@ -5,7 +5,7 @@
  */
 import { cString } from "../ffi/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
@@ -247,5 +247,9 @@ export class Python {
   #main(): bigint {
     const { PyModule_GetDict, PyImport_AddModule } = this.#python.api.run;
     return PyModule_GetDict(PyImport_AddModule(cString("__main__")));
+  }
+
+  static {
+    showAs(Python, ({ version, library }) => `${version} (${library})`);
   }
 }

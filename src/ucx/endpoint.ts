@@ -5,7 +5,7 @@
  */
 import { UCP_EP_CLOSE_FLAG, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import { messagesOf, type UcxActiveMessage } from "./message/active_messages.ts";
 import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
@@ -640,4 +640,13 @@ export class UcxEndpoint {
       if (error instanceof UcxError && !isOurs) this.fail(error);
     }
   }
+
+  static {
+    showAs(UcxEndpoint, describeEndpoint);
+  }
+}
+
+/** Without asking UCX. */
+function describeEndpoint(endpoint: UcxEndpoint): string {
+  return `(${endpoint.isClosing ? "closed" : "open"})`;
 }

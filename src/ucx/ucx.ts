@@ -13,7 +13,7 @@ import {
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
 import { NativeArena, readCString, type StructView } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
@@ -142,6 +142,14 @@ export class Ucx {
   /** Frees the context. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(
+      Ucx,
+      (ucx) =>
+        `${ucx.version} (${ucx.path})${ucx.hasCuda ? " with CUDA" : ""}${ucx.#resources.closed ? ", closed" : ""}`,
+    );
   }
 }
 

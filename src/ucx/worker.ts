@@ -12,7 +12,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import {
@@ -470,5 +470,13 @@ export class UcxWorker {
   #open(doing: string): bigint {
     if (this.#handle === 0n) throw new TypeError(`Cannot ${doing}: the worker is closed`);
     return this.#handle;
+  }
+
+  static {
+    showAs(UcxWorker, (worker) => {
+      const { version, hasCuda } = worker.#context;
+      const state = worker.#closing === undefined && !worker.#resources.closed ? "" : ", closed";
+      return `of UCX ${version}${hasCuda ? " with CUDA" : ""}${state}`;
+    });
   }
 }

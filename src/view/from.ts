@@ -99,7 +99,7 @@ export function isUsableAt({ buffer }: ArrayParts, options: ImportOptions): bool
   const { stream = null, device } = options;
   if (device !== undefined && buffer.device !== null && !isSameDevice(device, buffer.device)) {
     throw new TypeError(
-      `Cannot view memory of device ${buffer.device.ordinal} as memory of device ${device.ordinal}: copy it there`,
+      `Cannot view memory of ${buffer.device} as memory of ${device}: copy it there`,
     );
   }
   return buffer.device === null || stream === null || stream === buffer.stream;

@@ -4,17 +4,25 @@
  * @module
  */
 import { checkBounds, type MakeArray } from "../copy/mod.ts";
-import { checkOptions, denseLayout, DType, type OptionNames, type Shape, StridedLayout } from "../layout/mod.ts";
+import {
+  checkOptions,
+  denseLayout,
+  DType,
+  type DTypeLike,
+  type OptionNames,
+  type Shape,
+  StridedLayout,
+} from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} views a buffer. */
-export interface FromBufferOptions {
+export interface FromBufferOptions<T extends DTypeLike = DTypeLike> {
   /** Extents. */
   readonly shape: Shape;
   /** Strides in elements. Default: C order without gaps. */
   readonly strides?: readonly number[] | null;
   /** Element type, or its name. */
-  readonly dtype: DType | string;
+  readonly dtype: T;
   /** Bytes from the start of the buffer to offset 0 of the layout. Default 0. */
   readonly offset?: number;
   /** Whether writing through the view is refused. Default false. */

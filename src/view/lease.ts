@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { describeArray } from "./describe.ts";
+import { showAs } from "../layout/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { Loan } from "../order/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
@@ -60,5 +62,13 @@ export class Lease {
   /** Ends the lease. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(
+      Lease,
+      ({ view, stream, isClosed }) =>
+        `of ${describeArray(view).split("\n")[0]} to ${stream}${isClosed ? ", ended" : ""}`,
+    );
   }
 }

@@ -4,12 +4,12 @@
  *
  * @module
  */
+import type { ArrayParts } from "../copy/mod.ts";
 import { enqueueCopy } from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
 import { HostMemoryResource } from "../memory/mod.ts";
 import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";
-import type { StridedMemoryView } from "./strided_memory_view.ts";
 import { hostWaits, hostWaitsForCopy } from "../order/mod.ts";
 
 /** More elements than this are not printed one and all. */
@@ -19,19 +19,47 @@ const EDGE = 3;
 const LINE_WIDTH = 75;
 
 /** Prints a view. Device memory is copied first, no more of it than is printed; its home stream is waited for. */
-export function print(view: StridedMemoryView): string {
+export function print(view: ArrayParts): string {
   const { layout, dtype } = view;
   const lanes = dtype.lanes === 1 ? [] : [dtype.lanes]; // printed as an axis of their own
   const isElided = layout.volume * dtype.lanes > THRESHOLD;
   const format = formatOf(dtype);
   if (layout.volume === 0) return "[]";
-  const shown = view.shape.map((extent) => indices(extent, isElided));
+  const shown = view.layout.shape.map((extent) => indices(extent, isElided));
   const scalars = readElements(view, offsetsOf(view, shown));
   const [only] = scalars;
   if (layout.ndim + lanes.length === 0) return only === undefined ? "" : format.alone(only);
   const counts = [...shown.map(({ length }) => length), ...lanes];
-  const gaps = [...view.shape.map((extent) => isElided && extent > 2 * EDGE), ...lanes.map(() => false)];
+  const gaps = [...view.layout.shape.map((extent) => isElided && extent > 2 * EDGE), ...lanes.map(() => false)];
   return bracketed(format.together(scalars), counts, gaps);
+}
+
+/** Prints the first and the last elements, in C order, in one line. */
+export function printEnds(view: ArrayParts): string {
+  const { layout, dtype, offset } = view;
+  const { volume, shape, strides, sliceOffset, itemsize } = layout;
+  const isElided = volume > 2 * EDGE;
+  const places = Array.from(
+    { length: Math.min(volume, 2 * EDGE) },
+    (_, i) => i < EDGE || !isElided ? i : volume + i - 2 * EDGE,
+  );
+  const offsets = places.map((place) => {
+    let rest = place;
+    let element = sliceOffset;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      const extent = shape[axis] ?? 1;
+      element += (rest % extent) * (strides[axis] ?? 0);
+      rest = Math.floor(rest / extent);
+    }
+    return offset + element * itemsize;
+  });
+  const words = formatOf(dtype).together(readElements(view, offsets)).map((word) => word.trim());
+  const { lanes } = dtype;
+  const elements = lanes === 1
+    ? words
+    : offsets.map((_, at) => `[${words.slice(at * lanes, (at + 1) * lanes).join(" ")}]`);
+  if (isElided) elements.splice(EDGE, 0, "...");
+  return `[${elements.join(" ")}]`;
 }
 
 /** Which elements of an axis are printed. */
@@ -41,7 +69,7 @@ function indices(extent: number, isElided: boolean): number[] {
 }
 
 /** Bytes from the start of the buffer to each element that is printed, in C order. */
-function offsetsOf({ layout, offset }: StridedMemoryView, shown: readonly (readonly number[])[]): number[] {
+function offsetsOf({ layout, offset }: ArrayParts, shown: readonly (readonly number[])[]): number[] {
   let elements = [layout.sliceOffset];
   shown.forEach((places, axis) => {
     const stride = layout.strides[axis] ?? 0;
@@ -52,8 +80,9 @@ function offsetsOf({ layout, offset }: StridedMemoryView, shown: readonly (reado
 
 // law view/readElements: view/print, copy/page_locked
 /** The scalars of the elements at these offsets. */
-function readElements(view: StridedMemoryView, offsets: readonly number[]): Scalar[] {
-  const { dtype, device, buffer } = view;
+function readElements(view: ArrayParts, offsets: readonly number[]): Scalar[] {
+  const { dtype, buffer } = view;
+  const { device } = buffer;
   const read = (memory: DataView, at: number): readonly Scalar[] => {
     const value = dtype.read(memory, at);
     return Array.isArray(value) ? value : [value as Scalar]; // lanes come as an array, and nothing else does
@@ -72,7 +101,7 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
   const runs = runsOf(offsets, dtype.itemsize);
   const size = runs.reduce((sum, { start, end }) => sum + end - start, 0);
   using staging = new HostMemoryResource().allocate(size);
-  const stream = view.stream ?? device.defaultStream;
+  const stream = buffer.stream ?? device.defaultStream;
   const places = new Map<number, number>();
   let used = 0;
   try {

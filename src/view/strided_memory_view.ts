@@ -3,46 +3,55 @@
  *
  * @module
  */
-import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/mod.ts";
-import { importNumbers, numbersToArrow } from "../cdata/mod.ts";
+import { describeArray } from "./describe.ts";
+import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
 import type { Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
-import { byteCount, checkBounds, copyElements, explainCopy, firstAddress, noItemsize } from "../copy/mod.ts";
-import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { checkBounds, copyElements, explainCopy, noItemsize } from "../copy/mod.ts";
+import { checkPlace, type CudaStream } from "../device/mod.ts";
+import type { ImportOptions } from "../dlpack/mod.ts";
+import { fromArrayInterface, fromCudaArrayInterface, fromDlpack } from "../dlpack/mod.ts";
 import type {
-  ArrayInterface,
-  CudaArrayInterface,
-  DlpackTensor,
-  ImportOptions,
-  ToDlpackOptions,
-} from "../dlpack/mod.ts";
-import {
-  dlpackDevice,
-  fromArrayInterface,
-  fromCudaArrayInterface,
-  fromDlpack,
-  toArrayInterface,
-  toCudaArrayInterface,
-  toDlpack,
-} from "../dlpack/mod.ts";
-import type { Shape, SliceItem, StridedLayout, TypedArray } from "../layout/mod.ts";
-import { checkOptions, DType, none } from "../layout/mod.ts";
+  DTypeLike,
+  DTypeName,
+  DTypeNameOf,
+  DTypeNameOfArray,
+  ElementValue,
+  Scalar,
+  Shape,
+  StridedLayout,
+  TypedArray,
+} from "../layout/mod.ts";
+import { checkOptions, DType, none, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
+import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
+import { ExportedArray } from "./exported_array.ts";
 import { fromArray, isTypedArray, isUsableAt } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
-import { print } from "./print.ts";
-import { layoutOfArray, memoryOfArray, toTypedArray } from "./typed_array.ts";
+import type { DTypeNameOfValue, NestedValues } from "./nested_values.ts";
+import {
+  type ArrayCopyOptions,
+  type ArrayPlaceOptions,
+  checkPlaceOfArray,
+  copyOf,
+  isAt,
+  type Place,
+  placeOptionNames,
+} from "./place.ts";
+import { sameMemory } from "./shaped_array.ts";
+import { layoutOfArray, memoryOfArray } from "./typed_array.ts";
 
 /** The member by which this room and those above make a view of parts. Programs cannot: nothing is checked. */
 export const makeView: unique symbol = Symbol("makeView");
-
-const viewOptionNames = { layout: true, dtype: true } as const;
 
 /**
  * Memory seen as an n-dimensional array. Making a view moves no data, and views of a view share its memory.
  *
  * A view does not own its buffer: the code that allocated the buffer closes it. A view that was imported from another
- * library owns the import: closing it returns the memory.
+ * library owns the import, and one that was made with memory of its own (`zeros`, `copy` and the like) that memory:
+ * closing it returns or frees the memory, and so does the collector when it is dropped.
+ *
+ * `StridedMemoryView<"float32">` is one of which the compiler knows the dtype, and so what its elements are.
  *
  * @example
  * ```ts
@@ -53,17 +62,17 @@ const viewOptionNames = { layout: true, dtype: true } as const;
  * console.log(`${view.sliced(slice(null, null, -1), 0)}`); // [-3.  1.]
  * ```
  */
-export class StridedMemoryView {
+export class StridedMemoryView<out D extends DTypeName = DTypeName> extends ExportedArray<D> {
   /** Where the elements lie. */
-  readonly layout: StridedLayout;
+  override readonly layout: StridedLayout;
   /** The type of the elements. */
-  readonly dtype: DType;
+  override readonly dtype: DType<D>;
   /** Whether writing through this view is refused. Exports say so to their consumers. */
-  readonly readonly: boolean;
+  override readonly readonly: boolean;
   /** The memory. */
-  readonly buffer: MemoryBuffer;
+  override readonly buffer: MemoryBuffer;
   /** Bytes from the start of the buffer to offset 0 of the layout. */
-  readonly offset: number;
+  override readonly offset: number;
   /** What `close` closes. */
   readonly #imported: Closeable | null;
 
@@ -72,10 +81,11 @@ export class StridedMemoryView {
     buffer: MemoryBuffer,
     offset: number,
     layout: StridedLayout,
-    dtype: DType,
+    dtype: DType<D>,
     readonly: boolean,
     imported: Closeable | null,
   ) {
+    super();
     if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
     this.layout = layout;
     this.dtype = dtype;
@@ -95,6 +105,11 @@ export class StridedMemoryView {
    * @throws {TypeError} for anything else
    * @throws {ExchangeError} if the array cannot be imported as it is
    */
+  static from<A extends TypedArray>(source: A, options?: ImportOptions): StridedMemoryView<DTypeNameOfArray<A>>;
+  /** A view as it is, or ordered on another stream. */
+  static from<N extends DTypeName>(source: StridedMemoryView<N>, options?: ImportOptions): StridedMemoryView<N>;
+  /** Any other array. */
+  static from(source: unknown, options?: ImportOptions): StridedMemoryView;
   static from(source: unknown, options: ImportOptions = none): StridedMemoryView {
     if (options !== none) checkPlace(options, "Cannot view an array");
     if (isTypedArray(source)) return StridedMemoryView.fromTypedArray(source, none);
@@ -112,7 +127,10 @@ export class StridedMemoryView {
    * @throws {TypeError} if the array lies in shared or resizable memory
    * @throws {RangeError} if the shape does not have as many elements as the array
    */
-  static fromTypedArray(array: TypedArray, options: { readonly shape?: Shape } = {}): StridedMemoryView {
+  static fromTypedArray<A extends TypedArray>(
+    array: A,
+    options: { readonly shape?: Shape } = {},
+  ): StridedMemoryView<DTypeNameOfArray<A>> {
     const dtype = DType.fromTypedArray(array);
     const layout = layoutOfArray(array, dtype, options);
     return new StridedMemoryView(memoryOfArray(array), 0, layout, dtype, false, null);
@@ -123,8 +141,11 @@ export class StridedMemoryView {
    *
    * @throws {RangeError} if the layout reaches outside the buffer; the message has both sizes
    */
-  static fromBuffer(buffer: MemoryBuffer, options: FromBufferOptions): StridedMemoryView {
-    return fromBuffer(buffer, options, make);
+  static fromBuffer<const T extends DTypeLike>(
+    buffer: MemoryBuffer,
+    options: FromBufferOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>> {
+    return as(fromBuffer(buffer, options, make));
   }
 
   /**
@@ -181,70 +202,76 @@ export class StridedMemoryView {
     return importNumbers(source, options, make);
   }
 
-  /** Makes a view of parts that fit each other. */
-  static readonly [makeView]: MakeArray<StridedMemoryView> = (buffer, offset, layout, dtype, readonly, imported) =>
-    new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
-
-  /** Address of the first element; 0n if there are none. */
-  get ptr(): bigint {
-    return firstAddress(this);
-  }
-
-  /** Extents. */
-  get shape(): Shape {
-    return this.layout.shape;
-  }
-
-  /** Strides in elements. */
-  get strides(): readonly number[] {
-    return this.layout.strides;
-  }
-
-  /** Bytes that the elements take without gaps. */
-  get nbytes(): number {
-    return byteCount(this);
-  }
-
-  /** The device whose memory this is, or null for host memory. */
-  get device(): CudaDevice | null {
-    return this.buffer.device;
-  }
-
-  /** The stream that the memory is ordered on, or null for host memory. */
-  get stream(): CudaStream | null {
-    return this.buffer.stream;
-  }
-
-  /** What keeps the memory alive. */
-  get owner(): unknown {
-    return this.buffer.owner;
+  /**
+   * An array of zeros.
+   *
+   * @param options a dtype, or what else is wanted: on a device the zeros are enqueued on the memory's home stream.
+   *   Default: float64 on the host
+   */
+  static zeros<const T extends DTypeLike = "float64">(
+    shape: Shape,
+    options?: T | CreateOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>> {
+    return as(zeros(shape, options, make));
   }
 
   /**
-   * Views the same memory with another layout or element type.
+   * An array of one value. The dtype is by default float64 for a number, int64 for a bigint, bool for a boolean and
+   * complex128 for `{ re, im }`.
    *
-   * @throws {RangeError} if the layout reaches outside the buffer, or its itemsize is not that of the element type
+   * @throws {TypeError | RangeError} if the value is none of the dtype
    */
-  view(options: { readonly layout?: StridedLayout; readonly dtype?: DType | string }): StridedMemoryView {
-    checkOptions(options, viewOptionNames);
-    const { layout = this.layout, dtype = this.dtype } = options;
-    return this.#with(layout, DType.from(dtype));
+  static full<const V extends ElementValue, const T extends DTypeLike = DTypeNameOfValue<V>>(
+    shape: Shape,
+    value: V,
+    options?: T | CreateOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>> {
+    return as(full(shape, value, options, make));
   }
 
-  /** Selects by numbers, slices, `null` (a new axis) and `"..."`, without copying. */
-  sliced(...items: SliceItem[]): StridedMemoryView {
-    return this.#with(this.layout.sliced(...items));
+  /**
+   * Evenly spaced numbers from a start (default 0) until before a stop, one axis: `start + i * step` as float64, or
+   * bigints as int64, unless another dtype is given, as the last argument, alone or in options.
+   *
+   * @throws {RangeError} if the step is 0 or a number is out of the dtype's range
+   *
+   * @example
+   * ```ts
+   * import { StridedMemoryView } from "@causeway/causeway";
+   *
+   * console.log(`${StridedMemoryView.arange(1, 2, 0.25)}`); // [1.   1.25 1.5  1.75]
+   * console.log(`${StridedMemoryView.arange(6, "int32").reshaped([2, 3]).T.sliced(1)}`); // [1 4]
+   * ```
+   */
+  static arange<const T extends DTypeLike = "float64">(
+    ...given: [...bounds: Bounds<number>, options?: T | CreateOptions<T>]
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of bigints. */
+  static arange<const T extends DTypeLike = "int64">(
+    ...given: [...bounds: Bounds<bigint>, options?: T | CreateOptions<T>]
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  static arange(...given: (RangeBound | DTypeLike | CreateOptions | undefined)[]): StridedMemoryView {
+    return arange(given, make);
   }
 
-  /** Gives the elements, in C order, another shape, without copying. @throws {RangeError} where only a copy could */
-  reshaped(shape: Shape): StridedMemoryView {
-    return this.#with(this.layout.reshaped(shape));
+  /**
+   * Nested arrays of JavaScript as an array of their shape, copied; the innermost may be typed arrays.
+   *
+   * @param options a dtype, or what else is wanted. Default: that of the first value, as for
+   *   {@linkcode StridedMemoryView.full}, or of a typed array
+   * @throws {RangeError} if arrays of one axis differ in length: the message says where. Or a value is out of range
+   * @throws {TypeError} if a value is none of the dtype
+   */
+  static fromArray<V extends Scalar, const T extends DTypeLike = DTypeNameOfValue<V>>(
+    nested: NestedValues<V>,
+    options?: T | CreateOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>> {
+    return as(fromNested(nested, options, make));
   }
 
-  /** Reorders the axes, without copying. */
-  permuted(axes: readonly number[]): StridedMemoryView {
-    return this.#with(this.layout.permuted(axes));
-  }
+  /** Makes a view of parts that fit each other. */
+  static readonly [makeView]: MakeArray<StridedMemoryView> = (buffer, offset, layout, dtype, readonly, imported) =>
+    new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
 
   /**
    * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
@@ -291,13 +318,48 @@ export class StridedMemoryView {
   }
 
   /**
-   * Copies the elements, in C order, to a typed array of the class `dtype.typedArray`. Device memory and page-locked
-   * memory are read on their home stream, without blocking.
+   * Copies the array to memory of its own, which closing the copy frees: in C order, of the same type and at the same
+   * place, unless another is asked for.
    *
-   * @throws {TypeError} if no typed array has elements of this type
+   * A copy that is of devices and page-locked memory alone is enqueued, after what the home streams hold, and its
+   * stream is the copy's home. Where ordinary memory of the host takes part the call waits until the copy is done; for
+   * a copy to the host that need not block the event loop there is `toTypedArray()`.
+   *
+   * @throws {TypeError} if elements of one type cannot be converted to the other, or the stream is not of the device
+   * @throws {CudaError} if there is not enough memory on the device, or the stream is captured
+   *
+   * @example
+   * ```ts
+   * import { Cuda, StridedMemoryView } from "@causeway/causeway";
+   *
+   * using cuda = Cuda.simulate(); // or Cuda.open(), where there is a GPU
+   * const table = StridedMemoryView.fromArray([[1, 2], [3, 4]]);
+   * using there = table.copy({ device: cuda.device(0), dtype: "float16", order: "F" });
+   * console.log(there.strides, there.to("host").toArray()); // [ 1, 2 ] [ [ 1, 2 ], [ 3, 4 ] ]
+   * ```
    */
-  toTypedArray(): Promise<TypedArray> {
-    return toTypedArray(this);
+  copy<const T extends DTypeLike = DType<D>>(options: ArrayCopyOptions<T> = none): StridedMemoryView<DTypeNameOf<T>> {
+    return as(copyOf(this, options, make));
+  }
+
+  /** The array with its elements contiguous in C order: another view of the same memory if they are, else a copy. */
+  contiguous(): StridedMemoryView<D> {
+    return this.isContiguous ? this[sameMemory](this.layout, this.dtype) : as(copyOf(this, none, make));
+  }
+
+  /**
+   * The array on a device, or in memory of the host: a copy, which closing it frees (see
+   * {@linkcode StridedMemoryView.copy}), unless it is there already. Then it is another view of the same memory that
+   * owns nothing; on another stream than its own one that is ordered on both sides until it is closed.
+   *
+   * @throws {TypeError} if there is no such place, or as `copy` does
+   */
+  to(place: Place, options: ArrayPlaceOptions = none): StridedMemoryView<D> {
+    checkOptions(options, placeOptionNames);
+    checkPlaceOfArray(place);
+    if (!isAt(this, place)) return as(copyOf(this, { device: place, ...options }, make));
+    const seen = StridedMemoryView.from(this, options);
+    return seen === this ? this[sameMemory](this.layout, this.dtype) : seen;
   }
 
   /**
@@ -310,89 +372,40 @@ export class StridedMemoryView {
   }
 
   /**
-   * Exports the array by DLPack, without copying it. The memory stays allocated until the consumer releases it.
-   *
-   * @throws {ExchangeError} if DLPack cannot express this view, or what the consumer wants
+   * Returns an import to its producer, and frees memory that was made for the view. For any other view it does nothing:
+   * the code that made the buffer closes it.
    */
-  toDlpack(options: ToDlpackOptions = none): DlpackTensor {
-    return toDlpack(this, options);
-  }
-
-  /** The DLPack protocol, as other libraries call it. */
-  __dlpack__(options: ToDlpackOptions = none): DlpackTensor {
-    return this.toDlpack(options);
-  }
-
-  /** DLPack's device type and number: `[1, 0]` for host memory, `[2, n]` for CUDA device n. */
-  __dlpack_device__(): [type: number, id: number] {
-    return dlpackDevice(this);
-  }
-
-  /**
-   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: a consumer keeps
-   * the view's buffer open, and orders its work on the `stream` that the description names.
-   *
-   * @throws {ExchangeError} for host memory, and for an element type without a type string
-   */
-  toCudaArrayInterface(): CudaArrayInterface {
-    return toCudaArrayInterface(this);
-  }
-
-  /** The CUDA Array Interface, as other libraries ask for it; undefined for host memory. */
-  get __cuda_array_interface__(): CudaArrayInterface | undefined {
-    return this.device === null ? undefined : this.toCudaArrayInterface();
-  }
-
-  /** NumPy's array interface, as other libraries ask for it; undefined for device memory. */
-  get __array_interface__(): ArrayInterface | undefined {
-    return this.device === null ? toArrayInterface(this) : undefined;
-  }
-
-  /**
-   * Exports the array by the Arrow C device interface, without copying it, as an array of numbers; every axis after the
-   * first becomes a fixed-size list. The memory stays allocated until the consumer releases it.
-   *
-   * @throws {ExchangeError} if Arrow cannot express this view: elements out of C order, a type that it does not have
-   */
-  toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
-    return numbersToArrow(this, options, "device");
-  }
-
-  /** The Arrow C device protocol, as other libraries call it. */
-  __arrow_c_device_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
-    return numbersToArrow(this, options, "device");
-  }
-
-  /** The Arrow C data protocol, as other libraries call it. @throws {ExchangeError} for device memory */
-  __arrow_c_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
-    return numbersToArrow(this, options, "host");
-  }
-
-  /**
-   * The elements as NumPy prints an array: of more than 1000 only the corners. The call waits for the home stream of
-   * device memory, of which only what is printed is copied, and of page-locked memory.
-   *
-   * @throws {TypeError} if the view's buffer is closed
-   */
-  toString(): string {
-    return print(this);
-  }
-
-  /** Returns an import to its producer. For any other view it does nothing: the code that made the buffer closes it. */
   close(): void {
     this.#imported?.close();
   }
 
-  /** Returns an import to its producer. */
+  /** As {@linkcode StridedMemoryView.close}. */
   [Symbol.dispose](): void {
     this.close();
   }
 
-  #with(layout: StridedLayout, dtype: DType = this.dtype): StridedMemoryView {
+  /**
+   * For the classes below.
+   *
+   * @internal
+   */
+  override [sameMemory]<N extends DTypeName>(layout: StridedLayout, dtype: DType<N>): StridedMemoryView<N> {
     const { buffer, offset, readonly } = this;
     checkBounds(buffer, offset, layout);
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }
+
+  static {
+    showAs(StridedMemoryView, describeArray);
+  }
+}
+
+/** The numbers that {@linkcode StridedMemoryView.arange} takes. */
+type Bounds<B> = [stop: B] | [start: B, stop: B] | [start: B, stop: B, step: B];
+
+/** A view whose dtype the caller has asked for, which is more than what has made it knows. */
+function as<N extends DTypeName>(view: StridedMemoryView): StridedMemoryView<N> {
+  return view as StridedMemoryView<N>;
 }
 
 // Looked up once: a static member is no constant to the engines, and costs an import up to a tenth of its time.

@@ -67,7 +67,7 @@ export function takeDescriptor(address: bigint, { stream }: HandedOptions): Owne
   if (isDevice) {
     if (stream === undefined) return refuse(`it is on device ${ordinal}: pass { stream } to say where it will be used`);
     if (stream.device.ordinal !== ordinal) {
-      refuse(`it is on device ${ordinal}, and the stream on device ${stream.device.ordinal}`);
+      refuse(`it is on device ${ordinal}, and the stream on ${stream.device}`);
     }
     if (syncEvent !== 0n) {
       const event = new DataView(ffiPort().memory(syncEvent, 8)).getBigUint64(0, littleEndian);

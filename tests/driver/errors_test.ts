@@ -116,6 +116,9 @@ function observing(inner: CudaDriver, seen: Access[]): DriverObserver {
     orderedElsewhere: () => {},
     hostAccess: (...access) => void seen.push(access),
     closedByUser: () => {},
+    nameStream: () => {},
+    nameMemory: () => {},
+    nameDevice: () => {},
   };
 }
 

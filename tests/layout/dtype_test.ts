@@ -7,7 +7,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { test } from "node:test";
-import { DType } from "../../src/layout/mod.ts";
+import { DType, type TypedArray } from "../../src/layout/mod.ts";
 
 /** What a caller without a type checker may pass. */
 function untyped<T>(value: unknown): T {
@@ -155,7 +155,11 @@ test("the typed array of a dtype reads the same memory, and leads back to the dt
   for (const name of ["bfloat16", "float8_e4m3fn", "float4_e2m1fn_packed", "int4", "bool1"]) {
     assertEquals(DType.from(name).typedArray, null);
   }
-  assertThrows(() => DType.fromTypedArray(untyped([1, 2])), TypeError, "Expected a typed array, got (1, 2)");
+  assertThrows(
+    () => DType.fromTypedArray(untyped<TypedArray>([1, 2])),
+    TypeError,
+    "Expected a typed array, got (1, 2)",
+  );
 });
 
 test("lanes are an array of values, written all or not at all", () => {

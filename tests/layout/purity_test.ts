@@ -20,7 +20,11 @@ test("the layout room imports nothing but itself", () => {
 
 test("the layout room names nothing that a browser lacks", () => {
   for (const name of files) {
-    const code = readFileSync(new URL(name, folder), "utf8").replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "");
+    // A symbol of the registry is known by its name alone, whoever asks for it.
+    const code = readFileSync(new URL(name, folder), "utf8").replaceAll(
+      /\/\*[^]*?\*\/|\/\/.*|Symbol\.for\(".*?"\)/g,
+      "",
+    );
     for (const [word] of code.matchAll(/\b(?:Deno|Bun|process|Buffer|require|global|node)\b(?!\(|<)/g)) {
       throw new Error(`${name} speaks of ${word}`);
     }

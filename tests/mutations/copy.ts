@@ -603,4 +603,14 @@ export const copyMutations: readonly Mutation[] = [
       "Memory that has no address is written at NULL.",
     ],
   ]),
+  ...law("copy/fillElements", [
+    ["  orderStreams(home, stream);\n", "", "A fill comes before what the home stream holds."],
+    ["  orderStreams(stream, home);\n", "", "What the home stream gets next comes before the fill."],
+    [
+      "    if (element.some((byte, at) => byte !== element[at % width])) continue;\n",
+      "",
+      "Part of the value is repeated.",
+    ],
+    ["!layout.isContiguousAny || ", "", "A fill writes what is between the elements."],
+  ]),
 ];

@@ -359,7 +359,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.open", [
     [
-      "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);\n",
+      "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream${quoted(this.name)}`);\n",
       "",
       "A destroyed handle is given to the driver.",
     ],
@@ -544,5 +544,8 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/StreamState.close", [
     ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
+  ]),
+  ...law("device/describeDevice", [
+    ["  if (!device.isActive)", "  if (false)", "A console makes a context."],
   ]),
 ];

@@ -218,4 +218,14 @@ export const layoutMutations: readonly Mutation[] = [
     [" * unit !== strides[axis]", " === null", "An array gets the strides of another one."],
     ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
   ]),
+  ...law("layout/showAs", [
+    [
+      "    } catch (error) {\n      return",
+      "    } catch (error) {\n      throw error;\n      return",
+      "A console fails.",
+    ],
+  ]),
+  ...law("layout/giveName", [
+    ["  checkName(name);\n  names", "  names", "Names are empty."],
+  ]),
 ];

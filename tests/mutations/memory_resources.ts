@@ -124,8 +124,8 @@ export const memoryResourcesMutations: readonly Mutation[] = [
   ...law("memory/driver_memory_resource/DriverMemoryResource.allocate", [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
-      "    reclaim();\n    return device.retainFor",
-      "    return device.retainFor",
+      "    reclaim();\n    return named(",
+      "    return named(",
       "What has been released meanwhile is never given back.",
     ],
   ]),
@@ -215,7 +215,7 @@ export const memoryResourcesMutations: readonly Mutation[] = [
   ]),
   ...law("memory/HostMemoryResource.allocate", [
     ["    checkSize(bytes);\n", "", "A negative size reaches the C allocator as an enormous one."],
-    ["stream: null, free });", "stream: null, free: () => {} });", "Host memory is never freed."],
+    ["stream: null, free })", "stream: null, free: () => {} })", "Host memory is never freed."],
     ["    reclaim();\n", "", "What consumers have released is never given back."],
   ]),
   ...law("memory/align", [

@@ -24,4 +24,71 @@ export const viewMutations: readonly Mutation[] = [
       "We read before the owner of a view has written.",
     ],
   ]),
+  ...law("view/ShapedArray", [
+    ["this.layout.transposed()", "this.layout", "An array's T is the array."],
+    ["return this.reshaped([this.size]);", "return this.reshaped(this.shape);", "A flattened array has several axes."],
+    ["at < extent; at++", "at < extent - 1; at++", "Iteration leaves out the last row."],
+    [", { dataPtr: buffer.ptr + BigInt(offset) }", "", "Elements of another size are not aligned."],
+  ]),
+  ...law("view/readElement", [
+    ["  hostWaits(array.buffer);\n", "", "What is read was not written yet."],
+    ['  checkOnHost(array, "read an element of");\n', "", "The host reads device memory."],
+    ["  noteElement(array, at, false, call);\n", "", "A read that races with a stream is not reported."],
+  ]),
+  ...law("view/writeElement", [
+    ["  hostWaits(array.buffer);\n", "", "What is written is overwritten by work of before."],
+    [
+      '  if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");\n',
+      "",
+      "A read-only view is written to.",
+    ],
+    ['  checkOnHost(array, "write an element of");\n', "", "The host writes device memory."],
+  ]),
+  ...law("view/nestedArray", [
+    ["  hostWaits(array.buffer);\n", "", "What is read was not written yet."],
+  ]),
+  ...law("view/asTypedArray", [
+    ["  hostWaits(buffer);\n", "", "What is seen was not written yet."],
+    ["start % size !== 0 || ", "", "Elements that are not aligned fail with the engine's error."],
+    ["bytes.byteOffset + start", "bytes.byteOffset", "The first elements of the buffer are seen."],
+  ]),
+  ...law("view/hasEqualElements", [
+    [".dlpack.code !== BOOL", ".dlpack.code !== -1", "True is not true if another byte says so."],
+    ["!one.dtype.equals(other.dtype) || ", "", "Arrays of other types are equal."],
+  ]),
+  ...law("view/copyOf", [
+    ["hostWaitsForCopy(stream);", "void stream;", "What is copied to the host is used before it is there."],
+    ["    buffer.close();\n", "", "A copy that fails keeps its memory."],
+    ["dtype, false, buffer)", "dtype, false, null)", "Closing a copy frees nothing."],
+    ['order === "K" ?', 'order === "C" ?', "The axes are nested in another order."],
+  ]),
+  ...law("view/streamFor", [
+    ["  if (given !== undefined) return given;\n", "", "The copy's home is not the stream that was asked for."],
+  ]),
+  ...law("view/wanted", [
+    ["stream: stream ?? place.defaultStream", "stream: place.defaultStream", "The home is not the stream asked for."],
+    ["if (stream === undefined) return { dtype", "return { dtype", "A stream that is of no use is left aside."],
+  ]),
+  ...law("view/create", [
+    ["dtype, false, buffer)", "dtype, false, null)", "Closing an array that was made frees nothing."],
+  ]),
+  ...law("view/range", [
+    ["Math.max(0, Math.ceil(", "Math.max(0, Math.floor(", "The last number is missing."],
+    ["step > 0n ? value < stop", "step > 0n ? value <= stop", "The stop is in the range."],
+  ]),
+  ...law("view/writtenAs", [
+    ["at * dtype.itemsize", "at", "Elements are written over each other."],
+  ]),
+  ...law("view/nestedValues", [
+    [
+      "    if (item.length !== expected) {\n",
+      "    if (item.length > expected) {\n",
+      "Short rows have elements of undefined.",
+    ],
+    ["if (shape.length > 64)", "if (shape.length > 1e9)", "An array that contains itself is never done."],
+  ]),
+  ...law("view/describeArray", [
+    ['buffer.kind !== "host" || ', "", "A console waits for a stream."],
+    ["  if (buffer.isClosed) return `${about}, closed`;\n", "", "A closed array is shown as open."],
+  ]),
 ];

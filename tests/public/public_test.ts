@@ -90,9 +90,19 @@ test("views, and what goes wrong at the start, are at the root alone; all else i
     "Lease",
     "LibraryNotFoundError",
     "StridedMemoryView",
+    "type ArrayCopyOptions",
+    "type ArrayPlaceOptions",
+    "type CreateOptions",
+    "type ElementArray",
+    "type ExportedArray",
     "type FromBufferOptions",
     "type LoadAttempt",
+    "type NestedValues",
+    "type Place",
+    "type ShapedArray",
     "type ViewCopyOptions",
+    "type ViewFillOptions",
+    "type ViewOptions",
   ]);
 });
 

@@ -5,7 +5,7 @@
  */
 import { CU_GRAPH_DEBUG_DOT_FLAGS, CU_GRAPH_NODE_TYPE } from "../../../bindings/cuda_types.ts";
 import { cString, ffiPort, NativeArena, nodeBuiltin } from "../../ffi/mod.ts";
-import { checkOptions } from "../../layout/mod.ts";
+import { checkOptions, showAs } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease } from "../../driver/mod.ts";
 import { closeIfDropped, closeOnce, type DroppedState } from "../finalizer.ts";
@@ -182,6 +182,14 @@ export class CudaGraph {
     ask(list.address);
     return list.read();
   }
+
+  static {
+    showAs(
+      CudaGraph,
+      (graph) =>
+        graph.#state.closed ? `of ${graph.device}, closed` : `of ${graph.device}: ${describeNodes(graph.nodes)}`,
+    );
+  }
 }
 
 /** What destroys a graph that its user has dropped. */
@@ -203,4 +211,12 @@ function handleList(arena: NativeArena, count: number): { readonly address: bigi
   const { address, bytes } = arena.bytes(8 * count, 8);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return { address, read: () => Array.from({ length: count }, (_, i) => view.getBigUint64(8 * i, true)) };
+}
+
+/** How many nodes there are of each kind: `3 nodes (2 kernel, 1 memcpy)`. */
+function describeNodes(nodes: readonly CudaGraphNode[]): string {
+  const counts = new Map<string, number>();
+  for (const { kind } of nodes) counts.set(kind ?? "other", (counts.get(kind ?? "other") ?? 0) + 1);
+  const kinds = [...counts].map(([kind, count]) => `${count} ${kind}`).join(", ");
+  return `${nodes.length} node${nodes.length === 1 ? "" : "s"}${kinds === "" ? "" : ` (${kinds})`}`;
 }

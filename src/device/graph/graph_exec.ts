@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { showAs } from "../../layout/mod.ts";
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
 import { checkSameCuda } from "../check_device.ts";
@@ -167,5 +168,9 @@ export class CudaGraphExec {
     } finally {
       launch.note(stream);
     }
+  }
+
+  static {
+    showAs(CudaGraphExec, (exec) => `of ${exec.device}${exec.#state.closed ? ", closed" : ""}`);
   }
 }

@@ -5,7 +5,7 @@
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, show } from "../../layout/mod.ts";
+import { checkOptions, none, type OptionNames, show, showAs } from "../../layout/mod.ts";
 import { isSameDevice } from "../check_device.ts";
 import type { StreamCapture } from "../graph/capture.ts";
 import { captureOf } from "../graph/active_captures.ts";
@@ -102,7 +102,7 @@ export class Kernel {
     const on = stream.handleFor("launch a kernel on");
     if (!isSameDevice(stream.device, device)) {
       throw new TypeError(
-        `Cannot launch ${this.name} on a stream of another device: expected device ${device.ordinal}`,
+        `Cannot launch ${this.name} on a stream of another device: expected ${device}`,
       );
     }
     const sizes = this.#parameterSizes();
@@ -221,6 +221,15 @@ export class Kernel {
     this.#closed = true;
     this.#slots?.close();
     this.#slots = undefined;
+  }
+
+  static {
+    showAs(Kernel, (kernel) => {
+      if (kernel.#closed) return `${kernel.name} of ${kernel.device}, closed`;
+      const { parameters } = kernel;
+      const sizes = parameters === null ? "" : `(${parameters.map(({ size }) => `${size} bytes`).join(", ")})`;
+      return `${kernel.name}${sizes} of ${kernel.device}`;
+    });
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { CU_JIT, CUresult } from "../../../bindings/cuda_types.ts";
 import { cString, NativeArena, readField, reportUncaught } from "../../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "../graph/active_captures.ts";
@@ -116,6 +116,14 @@ export class Program {
   /** Unloads the code. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(Program, (program) => {
+      const names = [...program.#kernels.keys()];
+      const kernels = names.length === 0 ? "" : `, kernels ${names.join(", ")}`;
+      return `of ${program.device}${kernels}${program.#references.isClosed ? ", closed" : ""}`;
+    });
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, none, type OptionNames } from "../../layout/mod.ts";
+import { checkOptions, none, type OptionNames, showAs } from "../../layout/mod.ts";
 import type { Acceptor } from "./acceptor.ts";
 import type { UcxEndpoint } from "../endpoint.ts";
 import { checkTimeout, greetingLimit, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
@@ -190,5 +190,9 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
   /** Takes no more connections. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  static {
+    showAs(UcxListener, (listener) => `at ${listener.host}:${listener.port}${listener.#isClosed ? ", closed" : ""}`);
   }
 }

@@ -1,0 +1,87 @@
+/**
+ * The names of dtypes as types, and what the elements of each are in JavaScript. Types alone.
+ *
+ * @module
+ */
+import type { DType } from "./dtype.ts";
+import type { Complex } from "./element.ts";
+
+/** Names of types of less than a byte. */
+export type SubByteName =
+  | `${"int" | "uint"}${1 | 2 | 3 | 4 | 5 | 6 | 7}`
+  | "bool1"
+  | "float6_e2m3fn"
+  | "float6_e3m2fn"
+  | "float4_e2m1fn";
+
+/** The name of a scalar type: one lane of a dtype. */
+export type ScalarName =
+  | SubByteName
+  | `${"int" | "uint"}${8 | 16 | 32 | 64}`
+  | "float16"
+  | "float32"
+  | "float64"
+  | "bfloat16"
+  | "complex32"
+  | "complex64"
+  | "complex128"
+  | "bool"
+  | "handle64"
+  | "float8_e3m4"
+  | "float8_e4m3"
+  | "float8_e4m3b11fnuz"
+  | "float8_e4m3fn"
+  | "float8_e4m3fnuz"
+  | "float8_e5m2"
+  | "float8_e5m2fnuz"
+  | "float8_e8m0fnu";
+
+/** The name of a dtype: of a scalar, of packed elements of less than a byte, or of lanes (`float32x4`). */
+export type DTypeName = ScalarName | `${SubByteName}_packed` | `${ScalarName}x${number}`;
+
+/**
+ * What a dtype can be given as: its name, or any other string that {@linkcode DType.from} knows. The names stand in the
+ * union for editors to offer; `string` alone would swallow them.
+ */
+export type DTypeLike = DTypeName | (string & Record<never, never>) | DType;
+
+/** The name of the dtype that is given so; any name, if the type does not say which. */
+export type DTypeNameOf<T> = T extends DTypeName ? T : T extends DType<infer Name> ? Name : DTypeName;
+
+/** The class of typed array that reads elements of a dtype, as {@linkcode DType.typedArray} says; never, if none does. */
+export type TypedArrayOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
+  ? TypedArrayOf<Lane>
+  : D extends "int8" ? Int8Array<ArrayBuffer>
+  : D extends "uint8" | "bool" ? Uint8Array<ArrayBuffer>
+  : D extends "int16" ? Int16Array<ArrayBuffer>
+  : D extends "uint16" ? Uint16Array<ArrayBuffer>
+  : D extends "int32" ? Int32Array<ArrayBuffer>
+  : D extends "uint32" ? Uint32Array<ArrayBuffer>
+  : D extends "int64" ? BigInt64Array<ArrayBuffer>
+  : D extends "uint64" | "handle64" ? BigUint64Array<ArrayBuffer>
+  : D extends "float16" | "complex32" ? Float16Array<ArrayBuffer>
+  : D extends "float32" | "complex64" ? Float32Array<ArrayBuffer>
+  : D extends "float64" | "complex128" ? Float64Array<ArrayBuffer>
+  : never;
+
+/** The dtype of a typed array's elements, by what the array calls itself. */
+export type DTypeNameOfArray<A> = A extends { readonly [Symbol.toStringTag]: infer Tag extends `${string}Array` }
+  ? Tag extends "Uint8ClampedArray" ? "uint8"
+  : Tag extends `Big${infer Name}Array` ? Extract<Lowercase<Name>, ScalarName>
+  : Tag extends `${infer Name}Array` ? Extract<Lowercase<Name>, ScalarName>
+  : DTypeName
+  : DTypeName;
+
+/** What an element of a dtype is in JavaScript, as {@linkcode DType.read} returns it. */
+export type ElementOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
+  ? readonly ElementOf<Lane>[]
+  : D extends "int64" | "uint64" | "handle64" ? bigint
+  : D extends "bool" | "bool1" | "bool1_packed" ? boolean
+  : D extends `complex${number}` ? Complex
+  : number;
+
+/** What {@linkcode DType.write} takes for an element of a dtype: safe integers will do for bigints. */
+export type WritableOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
+  ? readonly WritableOf<Lane>[]
+  : D extends "int64" | "uint64" | "handle64" ? bigint | number
+  : ElementOf<D>;

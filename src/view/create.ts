@@ -1,0 +1,164 @@
+/**
+ * Arrays of new memory, from values of JavaScript.
+ *
+ * @module
+ */
+import { type ArrayParts, byteCount, fillElements, type MakeArray } from "../copy/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
+import {
+  checkOptions,
+  DType,
+  type DTypeLike,
+  type ElementValue,
+  none,
+  type OptionNames,
+  type Shape,
+  show,
+  StridedLayout,
+} from "../layout/mod.ts";
+import { asElement, dtypeOfNested, dtypeOfValue, flatValues, shapeOf } from "./nested_values.ts";
+import { allocateAt, checkPlaceOfArray, copyOf, type Place } from "./place.ts";
+
+/** What a new array is of, and where it is. */
+export interface CreateOptions<T extends DTypeLike = DTypeLike> {
+  /** Element type. Default: that of the given values, and float64 for numbers. */
+  readonly dtype?: T;
+  /** Where the array is. Default: `"host"`. */
+  readonly device?: Place;
+  /** The home stream of memory of a device. Default: the device's default stream. */
+  readonly stream?: CudaStream;
+}
+
+const createOptionNames: OptionNames<CreateOptions> = { dtype: true, device: true, stream: true };
+
+/** Options, or a dtype alone. */
+type Given = DTypeLike | CreateOptions | undefined;
+
+/** What is wanted. */
+interface Wanted {
+  readonly dtype: DType;
+  readonly place: Place;
+  readonly stream: CudaStream | null;
+}
+
+// law view/wanted: view/create
+/** @param otherwise the dtype if none is given */
+function wanted(given: Given, otherwise: () => DType): Wanted {
+  if (typeof given === "string" || given instanceof DType) return wanted({ dtype: given }, otherwise);
+  const options: CreateOptions = given ?? none;
+  checkOptions(options, createOptionNames);
+  const { dtype: named, device: place = "host", stream } = options;
+  const dtype = named === undefined ? otherwise() : DType.from(named);
+  checkPlaceOfArray(place);
+  if (place !== "host") return { dtype, place, stream: stream ?? place.defaultStream };
+  if (stream === undefined) return { dtype, place, stream: null };
+  throw new TypeError("Cannot order an array of the host on a stream: expected a device. Pass { device, stream }");
+}
+
+const FLOAT64 = (): DType => DType.from("float64");
+
+/** See `StridedMemoryView.zeros`. */
+export function zeros<T>(shape: Shape, given: Given, make: MakeArray<T>): T {
+  return create(shape, wanted(given, FLOAT64), make, ({ buffer }, stream) => {
+    if (stream !== null) buffer.fill(0, { stream }); // memory of JavaScript is all zeros
+  });
+}
+
+/** See `StridedMemoryView.full`. */
+export function full<T>(shape: Shape, value: ElementValue, given: Given, make: MakeArray<T>): T {
+  const what = wanted(given, () => dtypeOfValue(value));
+  return create(shape, what, make, (array, stream) => fillElements(array, value, stream === null ? none : { stream }));
+}
+
+// law view/create: view/create
+/** An array of new memory, which closing it frees; if it cannot be filled it is freed at once. */
+function create<T>(
+  shape: Shape,
+  { dtype, place, stream }: Wanted,
+  make: MakeArray<T>,
+  fill: (array: ArrayParts, stream: CudaStream | null) => void,
+): T {
+  const layout = StridedLayout.dense(shape, dtype.itemsize);
+  const buffer = allocateAt(place, byteCount({ layout, dtype }), stream);
+  try {
+    fill({ buffer, offset: 0, layout, dtype, readonly: false }, stream);
+  } catch (error) {
+    buffer.close();
+    throw error;
+  }
+  return make(buffer, 0, layout, dtype, false, buffer);
+}
+
+// law view/range: view/create
+/** See `StridedMemoryView.arange`: the arguments as they were given. */
+export function arange<T>(given: readonly (RangeBound | Given)[], make: MakeArray<T>): T {
+  const bounds = given.filter(isBound);
+  const [options, ...more] = given.slice(bounds.length);
+  if (bounds.length === 0 || bounds.length > 3 || more.length > 0 || isBound(options)) {
+    throw new TypeError(
+      `Expected arange(stop), arange(start, stop) or arange(start, stop, step), and options, got ${show(given)}`,
+    );
+  }
+  const what = wanted(options, () => dtypeOfValue(bounds[0]));
+  if (bounds.every((bound) => typeof bound === "bigint")) return written(bigints(bounds), what, make);
+  if (bounds.every((bound) => typeof bound === "number")) return written(numbers(bounds), what, make);
+  throw new TypeError(`Expected numbers or bigints, got both: arange(${bounds.map(show).join(", ")})`);
+}
+
+/** Where a range begins and ends, and its step. */
+export type RangeBound = number | bigint;
+
+function isBound(value: unknown): value is RangeBound {
+  return typeof value === "number" || typeof value === "bigint";
+}
+
+function numbers(bounds: readonly number[]): number[] {
+  const [start = 0, stop = 0, step = 1] = bounds.length === 1 ? [0, ...bounds] : bounds;
+  const count = Math.max(0, Math.ceil((stop - start) / step));
+  if (!Number.isSafeInteger(count)) {
+    throw new RangeError(`Expected finite bounds and a step that is not 0, got arange(${start}, ${stop}, ${step})`);
+  }
+  return Array.from({ length: count }, (_, at) => start + at * step);
+}
+
+function bigints(bounds: readonly bigint[]): bigint[] {
+  const [start = 0n, stop = 0n, step = 1n] = bounds.length === 1 ? [0n, ...bounds] : bounds;
+  if (step === 0n) throw new RangeError("Expected a step that is not 0, got 0n");
+  const values: bigint[] = [];
+  for (let value = start; step > 0n ? value < stop : value > stop; value += step) values.push(value);
+  return values;
+}
+
+/** See `StridedMemoryView.fromArray`. */
+export function fromNested<T>(nested: unknown, given: Given, make: MakeArray<T>): T {
+  const shape = shapeOf(nested); // which an array that is in itself has none of
+  const what = wanted(given, () => dtypeOfNested(nested));
+  const { lanes } = what.dtype;
+  const values = flatValues(nested, shape);
+  if (lanes === 1) return writtenAs(shape, values, what, make);
+  // The innermost arrays are the lanes of an element.
+  if (shape.at(-1) !== lanes) {
+    throw new RangeError(`Expected arrays of ${lanes} for the elements of ${what.dtype}, got ${show(shape.at(-1))}`);
+  }
+  const elements = Array.from({ length: values.length / lanes }, (_, at) => values.slice(at * lanes, (at + 1) * lanes));
+  return writtenAs(shape.slice(0, -1), elements, what, make);
+}
+
+function written<T>(values: readonly unknown[], what: Wanted, make: MakeArray<T>): T {
+  return writtenAs([values.length], values, what, make);
+}
+
+// law view/writtenAs: view/create
+/** An array of values in C order: written by the host, and copied if it is to be elsewhere. */
+function writtenAs<T>(shape: Shape, values: readonly unknown[], what: Wanted, make: MakeArray<T>): T {
+  const { dtype, place: device, stream } = what;
+  const onHost = <A>(makeIt: MakeArray<A>) =>
+    create(shape, { dtype, place: "host", stream: null }, makeIt, ({ buffer }) => {
+      const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
+      const view = new DataView(memory, byteOffset, byteLength);
+      values.forEach((value, at) => dtype.write(view, at * dtype.itemsize, asElement(value)));
+    });
+  if (stream === null) return onHost(make);
+  const parts = onHost((buffer, offset, layout, type, readonly) => ({ buffer, offset, layout, dtype: type, readonly }));
+  return copyOf(parts, { device, stream }, make);
+}

@@ -1,0 +1,120 @@
+/**
+ * Elements of memory that the host can use, read and written one by one or seen as a typed array.
+ *
+ * Page-locked and managed memory has a home stream, which is waited for first: what is read is what that stream has
+ * written. Work on other streams is ordered before its next work by whoever lends the memory to them.
+ *
+ * @module
+ */
+import { type ArrayParts, byteCount } from "../copy/mod.ts";
+import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
+import type { ElementValue, TypedArray } from "../layout/mod.ts";
+import { hostWaits, noteElementAccess } from "../order/mod.ts";
+
+// law view/readElement: view/elements, view/elements_order
+/** The element at an index. See `StridedMemoryView.get`. */
+export function readElement(array: ArrayParts, index: readonly number[], call: string): ElementValue {
+  const at = placeOf(array, index);
+  checkOnHost(array, "read an element of");
+  hostWaits(array.buffer);
+  noteElement(array, at, false, call);
+  return array.dtype.read(memoryOf(array), at);
+}
+
+// law view/writeElement: view/elements, view/elements_order
+/** Sets the element at an index. See `StridedMemoryView.set`. */
+export function writeElement(array: ArrayParts, value: ElementValue, index: readonly number[]): void {
+  const at = placeOf(array, index);
+  checkOnHost(array, "write an element of");
+  if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");
+  hostWaits(array.buffer);
+  noteElement(array, at, true, "view.set()");
+  array.dtype.write(memoryOf(array), at, value);
+}
+
+/** The index of the only element. See `StridedMemoryView.item`. */
+export function onlyIndex({ layout }: ArrayParts): readonly number[] {
+  if (layout.volume === 1) return layout.shape.map(() => 0);
+  throw new RangeError(
+    `Cannot take the one element of shape (${layout.shape.join(", ")}): expected 1 element, got ${layout.volume}. ` +
+      "get(...index) takes one of several",
+  );
+}
+
+/** An array of JavaScript for each axis. */
+type NestedArray<Value> = (Value | NestedArray<Value>)[];
+
+// law view/nestedArray: view/elements, view/elements_order
+/** The elements in nested arrays. See `StridedMemoryView.toArray`. */
+export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
+  const { layout, dtype, offset } = array;
+  const { shape, strides, itemsize } = layout;
+  if (shape.length === 0) {
+    throw new TypeError("Cannot make arrays of a view without axes: expected at least one. item() is its element");
+  }
+  checkOnHost(array, "read");
+  hostWaits(array.buffer);
+  noteElementAccess(array, false, "view.toArray()");
+  const memory = memoryOf(array);
+  const nested = (axis: number, start: number): NestedArray<ElementValue> => {
+    const stride = strides[axis] ?? 0;
+    const isLast = axis === shape.length - 1;
+    return Array.from({ length: shape[axis] ?? 0 }, (_, place) => {
+      const at = start + place * stride;
+      return isLast ? dtype.read(memory, offset + at * itemsize) : nested(axis + 1, at);
+    });
+  };
+  return nested(0, layout.sliceOffset);
+}
+
+// law view/asTypedArray: view/elements, view/elements_order
+/** The memory as a typed array. See `StridedMemoryView.asTypedArray`. */
+export function asTypedArray(array: ArrayParts): TypedArray {
+  const { layout, dtype, buffer, offset } = array;
+  const TypedArray = dtype.require("typedArray");
+  checkOnHost(array, "see as a typed array");
+  if (!layout.isContiguousC) {
+    throw new TypeError(
+      `Cannot see shape (${layout.shape.join(", ")}) with strides (${layout.strides.join(", ")}) as a typed array ` +
+        "without a copy: expected contiguous elements in C order. contiguous().asTypedArray() copies those that are not",
+    );
+  }
+  if (layout.volume === 0) return new TypedArray(0);
+  const { BYTES_PER_ELEMENT: size } = TypedArray;
+  const start = offset + layout.sliceOffsetInBytes;
+  // In the array of the buffer's bytes, which begins at the buffer's address.
+  if (start % size !== 0 || buffer.ptr % BigInt(size) !== 0n) {
+    throw new TypeError(
+      `Cannot see byte ${start} of a buffer at address ${buffer.ptr} as a ${TypedArray.name} without a copy: expected ` +
+        `multiples of ${size}. copy().asTypedArray() is aligned`,
+    );
+  }
+  hostWaits(buffer);
+  noteElementAccess(array, false, "view.asTypedArray()");
+  const bytes = buffer.bytes();
+  return new TypedArray(bytes.buffer, bytes.byteOffset + start, byteCount(array) / size);
+}
+
+function placeOf({ layout, offset }: ArrayParts, index: readonly number[]): number {
+  return offset + layout.offsetOf(...index) * layout.itemsize;
+}
+
+function memoryOf({ buffer }: ArrayParts): DataView<ArrayBuffer> {
+  const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
+  return new DataView(memory, byteOffset, byteLength);
+}
+
+/** @throws {TypeError} for memory that the host cannot use, with the ways to have the elements on the host */
+export function checkOnHost({ buffer }: ArrayParts, doing: string): void {
+  if (buffer.isHostAccessible) return;
+  throw new TypeError(
+    `Cannot ${doing} device memory from the host: expected memory of the host. \`await view.toTypedArray()\` copies ` +
+      'all elements, and view.to("host") the array',
+  );
+}
+
+function noteElement({ buffer, dtype }: ArrayParts, at: number, writes: boolean, call: string): void {
+  if (!isHostObserved()) return;
+  const start = Math.floor(at);
+  noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(at + dtype.itemsize) - start, writes, call);
+}

@@ -1,0 +1,92 @@
+/**
+ * Nested arrays of JavaScript as the values of an array.
+ *
+ * @module
+ */
+import { type Complex, DType, type DTypeName, type ElementValue, type Scalar, type TypedArray } from "../layout/mod.ts";
+import { isTypedArray } from "./from.ts";
+
+/** Nested arrays of values, all of one depth and length; the innermost may be typed arrays. */
+export type NestedValues<V extends Scalar = Scalar> = readonly (V | NestedValues<V>)[] | TypedArray;
+
+/** The dtype that a value has by default: see {@linkcode dtypeOfValue}. */
+export type DTypeNameOfValue<V> = V extends number ? "float64"
+  : V extends bigint ? "int64"
+  : V extends boolean ? "bool"
+  : V extends Complex ? "complex128"
+  : DTypeName;
+
+type Row = readonly unknown[] | TypedArray;
+
+function isRow(value: unknown): value is Row {
+  return Array.isArray(value) || isTypedArray(value);
+}
+
+// law view/nestedValues: view/create
+/**
+ * The shape of nested arrays, by the first item at each depth.
+ *
+ * @throws {TypeError} if it is no array
+ */
+export function shapeOf(nested: unknown): number[] {
+  if (!isRow(nested)) throw new TypeError(`Expected an array, or nested ones, got ${typeof nested} ${String(nested)}`);
+  const shape: number[] = [];
+  for (let row: unknown = nested; isRow(row); row = row[0]) {
+    shape.push(row.length);
+    if (shape.length > 64) {
+      throw new RangeError("Expected at most 64 axes of nested arrays, got more: is one in itself?");
+    }
+  }
+  return shape;
+}
+
+/**
+ * The scalars of nested arrays, in C order.
+ *
+ * @throws {RangeError} if an array has another length or depth than the first of its axis; the message says where
+ */
+export function flatValues(nested: unknown, shape: readonly number[]): unknown[] {
+  const values: unknown[] = [];
+  const collect = (item: unknown, path: readonly number[]): void => {
+    const expected = shape[path.length];
+    const where = `[${path.join("][")}]`;
+    if (expected === undefined) {
+      if (isRow(item)) throw new RangeError(`Expected a value at ${where}, got an array: all must be of one depth`);
+      values.push(item);
+      return;
+    }
+    if (!isRow(item)) throw new RangeError(`Expected an array of ${expected} at ${where}, got ${typeof item}`);
+    if (item.length !== expected) {
+      throw new RangeError(`Expected an array of ${expected} at ${where}, got one of ${item.length}`);
+    }
+    for (let at = 0; at < expected; at++) collect(item[at], [...path, at]);
+  };
+  collect(nested, []);
+  return values;
+}
+
+/** The dtype that nested arrays have by default: that of a typed array, or what holds the first value. */
+export function dtypeOfNested(nested: unknown): DType {
+  let row = nested;
+  while (Array.isArray(row)) row = row[0];
+  return isTypedArray(row) ? DType.fromTypedArray(row) : dtypeOfValue(row);
+}
+
+/** The dtype that holds a value of JavaScript exactly. */
+export function dtypeOfValue(value: unknown): DType {
+  switch (typeof value) {
+    case "bigint":
+      return DType.from("int64");
+    case "boolean":
+      return DType.from("bool");
+    case "object":
+      return DType.from("complex128"); // writing it says so, if it is none
+    default:
+      return DType.from("float64");
+  }
+}
+
+/** What elements are written from; {@linkcode DType.write} says what is wrong with a value. */
+export function asElement(value: unknown): ElementValue {
+  return value as ElementValue; // checked by what writes it
+}

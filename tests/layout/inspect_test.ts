@@ -1,0 +1,62 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import { checkName, giveName, nameOf, quoted, showAs, showBytes } from "../../src/layout/mod.ts";
+
+class Shown {
+  readonly #text: string | null;
+
+  constructor(text: string | null) {
+    this.#text = text;
+  }
+
+  static {
+    showAs(Shown, (shown) => {
+      if (shown.#text === null) throw new Error("no text\nand more");
+      return shown.#text;
+    });
+  }
+}
+
+class Derived extends Shown {}
+
+test("a console shows what the class says, under the name of the object's own class, also inside others", () => {
+  assertEquals(inspect(new Shown("open")), "Shown open");
+  assertEquals(inspect(new Derived("open")), "Derived open");
+  assertEquals(inspect([new Shown("a")]).replaceAll(/\s+/g, " "), "[ Shown a ]");
+  assertEquals(Object.keys(new Shown("a")), []);
+});
+
+test("what cannot be described is shown by the first line of why", () => {
+  assertEquals(inspect(new Shown(null)), "Shown (no text)");
+});
+
+test("bytes are written with the largest unit that leaves one before the point", () => {
+  const cases = [
+    [0, "0 bytes"],
+    [1, "1 byte"],
+    [1023, "1023 bytes"],
+    [1024, "1 KiB"],
+    [1536, "1.5 KiB"],
+    [
+      2 ** 20,
+      "1 MiB",
+    ],
+    [85_899_345_920, "80 GiB"],
+    [2 ** 53, "8 PiB"],
+  ] as const;
+  assertEquals(cases.map(([bytes]) => showBytes(bytes)), cases.map(([, text]) => text));
+});
+
+test("names are kept by object, and an empty one is refused", () => {
+  const [one, other] = [{}, {}];
+  giveName(one, "left");
+  giveName(other, undefined);
+  assertEquals([nameOf(one), nameOf(other)], ["left", null]);
+  assertEquals([quoted("left"), quoted(null)], [' "left"', ""]);
+  for (const wrong of ["", 7 as unknown as string]) {
+    assertThrows(() => checkName(wrong), TypeError, "Expected a name to be a string that is not empty");
+    assertThrows(() => giveName(one, wrong), TypeError, "Expected a name to be a string that is not empty");
+  }
+  assertEquals(nameOf(one), "left");
+});

@@ -1,0 +1,127 @@
+/** Arrays of new memory. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, StridedMemoryView } from "../../mod.ts";
+import { DType, type ElementValue } from "../../src/layout/mod.ts";
+import { check, fc } from "../support/property.ts";
+
+test("zeros and full have the shape, the dtype and the value that were asked for, on the host and on a device", () => {
+  using cuda = Cuda.simulate({ check: true });
+  const device = cuda.device(0);
+  const whole = DType.all().filter(({ isPacked, bits }) => !isPacked && bits >= 8);
+  for (const dtype of whole) {
+    const zero = dtype.read(new DataView(new ArrayBuffer(16)), 0);
+    for (const place of ["host", device] as const) {
+      using view = StridedMemoryView.zeros([2, 3], { dtype, device: place });
+      assertEquals([view.shape, view.dtype, view.device], [[2, 3], dtype, place === "host" ? null : device]);
+      using back = view.to("host");
+      for (const value of back.toArray().flat() as ElementValue[]) assertEquals(value, zero, dtype.name);
+    }
+  }
+  assertEquals(StridedMemoryView.full([2], 1.5).dtype.name, "float64");
+  using threes = StridedMemoryView.full([2], 3n, { device });
+  assertEquals(threes.to("host").toArray(), [3n, 3n]);
+  assertEquals(StridedMemoryView.full([], true).item(), true);
+  assertEquals(StridedMemoryView.full([1], { re: 1, im: 2 }).toArray(), [{ re: 1, im: 2 }]);
+  assertThrows(() => StridedMemoryView.full([2], 300, "uint8"), RangeError, "from 0 to 255");
+  using nothing = StridedMemoryView.zeros([0, 3], { device });
+  assertEquals(nothing.shape, [0, 3]);
+  using stream = device.createStream();
+  using view = StridedMemoryView.zeros([4], { device, stream });
+  assertEquals(view.stream, stream);
+  assertThrows(() => StridedMemoryView.zeros([1], { stream }), TypeError, "expected a device");
+  assertThrows(() => StridedMemoryView.zeros([-1]), RangeError);
+  assertThrows(() => StridedMemoryView.zeros([1], "float33"), TypeError, "Expected a dtype");
+});
+
+test("a range is every number from the start on that the stop has not reached", () => {
+  const bound = fc.integer({ min: -50, max: 50 }).map((value) => value / 4);
+  const step = fc.integer({ min: -12, max: 12 }).filter((value) => value !== 0).map((value) => value / 4);
+  check(
+    fc.property(bound, bound, step, (start, stop, by) => {
+      const expected: number[] = [];
+      for (let value = start; by > 0 ? value < stop : value > stop; value += by) expected.push(value); // exact: quarters
+      assertEquals([...StridedMemoryView.arange(start, stop, by).asTypedArray()], expected);
+      const quarters = [start, stop, by].map((value) => BigInt(value * 4)) as [bigint, bigint, bigint];
+      const whole = StridedMemoryView.arange(...quarters);
+      assertEquals([...whole.asTypedArray()], expected.map((value) => BigInt(value * 4)));
+      assertEquals(whole.dtype.name, "int64");
+    }),
+    500,
+  );
+  assertEquals(StridedMemoryView.arange(4).asTypedArray(), Float64Array.of(0, 1, 2, 3));
+  assertEquals(StridedMemoryView.arange(1, 3, "uint8").asTypedArray(), Uint8Array.of(1, 2));
+  assertEquals(StridedMemoryView.arange(2n, { dtype: "uint64" }).asTypedArray(), BigUint64Array.of(0n, 1n));
+  using cuda = Cuda.simulate();
+  using there = StridedMemoryView.arange(0, 1, 0.5, { device: cuda.device(0) });
+  assertEquals(there.to("host").toArray(), [0, 0.5]);
+  for (const bounds of [[1, 2, 0], [0, NaN], [0, Infinity], [NaN, 1]] as [number, number, number][]) {
+    assertThrows(() => StridedMemoryView.arange(...bounds), RangeError, "Expected finite bounds");
+  }
+  assertThrows(() => StridedMemoryView.arange(0n, 3n, 0n), RangeError, "Expected a step that is not 0");
+  assertThrows(() => StridedMemoryView.arange(1, 2n as unknown as number), TypeError, "got both");
+  assertThrows(() => StridedMemoryView.arange("5" as unknown as number), TypeError, "Expected arange(stop)");
+  assertThrows(() => StridedMemoryView.arange(300, "uint8"), RangeError, "from 0 to 255");
+});
+
+test("nested arrays become an array of their shape, and toArray gives them back", () => {
+  const nested = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 }).chain((shape) =>
+    fc.tuple(
+      fc.constant(shape),
+      shape.toReversed().reduce<fc.Arbitrary<unknown>>(
+        (inner, length) => fc.array(inner, { minLength: length, maxLength: length }),
+        fc.integer({ min: -128, max: 127 }),
+      ),
+    )
+  );
+  check(
+    fc.property(nested, fc.constantFrom("int8", "float64", "int32"), ([shape, values], dtype) => {
+      const view = StridedMemoryView.fromArray(values as number[], dtype);
+      assertEquals(view.shape, shape);
+      assertEquals(view.toArray(), values as unknown[]);
+      assertEquals(view.dtype.name, dtype);
+    }),
+    300,
+  );
+  const dtypes = [[1], [1n], [true], [{ re: 1, im: 2 }], [Float32Array.of(1)], []].map((values) =>
+    StridedMemoryView.fromArray(values as number[]).dtype.name
+  );
+  assertEquals(dtypes, ["float64", "int64", "bool", "complex128", "float32", "float64"]);
+  const rows = StridedMemoryView.fromArray([Uint8Array.of(1, 2), Uint8Array.of(3, 4)]);
+  assertEquals([rows.shape, rows.dtype.name], [[2, 2], "uint8"]);
+  const lanes = StridedMemoryView.fromArray([[1, 2], [3, 4], [5, 6]], "float32x2");
+  assertEquals([lanes.shape, lanes.get(2)], [[3], [5, 6]]);
+  assertEquals(StridedMemoryView.fromArray([[], []]).shape, [2, 0]);
+  using cuda = Cuda.simulate({ check: true });
+  using there = StridedMemoryView.fromArray([[1, 2]], { dtype: "float16", device: cuda.device(0) });
+  assertEquals(there.to("host").toArray(), [[1, 2]]);
+});
+
+test("nested arrays of several lengths, depths or types are refused with the place", () => {
+  const ragged = (values: unknown) => () => StridedMemoryView.fromArray(values as number[]);
+  assertThrows(ragged([[1, 2], [3]]), RangeError, "Expected an array of 2 at [1], got one of 1");
+  assertThrows(ragged([[[1], [2]], [[3], 4]]), RangeError, "Expected an array of 1 at [1][1], got number");
+  assertThrows(ragged([1, [2]]), RangeError, "Expected a value at [1], got an array");
+  assertThrows(ragged([1, 2n]), TypeError, "Expected a number for float64");
+  assertThrows(ragged(["1"]), TypeError, "Expected a number for float64");
+  assertThrows(ragged([null]), TypeError, "Expected { re, im } for complex128");
+  assertThrows(ragged(5), TypeError, "Expected an array, or nested ones, got number 5");
+  const self: unknown[] = [];
+  self.push(self);
+  assertThrows(ragged(self), RangeError, "at most 64 axes");
+  const lanes = () => StridedMemoryView.fromArray([[1, 2, 3]], "float32x2");
+  assertThrows(lanes, RangeError, "Expected arrays of 2 for the elements of float32x2, got 3");
+});
+
+test("the compiler knows the dtype of a new array", () => {
+  const numbers: StridedMemoryView<"float64"> = StridedMemoryView.fromArray([[1, 2], [3, 4]]);
+  const longs: StridedMemoryView<"int64"> = StridedMemoryView.arange(3n);
+  const halves: StridedMemoryView<"float16"> = StridedMemoryView.zeros([2], { dtype: "float16" });
+  const flags: StridedMemoryView<"bool"> = StridedMemoryView.full([2], true);
+  const bytes: StridedMemoryView<"uint8"> = StridedMemoryView.full([2], 1, "uint8");
+  const short: StridedMemoryView<"int16"> = StridedMemoryView.arange(0, 4, 2, "int16");
+  const none: StridedMemoryView<"float64"> = StridedMemoryView.zeros([2]);
+  const sum = [numbers, longs, halves, flags, bytes, short, none].map(({ size }) => size);
+  assertEquals(sum, [4, 3, 2, 2, 2, 2, 2]);
+  assert(numbers.get(0, 0) + 1 === 2);
+});
