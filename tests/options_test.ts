@@ -271,6 +271,13 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "exportArrowStream": ({ array }, wrong) => api.exportArrowStream([array], wrong),
   "arrowField": (_, wrong) => api.arrowField("i", wrong),
   "Python.open": (_, wrong) => api.Python.open(wrong),
+  // The options are looked at before there need be a Python.
+  "Python.async": (_, wrong) => api.Python.prototype.async(undefined as never, wrong),
+  "openNpy": (_, wrong) => api.openNpy("/nothing.npy", wrong),
+  "readNpy": (_, wrong) => api.readNpy(new Uint8Array(0), wrong),
+  "readNpz": (_, wrong) => api.readNpz(new Uint8Array(0), wrong),
+  "writeNpy": ({ view }, wrong) => api.writeNpy("/nothing/nothing.npy", view, wrong),
+  "writeNpz": ({ view }, wrong) => api.writeNpz("/nothing/nothing.npz", { view }, wrong),
   "Ucx.open": (_, wrong) => api.Ucx.open(wrong),
   "Ucx.createWorker": (_, wrong) => {
     using ucx = api.Ucx.open();

@@ -71,6 +71,7 @@ test("completed() settles when the work is done, and not before", async () => {
     await (what === "stream" ? stream : stream.record()).completed();
     assertEquals(seen(), 7);
     assertEquals(simulated.live.streams, 2);
+    stream.close(); // not before: what nobody refers to any more may be collected
   }
 });
 
