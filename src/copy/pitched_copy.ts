@@ -47,11 +47,11 @@ export function copyPitched(
   if (source.isHost && !destination.isHost) makeOrderExplicit(stream, box.width * box.height * box.depth);
   const { copyPitched: calls } = driver;
   if (peers === null) {
-    const enqueue = () => calls.cuMemcpy3DAsync_v2(struct.$address, stream.handle);
+    const enqueue = () => calls.cuMemcpy3DAsync_v2(struct.$address, stream.handleFor("use"));
     return checkReached(stream, "cuMemcpy3DAsync_v2", device.withContext(enqueue), [source.at, destination.at]);
   }
   struct.srcContext = peers.from.context;
   struct.dstContext = peers.to.context;
-  const enqueue = () => calls.cuMemcpy3DPeerAsync(struct.$address, stream.handle);
+  const enqueue = () => calls.cuMemcpy3DPeerAsync(struct.$address, stream.handleFor("use"));
   checkCuda(driver, "cuMemcpy3DPeerAsync", device.withContext(enqueue));
 }

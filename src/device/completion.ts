@@ -48,7 +48,7 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
   passed?.();
   if (isCapturing(driver)) return;
   const state = query(stream, handle);
-  if (state === CUresult.CUDA_SUCCESS) stream[internals].watcher?.onPassed();
+  if (state === CUresult.CUDA_SUCCESS) stream[internals].passed();
   else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
 }
 

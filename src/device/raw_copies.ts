@@ -38,7 +38,7 @@ export function enqueueCopy(
   const { device } = stream;
   const { copy } = device.driver;
   const call = copyCalls[direction];
-  const code = device.withContext(() => copy[call](destination, source, BigInt(bytes), stream.handle));
+  const code = device.withContext(() => copy[call](destination, source, BigInt(bytes), stream.handleFor("use")));
   if (code !== CUresult.CUDA_SUCCESS) checkReached(stream, call, code, [destination, source]);
 }
 
@@ -58,7 +58,14 @@ export function enqueuePeerCopy(
   const { device } = stream;
   const { cuMemcpyPeerAsync } = device.driver.copy;
   device.withContext(() => {
-    const code = cuMemcpyPeerAsync(destination, to.context, source, from.context, BigInt(bytes), stream.handle);
+    const code = cuMemcpyPeerAsync(
+      destination,
+      to.context,
+      source,
+      from.context,
+      BigInt(bytes),
+      stream.handleFor("use"),
+    );
     checkCuda(device.driver, "cuMemcpyPeerAsync", code);
   });
 }
@@ -73,6 +80,6 @@ export function enqueueFill(
 ): void {
   const { fill } = stream.device.driver;
   const call = fillCalls[width];
-  const code = stream.enqueue(() => fill[call](destination, value, BigInt(bytes / width), stream.handle));
+  const code = stream.enqueue(() => fill[call](destination, value, BigInt(bytes / width), stream.handleFor("use")));
   if (code !== CUresult.CUDA_SUCCESS) checkReached(stream, call, code, [destination]);
 }

@@ -23,6 +23,8 @@ export interface StreamInternals {
   name: string | null;
   /** Notified when the stream's work ends; null if nothing has to be. */
   watcher: StreamWatcher | null;
+  /** Everything that was enqueued is done, as the driver has just said. */
+  passed(): void;
   /**
    * Called once, before anything else, when its user closes the stream. It must not lead to the user's object, which
    * could not be collected then, but may lead to the successor.

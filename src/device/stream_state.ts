@@ -33,6 +33,13 @@ export class StreamState implements StreamInternals, DroppedState {
   /** What its user calls it. */
   name: string | null = null;
   watcher: StreamWatcher | null = null;
+  /**
+   * Whether everything was done when the driver was last asked, and nothing was enqueued since. Never of a stream that
+   * others may enqueue on.
+   */
+  isIdle = false;
+  /** Whether others have had its handle. */
+  isShared: boolean;
   beforeClose: (() => void) | null = null;
   readonly #successors: Successors;
   #successor: CudaStream | null = null;
@@ -53,6 +60,7 @@ export class StreamState implements StreamInternals, DroppedState {
     this.device = device;
     this.handle = handle;
     this.isOwned = retainedDevice !== null;
+    this.isShared = !this.isOwned;
     this.isNonBlocking = isNonBlocking;
     this.owner = owner;
     this.#successors = successors;
@@ -94,6 +102,12 @@ export class StreamState implements StreamInternals, DroppedState {
 
   get successor(): CudaStream {
     return this.#successor ??= this.#successors.make(this);
+  }
+
+  // law device/StreamState.passed: device/idle_streams
+  passed(): void {
+    this.isIdle = !this.isShared;
+    this.watcher?.onPassed();
   }
 
   // law device/StreamState.close: device/dropped, order/pageable_in_use

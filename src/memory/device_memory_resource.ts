@@ -191,7 +191,7 @@ export class DeviceMemoryResource extends MemoryResource {
   //   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream, memory/beside_captures
   #allocate(bytes: number, pool: bigint, stream: CudaStream): bigint {
     const { driver, outParameter } = this.device;
-    const { handle } = stream;
+    const handle = stream.handleFor("use");
     if (bytes !== this.#bytes) [this.#bytes, this.#size] = [bytes, BigInt(bytes)];
     const size = this.#size;
     let code = NEEDS_CONTEXT;
@@ -254,7 +254,8 @@ function returnOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
 //   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream, memory/beside_captures
 /** A function of its own, so that the closures of its caller keep no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
-  const { device: { driver }, handle } = stream;
+  const { device: { driver } } = stream;
+  const handle = stream.handleFor("use");
   let code = NEEDS_CONTEXT;
   const mode = relax(driver);
   try {
@@ -266,10 +267,14 @@ function freeInOrder(ptr: bigint, stream: CudaStream): void {
   checkRelease(driver, "cuMemFreeAsync", code);
 }
 
-function allocateWithin({ device, handle }: CudaStream, out: bigint, size: bigint, pool: bigint): number {
+function allocateWithin(stream: CudaStream, out: bigint, size: bigint, pool: bigint): number {
+  const { device } = stream;
+  const handle = stream.handleFor("use");
   return device.withContext(() => device.driver.pool.cuMemAllocFromPoolAsync(out, size, pool, handle));
 }
 
-function freeWithin({ device, handle }: CudaStream, ptr: bigint): number {
+function freeWithin(stream: CudaStream, ptr: bigint): number {
+  const { device } = stream;
+  const handle = stream.handleFor("use");
   return device.withContext(() => device.driver.pool.cuMemFreeAsync(ptr, handle));
 }

@@ -193,7 +193,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     checkStream(stream, this.device, "Cannot prefetch on a stream");
     if (to !== null && to.driver !== driver) throw new TypeError("Cannot prefetch to a device of another Cuda");
     const target = to?.ordinal ?? CU_DEVICE_CPU;
-    const prefetch = () => driver.managedMemory.cuMemPrefetchAsync(ptr, BigInt(size), target, stream.handle);
+    const prefetch = () => driver.managedMemory.cuMemPrefetchAsync(ptr, BigInt(size), target, stream.handleFor("use"));
     if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", stream.enqueue(prefetch));
   }
 

@@ -118,7 +118,7 @@ function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaSt
     return;
   }
   pieces.delete(ptr);
-  const { handle } = home;
+  const handle = home.handleFor("use");
   const { driver } = home.device;
   const free = () => {
     const take = () => home.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle));

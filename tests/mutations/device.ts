@@ -8,7 +8,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/completion", [
     [
-      "if (state === CUresult.CUDA_SUCCESS) stream[internals].watcher?.onPassed();\n  else ",
+      "if (state === CUresult.CUDA_SUCCESS) stream[internals].passed();\n  else ",
       "",
       "Waiting for a stream does not give back what it has used.",
     ],
@@ -455,7 +455,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.synchronize", [
     [
-      "besideCaptures(driver, synchronize));\n    this.#state.watcher?.onPassed();",
+      "besideCaptures(driver, synchronize));\n    this.#state.passed();",
       "besideCaptures(driver, synchronize));",
       "Waiting for a stream does not give back what it has used.",
     ],
@@ -483,7 +483,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.isDone", [
     [
-      "    this.#state.watcher?.onPassed();\n    return true;",
+      "    this.#state.passed();\n    return true;",
       "    return true;",
       "Finding a stream done does not give back what it has used.",
     ],
@@ -541,6 +541,17 @@ export const deviceMutations: readonly Mutation[] = [
   ...law("device/StreamState.isHandleStable", [
     ["(this.isOwned || this.isDefault)", "true", "The end of somebody's stream is marked after he destroyed it."],
     [" && !this.isClosedByUser;", ";", "The end of a stream is marked after it was destroyed."],
+  ]),
+  ...law("device/StreamState.passed", [
+    ["this.isIdle = !this.isShared;", "this.isIdle = true;", "What others enqueue on a stream is not waited for."],
+    ["this.isIdle = !this.isShared;", "", "The driver is asked whether a stream is idle that is known to be."],
+  ]),
+  ...law("device/CudaStream.handle", [
+    ["this.#state.isShared = true;\n    ", "", "What others enqueue on a stream is not waited for."],
+  ]),
+  ...law("device/CudaStream.isKnownIdle", [
+    ["this.isKnownNonBlocking && ", "", "A blocking stream does not wait for the legacy default stream."],
+    [" && !this.#isShut", "", "A closed stream is ready."],
   ]),
   ...law("device/StreamState.close", [
     ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
