@@ -97,6 +97,21 @@ test("what is known is not asked: of a stream that ignores the default one, and 
   assertEquals(questions(stream), 0);
   assert(stream.isDone);
   assertEquals(asked, 1, "who asks whether it is done gets the driver's answer");
+  // Whatever leads to the driver has it asked once more.
+  const ways: readonly (() => unknown)[] = [
+    () => stream.argument,
+    () => stream.handleFor("use"),
+    () => stream.enqueue(() => CUresult.CUDA_SUCCESS),
+    () => stream.record().close(),
+    () => stream.wait(device.createStream({ nonBlocking: true })),
+  ];
+  for (const way of ways) {
+    stream.synchronize();
+    asked = 0;
+    way();
+    while (!stream.isReady);
+    assertEquals([stream.isReady, asked > 0], [true, true], `${way}`);
+  }
   void stream.handle;
   assertEquals(questions(stream), 5);
   undo();

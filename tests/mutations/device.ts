@@ -548,6 +548,11 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.handle", [
     ["this.#state.isShared = true;\n    ", "", "What others enqueue on a stream is not waited for."],
+    [
+      'this.#open("use");\n    this.#state.isIdle = false;',
+      'this.#open("use");',
+      "What is enqueued by the fast way is not waited for.",
+    ],
   ]),
   ...law("device/CudaStream.isKnownIdle", [
     ["this.isKnownNonBlocking && ", "", "A blocking stream does not wait for the legacy default stream."],
