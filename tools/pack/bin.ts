@@ -7,11 +7,13 @@
 /**
  * It is a shell script, then JavaScript. Whoever installs a program chooses the runtime by its first line: `bun` there
  * would be "no such file" where only Node is, and with `node` `bunx` would start Node. So the shell takes Bun, the one
- * that is running (`bunx` says where) or the one on PATH, then Deno, and Node last, which says what is missing.
+ * that is running or the one on PATH, then Deno, and Node last, which says what is missing. `bunx` says where it is in
+ * `npm_execpath`, unless npm said so before of itself (in a script of npm's); Linux knows it as the shell's parent.
  */
 export const bin = `#!/bin/sh
 ":" // ; self=$(readlink -f "$0")
-":" // ; case "$npm_execpath" in */bun) exec "$npm_execpath" "$self" "$@" ;; esac
+":" // ; parent=$(readlink "/proc/$PPID/exe")
+":" // ; for each in "$npm_execpath" "$parent"; do case "$each" in */bun) exec "$each" "$self" "$@" ;; esac; done
 ":" // ; if command -v bun >/dev/null; then exec bun "$self" "$@"; fi
 ":" // ; if command -v deno >/dev/null; then exec deno run -A "$self" "$@"; fi
 ":" // ; exec node "$self" "$@"
