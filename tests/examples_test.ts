@@ -17,10 +17,15 @@ function comments(text: string): string {
 const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".ts") && !file.startsWith("layout")) // the layout room runs its own
   .map((file) => join(root, "src", file));
-const examples = [
-  ...["README.md", "docs/arrays.md", "docs/arrow.md", "docs/checker.md", "docs/ucx.md"].flatMap((file) =>
-    examplesOf(file, readFileSync(join(root, file), "utf8"))
+/** Pages of examples that need nothing but the package; those of layouts are run in their room. */
+const pages = [
+  "README.md",
+  ...readdirSync(join(root, "docs")).filter((file) => file.endsWith(".md") && file !== "layout.md").map((file) =>
+    `docs/${file}`
   ),
+];
+const examples = [
+  ...pages.flatMap((file) => examplesOf(file, readFileSync(join(root, file), "utf8"))),
   ...[join(root, "mod.ts"), ...sources].flatMap((file) =>
     examplesOf(relative(root, file), comments(readFileSync(file, "utf8")))
   ),

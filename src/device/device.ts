@@ -209,13 +209,15 @@ export class CudaDevice {
     return last;
   }
 
+  // law device/CudaDevice.memory: memory/device_memory_resource
   /**
-   * Allocates from the pool that the device used when this was first asked for.
+   * Allocates from the pool that the device used when this was first asked for. It is every part of the program's: who
+   * closes it ends its own use alone.
    *
    * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
    */
   get memory(): DeviceMemoryResource {
-    this.#memory ??= this.#makeMemory(this);
+    if (this.#memory === undefined || this.#memory.pool.isClosed) this.#memory = this.#makeMemory(this);
     return this.#memory;
   }
 

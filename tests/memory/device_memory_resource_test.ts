@@ -99,6 +99,18 @@ test("sizes that cannot be, closed pools and closed streams are refused before a
   assertEquals(left(simulated), nothing);
 });
 
+test("whoever closes a device's memory ends its own use, and nobody else's", () => {
+  const { cuda, device } = setUp();
+  using _ = cuda;
+  {
+    using memory = device.memory; // as with any other resource
+    memory.allocate(64).close();
+  }
+  device.memory.allocate(64).close();
+  const { memory } = device;
+  assert(device.memory === memory);
+});
+
 test("no bytes are no call to the driver, from any resource, and are copied and filled as nothing", () => {
   const { cuda, simulated, device } = setUp();
   const stream = device.createStream();

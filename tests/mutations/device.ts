@@ -3,6 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const deviceMutations: readonly Mutation[] = [
+  ...law("device/CudaDevice.memory", [
+    ["this.#memory === undefined || this.#memory.pool.isClosed", "this.#memory === undefined", "It is closed for all."],
+  ]),
   ...law("device/checkDevice", [
     ["  if (device instanceof CudaDevice) return;\n", "  if (device !== null) return;\n", "A number is a device."],
   ]),
