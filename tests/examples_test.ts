@@ -4,7 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { libnvrtc } from "../src/driver/mod.ts";
 import { examplesOf, runExample } from "./support/examples.ts";
+import { missing } from "./support/missing_library.ts";
+import { needs } from "./support/needs.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -47,6 +50,16 @@ const reading = [
 ];
 
 test("there are examples that read files", () => assert(reading.length >= 3));
+
+/** Examples that compile CUDA C++. */
+const compiling = examplesOf("docs/kernels.md", readFileSync(join(root, "docs/kernels.md"), "utf8"), "nvrtc");
+
+test("there are examples that compile", () => assert(compiling.length >= 2));
+
+for (const example of compiling) {
+  const [title, { skip }] = needs(missing(libnvrtc), `${example.name}: runs and prints what it says`);
+  test(title, { skip }, () => runExample(example, { CAUSEWAY_CACHE: "off" }));
+}
 
 for (const example of reading) {
   test(`${example.name}: runs and prints what it says`, () =>

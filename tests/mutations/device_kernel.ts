@@ -32,6 +32,23 @@ export const deviceKernelMutations: readonly Mutation[] = [
       "Nothing can be launched on a default stream.",
     ],
   ]),
+  ...law("device/Kernel.allowShared", [
+    [
+      "    if (bytes > most) {\n",
+      "    if (false) {\n",
+      "Too much shared memory is an error without the number that there is.",
+    ],
+    [
+      "    this.#sharedMost = bytes;\n",
+      "    this.#sharedMost = 2 * bytes;\n",
+      "More than was asked for is refused by the driver.",
+    ],
+    [
+      "    checkCuda(driver, `cuFuncSetAttribute of ${name}`, device.withContext(set));\n",
+      "",
+      "Kernels get 48 KiB of shared memory, whatever the device has.",
+    ],
+  ]),
   ...law("device/Kernel.write", [
     [
       "        if (size === expected) continue;\n",

@@ -28,7 +28,10 @@ export interface KernelParameter {
 
 /** Options of {@linkcode Kernel.launch}. */
 export interface LaunchOptions {
-  /** Bytes of shared memory beyond what the kernel declares. Default 0. */
+  /**
+   * Bytes of shared memory beyond what the kernel declares: as many as the device gives a block, also where that is more
+   * than the 48 KiB of every device. Default 0.
+   */
   readonly sharedBytes?: number;
 }
 
@@ -51,6 +54,8 @@ export class Kernel {
   #slots: ArgumentSlots | undefined;
   #sizes: readonly number[] | null | undefined;
   #parameters: readonly KernelParameter[] | null | undefined;
+  /** Bytes of shared memory that a launch may ask for, as far as the driver was asked. */
+  #sharedMost = 0;
   #closed = false;
 
   /**
@@ -89,7 +94,8 @@ export class Kernel {
    * @param grid blocks, along each axis
    * @param block threads of a block, along each axis
    * @param args one for each parameter, in order
-   * @throws {RangeError} if an extent is no positive integer, or the shared memory no integer of at least 0
+   * @throws {RangeError} if an extent is no positive integer, or the shared memory no integer of at least 0, or more
+   *   than the device has for a block
    * @throws {TypeError} if an argument is of no known kind or not of the parameter's size, there are too many or too
    *   few, memory is closed or out of the device's reach, or the program or the stream is closed or of another device
    * @throws {CudaError} if the driver refuses the launch
@@ -99,6 +105,7 @@ export class Kernel {
     const { sharedBytes = 0 } = options;
     const { device, handle } = this;
     checkShared(this.name, sharedBytes);
+    if (sharedBytes > this.#sharedMost) this.#allowShared(sharedBytes);
     const on = stream.handleFor("launch a kernel on");
     if (!isSameDevice(stream.device, device)) {
       throw new TypeError(
@@ -147,15 +154,37 @@ export class Kernel {
   /** The size of block that keeps the device busiest, and the smallest grid of such blocks that fills it. */
   occupancy(options: LaunchOptions = none): { readonly blockSize: number; readonly minGridSize: number } {
     checkOptions(options, launchOptionNames);
-    checkShared(this.name, options.sharedBytes ?? 0);
+    const { sharedBytes = 0 } = options;
+    checkShared(this.name, sharedBytes);
+    if (sharedBytes > this.#sharedMost) this.#allowShared(sharedBytes);
     using arena = new NativeArena();
     const [grid, block] = [arena.out("i32"), arena.out("i32")];
     const { driver } = this.device;
-    const shared = BigInt(options.sharedBytes ?? 0);
+    const shared = BigInt(sharedBytes);
     const { cuOccupancyMaxPotentialBlockSize } = driver.kernel;
     const ask = () => cuOccupancyMaxPotentialBlockSize(grid.$address, block.$address, this.handle, 0n, shared, 0);
     checkCuda(driver, "cuOccupancyMaxPotentialBlockSize", this.device.withContext(ask));
     return { blockSize: block.value, minGridSize: grid.value };
+  }
+
+  // law device/Kernel.allowShared: device/kernel/kernel
+  /** The driver gives launches of a kernel 48 KiB of shared memory; for more it wants to be asked before, once. */
+  #allowShared(bytes: number): void {
+    const { device, name, handle } = this;
+    const allowed = this.attribute("MAX_DYNAMIC_SHARED_SIZE_BYTES");
+    if (bytes <= allowed) return void (this.#sharedMost = allowed);
+    const most = device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - this.attribute("SHARED_SIZE_BYTES");
+    if (bytes > most) {
+      throw new RangeError(
+        `Cannot launch ${name} with ${bytes} bytes of shared memory: ${device} gives a block ${most} at most beyond ` +
+          "what the kernel declares. Use less, or memory of the device",
+      );
+    }
+    const { driver } = device;
+    const { MAX_DYNAMIC_SHARED_SIZE_BYTES } = CU_FUNC_ATTRIBUTE;
+    const set = () => driver.kernel.cuFuncSetAttribute(handle, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+    checkCuda(driver, `cuFuncSetAttribute of ${name}`, device.withContext(set));
+    this.#sharedMost = bytes;
   }
 
   // law device/Kernel.write: device/kernel/kernel, device/kernel/kernel_arguments, device/stream

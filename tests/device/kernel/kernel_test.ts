@@ -128,3 +128,34 @@ test("a kernel is launched on streams of its own device only", () => {
   }
   assertEquals(simulated?.calls("cuLaunchKernel"), 0);
 });
+
+test("a kernel gets all shared memory that its device gives a block, and more is refused with the number", () => {
+  check(
+    fc.property(fc.array(fc.integer({ min: 0, max: 260_000 }), { minLength: 1, maxLength: 6 }), (sizes) => {
+      const { cuda, seen } = setUp(1);
+      const device = cuda.device(0);
+      using stream = device.createStream();
+      using program = device.loadPtx("anything");
+      const kernel = program.kernel("stub");
+      const most = device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN");
+      for (const sharedBytes of [...sizes, most, most + 1]) {
+        seen.length = 0;
+        const launch = () => kernel.launch(stream, 1, 1, [7n], { sharedBytes });
+        if (sharedBytes > most) {
+          assertThrows(
+            launch,
+            RangeError,
+            `${sharedBytes} bytes of shared memory: device 0 gives a block ${most} at most`,
+          );
+          assertThrows(() => kernel.occupancy({ sharedBytes }), RangeError, "gives a block");
+        } else {
+          launch();
+          assertEquals(kernel.occupancy({ sharedBytes }).blockSize > 0, true);
+        }
+        stream.synchronize();
+        assertEquals(seen.length, sharedBytes > most ? 0 : 1);
+      }
+      cuda.close();
+    }),
+  );
+});
