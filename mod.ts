@@ -108,4 +108,4 @@ export { type Receivable, type Received, type Sendable, Ucx, UcxEndpoint, UcxErr
 
 // what goes wrong
 export { CausalityError } from "./src/checker/mod.ts";
-export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./src/ffi/mod.ts";
+export { FfiError, LibraryNotFoundError, type LoadAttempt, SystemError } from "./src/ffi/mod.ts";

@@ -41,7 +41,7 @@ test("there are examples to run", () => {
 
 /** Examples that read files of the repository. */
 const reading = [
-  ...["docs/files.md", "docs/vortex.md"].flatMap((file) =>
+  ...["docs/files.md", "docs/vortex.md", "docs/workers.md"].flatMap((file) =>
     examplesOf(file, readFileSync(join(root, file), "utf8"), "files")
   ),
   ...sources.filter((file) => file.includes("/src/files/")).flatMap((file) =>

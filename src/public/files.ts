@@ -19,3 +19,4 @@ export {
   writeNpz,
   type WriteNpzOptions,
 } from "../files/mod.ts";
+export { SystemError } from "../ffi/mod.ts";

@@ -43,3 +43,4 @@ export {
   UcxWorker,
   type WorkerOptions,
 } from "../ucx/mod.ts";
+export { SystemError } from "../ffi/mod.ts";
