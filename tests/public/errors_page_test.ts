@@ -16,7 +16,7 @@ const written = new Map(
 test("every exported class of error is on the page, and every one of the page is exported where it says", async () => {
   const exported = new Map<string, string[]>();
   for (const { subpath, name, value } of await publicValues()) {
-    if (typeof value !== "function" || !Error.isPrototypeOf(value)) continue;
+    if (typeof value !== "function" || !(value.prototype instanceof Error)) continue;
     exported.set(name, [...exported.get(name) ?? [], subpath]);
   }
   assert(exported.size > 10);
