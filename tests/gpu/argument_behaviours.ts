@@ -15,6 +15,26 @@ import {
 import { addPtx } from "./graph_behaviours.ts";
 import type { Behaviour } from "../support/cuda_root.ts";
 
+/** `farthest(out, at)`: writes a word that many bytes into shared memory, and back to `out`. */
+const farthestPtx = `
+.version 7.0
+.target sm_52
+.address_size 64
+.extern .shared .align 4 .b8 block[];
+.visible .entry farthest(.param .u64 out, .param .u32 at)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r1, [at];
+  mov.u32 %r2, block;
+  add.u32 %r2, %r2, %r1;
+  st.shared.u32 [%r2], 7;
+  ld.shared.u32 %r3, [%r2];
+  st.global.u32 [%rd1], %r3;
+  ret;
+}`;
+
 /** The behaviours. */
 export const argumentBehaviours: readonly Behaviour[] = [
   {
@@ -121,6 +141,31 @@ export const argumentBehaviours: readonly Behaviour[] = [
       const launch = () => add.launch(stream, 1, 4, [buffer, ["uint32", 4], ["uint32", 3]]);
       assertThrows(launch, TypeError, "peerAccessibleBy");
       stream.synchronize();
+    },
+  },
+
+  {
+    name: "a kernel gets all shared memory that the device has for a block, also if it was captured, and no more",
+    devices: 1,
+    run(root) {
+      using cuda = root.open();
+      const device = cuda.device(0);
+      using stream = device.createStream();
+      using program = device.loadPtx(farthestPtx);
+      using out = new PinnedMemoryResource(device).allocate(4, { stream });
+      const most = device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN");
+      const farthest = program.kernel("farthest");
+      const launch = (sharedBytes: number) =>
+        farthest.launch(stream, 1, 1, [out, ["uint32", sharedBytes - 4]], { sharedBytes });
+      using graph = stream.capture(() => launch(49_156)); // the first to ask for more than every device has
+      using exec = graph.instantiate();
+      for (const work of [() => exec.launch(stream), () => launch(4), () => launch(most), () => launch(49_152)]) {
+        out.bytes().fill(0);
+        work();
+        stream.synchronize();
+        assertEquals(out.bytes()[0], 7);
+      }
+      assertThrows(() => launch(most + 4), RangeError, `gives a block ${most} at most`);
     },
   },
 ];
