@@ -17,6 +17,12 @@ test("what is nearly an array is refused with what makes one of it", () => {
   assertThrows(() => StridedMemoryView.from(new Date()), TypeError, "Cannot view Date");
 });
 
+test("extents that are given one by one are told from options: a shape is an array", () => {
+  const zeros = StridedMemoryView.zeros as (...args: readonly unknown[]) => unknown;
+  assertThrows(() => zeros(2, 3), TypeError, "Expected shape to be an array, got 2: write [2, 3]");
+  assertThrows(() => zeros(2), TypeError, "Expected shape to be an array, got 2: write [2]");
+});
+
 test("JSON of a view is that of its elements, nested, at any depth and through a transpose", async () => {
   await check(fc.property(fc.array(fc.nat(3), { maxLength: 3 }), (shape) => {
     const size = shape.reduce((product, extent) => product * extent, 1);
