@@ -163,6 +163,10 @@ export function isStickyCode(code: number): boolean {
 /** What to do about errors that a program makes by the order of its calls. */
 const remedies: ReadonlyMap<number, string> = new Map([
   [
+    CUresult.CUDA_ERROR_NO_DEVICE,
+    "Check nvidia-smi and CUDA_VISIBLE_DEVICES; Cuda.simulate() is a CUDA that needs no GPU",
+  ],
+  [
     CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
     "While a stream is captured nothing may wait for the device, query it, or allocate and free at once: do that " +
     'before or after the capture; what other streams need can also be let through, with { mode: "relaxed" }',

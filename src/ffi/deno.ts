@@ -220,7 +220,7 @@ class DenoPort implements FfiPort {
       const granted = this.#deno.permissions.querySync({ name: "ffi" }).state === "granted";
       const reason = granted
         ? error instanceof Error ? error.message : error
-        : "Deno did not grant FFI in full. Run with --allow-ffi (or -A).";
+        : "Deno did not grant FFI in full. Run with --allow-ffi (or -A), or answer A when it asks.";
       throw new FfiError(`Cannot ${doing}: ${reason}`, { cause: error });
     }
   }

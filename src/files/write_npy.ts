@@ -7,7 +7,7 @@ import { hostReady, noteElementAccess } from "../order/mod.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, slice, type StridedLayout } from "../layout/mod.ts";
 import { type ArrayParts, readElements } from "../copy/mod.ts";
-import type { StridedMemoryView } from "../view/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
 import { blockBytes, type Progress } from "./fill.ts";
 import { writeHeader } from "./npy_header.ts";
 
@@ -53,9 +53,30 @@ export async function writeNpy(
   await writeArray(file, view, start, options.onProgress);
 }
 
-/** What comes before the elements of a view. @throws {NpyError} if its elements cannot be written */
-export function headerFor({ layout, dtype }: StridedMemoryView): Uint8Array {
+// law files/headerFor: files/write_input
+/**
+ * What comes before the elements of a view.
+ *
+ * @throws {NpyError} if its elements cannot be written
+ * @throws {TypeError} for anything else than a view
+ */
+export function headerFor(view: StridedMemoryView): Uint8Array {
+  if (!(view instanceof StridedMemoryView)) throw notAView(view);
+  const { layout, dtype } = view;
   return writeHeader(dtype, layout.shape, isWrittenAsFortran(layout));
+}
+
+/** A program without types gives a typed array, nested ones, or the view before the path. */
+function notAView(value: unknown): TypeError {
+  const got = Array.isArray(value)
+    ? "an array"
+    : typeof value === "object" && value !== null
+    ? `an instance of ${Object.getPrototypeOf(value)?.constructor?.name ?? "no class"}`
+    : typeof value;
+  return new TypeError(
+    `Cannot write a file of NumPy: expected a StridedMemoryView, behind the path in writeNpy(path, view), got ${got}. ` +
+      "StridedMemoryView.fromTypedArray() and fromArray() make one",
+  );
 }
 
 function isWrittenAsFortran(layout: StridedLayout): boolean {

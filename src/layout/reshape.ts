@@ -89,7 +89,7 @@ export function stridesForShape(shape: Shape, strides: readonly number[], target
 export function notEvenlySpaced(shape: Shape, strides: readonly number[], target: Shape): RangeError {
   return new RangeError(
     `Cannot reshape ${formatShape(shape)} with strides ${formatShape(strides)} to ${formatShape(target)}: ` +
-      `the elements are not evenly spaced. Copy them first, in C order: toDense("C") is the layout of the copy.`,
+      `the elements are not evenly spaced. Copy them first, in C order: contiguous() of a view does, and toDense("C") is the layout of the copy.`,
   );
 }
 

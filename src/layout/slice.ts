@@ -1,3 +1,4 @@
+import { showAs } from "./inspect.ts";
 import { show } from "./shape.ts";
 
 /**
@@ -29,6 +30,10 @@ export class Slice {
   toString(): string {
     const { start, stop, step } = this;
     return `${start ?? ""}:${stop ?? ""}${step === 1 ? "" : `:${step}`}`;
+  }
+
+  static {
+    showAs(Slice, String);
   }
 }
 

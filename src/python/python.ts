@@ -4,6 +4,7 @@
  * @module
  */
 import { cString } from "../ffi/mod.ts";
+import { PythonError } from "./error.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
@@ -124,9 +125,24 @@ export class Python {
    */
   import(module: string): PyObject {
     const python = this.#python;
-    return python.locked(() =>
-      wrap(python, python.check(python.api.run.PyImport_ImportModule(cString(module))), this.#options)
-    );
+    try {
+      return python.locked(() =>
+        wrap(python, python.check(python.api.run.PyImport_ImportModule(cString(module))), this.#options)
+      );
+    } catch (error) {
+      if (error instanceof PythonError && error.type === "ModuleNotFoundError") error.message += this.#whereMissing();
+      throw error;
+    }
+  }
+
+  // law python/Python.whereMissing: python/no_module
+  /** Which Python it is that lacks a module: who has several installs into another one. */
+  #whereMissing(): string {
+    const program: unknown = this.import("sys")["executable"];
+    return typeof program === "string" && program !== ""
+      ? `\nThis Python is ${program}, and installs by "${program} -m pip install". CAUSEWAY_PYTHON or ` +
+        "Python.open({ home }) names another."
+      : "";
   }
 
   /**

@@ -163,7 +163,7 @@ export class Connections {
     return this.#endpoints.get(handle);
   }
 
-  // law ucx/Connections.connect: ucx/ucxx_protocol, ucx/secret, ucx/listener
+  // law ucx/Connections.connect: ucx/connect_input, ucx/ucxx_protocol, ucx/secret, ucx/listener
   /** As {@linkcode UcxWorker.connect}. */
   async connect(to: Uint8Array | ListenerAddress, options: ConnectOptions): Promise<UcxEndpoint> {
     checkOptions(options, connectOptionNames);
@@ -174,6 +174,12 @@ export class Connections {
     if (timeout !== undefined) checkTimeout(timeout);
     if (to instanceof Uint8Array) {
       return this.#connectToAddress(to, err_mode, { unchecked: options.unchecked ?? false });
+    }
+    if (typeof to !== "object" || to === null) {
+      throw new TypeError(
+        "Cannot connect: expected the bytes of another worker's address, or { host, port } of a listener, got " +
+          (typeof to === "string" ? JSON.stringify(to) : String(to)),
+      );
     }
     if (options.unchecked !== undefined) {
       throw new TypeError("Cannot leave a host unchecked: { unchecked } is about the bytes of a worker's address");

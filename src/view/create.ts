@@ -59,9 +59,16 @@ const FLOAT64 = (): DType => DType.from("float64");
 
 /** See `StridedMemoryView.zeros`. */
 export function zeros<T>(shape: Shape, given: Given, make: MakeArray<T>): T {
+  if (typeof shape === "number") throw notAShape(shape, given);
   return create(shape, wanted(given, FLOAT64), make, ({ buffer }, stream) => {
     if (stream !== null) buffer.fill(0, { stream }); // memory of JavaScript is all zeros
   });
+}
+
+/** A program without types gives the extents one by one: zeros(2, 3), whose 3 is no options, but that is not why. */
+function notAShape(extent: number, next: unknown): TypeError {
+  const extents = typeof next === "number" ? `${extent}, ${next}` : extent;
+  return new TypeError(`Expected shape to be an array, got ${extent}: write [${extents}]`);
 }
 
 /** See `StridedMemoryView.full`. */

@@ -67,6 +67,16 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   }
 
   /**
+   * For `JSON.stringify` and `Response.json`: the elements as `toArray()` has them, or the one of a view without axes.
+   * JSON writes NaN and infinities as null, and refuses the bigints of 64-bit integers.
+   *
+   * @throws {TypeError} for device memory
+   */
+  toJSON(): unknown {
+    return this.shape.length === 0 ? this.item() : this.toArray();
+  }
+
+  /**
    * The memory itself as a typed array of the class `dtype.typedArray`, in C order: no copy, so that what is written to
    * either is seen in both, except that nothing may be written through a read-only view. The call waits for the
    * memory's home stream; what is enqueued there later is for the caller to wait for. Closing the buffer empties the

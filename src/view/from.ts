@@ -86,8 +86,17 @@ export function fromArray(
   }
   const names = protocols.map(({ name }) => name).join(", ");
   throw new TypeError(
-    `Cannot view ${describe(source)}: expected a typed array or an object with one of ${names}`,
+    `Cannot view ${describe(source)}: expected a typed array or an object with one of ${names}${wayOut(source)}`,
   );
+}
+
+// law view/wayOut: view/no_array
+/** What makes an array of something that a program may take for one: the end of a sentence, or nothing. */
+export function wayOut(source: unknown): string {
+  if (Array.isArray(source)) return ". StridedMemoryView.fromArray() copies nested arrays of numbers";
+  if (typeof source === "string") return ". new TextEncoder().encode(text) makes bytes of a text";
+  if (source instanceof ArrayBuffer) return ". new Uint8Array(buffer) shows the bytes of an ArrayBuffer";
+  return "";
 }
 
 /**

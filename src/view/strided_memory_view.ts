@@ -25,7 +25,7 @@ import { checkOptions, DType, none, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
 import { ExportedArray } from "./exported_array.ts";
-import { fromArray, isTypedArray, isUsableAt } from "./from.ts";
+import { fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
 import type { DTypeNameOfValue, NestedValues } from "./nested_values.ts";
@@ -131,6 +131,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     array: A,
     options: { readonly shape?: Shape } = {},
   ): StridedMemoryView<DTypeNameOfArray<A>> {
+    if (!ArrayBuffer.isView(array)) throw new TypeError(`Expected a typed array, got ${typeof array}${wayOut(array)}`);
     const dtype = DType.fromTypedArray(array);
     const layout = layoutOfArray(array, dtype, options);
     return new StridedMemoryView(memoryOfArray(array), 0, layout, dtype, false, null);

@@ -7,7 +7,7 @@ import { openAll, openEvery, openKnown } from "./open_nodes.ts";
 import { type ArrowArray, type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { toArrowArray, viewOf } from "./arrow/to_arrow.ts";
 import { alignmentsOf } from "./buffer_alignment.ts";
 import type { CanonicalArray } from "./canonical.ts";
@@ -98,6 +98,9 @@ export class VortexArray implements VortexForm {
   #isClosed = false;
 
   static {
+    showAs(VortexArray, (array) => {
+      return `${array.length} of ${showDType(array.dtype)}${array.#isClosed ? ", closed" : ""}`;
+    });
     internals.root = (array) => array.#opened();
   }
 

@@ -13,6 +13,8 @@ const withoutGpu = available ? "this machine has a GPU, the test is of one witho
 test(...needs(withoutGpu, "the driver without a GPU: opening says NO_DEVICE, probing says what to check"), () => {
   const error = assertThrows(() => Cuda.open(), CudaError, "cuInit failed with CUDA_ERROR_NO_DEVICE (100)");
   assertEquals([error.code, error.codeName, error.call], [100, "CUDA_ERROR_NO_DEVICE", "cuInit"]);
+  assertStringIncludes(error.message, "nvidia-smi");
+  assertStringIncludes(error.message, "Cuda.simulate()"); // of which who has no GPU may not know
   const probe = Cuda.probe();
   assertEquals([probe.available, probe.searched], [false, []]);
   assertStringIncludes(probe.reason, "nvidia-smi");

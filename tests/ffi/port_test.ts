@@ -59,7 +59,11 @@ for (const permissions of isBun ? [] : [["--deny-net"], ["--deny-ffi"], ["--allo
     const outcomes = await askChild("permissions", [], { permissions }) as Record<string, string>;
     assertEquals(Object.keys(outcomes).length, 8);
     for (const [name, outcome] of Object.entries(outcomes)) {
-      assertMatch(outcome, /^FfiError: Cannot .*: Deno did not grant FFI in full\. Run with --allow-ffi/, name);
+      assertMatch(
+        outcome,
+        /^FfiError: Cannot .*: Deno did not grant FFI in full\. Run with --allow-ffi \(or -A\), or answer A/,
+        name,
+      );
     }
   });
 }

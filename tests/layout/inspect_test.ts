@@ -1,7 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { checkName, giveName, nameOf, quoted, showAs, showBytes } from "../../src/layout/mod.ts";
+import { checkName, giveName, nameOf, quoted, showAs, showBytes, slice } from "../../src/layout/mod.ts";
 
 class Shown {
   readonly #text: string | null;
@@ -25,6 +25,10 @@ test("a console shows what the class says, under the name of the object's own cl
   assertEquals(inspect(new Derived("open")), "Derived open");
   assertEquals(inspect([new Shown("a")]).replaceAll(/\s+/g, " "), "[ Shown a ]");
   assertEquals(Object.keys(new Shown("a")), []);
+});
+
+test("a slice is shown as Python writes it, without its methods, which Bun showed", () => {
+  assertEquals([slice(1), slice(1, 10, 2)].map((one) => inspect(one)), ["Slice 1:", "Slice 1:10:2"]);
 });
 
 test("what cannot be described is shown by the first line of why", () => {

@@ -11,6 +11,13 @@ export const filesMutations: readonly Mutation[] = [
       "Numbers of the other byte order are read as they lie.",
     ],
   ]),
+  ...law("files/headerFor", [
+    [
+      "  if (!(view instanceof StridedMemoryView)) throw notAView(view);\n",
+      "",
+      "Who writes a typed array reads that undefined has no layout.",
+    ],
+  ]),
   ...law("files/openNpy", [
     ["  if (swapped !== 0) {", "  if (swapped > 99) {", "Numbers of the other byte order are mapped."],
     ["  if (size - to < promised) {", "  if (size < 0) {", "Who looks at a file that is too short dies."],

@@ -3,6 +3,13 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const pythonMutations: readonly Mutation[] = [
+  ...law("python/Python.whereMissing", [
+    [
+      'typeof program === "string" && program !== ""',
+      "program === 0",
+      "Who has several Pythons is not told which one lacks a module.",
+    ],
+  ]),
   ...law("python/callMethod", [
     ["    if (schema !== null) releaseSchema(schema.address);", "", "A schema that was asked for is never released."],
   ]),

@@ -316,6 +316,11 @@ export const ucxMutations: readonly Mutation[] = [
     ['side === "client"', "false", "A client never says who it is."],
   ]),
   ...law("ucx/Connections.connect", [
+    [
+      '    if (typeof to !== "object" || to === null) {',
+      "    if (to === null) {",
+      'Who connects to a text reads of "secret", which nobody has spoken of.',
+    ],
     ["timeout: timeout ?? greetingLimit", "timeout: timeout ?? 9000", "A client waits for a greeting for ever."],
     [" || greets || secret !== null ?", " || greets ?", "Who knows a secret waits for ever to be asked for it."],
     [

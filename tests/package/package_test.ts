@@ -19,6 +19,7 @@ const publicNames: Readonly<Record<string, readonly string[]>> = JSON.parse(read
 const subpaths = Object.keys(publicNames).map((name) => (name === "." ? "causeway" : `causeway/${name}`));
 
 const here = runtimes[0];
+const deno = runtimes.find(({ name }) => name === "deno");
 const [npm, node] = ["npm", "node"].map((program) =>
   spawnSync(program, ["--version"]).status === 0 ? null : `no ${program}: apt-get install ${program}, or nodejs.org`
 );
@@ -241,12 +242,29 @@ test(...needs(node ?? null, "in Node layouts work, and everything else is an Ffi
   });
 });
 
+// The types of node: that are Deno's own are not those of @types/node, which the repository has: they lacked an option.
+test(
+  ...needs(deno?.missing ?? null, "a Deno project with a link to the repository checks every subpath, and runs"),
+  () => {
+    const folder = scratchFolder();
+    const [program = ""] = deno?.command ?? [];
+    writeFileSync(join(folder, "deno.json"), JSON.stringify({ links: [root] }));
+    const names = subpaths.map((name) => `@causeway/${name.startsWith("causeway/") ? name : "causeway"}`);
+    const lines = names.map((name, i) => `import * as part${i} from ${JSON.stringify(name)};`);
+    lines.push(`console.log([${names.map((_, i) => `part${i}`)}].map((part) => Object.keys(part).length));`);
+    writeFileSync(join(folder, "all.ts"), lines.join("\n"));
+    run([program, "check", "--quiet", "all.ts"], folder);
+    const counts: unknown = JSON.parse(run([program, "run", "--allow-ffi", "--quiet", "all.ts"], folder));
+    const expected = Object.values(publicNames).map((all) => all.filter((name) => !name.startsWith("type ")).length);
+    assertEquals(counts, expected);
+  },
+);
+
 test("what is made is not part of the tree", () => {
   const ignored = read(".gitignore").split("\n");
   assertEquals(["/api/", "/dist/"].filter((folder) => !ignored.includes(folder)), []);
 });
 
-const deno = runtimes.find(({ name }) => name === "deno");
 test(...needs(deno?.missing ?? null, "deno task docs writes a page for every subpath and every public name"), () => {
   const out = scratchFolder();
   const { tasks: { docs } } = JSON.parse(read("deno.json")) as { tasks: { docs: string } };

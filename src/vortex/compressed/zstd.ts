@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ZstdOptions } from "node:zlib";
 import { nodeBuiltin } from "../../ffi/mod.ts";
 import type { Fail } from "../strings/fail.ts";
 import { readZstdFrame } from "./zstd_frame.ts";
@@ -65,10 +66,11 @@ export function hasDictionaries(): boolean {
   if (knowsDictionaries === undefined) {
     const { zstdCompressSync, zstdDecompressSync } = nodeBuiltin("node:zlib");
     const dictionary = new TextEncoder().encode("what both sides know need not be said".repeat(4));
-    const compressed = zstdCompressSync(dictionary, { dictionary });
+    const known: ZstdOptions & { readonly dictionary: Uint8Array } = { dictionary }; // Deno's own types lack it
+    const compressed = zstdCompressSync(dictionary, known);
     // Much shorter than without it, if it was used; and to be read with it alone.
     const isShort = compressed.length < zstdCompressSync(dictionary).length;
-    knowsDictionaries = isShort && zstdDecompressSync(compressed, { dictionary }).length === dictionary.length;
+    knowsDictionaries = isShort && zstdDecompressSync(compressed, known).length === dictionary.length;
   }
   return knowsDictionaries;
 }

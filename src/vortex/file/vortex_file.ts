@@ -4,7 +4,7 @@
  * @module
  */
 import { type ArrowArray, type ArrowStreamExport, exportArrowStream } from "../../arrow/mod.ts";
-import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { fieldOf } from "../arrow/types.ts";
 import { showDType, type VortexDType } from "../dtype.ts";
 import { homeOf, type VortexReadOptions } from "../read_options.ts";
@@ -81,6 +81,7 @@ export class VortexFile {
   }
 
   static {
+    showAs(VortexFile, ({ rowCount, dtype }) => `${rowCount} rows of ${showDType(dtype)}`);
     make = (reader, container, home) => new VortexFile(reader, container, home);
   }
 

@@ -1,6 +1,8 @@
 /** The tree that a file says of itself is that which was written. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
 import { openVortex, showEncodings, VortexError, type VortexLayout } from "../../../src/vortex/mod.ts";
 import { FileWriter, type LaidOut, segmentOf } from "../../support/vortex/file_writer.ts";
@@ -67,4 +69,18 @@ test("a segment whose end lies is refused", async () => {
     using file = await openVortex(changed);
     await assertRejects(() => file.describe(), VortexError);
   }
+});
+
+test("a console shows a file and its arrays by their rows and types, also closed ones, not by their internals", async () => {
+  const file = await openVortex(fileURLToPath(new URL("../../../examples/trips.vortex", import.meta.url)));
+  const shown = "VortexFile 20000 rows of {start=vortex.timestamp(030000, i64?), city=utf8?, km=f64?, fare=f64?, " +
+    "seats=u8?, tip=f64?}";
+  assertEquals(inspect(file), shown);
+  for await (const batch of file.scan({ columns: ["seats"] })) {
+    assertEquals(inspect(batch), `VortexArray ${batch.length} of {seats=u8?}`);
+    batch.close();
+    assertEquals(inspect(batch), `VortexArray ${batch.length} of {seats=u8?}, closed`);
+  }
+  file.close();
+  assertEquals(inspect(file), shown);
 });

@@ -1,0 +1,32 @@
+/** A module that is not installed: of several Pythons on a machine, the error says which one lacks it. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Python, PythonError } from "../../mod.ts";
+import { needs } from "../support/needs.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+
+test(...needs(missing, "the error of a missing module says which Python lacks it and how it installs"), () => {
+  const python = Python.open();
+  const program: unknown = python.import("sys")["executable"];
+  const error = assertThrows(() => python.import("no_such_module_here"), PythonError);
+  const [first, second] = error.message.split("\n");
+  assertEquals(first, "ModuleNotFoundError: No module named 'no_such_module_here'");
+  assert(second?.includes(`"${program} -m pip install"`) && second.includes("CAUSEWAY_PYTHON"), second);
+  assertEquals(error.type, "ModuleNotFoundError");
+});
+
+test(...needs(missing, "an error of another kind while a module loads is as Python prints it"), () => {
+  const python = Python.open();
+  python.run(`import sys, types, importlib.abc, importlib.machinery
+class Fails(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self) if name == "fails_to_load" else None
+    def create_module(self, spec): return None
+    def exec_module(self, module): raise ValueError("not today")
+sys.meta_path.append(Fails())`);
+  const error = assertThrows(() => python.import("fails_to_load"), PythonError);
+  assertEquals(error.message, "ValueError: not today");
+});

@@ -1,0 +1,18 @@
+/** What a program without types connects to: found by typing "localhost:1234". */
+import { assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { Ucx, type UcxWorker } from "../../mod.ts";
+
+test("what is neither an address nor a host is named in the error, with what is expected", async () => {
+  using ucx = Ucx.open();
+  await using worker = ucx.createWorker();
+  for (
+    const [to, got] of [["localhost:1234", '"localhost:1234"'], [undefined, "undefined"], [null, "null"], [7, "7"]]
+  ) {
+    await assertRejects(
+      () => worker.connect(to as unknown as Parameters<UcxWorker["connect"]>[0]),
+      TypeError,
+      `or { host, port } of a listener, got ${got}`,
+    );
+  }
+});

@@ -1,0 +1,47 @@
+/** What is taken for an array and is none, and what else a view is asked for in the first hour with one. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, StridedMemoryView } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
+
+test("what is nearly an array is refused with what makes one of it", () => {
+  const cases: readonly (readonly [unknown, string])[] = [
+    [[1, 2], "StridedMemoryView.fromArray() copies nested arrays of numbers"],
+    ["text", "new TextEncoder().encode(text)"],
+    [new ArrayBuffer(2), "new Uint8Array(buffer)"],
+  ];
+  for (const [source, wayOut] of cases) {
+    assertThrows(() => StridedMemoryView.from(source), TypeError, wayOut);
+    assertThrows(() => StridedMemoryView.fromTypedArray(source as Uint8Array), TypeError, wayOut);
+  }
+  assertThrows(() => StridedMemoryView.from(new Date()), TypeError, "Cannot view Date");
+});
+
+test("extents that are given one by one are told from options: a shape is an array", () => {
+  const zeros = StridedMemoryView.zeros as (...args: readonly unknown[]) => unknown;
+  assertThrows(() => zeros(2, 3), TypeError, "Expected shape to be an array, got 2: write [2, 3]");
+  assertThrows(() => zeros(2), TypeError, "Expected shape to be an array, got 2: write [2]");
+});
+
+test("JSON of a view is that of its elements, nested, at any depth and through a transpose", async () => {
+  await check(fc.property(fc.array(fc.nat(3), { maxLength: 3 }), (shape) => {
+    const size = shape.reduce((product, extent) => product * extent, 1);
+    const values = Float64Array.from({ length: size }, (_, i) => i / 2);
+    const view = StridedMemoryView.fromTypedArray(values, { shape });
+    const nested = (axis: number, at: number): unknown => {
+      const inner = shape.slice(axis + 1).reduce((product, extent) => product * extent, 1);
+      const extent = shape[axis];
+      if (extent === undefined) return values[at];
+      return Array.from({ length: extent }, (_, i) => nested(axis + 1, at + i * inner));
+    };
+    assertEquals(JSON.parse(JSON.stringify({ view })), { view: nested(0, 0) });
+  }));
+  const table = StridedMemoryView.fromArray([[1, 2], [3, 4]]);
+  assertEquals(JSON.stringify(table.T), "[[1,3],[2,4]]");
+});
+
+test("JSON of device memory says that the host cannot read it", () => {
+  using cuda = Cuda.simulate();
+  const there = StridedMemoryView.zeros([2], { device: cuda.device(0) });
+  assertThrows(() => JSON.stringify(there), TypeError, "device memory");
+});
