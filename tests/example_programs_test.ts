@@ -1,0 +1,67 @@
+/** Every program in `examples/` runs, and prints what is written at its head. */
+import { assert, assertEquals } from "@std/assert";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { patiently } from "./support/child.ts";
+import { assertOutput, outputsOf, runProgram } from "./support/example_programs.ts";
+import { readPng } from "./support/png.ts";
+import { scratchFolder } from "./support/scratch.ts";
+
+const examples = new URL("../examples/", import.meta.url);
+const programs = readdirSync(examples).filter((file) => file.endsWith(".ts"));
+
+test("every program is in the index with its command, says what it prints, and has less than 80 lines", () => {
+  const index = readFileSync(new URL("README.md", examples), "utf8");
+  for (const program of programs) {
+    assert(index.includes(`(${program})`), `examples/README.md has no link to ${program}`);
+    assert(outputsOf(program).length > 0, `${program} does not say what it prints, in a block marked text`);
+    const lines = readFileSync(new URL(program, examples), "utf8").trimEnd().split("\n").length;
+    assert(lines < 80, `${program} has ${lines} lines`);
+  }
+});
+
+/** How many of the digits' images have how much ink, in bins 16 wide: added up here from the file itself. */
+function inkCounts(): number[] {
+  const file = readFileSync(new URL("digits.npy", examples));
+  const pixels = file.subarray(file.length - 1797 * 64); // behind the header
+  const counts = Array.from({ length: 32 }, () => 0);
+  for (let at = 0; at < pixels.length; at += 64) {
+    const ink = pixels.subarray(at, at + 64).reduce((sum, pixel) => sum + pixel, 0);
+    counts[ink >> 4] = (counts[ink >> 4] ?? 0) + 1;
+  }
+  return counts;
+}
+
+test("plot_digits counts by a kernel what is in the file, and plots a bar for each count", patiently, async () => {
+  const cwd = scratchFolder();
+  const printed = await runProgram("plot_digits.ts", ["ink.png"], { cwd });
+  const [promised] = outputsOf("plot_digits.ts");
+  // A GPU has another name.
+  assertOutput(printed, promised?.replace("Simulated GPU 0", "..."));
+  const counts = inkCounts();
+  assertEquals(printed.match(/\[([^\]]*)\]/)?.[1]?.trim().split(/\s+/).map(Number), counts);
+
+  const { width, height, pixels } = readPng(readFileSync(join(cwd, "ink.png")));
+  assertEquals([width, height], [480, 300]);
+  const isBar = (x: number, y: number) => {
+    const [red = 0, green = 0, blue = 0] = pixels.subarray((y * width + x) * 4);
+    return blue > 200 && red < 150 && green < 150;
+  };
+  const columns = Array.from({ length: width }, (_, x) => {
+    let filled = 0;
+    for (let y = 0; y < height; y++) if (isBar(x, y)) filled++;
+    return filled;
+  });
+  const heights: number[] = []; // of each bar: of neighbouring columns with blue in them
+  columns.forEach((filled, x) => {
+    if (filled > 0 && columns[x - 1] === 0) heights.push(filled);
+    else if (filled > 0) heights.push(Math.max(filled, heights.pop() ?? 0));
+  });
+  const tall = counts.filter((count) => count >= 10); // lower ones are a pixel or none
+  const scale = Math.max(...heights) / Math.max(...counts);
+  const wanted = tall.map((count) => Math.round(count * scale));
+  const seen = heights.filter((one) => one >= Math.min(...wanted) - 1);
+  assertEquals(seen.length, wanted.length);
+  seen.forEach((one, i) => assert(Math.abs(one - (wanted[i] ?? 0)) <= 1.5, `bar ${i}: ${one}, not ${wanted[i]}`));
+});
