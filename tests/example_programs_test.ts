@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { patiently } from "./support/child.ts";
 import { assertOutput, outputsOf, runProgram } from "./support/example_programs.ts";
+import { needs } from "./support/needs.ts";
 import { readPng } from "./support/png.ts";
+import { findPython } from "./support/python.ts";
 import { scratchFolder } from "./support/scratch.ts";
 
 const examples = new URL("../examples/", import.meta.url);
@@ -64,4 +66,11 @@ test("plot_digits counts by a kernel what is in the file, and plots a bar for ea
   const seen = heights.filter((one) => one >= Math.min(...wanted) - 1);
   assertEquals(seen.length, wanted.length);
   seen.forEach((one, i) => assert(Math.abs(one - (wanted[i] ?? 0)) <= 1.5, `bar ${i}: ${one}, not ${wanted[i]}`));
+});
+
+const withFrames = findPython("polars", "duckdb", "pyarrow");
+const framesMissing = typeof withFrames === "string" ? withFrames : null;
+test(...needs(framesMissing, "query_trips gets its answers from Polars and from DuckDB"), async () => {
+  const env = typeof withFrames === "string" ? {} : { CAUSEWAY_PYTHON: withFrames.executable };
+  assertOutput(await runProgram("query_trips.ts", [], { env }), outputsOf("query_trips.ts")[0]);
 });
