@@ -74,3 +74,9 @@ test(...needs(framesMissing, "query_trips gets its answers from Polars and from 
   const env = typeof withFrames === "string" ? {} : { CAUSEWAY_PYTHON: withFrames.executable };
   assertOutput(await runProgram("query_trips.ts", [], { env }), outputsOf("query_trips.ts")[0]);
 });
+
+// In two processes, on GPUs: tests/gpu/ipc_test.ts.
+test("share_gpu_memory is a pipeline, in whose simulation every frame comes back squared", patiently, async () => {
+  const printed = await runProgram("share_gpu_memory.ts", ["simulate"]);
+  assertOutput(printed, outputsOf("share_gpu_memory.ts")[0]);
+});
