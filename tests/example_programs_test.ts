@@ -3,11 +3,11 @@ import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { patiently } from "./support/child.ts";
-import { assertOutput, outputsOf, runProgram } from "./support/example_programs.ts";
+import { isBun, patiently } from "./support/child.ts";
+import { assertOutput, outputsOf, runProgram, startProgram } from "./support/example_programs.ts";
 import { needs } from "./support/needs.ts";
 import { readPng } from "./support/png.ts";
-import { findPython } from "./support/python.ts";
+import { findPython, findPythonOrSystem } from "./support/python.ts";
 import { scratchFolder } from "./support/scratch.ts";
 
 const examples = new URL("../examples/", import.meta.url);
@@ -17,7 +17,7 @@ test("every program is in the index with its command, says what it prints, and h
   const index = readFileSync(new URL("README.md", examples), "utf8");
   for (const program of programs) {
     assert(index.includes(`(${program})`), `examples/README.md has no link to ${program}`);
-    assert(outputsOf(program).length > 0, `${program} does not say what it prints, in a block marked text`);
+    assert(outputsOf(program)[0], `${program} does not say what it prints, in a block marked text`);
     const lines = readFileSync(new URL(program, examples), "utf8").trimEnd().split("\n").length;
     assert(lines < 80, `${program} has ${lines} lines`);
   }
@@ -80,3 +80,52 @@ test("share_gpu_memory is a pipeline, in whose simulation every frame comes back
   const printed = await runProgram("share_gpu_memory.ts", ["simulate"]);
   assertOutput(printed, outputsOf("share_gpu_memory.ts")[0]);
 });
+
+const withTorch = findPythonOrSystem("torch");
+const torchMissing = typeof withTorch === "string" ? withTorch : null;
+test(...needs(torchMissing, "torch_server answers while torch computes, and streams a digit"), async () => {
+  const env = { CAUSEWAY_PYTHON: typeof withTorch === "string" ? "" : withTorch.executable, VIRTUAL_ENV: undefined };
+  // Port 0 is any that is free; both runtimes print which.
+  using server = startProgram("torch_server.ts", [], {
+    env: { ...env, PORT: "0" },
+    ...(isBun ? {} : { runtimeArguments: ["serve", "-A", "--no-check", "--host", "127.0.0.1", "--port", "0"] }),
+  });
+  const [, port] = await server.until(/http:\/\/[\w.]+:(\d+)/);
+  const url = `http://127.0.0.1:${port}`;
+  const answer = await fetch(`${url}/dream?seed=1`);
+  let isOver = false;
+  const pieces: string[] = [];
+  const streamed = (async () => {
+    const decoder = new TextDecoder();
+    for await (const piece of answer.body ?? []) pieces.push(decoder.decode(piece));
+  })().finally(() => isOver = true);
+  const seen: string[] = [];
+  while (!isOver) seen.push(await (await fetch(url)).text());
+  await streamed;
+  assert(seen.includes("1\n"), `no request was answered while torch computed: ${JSON.stringify(seen)}`);
+  assertEquals(await (await fetch(url)).text(), "0\n");
+  assert(pieces.length > 1, "everything came at once");
+  const dream = pieces.join("");
+  assertEquals(dream.match(/^noise/gm)?.length, 6);
+  assert(dream.endsWith(outputsOf("torch_server.ts")[0] ?? "nothing"), dream);
+  assert(digitsAsShades().has(dream.slice(dream.indexOf("noise 0.5\n") + 10)), "no digit of the file");
+  for (const [path, status] of [["/nothing", 404], ["/dream?seed=x", 400]] as const) {
+    const response = await fetch(url + path);
+    await response.text();
+    assertEquals(response.status, status);
+  }
+});
+
+/** Every digit of the file, drawn as the server draws. */
+function digitsAsShades(): Set<string> {
+  const file = readFileSync(new URL("digits.npy", examples));
+  const pixels = file.subarray(file.length - 1797 * 64);
+  const row = (at: number) =>
+    [...pixels.subarray(at, at + 8)].map((ink) => " .:-=+*#%@"[Math.round(ink / 1.8)]).join("");
+  return new Set(
+    Array.from(
+      { length: 1797 },
+      (_, i) => Array.from({ length: 8 }, (_, y) => `${row(i * 64 + y * 8).trimEnd()}\n`).join(""),
+    ),
+  );
+}
