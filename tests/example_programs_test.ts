@@ -1,4 +1,4 @@
-/** Every program in `examples/` runs, and prints what is written at its head. */
+/** Every program in `examples/` runs, and prints what is written at its head. Those of UCX: tests/ucx/examples_test.ts. */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +11,13 @@ import { findPython, findPythonOrSystem } from "./support/python.ts";
 import { scratchFolder } from "./support/scratch.ts";
 
 const examples = new URL("../examples/", import.meta.url);
+
+/** What a test needs, and time for what starts processes. */
+function patient(missing: string | null, name: string): [name: string, options: { skip: boolean; timeout: number }] {
+  const [title, options] = needs(missing, name);
+  return [title, { ...options, ...patiently }];
+}
+
 const programs = readdirSync(examples).filter((file) => file.endsWith(".ts"));
 
 test("every program is in the index with its command, says what it prints, and has less than 80 lines", () => {
@@ -70,7 +77,7 @@ test("plot_digits counts by a kernel what is in the file, and plots a bar for ea
 
 const withFrames = findPython("polars", "duckdb", "pyarrow");
 const framesMissing = typeof withFrames === "string" ? withFrames : null;
-test(...needs(framesMissing, "query_trips gets its answers from Polars and from DuckDB"), async () => {
+test(...patient(framesMissing, "query_trips gets its answers from Polars and from DuckDB"), async () => {
   const env = typeof withFrames === "string" ? {} : { CAUSEWAY_PYTHON: withFrames.executable };
   assertOutput(await runProgram("query_trips.ts", [], { env }), outputsOf("query_trips.ts")[0]);
 });
@@ -83,7 +90,7 @@ test("share_gpu_memory is a pipeline, in whose simulation every frame comes back
 
 const withTorch = findPythonOrSystem("torch");
 const torchMissing = typeof withTorch === "string" ? withTorch : null;
-test(...needs(torchMissing, "torch_server answers while torch computes, and streams a digit"), async () => {
+test(...patient(torchMissing, "torch_server answers while torch computes, and streams a digit"), async () => {
   const env = { CAUSEWAY_PYTHON: typeof withTorch === "string" ? "" : withTorch.executable, VIRTUAL_ENV: undefined };
   // Port 0 is any that is free; both runtimes print which.
   using server = startProgram("torch_server.ts", [], {
