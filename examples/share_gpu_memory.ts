@@ -1,48 +1,79 @@
 /**
- * Two processes work on the same GPU memory, in order, without a copy. In two terminals:
+ * A pipeline over two processes that share the memory of a GPU: the owner writes frames, the other process squares them
+ * where they are, the owner reads them. In two terminals, with Deno, Bun (`bun` for `deno run -A`), or one of each:
  *
  *     deno run -A examples/share_gpu_memory.ts owner
  *     deno run -A examples/share_gpu_memory.ts user
  *
- * or the same with `bun` instead of `deno run -A`, or one of each.
+ * Three places go round, and events in messages keep the order. Without a GPU two simulated drivers in one process stand
+ * for the two: `deno run -A examples/share_gpu_memory.ts simulate`. It prints:
+ *
+ * ```text
+ * owner: 0 1 4 9 16 25 36 49, by way of 3 places
+ * user: squared 8 frames where they were
+ * ```
  */
+import { readFile } from "node:fs/promises";
 import process from "node:process";
-import { MemoryChannel, UnixListener } from "../src/public/sharing.ts";
-import { Cuda, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer } from "../mod.ts";
+import { MemoryChannel, UnixListener, UnixSocket } from "../src/public/sharing.ts";
+import { Cuda, type CudaEvent, DeviceMemoryResource, type MemoryBuffer, StridedMemoryView } from "../mod.ts";
 
 const [role, path = "@causeway-share-gpu-memory"] = process.argv.slice(2);
-const size = 64 * 2 ** 20;
+const open = () => role === "simulate" ? Cuda.simulate() : Cuda.open();
+const [frames, places, n] = [8, 3, role === "simulate" ? 2 ** 10 : 2 ** 20];
+const rowsOf = (memory: MemoryBuffer) =>
+  StridedMemoryView.fromBuffer(memory, { shape: [memory.size / n / 4, n], dtype: "uint32" });
 
-async function owner(): Promise<void> {
-  using cuda = Cuda.open();
+async function owner(socket: UnixSocket): Promise<void> {
+  using cuda = open();
+  using channel = new MemoryChannel(socket, cuda);
+  using stack = new DisposableStack();
   const device = cuda.device(0);
-  using stream = device.createStream();
-  using pool = new DeviceMemoryResource(device, { shareable: true });
-  using listener = UnixListener.listen(path);
-  using channel = new MemoryChannel(await listener.accept(), cuda);
-
-  using weights = pool.allocate(size, { stream });
-  for (let i = 0; i <= 7; i++) weights.fill(i, { stream }); // still running when the other process is told
-  await channel.send({ weights, name: "weights" });
-
-  console.log(`owner: the user says ${await channel.receive()}`);
-}
-
-async function user(): Promise<void> {
-  using cuda = Cuda.open();
-  using stream = cuda.device(0).createStream();
-  using channel = await MemoryChannel.connect(path, cuda, { timeout: 30_000 });
-  const { weights, name } = await channel.receive({ stream }) as { weights: MemoryBuffer; name: string };
-
-  using sink = new HostMemoryResource().allocate(weights.size);
-  weights.copyTo(sink, { stream }); // after what the owner has enqueued
-  weights.close(); // the owner's memory stays allocated until this copy is done
+  const stream = stack.use(device.createStream());
+  const pool = stack.use(new DeviceMemoryResource(device, { shareable: true }));
+  const shared = stack.use(pool.allocate(places * n * 4, { stream }));
+  const results = StridedMemoryView.zeros([frames, n], "uint32");
+  await channel.send(shared);
+  for (let frame = 0; frame < frames + places; frame++) {
+    const place = rowsOf(shared).sliced(frame % places);
+    if (frame >= places) { // the frame that is there comes out
+      using squared = await channel.receive() as CudaEvent;
+      stream.wait(squared);
+      results.sliced(frame - places).copyFrom(place, { stream });
+    }
+    if (frame < frames) { // and the next one in
+      place.fill(frame, { stream });
+      await channel.send(stream.record(stack.use(device.createEvent({ interprocess: true }))));
+    }
+  }
   await stream.completed();
-  const right = sink.bytes().every((byte) => byte === 7);
-  console.log(`user: ${name} has ${sink.size} bytes, ${right ? "all" : "not all"} of them 7`);
-  await channel.send(right ? "thank you" : "that was too early");
+  const values = Array.from(results, (result) => [...new Set(result.asTypedArray())].join(" or "));
+  console.log(`owner: ${values.join(" ")}, by way of ${places} places`);
 }
 
-if (role === "owner") await owner();
-else if (role === "user") await user();
-else console.error("Say what this process is: owner or user");
+async function user(socket: UnixSocket): Promise<void> {
+  using cuda = open();
+  using channel = new MemoryChannel(socket, cuda);
+  using stack = new DisposableStack();
+  const device = cuda.device(0);
+  const stream = stack.use(device.createStream());
+  const program = stack.use(device.loadPtx(await readFile(new URL("square.ptx", import.meta.url), "utf8")));
+  const shared = rowsOf(stack.use(await channel.receive({ stream }) as MemoryBuffer));
+  let frame = 0;
+  for (let written; (written = await channel.receive() as CudaEvent | undefined) !== undefined; frame++) {
+    stream.wait(written);
+    written.close(); // before its owner closes it, who does that at the end
+    program.kernel("square").launch(stream, n / 256, 256, [shared.sliced(frame % places)]);
+    await channel.send(stream.record(stack.use(device.createEvent({ interprocess: true }))));
+  }
+  console.log(`user: squared ${frame} frames where they were`);
+}
+
+if (role === "simulate") {
+  const [one, other] = UnixSocket.pair();
+  await Promise.all([owner(one), user(other)]);
+} else if (role === "owner") {
+  using listener = UnixListener.listen(path);
+  await owner(await listener.accept());
+} else if (role === "user") await user(await UnixSocket.connect(path, { timeout: 30_000 }));
+else console.error("Say what this process is: owner, user, or simulate for both");

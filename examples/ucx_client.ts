@@ -1,25 +1,69 @@
 /**
- * Two machines over UCX: sends a matrix to `ucx_server.ts`, and prints the sums of its columns.
+ * Two machines over UCX: sends a matrix every second to `ucx_server.ts`, and prints the sums of its columns. If the
+ * server goes it is looked for until it is back, and gets what it has not answered.
  *
- * Usage: deno run -A examples/ucx_client.ts host port      (or bun examples/ucx_client.ts host port)
+ *     deno run -A examples/ucx_client.ts host port [count]      (or bun examples/ucx_client.ts host port)
+ *
+ * With `CAUSEWAY_SECRET` in the environment, the same as the server's, if that has one. Three matrices, and a server that
+ * is stopped after the first and started anew at its port:
+ *
+ * ```text
+ * connected by ...
+ * matrix 1 has the sums [4. 6.]
+ * the server has gone: ...
+ * connected by ...
+ * matrix 2 has the sums [6. 8.]
+ * matrix 3 has the sums [ 8. 10.]
+ * ```
  */
 import process from "node:process";
+import { setTimeout } from "node:timers/promises";
 import { StridedMemoryView } from "../mod.ts";
-import { Ucx } from "../src/public/ucx.ts";
+import { Ucx, type UcxEndpoint, UcxError } from "../src/public/ucx.ts";
 
-const [host, port] = process.argv.slice(2);
+const [host, port, count = "3"] = process.argv.slice(2);
 if (host === undefined || port === undefined) {
-  console.error("Usage: ucx_client.ts host port      (as ucx_server.ts prints them)");
+  console.error("Usage: ucx_client.ts host port [count]      (as ucx_server.ts prints them)");
   process.exit(2);
 }
 const secret = process.env["CAUSEWAY_SECRET"];
+const to = { host, port: Number(port), ...(secret === undefined ? {} : { secret }) };
 
 using ucx = Ucx.open();
 await using worker = ucx.createWorker();
-const to = { host, port: Number(port), ...(secret === undefined ? {} : { secret }) };
-await using server = await worker.connect(to, { timeout: 5000 });
 
-const matrix = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3, 4, 5, 6), { shape: [3, 2] });
-await server.sendArray(matrix);
-using sums = await server.recvArray({ timeout: 5000 });
-console.log(`${matrix}\nsums of its columns: ${sums}\nby ${server.transports().join(", ")}`);
+async function connect(): Promise<UcxEndpoint> {
+  const server = await worker.connect(to, { timeout: 5000 });
+  console.log(`connected by ${server.transports().join(", ")}`);
+  return server;
+}
+
+/** Connects again, to a server that was there: as soon as it is back, within a minute. */
+async function reconnect(): Promise<UcxEndpoint> {
+  const end = Date.now() + 60_000;
+  for (;;) {
+    try {
+      return await connect();
+    } catch (error) {
+      if (!(error instanceof UcxError) || Date.now() > end) throw error;
+      await setTimeout(500);
+    }
+  }
+}
+
+let server = await connect();
+for (let i = 1; i <= Number(count);) {
+  const matrix = StridedMemoryView.fromArray([[i, i + 1], [i + 2, i + 3]], "float32");
+  try {
+    await server.sendArray(matrix, { timeout: 5000 });
+    using sums = await server.recvArray({ timeout: 5000 });
+    console.log(`matrix ${i} has the sums ${sums}`);
+    if (i++ < Number(count)) await setTimeout(1000);
+  } catch (error) {
+    if (!(error instanceof UcxError)) throw error;
+    console.log(`the server has gone: ${error.message}`);
+    await server.close({ force: true });
+    server = await reconnect();
+  }
+}
+await server.close();

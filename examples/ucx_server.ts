@@ -2,10 +2,16 @@
  * Two machines over UCX: receives matrices, and answers each with the sums of its columns. The other side is
  * `ucx_client.ts`.
  *
- * Usage: deno run -A examples/ucx_server.ts [host] [port]      (or bun examples/ucx_server.ts)
+ *     deno run -A examples/ucx_server.ts [host] [port]      (or bun examples/ucx_server.ts)
  *
  * The default host, 127.0.0.1, lets in this machine alone; 0.0.0.0 lets in others. With `CAUSEWAY_SECRET` in the
- * environment of both sides only who knows it comes in. SIGINT (Ctrl-C) or SIGTERM ends it.
+ * environment of both sides only who knows it comes in. SIGINT (Ctrl-C) or SIGTERM ends it. After a
+ * client that was ended it has printed:
+ *
+ * ```text
+ * listening at 127.0.0.1 ...
+ * a client has gone: ...
+ * ```
  */
 import process from "node:process";
 import { Ucx, type UcxEndpoint } from "../src/public/ucx.ts";

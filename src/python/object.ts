@@ -557,14 +557,24 @@ function keywordsHint(last: unknown): string {
   return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
 }
 
-/** What `Number(object)` gives: what Python's `float()` makes of it. */
+// law python/toNumber: python/values
+/**
+ * What `Number(object)` gives: what Python's `float()` makes of it. JavaScript's operators ask for it too, of operands
+ * that are not meant to be numbers, such as columns.
+ */
 function toNumber(handle: Handle): unknown {
   const { python, options } = handle;
-  return python.locked(() =>
-    fromPython(
+  return python.locked(() => {
+    if (!python.typeHas(handle.object, "__float__")) {
+      throw new TypeError(
+        `Cannot make a number of ${show(handle)}: its type has no __float__. JavaScript's operators do not reach ` +
+          'Python: call a method, such as a.__mul__(b) or a.__lt__(b), or python.import("operator").mul(a, b)',
+      );
+    }
+    return fromPython(
       python,
       python.callHelper("call_method", [python.retain(handle.object), python.retain(python.name("__float__"))]),
       options,
-    )
-  );
+    );
+  });
 }

@@ -236,8 +236,8 @@ test(...needs(missing, "examples/share_gpu_memory.ts does what it says, in each 
       const started = [startIn(owner, example, ["owner", path]), startIn(user, example, ["user", path])];
       const printed = await Promise.all(started.map((one) => one.printed));
       assertEquals(printed, [
-        "owner: the user says thank you\n",
-        `user: weights has ${64 * 2 ** 20} bytes, all of them 7\n`,
+        "owner: 0 1 4 9 16 25 36 49, by way of 3 places\n",
+        "user: squared 8 frames where they were\n",
       ], `${owner.name} to ${user.name}`);
     }
   }

@@ -78,6 +78,13 @@ export const memorySharingMutations: readonly Mutation[] = [
       "What cannot be understood looks like the end of what was sent.",
     ],
   ]),
+  ...law("memory/MemoryChannel.close", [
+    [
+      '    if (this.#isUsed && !this.#ended) this.#answer({ kind: "closed" });\n',
+      "",
+      "Who keeps memory until nothing comes any more, and its owner, wait for each other.",
+    ],
+  ]),
   ...law("memory/MemoryChannel.markEnd", [
     [
       "      waitForEnd(stream);\n      return null;\n",

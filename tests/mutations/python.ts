@@ -340,6 +340,13 @@ export const pythonMutations: readonly Mutation[] = [
       "A call that fails without an exception ends the process.",
     ],
   ]),
+  ...law("python/toNumber", [
+    [
+      'if (!python.typeHas(handle.object, "__float__")) {',
+      "if (false) {",
+      "Who multiplies two columns is told of an attribute that nobody has asked for.",
+    ],
+  ]),
   ...law("python/takeException", [
     ["  python.release(type.value);\n", "", "Types of exceptions are never freed."],
     ["    python.release(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],

@@ -578,6 +578,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/listenNatively", [
     ["queueMicrotask(accept)", "void 0", "Nobody is let in."],
+    ["UCS_ERR_BUSY ? busy", "UCS_OK ? busy", "Whose port is busy is not told how to have it again."],
     ["        context.refused();\n        reject", "        reject", "Nobody counts who was rejected."],
   ]),
   ...law("ucx/Receiver.probe", [

@@ -118,6 +118,24 @@ test(...needs(missing, "what has no counterpart is refused, and nothing is left 
   assertEquals(repr([twice, twice]), "[[3], [3]]");
 });
 
+test(...needs(missing, "an operator of JavaScript's says how Python's is called, where there is no number"), () => {
+  const python = open();
+  python.run(`
+class Column:
+    def __init__(self, name): self.name = name
+    def __mul__(self, other): return Column(f"{self.name} * {other.name}")
+    def __repr__(self): return self.name
+`);
+  const Column = python.evaluate("Column");
+  using km: PyObject = Column("km");
+  using fare: PyObject = Column("fare");
+  const multiply = () => Number(km) * Number(fare);
+  assertThrows(multiply, TypeError, "Cannot make a number of km");
+  assertThrows(multiply, TypeError, "a.__mul__(b)");
+  assertEquals(String(km["__mul__"](fare)), "km * fare");
+  assertEquals(String(python.import("operator")["mul"](km, fare)), "km * fare");
+});
+
 test(...needs(missing, "attributes, items, calls by position and by name, iteration, in and set"), () => {
   const python = open();
   python.run(`

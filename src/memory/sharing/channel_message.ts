@@ -76,8 +76,13 @@ export interface LearnedMessage {
   readonly count: number;
 }
 
+/** Says that no more values come, while the connection stays open for what is still to be returned. */
+export interface ClosedMessage {
+  readonly kind: "closed";
+}
+
 /** All messages of a channel. */
-export type Message = ValueMessage | ReleaseMessage | LearnedMessage;
+export type Message = ValueMessage | ReleaseMessage | LearnedMessage | ClosedMessage;
 
 /** A resource of a value, and where it stands. */
 export interface Found {

@@ -72,6 +72,7 @@ export class MemoryChannel {
   #unsent = 0;
   #unlearned = 0;
   #closed = false;
+  #closedThere = false;
   #ended = false;
   #failure: unknown;
 
@@ -140,19 +141,23 @@ export class MemoryChannel {
       const next = this.#arrived.shift();
       if (next !== undefined) return this.#imports.open(next, options.stream);
       if (this.#failure !== undefined) throw this.#failure;
-      if (this.#ended) return undefined;
+      if (this.#ended || this.#closedThere) return undefined;
       await abortable(this.#news.promise, options.signal);
     }
   }
 
+  // law memory/MemoryChannel.close: memory/sharing/memory_channel
   /**
-   * Closes the channel: at once for its user; the connection itself, when everything that went over it in either
-   * direction has been returned, until when it keeps the process alive. Closing twice is harmless.
+   * Closes the channel: at once for its user and for the other end, which receives what was sent and then undefined;
+   * the connection itself, when everything that went over it in either direction has been returned, until when it keeps
+   * the process alive. Closing twice is harmless.
    */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     for (const one of this.#arrived.splice(0)) this.#imports.refuse(one);
+    // The other end may wait for the end of what comes with our memory in its hands: it would never return it.
+    if (this.#isUsed && !this.#ended) this.#answer({ kind: "closed" });
     this.#tellNews();
     this.#endIfUnused();
   }
@@ -223,6 +228,10 @@ export class MemoryChannel {
       case "learned":
         this.#unlearned -= message.count;
         break;
+      case "closed":
+        this.#closedThere = true;
+        this.#tellNews();
+        break;
       case "value":
         if (this.#closed) this.#imports.refuse({ message, files: descriptors });
         else this.#arrived.push({ message, files: descriptors });
@@ -240,9 +249,13 @@ export class MemoryChannel {
     if (this.#closed) throw new TypeError("Cannot use a closed MemoryChannel");
   }
 
+  /** Whether anything has yet to be returned or sent. */
+  get #isUsed(): boolean {
+    return this.#exports.size + this.#imports.size + this.#unsent + this.#unlearned > 0;
+  }
+
   #endIfUnused(): void {
-    const used = this.#exports.size + this.#imports.size + this.#unsent + this.#unlearned > 0;
-    if (!this.#closed || (used && !this.#ended)) return;
+    if (!this.#closed || (this.#isUsed && !this.#ended)) return;
     this.#socket.close();
     this.#marks.close();
     this.#imports.close();

@@ -8,6 +8,7 @@ import {
   ucp_listener_attr_t,
   UCP_LISTENER_PARAMS_FIELD,
   ucp_listener_params_t,
+  ucs_status_t,
 } from "../../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena } from "../../ffi/mod.ts";
 import type { Acceptor, AcceptorContext } from "./acceptor.ts";
@@ -25,7 +26,11 @@ export interface NativeAcceptorContext extends AcceptorContext {
   accept(request: bigint): void;
 }
 
-// law ucx/listenNatively: ucx/listener
+// UCX reads the setting from the environment alone: what ucp_config_modify is told does not reach its listeners.
+const busy = "Is the port taken? A server that has just ended leaves its port busy for a minute, unless " +
+  "UCX_TCP_CM_REUSEADDR=y is in the environment";
+
+// law ucx/listenNatively: ucx/listener, ucx/listener_again
 /** Begins to listen. @param at its host a number @throws as {@linkcode UcxWorker.listen} */
 export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
   const { ucp, worker } = context;
@@ -58,7 +63,11 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
     writeFields(parameters, UCP_LISTENER_PARAMS_FIELD, { sockaddr, conn_handler: { cb: onRequest.address, arg: 0n } });
     const made = arena.out("ptr");
     const status = ucp.listener.ucp_listener_create(worker, parameters.$address, made.$address);
-    checkStatus("ucp_listener_create", status, "Is the port taken, or not this machine's address?");
+    checkStatus(
+      "ucp_listener_create",
+      status,
+      status === ucs_status_t.UCS_ERR_BUSY ? busy : "Is it not this machine's address?",
+    );
     handle = made.value;
   } catch (error) {
     onRequest.close();

@@ -240,6 +240,27 @@ test("a channel that is closed while its memory is out ends when the memory is b
   await assertNothingLeft({ here, there });
 });
 
+// The owner's connection stays open until the memory is back, so that its end says nothing to who keeps the memory
+// until nothing comes any more: a pipeline of two processes waited for ever.
+test("who keeps memory hears that its owner has closed the channel, after all that was sent", async () => {
+  const all = ends();
+  const stream = all.here.device(0).createStream();
+  const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream });
+  await all.owner.send(buffer);
+  const received = await all.user.receive() as MemoryBuffer;
+  const last = all.user.receive();
+  await all.owner.send("the last");
+  all.owner.close();
+  assertEquals(await last, "the last");
+  assertEquals(await all.user.receive({ signal: AbortSignal.timeout(20_000) }), undefined);
+  assertEquals(all.owner.shared, 1); // and may be used for as long as it is kept
+  received.close();
+  all.user.close();
+  for (const one of [buffer, pool, stream]) one.close();
+  await assertNothingLeft(all);
+});
+
 test("memory that is closed where the context is lost, or no mark can be made, goes back to its owner all the same", async () => {
   for (const code of [CUresult.CUDA_ERROR_ILLEGAL_ADDRESS, CUresult.CUDA_ERROR_OUT_OF_MEMORY]) {
     for (const isClosedFirst of [false, true]) {

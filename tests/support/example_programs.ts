@@ -1,0 +1,118 @@
+/**
+ * The programs of `examples/`: run as their readers run them, and compared with the output that is written at their
+ * heads.
+ *
+ * @module
+ */
+import { assertMatch } from "@std/assert";
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type Runtime, runtimes } from "./runtimes.ts";
+
+/** The runtime that runs the test. */
+const [own] = runtimes as readonly [Runtime, Runtime]; // this one and the other
+
+const folder = new URL("../../examples/", import.meta.url);
+
+/** How a program is started. */
+export interface ProgramOptions {
+  /** Environment variables to set, or with `undefined` to remove; all others are inherited. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The folder to run in. Default: this process' own. */
+  readonly cwd?: string;
+  /** Arguments of the runtime itself, in place of those that run a script. */
+  readonly runtimeArguments?: readonly string[];
+  /** The runtime. Default: the one that runs the test. */
+  readonly runtime?: Runtime;
+}
+
+/** A program that was started. */
+export interface RunningProgram extends Disposable {
+  readonly process: ChildProcess;
+  /** What it has printed until now, on both outputs. */
+  readonly printed: string;
+  /** Waits until it has printed this, and returns the match. @throws {Error} with all it has printed, if it ends before */
+  until(what: RegExp): Promise<RegExpExecArray>;
+  /** Waits until it has ended. @returns the exit code, or null if a signal ended it */
+  readonly ended: Promise<number | null>;
+}
+
+/** Starts a program of `examples/`. It is killed after two minutes, and by whoever disposes of it. */
+export function startProgram(name: string, args: readonly string[] = [], options: ProgramOptions = {}): RunningProgram {
+  const { env: changes = {}, cwd, runtime = own } = options;
+  const [program = "", ...first] = runtime.command;
+  const env = Object.fromEntries(
+    Object.entries({ ...process.env, ...changes }).filter(([, value]) => value !== undefined),
+  );
+  const command = [...options.runtimeArguments ?? first, fileURLToPath(new URL(name, folder)), ...args];
+  const child = spawn(program, command, {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 120_000,
+    killSignal: "SIGKILL",
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  let printed = "";
+  const waiting = new Set<() => void>();
+  const wake = () => waiting.forEach((look) => look());
+  for (const output of [child.stdout, child.stderr]) {
+    output.setEncoding("utf8").on("data", (text: string) => {
+      printed += text;
+      wake();
+    });
+  }
+  let isOver = false;
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => {
+      isOver = true;
+      wake();
+      resolve(code);
+    });
+  });
+  return {
+    process: child,
+    ended,
+    get printed() {
+      return printed;
+    },
+    until: (what) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = what.exec(printed);
+          if (match === null && !isOver) return;
+          waiting.delete(look);
+          if (match !== null) resolve(match);
+          else reject(new Error(`${name} ended before it printed ${what}:\n${printed}`));
+        };
+        waiting.add(look);
+        look();
+      }),
+    [Symbol.dispose]() {
+      if (!isOver) child.kill("SIGKILL");
+    },
+  };
+}
+
+/** Runs a program of `examples/` to its end. @returns what it printed. @throws {Error} if it does not end well */
+export async function runProgram(name: string, args: readonly string[] = [], options: ProgramOptions = {}) {
+  using running = startProgram(name, args, options);
+  const code = await running.ended;
+  if (code !== 0) throw new Error(`${name} ended with exit code ${code}:\n${running.printed}`);
+  return running.printed;
+}
+
+/** The outputs that are written in a program's comments: its blocks that are marked `text`, in order. */
+export function outputsOf(name: string): string[] {
+  const text = readFileSync(new URL(name, folder), "utf8");
+  return [...text.matchAll(/^ \* ```text\n(?<lines>.*?)^ \* ```$/gms)]
+    .map(({ groups }) => (groups?.["lines"] ?? "").replace(/^ \* ?/gm, ""));
+}
+
+/** Fails unless this was printed. `...` within what was promised is whatever differs from machine to machine. */
+export function assertOutput(printed: string, promised: string | undefined): void {
+  if (promised === undefined) throw new Error("The program promises no output: write it into a block marked `text`");
+  const parts = promised.split("...").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  assertMatch(printed, new RegExp(`^${parts.join("[^\\n]*")}$`));
+}
