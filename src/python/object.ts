@@ -25,6 +25,8 @@ import { importArray, isArray } from "./import_array.ts";
 import { iterate } from "./iterate.ts";
 import { iterateAsync } from "./iterate_generator.ts";
 import { Kind, notSimple } from "./kinds.ts";
+import { Status } from "./call_programs.ts";
+import type { NativeCalls } from "./native_calls.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
 /**
@@ -324,8 +326,7 @@ export function begin(
     const began = python.javascript.begin(object, objects, named, importOptionsFor(args, handle.options), signal);
     handle.endCall();
     return began.catch((error: unknown) => {
-      if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
-      throw error;
+      throw withHint(error, args);
     });
   });
 }
@@ -376,26 +377,44 @@ function has(handle: Handle, name: string): boolean {
 // law python/attributeValue: python/kept_attributes, python/object, python/leaks
 /** The value of an attribute. One that was read before and is given again is the same object as then. */
 function attributeValue(handle: Handle, name: string): unknown {
-  const { python, options } = handle;
-  python.enter();
+  const { python } = handle;
+  const native = python.nativeCalls;
+  const known = python.knownName(name);
+  const owner = handle.held;
+  if (native === null || known === undefined || owner === 0n) {
+    return python.locked(() => attributeOf(handle, name, attribute(handle, name)));
+  }
+  const kept = handle.keptAttribute(name);
+  const adopts = kept !== undefined && kept.held === 0n;
+  const status = python.runNatively(native, native.prepareAttribute(owner, known, kept?.expected ?? null, adopts));
+  if (status === Status.same && kept !== undefined) {
+    kept.giveAgain(adopts ? native.result : 0n);
+    return kept.proxy;
+  }
+  if (status < Status.object) return native.valueOf(status);
   try {
-    const object = attribute(handle, name);
-    let isKept = false;
-    try {
-      const kind = python.kindOf(object);
-      const value = kind >= Kind.object ? notSimple : valueOf(python, object, options, kind);
-      if (value !== notSimple) return value;
-      const known = handle.sameAttribute(name, object, kind);
-      isKept = true;
-      if (known !== undefined) return known.proxy;
-      const made = new Handle(python, object, options, { owner: handle, name });
-      handle.keepAttribute(name, made, kind);
-      return proxyOf(made);
-    } finally {
-      if (!isKept) python.release(object);
-    }
+    return attributeOf(handle, name, status === Status.object ? native.result : otherwise(python, owner, name));
   } finally {
     python.leave();
+  }
+}
+
+/** The value of an attribute, whose reference is adopted. Needs the lock. */
+function attributeOf(handle: Handle, name: string, object: bigint): unknown {
+  const { python, options } = handle;
+  let isKept = false;
+  try {
+    const kind = python.kindOf(object);
+    const value = kind >= Kind.object ? notSimple : valueOf(python, object, options, kind);
+    if (value !== notSimple) return value;
+    const known = handle.sameAttribute(name, object, kind);
+    isKept = true;
+    if (known !== undefined) return known.proxy;
+    const made = new Handle(python, object, options, { owner: handle, name });
+    handle.keepAttribute(name, made, kind);
+    return proxyOf(made);
+  } finally {
+    if (!isKept) python.release(object);
   }
 }
 
@@ -494,7 +513,58 @@ function deleteItem(handle: Handle, key: bigint): void {
   });
 }
 
+// law python/call: python/native_calls, python/object
 function call(handle: Handle, args: readonly unknown[]): unknown {
+  const { python } = handle;
+  const native = python.nativeCalls;
+  const inspects = handle.isKnownToInspectFrame;
+  const object = handle.held;
+  if (native === null || inspects === null || object === 0n || !native.take(args)) return callByParts(handle, args);
+  const isPolled = python.hasExports; // needs the lock afterwards
+  if (isPolled) python.enter();
+  try {
+    const afterwards = handle.takeForCall();
+    const status = python.runNatively(
+      native,
+      inspects ? native.prepareFramedCall(object, afterwards) : native.prepareCall(object, afterwards),
+    );
+    if (status < Status.object) {
+      const value = native.valueOf(status);
+      if (isPolled) python.poll();
+      return value;
+    }
+    try {
+      return resultOf(handle, args, status, native, afterwards);
+    } finally {
+      python.leave();
+    }
+  } finally {
+    if (isPolled) python.leave();
+  }
+}
+
+/** What came of a call that is no simple value; whoever calls leaves the lock. */
+function resultOf(
+  handle: Handle,
+  args: readonly unknown[],
+  status: Status,
+  native: NativeCalls,
+  afterwards: bigint,
+): unknown {
+  const { python } = handle;
+  if (status === Status.object) {
+    const { result } = native;
+    python.poll();
+    return fromPython(python, result, importOptionsFor(args, handle.options));
+  }
+  const unused = status === Status.notMade ? [...native.made, afterwards] : [];
+  const error = pendingError(python);
+  for (const one of unused) if (one !== 0n) python.release(one);
+  python.poll();
+  throw withHint(error, args);
+}
+
+function callByParts(handle: Handle, args: readonly unknown[]): unknown {
   const { python } = handle;
   python.enter();
   try {
@@ -502,6 +572,14 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   } finally {
     python.leave();
   }
+}
+
+/** The error of a call, and how arguments by name are given, if that may be what is wrong. */
+function withHint(error: unknown, args: readonly unknown[]): unknown {
+  if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) {
+    error.message += keywordsHint(args[args.length - 1]);
+  }
+  return error;
 }
 
 /** Where device arrays in a call's result will be used: on the stream of the first device view among its arguments. */
@@ -535,8 +613,7 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
     python.poll();
   }
   if (result !== 0n) return result;
-  if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
-  throw error;
+  throw withHint(error, args);
 }
 
 function hasPyObject(values: readonly unknown[]): boolean {
