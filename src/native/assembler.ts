@@ -146,7 +146,7 @@ function x8664Operation(operation: Operation, distance: number): Uint8Array {
   return new Uint8Array(x8664Bytes(operation, distance));
 }
 
-// law native/x8664Operation: native/strided_mover
+// law native/x8664Operation: native/strided_mover, python/call_programs
 /** An instruction of 64 bits with a register, and memory at a register plus an offset. */
 function withMemory(opcode: number, register: number, base: number, offset: number): number[] {
   return [0x48 | register >> 3 << 2 | base >> 3, opcode, ...atOffset(register, base, offset)];

@@ -273,7 +273,7 @@ const callFramed: readonly Operation[] = [
   ...setCell(offsets.argumentsCell, [["set", "second", 0]]),
 ];
 
-// law python/callProgram: python/native_calls
+// law python/callProgram: python/call_programs
 /**
  * Makes the arguments, calls, and releases them.
  *
@@ -295,7 +295,7 @@ export function callProgram(typeAt: number, locks: boolean, isFramed: boolean): 
   ];
 }
 
-// law python/attributeProgram: python/native_calls
+// law python/attributeProgram: python/call_programs
 /** Reads an attribute. Parameters as {@linkcode callProgram}'s. */
 export function attributeProgram(typeAt: number, locks: boolean): readonly Operation[] {
   return [

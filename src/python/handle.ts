@@ -111,9 +111,10 @@ export class Handle {
   }
 
   // law python/Handle.giveAgain: python/kept_attributes, python/native_calls
-  /** Gives this again for the same attribute. @param object adopted if there is no reference */
+  /** Gives this again for the same attribute. @param object adopted, unless it is 0n */
   giveAgain(object: bigint): void {
     if (this.#reference.object === 0n) this.#reference.object = object;
+    else if (object !== 0n) this.python.releaseLater(object);
     this.#users++;
     this.#uncalled++;
   }
@@ -137,12 +138,12 @@ export class Handle {
       ? this.#reference.object === object
       : functionOf(python, object, owner.object, kind) === this.#function;
     if (!isSame) return false;
-    if (this.#reference.object !== 0n) python.release(object);
-    this.giveAgain(object);
+    const isReleased = this.#reference.object === 0n;
+    if (!isReleased) python.release(object);
+    this.giveAgain(isReleased ? object : 0n);
     return true;
   }
 
-  // law python/Handle.endCall: python/object, python/kept_attributes
   /**
    * Releases a method when it was called as often as it was read: one that was looked up to be called may never be
    * closed, and would keep its object until it is collected. A method that is called again is looked up again, and kept
@@ -153,6 +154,7 @@ export class Handle {
     if (object !== 0n) this.python.release(object);
   }
 
+  // law python/Handle.takeForCall: python/object, python/kept_attributes, python/native_calls
   /** What {@linkcode Handle.endCall} releases, for who does so itself after a call; else 0n. */
   takeForCall(): bigint {
     if (this.#function === 0n || this.#isClosed) return 0n;

@@ -280,9 +280,9 @@ export class Interpreter {
     return { words, at: address + 8n, native: undefined };
   }
 
-  /** Where calls by machine code are prepared; null where there is none, and while something else waits for the lock. */
+  /** Where calls by machine code are prepared; null where there is none, and when more is to be done with the lock. */
   get nativeCalls(): NativeCalls | null {
-    if (this.#toRelease.length > 0) return null;
+    if (this.#toRelease.length > 0 || (this.beforeUnlock !== null && this.#depth === 0)) return null;
     const area = this.#area;
     if (area.native !== undefined) return area.native;
     this.#programs ??= this.locked(() => nativePrograms(this, this.#heads.typeAt));
