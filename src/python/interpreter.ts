@@ -289,7 +289,7 @@ export class Interpreter {
     return this.#programs === null ? null : area.native = new NativeCalls(this, this.#programs);
   }
 
-  // law python/Interpreter.runNatively: python/native_calls
+  // law python/Interpreter.runNatively: python/native_calls, python/sequences
   /** Runs a program. @returns what came of it; from `Status.object` on `leave` is to be called */
   runNatively(native: NativeCalls, { locking, locked }: NativeProgram): Status {
     this.turn++;

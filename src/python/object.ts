@@ -374,7 +374,7 @@ function has(handle: Handle, name: string): boolean {
   });
 }
 
-// law python/attributeValue: python/native_calls
+// law python/attributeValue: python/native_calls, python/kept_attributes, python/object
 /** The value of an attribute. One that was read before and is given again is the same object as then. */
 function attributeValue(handle: Handle, name: string): unknown {
   const { python } = handle;
@@ -520,7 +520,7 @@ function deleteItem(handle: Handle, key: bigint): void {
   });
 }
 
-// law python/call: python/native_calls, python/export_array, python/host_exports
+// law python/call: python/native_calls, python/kept_attributes, python/object
 function call(handle: Handle, args: readonly unknown[]): unknown {
   const { python } = handle;
   const native = python.nativeCalls;

@@ -556,7 +556,6 @@ export const pythonMutations: readonly Mutation[] = [
       "    }\n  } finally",
       "The lock is kept after a call whose result is an object.",
     ],
-    ["      if (isPolled) python.poll();\n", "", "What Python has released is not taken back after a call."],
   ]),
   ...law("python/withHint", [
     [
