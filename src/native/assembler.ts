@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { instructions } from "./machine_code.ts";
+import { ffiPort } from "../ffi/mod.ts";
+import { instructions, mapExecutable } from "./machine_code.ts";
 
 /** What operations work with. The two processors have others besides, of which programs need not know. */
 export type Register = keyof typeof x8664Registers;
@@ -12,13 +13,15 @@ export type Register = keyof typeof x8664Registers;
 /** Bytes that are moved at a time. */
 export type Unit = 1 | 2 | 4 | 8 | 16;
 
-/** One operation. Numbers of 64 bits; offsets are multiples of 8 from 0 to 120. */
+/** One operation. Numbers of 64 bits; offsets are multiples of 8 from 0 to 4088. */
 export type Operation =
   | readonly ["label", name: string]
   /** A register becomes what is in memory. */
   | readonly ["get", into: Register, base: Register, offset: number]
   /** Memory becomes what is in a register. */
   | readonly ["put", value: Register, base: Register, offset: number]
+  /** A register becomes a number from 0 to 65535. */
+  | readonly ["set", into: Register, value: number]
   | readonly ["copy", into: Register, value: Register]
   | readonly ["add", into: Register, value: Register]
   /** Adds what is in memory. */
@@ -44,8 +47,13 @@ export type Operation =
   | readonly ["enter"]
   /** Restores it. */
   | readonly ["leave"]
-  /** Calls the function whose address is in memory; `first` to `third` are what it is called with. */
+  /**
+   * Calls the function whose address is in memory; `first` to `third` and `left` are what it is called with, or the
+   * register for data, into which 16 bytes were read, if that is a floating-point number.
+   */
   | readonly ["call", base: Register, offset: number]
+  /** A register becomes what a call has returned, unless that is a floating-point number: it is in the one for data. */
+  | readonly ["result", into: Register]
   | readonly ["return"];
 
 /** System V: arguments come in rdi, rsi, rdx. No base is rsp or r12, which would need a longer form. */
@@ -53,7 +61,7 @@ const x8664Registers = {
   first: 7, // rdi
   second: 6, // rsi
   third: 2, // rdx
-  left: 1, // rcx
+  left: 1, // rcx, the fourth argument
   toStep: 8,
   fromStep: 9,
   axis: 10,
@@ -113,6 +121,17 @@ function labelOf(operation: Operation): string | null {
   }
 }
 
+/**
+ * Puts programs into executable memory.
+ *
+ * @returns their addresses, or null where the system refuses executable memory, or has another processor
+ */
+export function assembleHere(programs: readonly (readonly Operation[])[]): readonly bigint[] | null {
+  const { os, arch } = ffiPort().platform;
+  if (os !== "linux" || arch === "other") return null;
+  return mapExecutable(programs.map(arch === "aarch64" ? aarch64 : x8664));
+}
+
 /** Machine code of a program for x86-64. */
 export function x8664(program: readonly Operation[]): Uint8Array<ArrayBuffer> {
   return assemble(program, { encode: x8664Operation });
@@ -127,10 +146,16 @@ function x8664Operation(operation: Operation, distance: number): Uint8Array {
   return new Uint8Array(x8664Bytes(operation, distance));
 }
 
-// law native/x8664Operation: native/strided_mover
-/** An instruction of 64 bits with a register, and memory at a register plus one byte. */
+// law native/x8664Operation: native/strided_mover, python/call_programs
+/** An instruction of 64 bits with a register, and memory at a register plus an offset. */
 function withMemory(opcode: number, register: number, base: number, offset: number): number[] {
-  return [0x48 | register >> 3 << 2 | base >> 3, opcode, 0x40 | (register & 7) << 3 | base & 7, offset];
+  return [0x48 | register >> 3 << 2 | base >> 3, opcode, ...atOffset(register, base, offset)];
+}
+
+/** The other operand of an instruction, memory at a register plus an offset, of one byte or of four. */
+function atOffset(register: number, base: number, offset: number): number[] {
+  const registers = (register & 7) << 3 | base & 7;
+  return offset < 128 ? [0x40 | registers, offset] : [0x80 | registers, ...int32(offset)];
 }
 
 /** An instruction of 64 bits with two registers. */
@@ -174,6 +199,8 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
       return withMemory(0x8b, r[operation[1]], r[operation[2]], operation[3]); // mov register, [base + offset]
     case "put":
       return withMemory(0x89, r[operation[1]], r[operation[2]], operation[3]); // mov [base + offset], register
+    case "set":
+      return [0x40 | r[operation[1]] >> 3, 0xb8 | r[operation[1]] & 7, ...int32(operation[2])]; // mov register32, number
     case "copy":
       return withRegister(0x89, r[operation[2]], r[operation[1]]); // mov
     case "add":
@@ -205,7 +232,9 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
     case "leave":
       return [0x41, 0x5e, 0x41, 0x5d, 0x5b]; // pop r14, r13, rbx
     case "call":
-      return [0xff, 0x50 | r[operation[1]], operation[2]]; // call [base + offset]; as above
+      return [0xff, ...atOffset(2, r[operation[1]], operation[2])]; // call [base + offset]; as above
+    case "result":
+      return withRegister(0x89, 0, r[operation[1]]); // mov register, rax
     case "return":
       return [0xc3];
   }
@@ -237,6 +266,8 @@ function aarch64Operation(operation: Operation, distance: number): readonly numb
       return [0xf9400000 | operation[3] / 8 << 10 | r[operation[2]] << 5 | r[operation[1]]]; // ldr
     case "put":
       return [0xf9000000 | operation[3] / 8 << 10 | r[operation[2]] << 5 | r[operation[1]]]; // str
+    case "set":
+      return [0xd2800000 | operation[2] << 5 | r[operation[1]]]; // movz
     case "copy":
       return [0xaa0003e0 | r[operation[2]] << 16 | r[operation[1]]]; // mov
     case "add":
@@ -275,6 +306,8 @@ function aarch64Operation(operation: Operation, distance: number): readonly numb
         0xf9400000 | operation[2] / 8 << 10 | r[operation[1]] << 5 | scratch, // ldr x16, [base, #offset]
         0xd63f0000 | scratch << 5, // blr x16
       ];
+    case "result":
+      return [0xaa0003e0 | r[operation[1]]]; // mov register, x0
     case "return":
       return [0xd65f03c0];
   }

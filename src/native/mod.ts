@@ -12,13 +12,15 @@
  * descriptor on a thread, while the event loop sleeps.
  *
  * `prepareMove` and `runMove` move elements between two strided layouts on the JavaScript thread, by code that a small
- * assembler makes for both processors from one program.
+ * assembler makes for both processors from one program. `assembleHere` and `runCode` do the same for programs of other
+ * rooms, for calls that would otherwise be a dozen.
  *
  * The other way round, `callRelease` calls the callbacks that foreign structs carry.
  *
  * @module
  */
 export { StreamState, streamThunks } from "./arrow_stream_thunk.ts";
+export { assembleHere, type Operation, type Register } from "./assembler.ts";
 export { callRelease, callReturnsZero } from "./call_pointer.ts";
 export type { NativeCall } from "./call_ring.ts";
 export {
@@ -33,6 +35,7 @@ export { mapExecutable } from "./machine_code.ts";
 export { nonTemporalCopy } from "./non_temporal_copy.ts";
 export { type ReadableWatch, watchReadable } from "./readable_watch.ts";
 export { releaseThunks } from "./release_thunk.ts";
+export { runCode } from "./run_code.ts";
 export {
   canMoveNatively,
   type MoveAxis,

@@ -6,10 +6,9 @@
  *
  * @module
  */
-import type { SymbolTable } from "../../bindings/abi.ts";
-import { cString, ffiPort, type HandleArgument, libc, type NativeFunction } from "../ffi/mod.ts";
-import { aarch64, type Operation, type Unit, x8664 } from "./assembler.ts";
-import { mapExecutable } from "./machine_code.ts";
+import { cString, ffiPort, type HandleArgument, libc } from "../ffi/mod.ts";
+import { assembleHere, type Operation, type Unit } from "./assembler.ts";
+import { runCode } from "./run_code.ts";
 
 /** An axis: how many, and how many bytes from one to the next. */
 export interface MoveAxis {
@@ -182,23 +181,11 @@ interface Mover {
   readonly memcpy: bigint;
 }
 
-// It is `bsearch` that calls, as in call_pointer.ts. All arguments are prepared here, and nobody wants its result: so it
-// takes 5 ns in Bun instead of 35.
-const callers = {
-  bsearch: { args: ["handle", "handle", "handle", "handle", "handle"], returns: "void" },
-} as const satisfies SymbolTable[string];
-
-let caller: { readonly bsearch: NativeFunction<typeof callers.bsearch> } | undefined;
-let one: HandleArgument = 1n;
-
 let mover: Mover | null | undefined;
 
 function moverHere(): Mover | null {
   if (mover !== undefined) return mover;
-  const { os, arch } = ffiPort().platform;
-  if (os !== "linux" || arch === "other") return mover = null;
-  const assemble = arch === "aarch64" ? aarch64 : x8664;
-  const addresses = mapExecutable([runProgram, ...units.map(moveProgram), ...units.map(fillProgram)].map(assemble));
+  const addresses = assembleHere([runProgram, ...units.map(moveProgram), ...units.map(fillProgram)]);
   if (addresses === null) return mover = null;
   const byUnit = (first: number) => new Map(units.map((unit, i) => [unit, addresses[first + i] ?? 0n]));
   return mover = {
@@ -269,9 +256,5 @@ export function runMove({ addresses, job, code }: PreparedMove, to: number, from
   addresses[1] = to / 2 ** 32;
   addresses[2] = from;
   addresses[3] = from / 2 ** 32;
-  if (caller === undefined) {
-    caller = ffiPort().bind("libc.so.6", 0n, callers);
-    one = ffiPort().handle(1n);
-  }
-  caller.bsearch(job, job, one, one, code);
+  runCode(code, job);
 }

@@ -6,6 +6,7 @@
 import type { ImportOptions } from "../dlpack/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
+import { type ExpectedAttribute, expectedAttribute } from "./native_calls.ts";
 
 /** Where an object was found: it is an attribute of another one. */
 export interface Origin {
@@ -50,6 +51,7 @@ export class Handle {
   /** Whether a method was called more often than it was read: somebody keeps it, and it is not released any more. */
   #isKept = false;
   #inspectsFrame: boolean | null = null;
+  #expected: ExpectedAttribute | null = null;
   /** Attributes that are given again, by their names. */
   #attributes: Map<string, Handle> | null = null;
 
@@ -76,6 +78,16 @@ export class Handle {
     return this.#isClosed;
   }
 
+  /** The object, if there is a reference now; else 0n. Borrowed. */
+  get held(): bigint {
+    return this.#reference.object;
+  }
+
+  /** As {@linkcode Handle.inspectsFrame}; null if nobody has asked Python yet. */
+  get isKnownToInspectFrame(): boolean | null {
+    return this.#inspectsFrame;
+  }
+
   /** Whether a call may inspect its caller's frame. Functions written in C do not, but for those of two modules. */
   get inspectsFrame(): boolean {
     return this.#inspectsFrame ??= inspectsFrame(this.python, this.object);
@@ -87,6 +99,26 @@ export class Handle {
     return known !== undefined && known.#isAgain(object, this, kind) ? known : undefined;
   }
 
+  /** What was given for an attribute before, unless it was closed. */
+  keptAttribute(name: string): Handle | undefined {
+    const known = this.#attributes?.get(name);
+    return known === undefined || known.#isClosed ? undefined : known;
+  }
+
+  /** What this is as an attribute, if it may be given again: so that the next one can be compared. */
+  get expected(): ExpectedAttribute | null {
+    return this.#expected;
+  }
+
+  // law python/Handle.giveAgain: python/kept_attributes, python/native_calls
+  /** Gives this again for the same attribute. @param object adopted, unless it is 0n */
+  giveAgain(object: bigint): void {
+    if (this.#reference.object === 0n) this.#reference.object = object;
+    else if (object !== 0n) this.python.releaseLater(object);
+    this.#users++;
+    this.#uncalled++;
+  }
+
   // law python/Handle.keepAttribute: python/kept_attributes
   /** Gives an attribute again when it is read the next time. */
   keepAttribute(name: string, attribute: Handle, kind: Kind): void {
@@ -94,6 +126,7 @@ export class Handle {
     const attributes = this.#attributes ??= new Map();
     if (attributes.size === mostKept) attributes.clear();
     attributes.set(name, attribute);
+    attribute.#expected = expectedAttribute(this.python, attribute.object, attribute.#function, this.object, kind);
   }
 
   // law python/Handle.isAgain: python/kept_attributes, python/object
@@ -105,26 +138,32 @@ export class Handle {
       ? this.#reference.object === object
       : functionOf(python, object, owner.object, kind) === this.#function;
     if (!isSame) return false;
-    if (this.#reference.object === 0n) this.#reference.object = object;
-    else python.release(object);
-    this.#users++;
-    this.#uncalled++;
+    const isReleased = this.#reference.object === 0n;
+    if (!isReleased) python.release(object);
+    this.giveAgain(isReleased ? object : 0n);
     return true;
   }
 
-  // law python/Handle.endCall: python/object, python/kept_attributes
   /**
    * Releases a method when it was called as often as it was read: one that was looked up to be called may never be
    * closed, and would keep its object until it is collected. A method that is called again is looked up again, and kept
    * from then on.
    */
   endCall(): void {
-    if (this.#function === 0n || this.#isClosed) return;
+    const object = this.takeForCall();
+    if (object !== 0n) this.python.release(object);
+  }
+
+  // law python/Handle.takeForCall: python/object, python/kept_attributes, python/native_calls
+  /** What {@linkcode Handle.endCall} releases, for who does so itself after a call; else 0n. */
+  takeForCall(): bigint {
+    if (this.#function === 0n || this.#isClosed) return 0n;
     if (this.#uncalled > 0) this.#uncalled--;
-    if (this.#isKept || this.#uncalled > 0) return;
-    if (this.#origin?.owner.isClosed) return; // it could not be looked up again
-    this.python.release(this.#reference.object);
+    if (this.#isKept || this.#uncalled > 0) return 0n;
+    if (this.#origin?.owner.isClosed) return 0n; // it could not be looked up again
+    const { object } = this.#reference;
     this.#reference.object = 0n;
+    return object;
   }
 
   // law python/Handle.close: python/values, python/export_array, python/kept_attributes

@@ -20,6 +20,8 @@ import { FloatLists } from "./float_lists.ts";
 import { guestSource } from "./guest_source.ts";
 import { JavaScriptSide } from "./javascript_side.ts";
 import { Kind, Kinds } from "./kinds.ts";
+import { Status } from "./call_programs.ts";
+import { NativeCalls, type NativeProgram, type NativePrograms, nativePrograms } from "./native_calls.ts";
 import { ObjectHeads } from "./object_heads.ts";
 import { Raised } from "./raised.ts";
 import { ReleaseMemory } from "./release_memory.ts";
@@ -65,6 +67,7 @@ type Helper =
   | "tuple"
   | "bytes"
   | "float"
+  | "int"
   | "is_datetime_type"
   | "is_set_type"
   | "is_keyed"
@@ -105,10 +108,15 @@ const mostArguments = 64;
 /** What a call is told of its arguments: how many there are, and that the word before them may be written to. */
 const countsOf = Array.from({ length: mostArguments + 1 }, (_, i) => BigInt(i) | 1n << 63n);
 
+/** Cells for a call, and the functions that make it from a frame of their own. */
+type Frames = Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>>;
+
 /** Where the arguments of a call are put. */
 interface ArgumentArea {
   readonly words: DataView<ArrayBuffer>;
   readonly at: bigint;
+  /** The same for calls by machine code; undefined before the first one. */
+  native: NativeCalls | undefined;
 }
 
 /**
@@ -142,8 +150,7 @@ export class Interpreter {
   #sequences: Sequences | null = null;
   #floatLists: FloatLists | null = null;
   /** The arguments of a call. A word before them is the callee's. */
-  #arguments: DataView<ArrayBuffer>;
-  #argumentsAt: bigint;
+  #area: ArgumentArea;
   /** Places for the arguments of calls within calls within calls, the outermost first. */
   readonly #argumentAreas: ArgumentArea[] = [];
   /** How many functions of JavaScript Python is in, each called by the one before. */
@@ -153,9 +160,9 @@ export class Interpreter {
   #javascript: JavaScriptSide | null = null;
   /** Its first number is odd while JavaScript is inside a call of Python; null while nobody can be interested. */
   #inside: Int32Array<ArrayBuffer> | null = null;
-  /** What {@linkcode Interpreter.tryCallFramed} needs; borrowed from the helpers. */
-  #frames: Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>> | null =
-    null;
+  #frames: Frames | null = null;
+  /** Calls by machine code; null where there is none. */
+  #programs: NativePrograms | null | undefined;
   readonly #namespace: bigint;
   readonly #float: bigint;
   /** References to release when the lock is next held. */
@@ -169,9 +176,7 @@ export class Interpreter {
     this.path = path;
     this.library = handle;
     this.version = readCString(functions.opening.Py_GetVersion()).split(" ")[0] ?? "";
-    const area = this.#argumentArea();
-    this.#arguments = area.words;
-    this.#argumentsAt = area.at;
+    this.#area = this.#argumentArea();
     const state = this.api.threads.PyGILState_Ensure();
     try {
       const { dicts, numbers, run } = this.api;
@@ -246,11 +251,10 @@ export class Interpreter {
    * Python that this happens in still uses its arguments, so calls in the function have a place of their own for theirs.
    */
   calledBack<T>(work: () => T): T {
-    const [words, at, raised] = [this.#arguments, this.#argumentsAt, this.raised];
-    const area = this.#argumentAreas[this.#callbacks++] ??= this.#argumentArea();
+    const [area, raised] = [this.#area, this.raised];
     const own = new Raised(this, raised);
-    this.#arguments = area.words;
-    this.#argumentsAt = area.at;
+    area.native?.keepLock(); // for what is still to be done before it is released
+    this.#area = this.#argumentAreas[this.#callbacks++] ??= this.#argumentArea();
     this.raised = own;
     this.turn++;
     this.#depth++; // the lock is held, and stays so
@@ -260,8 +264,7 @@ export class Interpreter {
       own.close();
       this.#depth--;
       this.#callbacks--;
-      this.#arguments = words;
-      this.#argumentsAt = at;
+      this.#area = area;
       this.raised = raised;
     }
   }
@@ -273,7 +276,41 @@ export class Interpreter {
 
   #argumentArea(): ArgumentArea {
     const { address, bytes } = this.#arena.bytes(8 * (mostArguments + 1));
-    return { words: new DataView(bytes.buffer, bytes.byteOffset + 8, 8 * mostArguments), at: address + 8n };
+    const words = new DataView(bytes.buffer, bytes.byteOffset + 8, 8 * mostArguments);
+    return { words, at: address + 8n, native: undefined };
+  }
+
+  /** Where calls by machine code are prepared; null where there is none, and when more is to be done with the lock. */
+  get nativeCalls(): NativeCalls | null {
+    if (this.#toRelease.length > 0 || (this.beforeUnlock !== null && this.#depth === 0)) return null;
+    const area = this.#area;
+    if (area.native !== undefined) return area.native;
+    this.#programs ??= this.locked(() => nativePrograms(this, this.#heads.typeAt));
+    return this.#programs === null ? null : area.native = new NativeCalls(this, this.#programs);
+  }
+
+  // law python/Interpreter.runNatively: python/native_calls, python/sequences
+  /** Runs a program. @returns what came of it; from `Status.object` on `leave` is to be called */
+  runNatively(native: NativeCalls, { locking, locked }: NativeProgram): Status {
+    this.turn++;
+    if (this.#depth > 0) {
+      const status = native.run(locked);
+      if (status >= Status.object) this.#depth++;
+      return status;
+    }
+    this.#depth = 1;
+    if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
+    const status = native.run(locking);
+    if (status >= Status.object) {
+      this.#state = native.state;
+    } else if (native.hasKeptLock) {
+      this.#state = native.state;
+      this.leave();
+    } else {
+      this.#depth = 0;
+      if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
+    }
+    return status;
   }
 
   /** What of JavaScript Python knows: its functions, and calls that nobody waits for. Needs the lock at first. */
@@ -374,10 +411,10 @@ export class Interpreter {
   /** As {@linkcode Interpreter.call}. @returns 0n if it has raised an exception, which is pending then */
   tryCall(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
     if (args.length > mostArguments) return this.#callByTuple(callable, args, keywords);
-    const words = this.#arguments;
+    const { words, at } = this.#area;
     for (let i = 0; i < args.length; i++) words.setBigUint64(8 * i, args[i] ?? 0n, littleEndian);
     const count = countsOf[args.length] ?? 0n;
-    const result = this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, count, keywords);
+    const result = this.api.calls.PyObject_VectorcallDict(callable, at, count, keywords);
     this.#releaseAll(args, keywords);
     return result;
   }
@@ -390,16 +427,18 @@ export class Interpreter {
    * @returns 0n if it has raised an exception, which is pending then
    */
   callMethod(object: bigint, method: string, argument: bigint, names: bigint): bigint {
-    this.#arguments.setBigUint64(0, object, littleEndian);
-    this.#arguments.setBigUint64(8, argument, littleEndian);
+    const { words, at } = this.#area;
+    words.setBigUint64(0, object, littleEndian);
+    words.setBigUint64(8, argument, littleEndian);
     const { PyObject_VectorcallMethod } = this.api.calls;
-    return PyObject_VectorcallMethod(this.name(method), this.#argumentsAt, countsOf[1] ?? 0n, names);
+    return PyObject_VectorcallMethod(this.name(method), at, countsOf[1] ?? 0n, names);
   }
 
   /** Calls an object with one argument, which is borrowed. @returns 0n if it has raised an exception, which is pending */
   callWithOne(callable: bigint, argument: bigint): bigint {
-    this.#arguments.setBigUint64(0, argument, littleEndian);
-    return this.api.calls.PyObject_VectorcallDict(callable, this.#argumentsAt, countsOf[1] ?? 0n, 0n);
+    const { words, at } = this.#area;
+    words.setBigUint64(0, argument, littleEndian);
+    return this.api.calls.PyObject_VectorcallDict(callable, at, countsOf[1] ?? 0n, 0n);
   }
 
   // law python/Interpreter.callByTuple: python/leaks
@@ -417,6 +456,18 @@ export class Interpreter {
     if (keywords !== 0n) Py_DecRef(keywords);
   }
 
+  /** What a call from a frame needs; borrowed from the helpers. Needs the lock at first. */
+  get frames(): Frames {
+    return this.#frames ??= {
+      function: this.helper("function_cell"),
+      arguments: this.helper("arguments_cell"),
+      keywords: this.helper("keywords_cell"),
+      byPosition: this.helper("call_framed"),
+      byOne: this.helper("call_framed_with_one"),
+      byName: this.helper("call_framed_by_name"),
+    };
+  }
+
   // law python/Interpreter.callFramed: python/object, python/frame, python/leaks
   /**
    * As {@linkcode Interpreter.tryCall}, from a frame of the module `__main__`, for functions that inspect their caller's
@@ -427,14 +478,7 @@ export class Interpreter {
    */
   tryCallFramed(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
     const { PyCell_Set } = this.api.cells;
-    const frames = this.#frames ??= {
-      function: this.helper("function_cell"),
-      arguments: this.helper("arguments_cell"),
-      keywords: this.helper("keywords_cell"),
-      byPosition: this.helper("call_framed"),
-      byOne: this.helper("call_framed_with_one"),
-      byName: this.helper("call_framed_by_name"),
-    };
+    const frames = this.frames;
     const isOne = args.length === 1 && keywords === 0n;
     const given = isOne ? args[0] ?? 0n : this.tuple(args);
     const isNamed = keywords !== 0n;
@@ -486,6 +530,11 @@ export class Interpreter {
   /** The name of an attribute as a string; borrowed, until the next call. */
   name(value: string): bigint {
     return this.#texts.name(value);
+  }
+
+  /** As {@linkcode Interpreter.name}, without the lock; undefined if the name is new. */
+  knownName(value: string): bigint | undefined {
+    return this.#texts.knownName(value);
   }
 
   /** The key of a dict as a string; borrowed, until the next call. */

@@ -25,6 +25,8 @@ import { importArray, isArray } from "./import_array.ts";
 import { iterate } from "./iterate.ts";
 import { iterateAsync } from "./iterate_generator.ts";
 import { Kind, notSimple } from "./kinds.ts";
+import { Status } from "./call_programs.ts";
+import type { NativeCalls } from "./native_calls.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
 /**
@@ -177,7 +179,7 @@ function isIndex(name: string): boolean {
 
 /** What a proxy stands for: a function, because it can be called. A console inspects it. */
 interface Target {
-  (): void;
+  (...args: unknown[]): unknown;
   [behind]?: Handle;
   [inspected]?: () => string;
 }
@@ -194,7 +196,6 @@ function handleIn(target: Target): Handle {
 // law python/traps: python/object, python/frame, python/leaks, python/values
 /** What happens to every `PyObject`: one object for all, because making a closure for each takes longer than a call. */
 const traps: ProxyHandler<Target> = {
-  apply: (target, _, args: unknown[]) => call(handleIn(target), args),
   get(target, key) {
     const handle = handleIn(target);
     if (typeof key === "symbol") return key === behind ? handle : Reflect.get(membersOf(handle), key);
@@ -236,7 +237,8 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
 
 /** The `PyObject` of a handle that has none yet. */
 function proxyOf(handle: Handle): PyObject {
-  const target: Target = () => {};
+  // The target is what is called: a trap for calls would take Bun 35 ns.
+  const target: Target = (...args: unknown[]) => call(handle, args);
   target[behind] = handle;
   target[inspected] = inspectTarget;
   const proxy = new Proxy(target, traps);
@@ -324,8 +326,7 @@ export function begin(
     const began = python.javascript.begin(object, objects, named, importOptionsFor(args, handle.options), signal);
     handle.endCall();
     return began.catch((error: unknown) => {
-      if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
-      throw error;
+      throw withHint(error, args);
     });
   });
 }
@@ -373,29 +374,54 @@ function has(handle: Handle, name: string): boolean {
   });
 }
 
-// law python/attributeValue: python/kept_attributes, python/object, python/leaks
+// law python/attributeValue: python/native_calls, python/kept_attributes, python/object
 /** The value of an attribute. One that was read before and is given again is the same object as then. */
 function attributeValue(handle: Handle, name: string): unknown {
-  const { python, options } = handle;
-  python.enter();
-  try {
-    const object = attribute(handle, name);
-    let isKept = false;
-    try {
-      const kind = python.kindOf(object);
-      const value = kind >= Kind.object ? notSimple : valueOf(python, object, options, kind);
-      if (value !== notSimple) return value;
-      const known = handle.sameAttribute(name, object, kind);
-      isKept = true;
-      if (known !== undefined) return known.proxy;
-      const made = new Handle(python, object, options, { owner: handle, name });
-      handle.keepAttribute(name, made, kind);
-      return proxyOf(made);
-    } finally {
-      if (!isKept) python.release(object);
+  const { python } = handle;
+  const native = python.nativeCalls;
+  const known = python.knownName(name);
+  const owner = handle.held;
+  if (native === null || known === undefined || owner === 0n) {
+    return python.locked(() => attributeOf(handle, name, attribute(handle, name)));
+  }
+  const kept = handle.keptAttribute(name);
+  const adopts = kept !== undefined && kept.held === 0n;
+  const status = python.runNatively(native, native.prepareAttribute(owner, known, kept?.expected ?? null, adopts));
+  if (status === Status.same && kept !== undefined) {
+    const object = adopts ? native.result : 0n;
+    if (!kept.isClosed) {
+      kept.giveAgain(object);
+      return kept.proxy;
     }
+    // A property of Python's has called JavaScript, which has closed it.
+    if (object !== 0n) python.releaseLater(object);
+    return python.locked(() => attributeOf(handle, name, attribute(handle, name)));
+  }
+  if (status < Status.object) return native.valueOf(status);
+  try {
+    return attributeOf(handle, name, status === Status.object ? native.result : otherwise(python, owner, name));
   } finally {
     python.leave();
+  }
+}
+
+// law python/attributeOf: python/kept_attributes, python/object, python/leaks
+/** The value of an attribute, whose reference is adopted. Needs the lock. */
+function attributeOf(handle: Handle, name: string, object: bigint): unknown {
+  const { python, options } = handle;
+  let isKept = false;
+  try {
+    const kind = python.kindOf(object);
+    const value = kind >= Kind.object ? notSimple : valueOf(python, object, options, kind);
+    if (value !== notSimple) return value;
+    const known = handle.sameAttribute(name, object, kind);
+    isKept = true;
+    if (known !== undefined) return known.proxy;
+    const made = new Handle(python, object, options, { owner: handle, name });
+    handle.keepAttribute(name, made, kind);
+    return proxyOf(made);
+  } finally {
+    if (!isKept) python.release(object);
   }
 }
 
@@ -494,7 +520,58 @@ function deleteItem(handle: Handle, key: bigint): void {
   });
 }
 
+// law python/call: python/native_calls, python/kept_attributes, python/object
 function call(handle: Handle, args: readonly unknown[]): unknown {
+  const { python } = handle;
+  const native = python.nativeCalls;
+  const inspects = handle.isKnownToInspectFrame;
+  const object = handle.held;
+  if (native === null || inspects === null || object === 0n || !native.take(args)) return callByParts(handle, args);
+  const isPolled = python.hasExports; // needs the lock afterwards
+  if (isPolled) python.enter();
+  try {
+    const afterwards = handle.takeForCall();
+    const status = python.runNatively(
+      native,
+      inspects ? native.prepareFramedCall(object, afterwards) : native.prepareCall(object, afterwards),
+    );
+    if (status < Status.object) {
+      const value = native.valueOf(status);
+      if (isPolled) python.poll();
+      return value;
+    }
+    try {
+      return resultOf(handle, args, status, native, afterwards);
+    } finally {
+      python.leave();
+    }
+  } finally {
+    if (isPolled) python.leave();
+  }
+}
+
+/** What came of a call that is no simple value; whoever calls leaves the lock. */
+function resultOf(
+  handle: Handle,
+  args: readonly unknown[],
+  status: Status,
+  native: NativeCalls,
+  afterwards: bigint,
+): unknown {
+  const { python } = handle;
+  if (status === Status.object) {
+    const { result } = native;
+    python.poll();
+    return fromPython(python, result, importOptionsFor(args, handle.options));
+  }
+  const unused = status === Status.notMade ? [...native.made, afterwards] : [];
+  const error = pendingError(python);
+  for (const one of unused) if (one !== 0n) python.release(one);
+  python.poll();
+  throw withHint(error, args);
+}
+
+function callByParts(handle: Handle, args: readonly unknown[]): unknown {
   const { python } = handle;
   python.enter();
   try {
@@ -502,6 +579,15 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   } finally {
     python.leave();
   }
+}
+
+// law python/withHint: python/object, python/frame, python/leaks
+/** The error of a call, and how arguments by name are given, if that may be what is wrong. */
+function withHint(error: unknown, args: readonly unknown[]): unknown {
+  if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) {
+    error.message += keywordsHint(args[args.length - 1]);
+  }
+  return error;
 }
 
 /** Where device arrays in a call's result will be used: on the stream of the first device view among its arguments. */
@@ -535,8 +621,7 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
     python.poll();
   }
   if (result !== 0n) return result;
-  if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
-  throw error;
+  throw withHint(error, args);
 }
 
 function hasPyObject(values: readonly unknown[]): boolean {

@@ -39,6 +39,11 @@ export class ObjectHeads {
     this.#length = BigInt(4 * (found + 2));
   }
 
+  /** Where in an object its type is, in bytes. */
+  get typeAt(): number {
+    return 4 * this.#word;
+  }
+
   /** The address of an object's type. */
   typeOf(object: bigint): number {
     this.#copy(object, this.#at, this.#length);

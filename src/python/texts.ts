@@ -83,6 +83,11 @@ export class Texts {
     return this.#names.get(value) ?? this.#keep(this.#names, value, this.#intern(this.make(value)));
   }
 
+  /** As {@linkcode Texts.name}, if the string is kept. */
+  knownName(value: string): bigint | undefined {
+    return this.#names.get(value);
+  }
+
   /** The key of a dict; borrowed, until the next call. Not interned: some versions never free what is. */
   key(value: string): bigint {
     return this.#keys.get(value) ?? this.#keep(this.#keys, value, this.make(value));

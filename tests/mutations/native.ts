@@ -55,9 +55,11 @@ export const nativeMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("native/x8664Operation", [
+    ["return offset < 128 ?", "return offset < 256 ?", "On x86-64 memory before the block is read and written."],
+    ["0x40 | r[operation[1]] >> 3, 0xb8", "0x40, 0xb8", "On x86-64 a number goes to another register."],
     [
-      "register >> 3 << 2 | base >> 3, opcode, 0x40",
-      "base >> 3, opcode, 0x40",
+      "register >> 3 << 2 | base >> 3, opcode, ...",
+      "base >> 3, opcode, ...",
       "On x86-64 a step is read into another register.",
     ],
     ["2: [0x66, 0x42, 0x89]", "2: [0x42, 0x89]", "On x86-64 bytes behind every second element are written."],

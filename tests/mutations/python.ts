@@ -212,11 +212,6 @@ export const pythonMutations: readonly Mutation[] = [
       "What a function in C calls finds no frame.",
     ],
     [
-      " && mayTakeForKeywords.has(error.type)) error.message",
-      ") error.message",
-      "Every error after a plain object speaks of arguments by name.",
-    ],
-    [
       "isNamed ? [...args.slice(0, -1), { ...last.values }] : args",
       "isNamed ? [...args.slice(0, -1)] : args",
       "Arguments by name are lost.",
@@ -389,20 +384,31 @@ export const pythonMutations: readonly Mutation[] = [
       "A member of a module that was replaced is what it was.",
     ],
     [" === this.#function;\n", " !== 0n;\n", "A method that was replaced is what it was."],
-    ["    else python.release(object);\n", "", "Methods that are read again are never freed."],
+    ["    if (!isReleased) python.release(object);\n", "", "Methods that are read again are never freed."],
+  ]),
+  ...law("python/Handle.giveAgain", [
     ["    this.#users++;\n", "", "Who closes a method closes it for all others."],
     ["    this.#uncalled++;\n", "", "A method that nobody has called yet is given up."],
   ]),
-  ...law("python/Handle.endCall", [
+  ...law("python/Handle.takeForCall", [
+    [
+      "    this.#reference.object = 0n;\n    return object;",
+      "    return object;",
+      "A method is used that was released.",
+    ],
     [
       "    if (this.#uncalled > 0) this.#uncalled--;\n",
       "",
       "A method that was looked up for a call keeps its object.",
     ],
-    ["    if (this.#origin?.owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
     [
-      "    if (this.#isKept || this.#uncalled > 0) return;\n",
-      "    if (this.#isKept) return;\n",
+      "    if (this.#origin?.owner.isClosed) return 0n; //",
+      "    //",
+      "A method of a closed object is looked up in it.",
+    ],
+    [
+      "    if (this.#isKept || this.#uncalled > 0) return 0n;\n",
+      "    if (this.#isKept) return 0n;\n",
       "A method that somebody has read and not called is given up.",
     ],
   ]),
@@ -544,9 +550,69 @@ export const pythonMutations: readonly Mutation[] = [
       "A result that is more than an array is an error.",
     ],
   ]),
+  ...law("python/attributeOf", [
+    ["    if (!isKept) python.release(object);\n", "", "Values of attributes are never freed."],
+    ["    if (known !== undefined) return known.proxy;\n", "", "A method that is read again is another one."],
+  ]),
   ...law("python/attributeValue", [
-    ["      if (!isKept) python.release(object);\n", "", "Values of attributes are never freed."],
-    ["      if (known !== undefined) return known.proxy;\n", "", "A method that is read again is another one."],
+    [
+      "    if (!kept.isClosed) {\n",
+      "    if (kept !== null) {\n",
+      "An attribute that was closed meanwhile is given again.",
+    ],
+    ["    python.leave();\n", "", "The lock is kept after an attribute that is an object."],
+    ["adopts ? native.result : 0n;", "0n;", "A method is given again without a reference, which is never freed."],
+  ]),
+  ...law("python/call", [
+    ["    const afterwards = handle.takeForCall();\n", "    const afterwards = 0n;\n", "A method keeps its object."],
+    [
+      "      python.leave();\n    }\n  } finally",
+      "    }\n  } finally",
+      "The lock is kept after a call whose result is an object.",
+    ],
+  ]),
+  ...law("python/withHint", [
+    [
+      " && mayTakeForKeywords.has(error.type)) {",
+      ") {",
+      "Every error after a plain object speaks of arguments by name.",
+    ],
+  ]),
+  ...law("python/Interpreter.runNatively", [
+    ["      if (status >= Status.object) this.#depth++;\n", "", "The lock is released in the middle of a call."],
+    ["      this.leave();\n", "      this.#depth = 0;\n", "The lock is kept for ever after what a call had put off."],
+    ["    this.turn++;\n", "", "What was read before a call is taken for what is there after it."],
+  ]),
+  ...law("python/NativeCalls.take", [
+    ["    if (count > mostArguments) return false;\n", "", "Arguments are written beyond their memory."],
+    [" && !Object.is(value, -0)", "", "The zero with a sign is an integer."],
+    ["          used += value.length;\n", "", "Two texts are one."],
+    ["      if (unit >= 0x80) return false;\n", "", "Text that is not ASCII is spoiled."],
+    ["value.length > textBytes - used", "value.length > textBytes", "Text is written beyond its memory."],
+  ]),
+  ...law("python/NativeCalls.value", [
+    ["Number.isSafeInteger(number) ? number :", "number === number ? number :", "Large integers are rounded."],
+    [">>> 0);", "| 0);", "Integers beyond 31 bits are others."],
+  ]),
+  ...law("python/callProgram", [
+    [
+      '    ["get", "first", "kept", offsets.afterwards],\n    ["call", "kept", offsets.Py_DecRef],\n',
+      "",
+      "A method keeps its object.",
+    ],
+    ['    ["ifZero", "keptTo", "raised"],\n', "", "An exception is taken for an object."],
+  ]),
+  ...law("python/attributeProgram", [
+    [
+      '    ...ifSame("rows", offsets.minusSelf, "of this object"),\n    ["go", "another"],\n',
+      "",
+      "A method of another object is given for it.",
+    ],
+    [
+      '    ["ifZero", "rows", "simple"],\n    ["go", "done"],\n',
+      '    ["go", "done"],\n',
+      "Attributes that are read again are never freed.",
+    ],
   ]),
   ...law("python/ObjectHeads.constructor", [
     ["    if (found === undefined) throw", "    if (false) throw", "Types are read where there are none."],

@@ -1,0 +1,332 @@
+/**
+ * The memory in which calls of Python are prepared that machine code makes, and what came of them.
+ *
+ * @module
+ */
+import { cString, ffiPort, type HandleArgument, layoutOf, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
+import { assembleHere, runCode } from "../native/mod.ts";
+import {
+  attributeProgram,
+  call_block,
+  callProgram,
+  made_argument,
+  mostArguments,
+  offsets,
+  Status,
+  textBytes,
+} from "./call_programs.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { Kind } from "./kinds.ts";
+
+/** The code of a program, for who has not the lock and for who has it. */
+export interface NativeProgram {
+  readonly locking: HandleArgument;
+  readonly locked: HandleArgument;
+}
+
+/** The programs, and what every block has in it. */
+export interface NativePrograms {
+  readonly call: NativeProgram;
+  readonly framedCall: NativeProgram;
+  readonly attribute: NativeProgram;
+  /** The words that all blocks begin with. */
+  readonly words: BigUint64Array<ArrayBuffer>;
+  /** Functions that make arguments. */
+  readonly makers: Makers;
+  /** Functions of Python with a frame of their own that make a call. */
+  readonly frames: Readonly<Record<"one" | "several", Halves>>;
+}
+
+type Makers = Readonly<Record<"float" | "int" | "text" | "again", Halves>>;
+
+/** An address in two halves, which typed arrays take as they are. */
+interface Halves {
+  readonly low: number;
+  readonly high: number;
+}
+
+function halves(address: bigint): Halves {
+  return { low: Number(address & 0xffff_ffffn), high: Number(address >> 32n) };
+}
+
+/**
+ * Assembles the programs.
+ *
+ * @param typeAt where in an object its type is
+ * @returns null where the system refuses executable memory, and where a function is missing: before Python 3.10
+ */
+export function nativePrograms(python: Interpreter, typeAt: number): NativePrograms | null {
+  const at = (name: string) => libc().loading.dlsym(python.library, cString(name));
+  const again = at("Py_NewRef");
+  if (again === 0n) return null;
+  const programs = [true, false].flatMap((locks) => [
+    callProgram(typeAt, locks, false),
+    callProgram(typeAt, locks, true),
+    attributeProgram(typeAt, locks),
+  ]);
+  const code = assembleHere(programs)?.map((address) => ffiPort().handle(address));
+  if (code === undefined) return null;
+  const program = (i: number): NativeProgram => ({ locking: code[i] ?? 0n, locked: code[3 + i] ?? 0n });
+  const { none, true: yes, false: no } = python.singletons;
+  const known: { readonly [field in keyof typeof offsets]?: bigint } = {
+    ...Object.fromEntries(
+      Object.keys(call_block).filter((field) => field.startsWith("Py")).map((field) => [field, at(field)]),
+    ),
+    minusFloat: -python.helper("float"),
+    minusInt: -python.helper("int"),
+    minusNone: -none,
+    minusTrue: -yes,
+    minusFalse: -no,
+    functionCell: python.helper("function_cell"),
+    argumentsCell: python.helper("arguments_cell"),
+  };
+  const words = new BigUint64Array(layoutOf(call_block).size / 8);
+  for (const [field, value] of Object.entries(known)) {
+    words[offsets[field as keyof typeof offsets] / 8] = BigInt.asUintN(64, value); // a field, as above
+  }
+  return {
+    call: program(0),
+    framedCall: program(1),
+    attribute: program(2),
+    words,
+    makers: {
+      float: halves(at("PyFloat_FromDouble")),
+      int: halves(at("PyLong_FromDouble")),
+      text: halves(at("PyUnicode_FromStringAndSize")),
+      again: halves(again),
+    },
+    frames: {
+      one: halves(python.helper("call_framed_with_one")),
+      several: halves(python.helper("call_framed")),
+    },
+  };
+}
+
+/** Where a field is, in words of 64 bits; in words of 32 bits it is at twice that. */
+function wordOf(field: keyof typeof offsets): number {
+  return offsets[field] / 8;
+}
+
+const countWord = wordOf("count");
+const flagWord = wordOf("countAndFlag");
+const frameWord = wordOf("frame");
+const asTupleWord = wordOf("asTuple");
+const expectedWord = wordOf("minusObject");
+const adoptsWord = wordOf("adopts");
+const statusWord = wordOf("status");
+const stateWord = wordOf("state");
+const keepsLockWord = wordOf("keepsLock");
+const leftWord = wordOf("left");
+const valueWord = wordOf("value");
+const objectsWord = wordOf("objects");
+const madeWord = wordOf("made");
+const madeWords = layoutOf(made_argument).size / 8;
+
+/** What an attribute is expected to be, as `minusObject` to `functionOf` say it. */
+export type ExpectedAttribute = BigUint64Array<ArrayBuffer>;
+
+const nothingExpected: ExpectedAttribute = new BigUint64Array(6);
+
+/**
+ * What an attribute is to be, to be the same again: the object, or a method of its owner with the same function.
+ *
+ * @param target the function behind the method, or 0n
+ */
+export function expectedAttribute(
+  python: Interpreter,
+  object: bigint,
+  target: bigint,
+  owner: bigint,
+  kind: Kind,
+): ExpectedAttribute {
+  const minus = (address: bigint) => BigInt.asUintN(64, -address);
+  if (target === 0n) return BigUint64Array.of(minus(object), 0n, 0n, 0n, 0n, 0n);
+  const [selfOf = 0n, functionOf = 0n] =
+    (kind === Kind.method ? ["PyMethod_Self", "PyMethod_Function"] : ["PyCFunction_GetSelf", "PyCFunction_GetFunction"])
+      .map((name) => libc().loading.dlsym(python.library, cString(name)));
+  const type = BigInt(python.typeOf(object));
+  return BigUint64Array.of(0n, minus(type), minus(owner), minus(target), selfOf, functionOf);
+}
+
+/** The memory of one call at a time. */
+export class NativeCalls {
+  readonly #programs: NativePrograms;
+  readonly #memory: HandleArgument;
+  readonly #words: BigUint64Array<ArrayBuffer>;
+  /** For bigints one at a time: in Bun an array of them takes 11 to 17 ns. */
+  readonly #view: DataView<ArrayBuffer>;
+  readonly #doubles: Float64Array<ArrayBuffer>;
+  readonly #ints: Int32Array<ArrayBuffer>;
+  readonly #text: Uint8Array<ArrayBuffer>;
+  readonly #textAt: number;
+  readonly #singletons: Readonly<Record<"none" | "true" | "false", Halves>>;
+  #expected: ExpectedAttribute = nothingExpected;
+
+  constructor({ singletons }: Interpreter, programs: NativePrograms) {
+    const { size } = layoutOf(call_block);
+    const { address, bytes } = new NativeArena().bytes(size); // there is one interpreter in a process
+    const { buffer, byteOffset } = bytes;
+    this.#programs = programs;
+    this.#memory = ffiPort().handle(address);
+    this.#words = new BigUint64Array(buffer, byteOffset, size / 8);
+    this.#view = new DataView(buffer, byteOffset, size);
+    this.#doubles = new Float64Array(buffer, byteOffset, size / 8);
+    this.#ints = new Int32Array(buffer, byteOffset, size / 4);
+    this.#text = new Uint8Array(buffer, byteOffset + offsets.text, textBytes);
+    this.#textAt = Number(address) + offsets.text;
+    this.#words.set(programs.words);
+    const { none, true: yes, false: no } = singletons;
+    this.#singletons = { none: halves(none), true: halves(yes), false: halves(no) };
+  }
+
+  // law python/NativeCalls.take: python/native_calls
+  /** Writes down the arguments of a call. @returns false if one of them is more than a number, a short text or nothing */
+  take(values: readonly unknown[]): boolean {
+    const count = values.length;
+    if (count > mostArguments) return false;
+    const { makers } = this.#programs;
+    let used = 0;
+    for (let i = 0; i < count; i++) {
+      const at = madeWord + i * madeWords;
+      const value = values[i];
+      switch (typeof value) {
+        case "number":
+          this.#put(at, Number.isSafeInteger(value) && !Object.is(value, -0) ? makers.int : makers.float);
+          this.#doubles[at + 1] = value;
+          break;
+        case "string":
+          if (!this.#copyAscii(value, used)) return false;
+          this.#put(at, makers.text);
+          this.#ints[2 * at + 2] = this.#textAt + used;
+          this.#ints[2 * at + 3] = (this.#textAt + used) / 2 ** 32;
+          this.#ints[2 * at + 4] = value.length;
+          this.#ints[2 * at + 5] = 0;
+          used += value.length;
+          break;
+        case "boolean":
+          this.#again(at, value ? this.#singletons.true : this.#singletons.false);
+          break;
+        case "undefined":
+          this.#again(at, this.#singletons.none);
+          break;
+        default:
+          if (value !== null) return false;
+          this.#again(at, this.#singletons.none);
+      }
+    }
+    this.#ints[2 * countWord] = count;
+    return true;
+  }
+
+  #put(at: number, { low, high }: Halves): void {
+    this.#ints[2 * at] = low;
+    this.#ints[2 * at + 1] = high;
+  }
+
+  #again(at: number, object: Halves): void {
+    this.#put(at, this.#programs.makers.again);
+    this.#put(at + 1, object);
+  }
+
+  #copyAscii(value: string, used: number): boolean {
+    if (value.length > textBytes - used) return false;
+    const text = this.#text;
+    for (let i = 0; i < value.length; i++) {
+      const unit = value.charCodeAt(i);
+      if (unit >= 0x80) return false;
+      text[used + i] = unit;
+    }
+    return true;
+  }
+
+  /**
+   * Prepares a call with the arguments that were taken.
+   *
+   * @param afterwards a reference that is released after the call, or 0n
+   */
+  prepareCall(object: bigint, afterwards: bigint): NativeProgram {
+    this.#view.setBigUint64(offsets.object, object, littleEndian);
+    this.#view.setBigUint64(offsets.afterwards, afterwards, littleEndian);
+    const count = this.#ints[2 * countWord] ?? 0;
+    this.#ints[2 * flagWord] = count;
+    this.#ints[2 * flagWord + 1] = 1 << 31; // PY_VECTORCALL_ARGUMENTS_OFFSET
+    return this.#programs.call;
+  }
+
+  /** As {@linkcode prepareCall}, from a frame of Python's. */
+  prepareFramedCall(object: bigint, afterwards: bigint): NativeProgram {
+    this.#view.setBigUint64(offsets.object, object, littleEndian);
+    this.#view.setBigUint64(offsets.afterwards, afterwards, littleEndian);
+    const isOne = this.#ints[2 * countWord] === 1;
+    this.#put(frameWord, isOne ? this.#programs.frames.one : this.#programs.frames.several);
+    this.#ints[2 * asTupleWord] = isOne ? 0 : 1;
+    return this.#programs.framedCall;
+  }
+
+  /**
+   * Prepares the reading of an attribute.
+   *
+   * @param expected what it may be: `Status.same` says that it is
+   * @param adopts whether the reference is wanted then
+   */
+  prepareAttribute(object: bigint, name: bigint, expected: ExpectedAttribute | null, adopts: boolean): NativeProgram {
+    this.#view.setBigUint64(offsets.object, object, littleEndian);
+    this.#view.setBigUint64(offsets.name, name, littleEndian);
+    const words = expected ?? nothingExpected;
+    if (this.#expected !== words) this.#words.set(this.#expected = words, expectedWord);
+    this.#ints[2 * adoptsWord] = adopts ? 1 : 0;
+    return this.#programs.attribute;
+  }
+
+  /** Runs a program. Its code takes the lock and releases it, or uses it. */
+  run(code: HandleArgument): Status {
+    this.#ints[2 * keepsLockWord] = 0;
+    runCode(code, this.#memory);
+    return this.#ints[2 * statusWord] as Status; // nothing else is written there
+  }
+
+  /** Lets the program that is running keep the lock. */
+  keepLock(): void {
+    this.#ints[2 * keepsLockWord] = 1;
+  }
+
+  /** Whether the program that was run has kept the lock at the end. */
+  get hasKeptLock(): boolean {
+    return this.#ints[2 * keepsLockWord] !== 0;
+  }
+
+  /** What the lock is released with. */
+  get state(): number {
+    return this.#ints[2 * stateWord] ?? 0;
+  }
+
+  /** The object that has come. */
+  get result(): bigint {
+    return this.#view.getBigUint64(offsets.result, littleEndian);
+  }
+
+  /** The arguments that were made before one could not be. */
+  get made(): readonly bigint[] {
+    const count = (this.#ints[2 * countWord] ?? 0) - (this.#ints[2 * leftWord] ?? 0);
+    return [...this.#words.subarray(objectsWord, objectsWord + count)];
+  }
+
+  // law python/NativeCalls.value: python/native_calls
+  /** The value that has come. */
+  valueOf(status: Status): number | bigint | boolean | null {
+    switch (status) {
+      case Status.float:
+        return this.#doubles[valueWord] ?? NaN;
+      case Status.int: {
+        const number = (this.#ints[2 * valueWord + 1] ?? 0) * 2 ** 32 + ((this.#ints[2 * valueWord] ?? 0) >>> 0);
+        return Number.isSafeInteger(number) ? number : BigInt.asIntN(64, this.#words[valueWord] ?? 0n);
+      }
+      case Status.true:
+        return true;
+      case Status.false:
+        return false;
+      default:
+        return null;
+    }
+  }
+}

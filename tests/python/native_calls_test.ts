@@ -1,0 +1,281 @@
+/**
+ * Calls of Python that machine code makes: they do what the same calls do one function of C after the other, and nothing
+ * is left of them. The code itself is tried in call_programs_test.
+ */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { type PyObject, Python, PythonError } from "../../mod.ts";
+import { openInterpreter } from "../../src/python/start_interpreter.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const home = typeof found === "string" ? "" : found.executable;
+
+const scene = `
+import sys
+class Thing:
+    def __init__(self): self.stored = None
+    def show(self, *values): return repr(values)
+    def give(self, value): return value
+    def fails(self, *values): raise ValueError(repr(values))
+    @property
+    def fresh(self): return self.stored
+thing = Thing()
+def show(*values): return repr(values)
+def give(value): return value
+def count(*values): return len(values)
+give_in_c = {}.get  # of a key that is not there and a default
+`;
+
+/** Arguments that a program makes, and some that it leaves to others. */
+const value = fc.oneof(
+  fc.double(),
+  fc.integer(),
+  fc.maxSafeInteger(),
+  fc.constantFrom(0, -0, NaN, Infinity, -Infinity, 2 ** 53, -(2 ** 53), 2 ** 63, -(2 ** 63), 1e308),
+  fc.string({ maxLength: 60 }),
+  fc.string({ unit: "binary", maxLength: 8 }),
+  fc.constantFrom("x".repeat(511), "y".repeat(512), "z".repeat(513), "", "\0", "\x7f", "\x80"),
+  fc.constantFrom(true, false, null, undefined),
+  fc.bigInt({ min: -(1n << 70n), max: 1n << 70n }),
+);
+
+/** What a value is in JavaScript when it comes back from Python. */
+function returned(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (typeof value === "bigint" && BigInt(Number(value)) === value && Number.isSafeInteger(Number(value))) {
+    return Number(value);
+  }
+  return value;
+}
+
+test(...needs(missing, "a call by machine code may change a list that is iterated over"), () => {
+  const python = Python.open({ home }); // before anything is exported: calls take the lock twice from then on
+  python.run("items = []");
+  const { items } = python.import("__main__");
+  const { clear } = items;
+  for (let i = 0; i < 4; i++) clear();
+  items.extend(python.builtins["range"](100));
+  const seen: unknown[] = [];
+  for (const item of items) {
+    seen.push(item);
+    if (seen.length === 10) clear();
+  }
+  assertEquals(seen, Array.from({ length: 10 }, (_, i) => i));
+});
+
+test(...needs(missing, "an attribute that was kept is given again only while it is the same"), () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  python.run(`
+class Hooked:
+    hook = None
+    def __getattribute__(self, name):
+        if name == "plain":
+            found = object.__getattribute__(self, name)
+            hook = object.__getattribute__(self, "hook")
+            if hook is not None: hook()
+            return found
+        return object.__getattribute__(self, name)
+    def plain(self): return 1
+    def other(self): return 2
+one, two, hooked = Thing(), Thing(), Hooked()
+`);
+  const main = python.import("__main__");
+  const { one, two, hooked } = main;
+  const first = one.give;
+  assert(one.give === first && one.give === first);
+  one.give = two.give; // a method of the same function, bound to another object
+  assertEquals(one.give.__self__.__repr__(), two.__repr__());
+  assert(one.give !== first);
+  python.run("del one.give");
+  python.run("Thing.give = lambda self, value: [value]");
+  assertEquals(one.give(3).$value(), [3]);
+
+  // a property that calls JavaScript, which calls the attribute, closes it, or reads it again
+  const { plain } = hooked;
+  assertEquals([plain(), hooked.plain(), hooked.plain()], [1, 1, 1]);
+  let calls = 0;
+  for (
+    const act of [
+      () => void (calls < 3 && hooked.plain()),
+      () => {
+        for (let i = 0; i < 20; i++) plain.$close(); // for whoever has read it
+      },
+      () => void (calls < 3 && hooked.plain.$close()),
+    ]
+  ) {
+    calls = 0;
+    hooked.hook = () => {
+      calls++;
+      act();
+      return null;
+    };
+    assertEquals(hooked.plain(), 1);
+    assertEquals(hooked.plain(), 1);
+    assert(calls >= 2);
+    hooked.hook = null;
+    assertEquals(hooked.plain(), 1);
+  }
+  const fresh = main["Hooked"]();
+  const { plain: uncalled } = fresh; // which has a reference
+  assert(fresh.plain === uncalled);
+  fresh.hook = () => {
+    for (let i = 0; i < 20; i++) uncalled.$close();
+    return null;
+  };
+  assertEquals(fresh.plain(), 1);
+});
+
+test(...needs(missing, "a call by machine code has the arguments and the result that it has step by step"), () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  const main = python.import("__main__");
+  const { thing, show, give, count, give_in_c: giveInC } = main;
+  check(
+    fc.property(fc.array(value, { maxLength: 10 }), (values) => {
+      const expected = python.builtins["repr"](python.builtins["tuple"](values)); // no program makes a list
+      assertEquals(show(...values), expected);
+      assertEquals(thing.show(...values), expected);
+      assertEquals(count(...values), values.length);
+      for (const one of values) {
+        const back = returned(one);
+        assert(Object.is(give(one), back), `give(${String(one)})`);
+        assert(Object.is(thing.give(one), back), `thing.give(${String(one)})`);
+        assert(Object.is(giveInC("", one), back), `get("", ${String(one)})`);
+        thing.stored = one;
+        assert(Object.is(thing.stored, back) && Object.is(thing.fresh, back), `thing.stored = ${String(one)}`);
+      }
+    }),
+    300,
+  );
+});
+
+test(...needs(missing, "what is raised in a call by machine code is thrown, and the lock is released"), async () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  python.run("import threading\nran = threading.Event()");
+  const main = python.import("__main__");
+  const { thing } = main;
+  for (let i = 0; i < 3; i++) {
+    assertThrows(() => thing.fails(1, "a"), PythonError, "(1, 'a')");
+    assertThrows(() => thing.missing, PythonError, "missing");
+    assertThrows(() => thing.give(), PythonError, "positional argument");
+  }
+  // A thread of Python's runs only while this one has not the lock.
+  python.run("threading.Thread(target=ran.set).start()");
+  for (let i = 0; i < 2000 && main["ran"].is_set() === false; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assertEquals(main["ran"].is_set(), true);
+});
+
+test(...needs(missing, "calls within calls by machine code keep their arguments, whatever throws on the way"), () => {
+  const python = Python.open({ home });
+  python.run(`
+class Step:
+    callback = None
+    def down(self, depth, text, weight):
+        inner = Step.callback(depth, text, weight) if depth else ""
+        return f"{inner}({depth} {text} {weight})"
+step = Step()
+`);
+  const { step } = python.import("__main__");
+  check(
+    fc.property(
+      fc.nat(12),
+      fc.string({ unit: "grapheme-ascii", maxLength: 20 }),
+      fc.nat(12),
+      (depth, text, failing) => {
+        let wasCaught = 0;
+        python.import("__main__")["Step"].callback = (at: number, text: string, weight: number) => {
+          assertEquals(step.down.__name__, "down"); // other calls in between
+          if (at === failing) {
+            wasCaught++;
+            assertThrows(() => step.down("no number" as unknown as number), PythonError);
+          }
+          return step.down(at - 1, `${text}${at}`, weight / 2);
+        };
+        const expected = (at: number, text: string, weight: number): string =>
+          `${at > 0 ? expected(at - 1, `${text}${at}`, weight / 2) : ""}(${at} ${text} ${
+            Number.isSafeInteger(weight) ? weight : python.builtins["repr"](weight)
+          })`;
+        assertEquals(step.down(depth, text, 3), expected(depth, text, 3));
+        assertEquals(wasCaught, failing > 0 && failing <= depth ? 1 : 0);
+      },
+    ),
+    60,
+  );
+});
+
+test(
+  ...needs(missing, "what is to be done before the lock is released is done, also if it came up in a property"),
+  () => {
+    const python = Python.open({ home });
+    const interpreter = openInterpreter({ home });
+    python.run(
+      "class Through:\n    hook, value = None, 0\n    def get(self):\n        self.hook()\n        return self.value",
+    );
+    python.run("Through.seen = property(Through.get)\nthrough = Through()");
+    const { through } = python.import("__main__");
+    const held: number[] = [];
+    const before = () => held.push(interpreter.api.threads.PyGILState_Check());
+    through.hook = () => null;
+    assertEquals([through.seen, through.seen, through.get()], [0, 0, 0]);
+    through.hook = () => {
+      interpreter.beforeUnlock = before;
+      return null;
+    };
+    try {
+      assertEquals(through.seen, 0);
+      assertEquals(held, [1], "once, with the lock");
+      assertEquals(through.seen, 0);
+      assertEquals(held, [1, 1]);
+    } finally {
+      interpreter.beforeUnlock = null;
+    }
+    assertEquals([through.seen, through.get()], [0, 0]);
+  },
+);
+
+test(...needs(missing, "no call by machine code leaves a reference, or takes one away"), () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  python.run(`
+import gc
+kept = [thing, Thing.give, Thing.fails, show, give, "a text of its own", 1234567, None, True]
+def counts():
+    gc.collect()
+    return [sys.getrefcount(one) for one in kept]
+`);
+  const main = python.import("__main__");
+  const { thing, show, give, counts } = main;
+  const work = (): void => {
+    for (let i = 0; i < 200; i++) {
+      thing.give(1234567 + i);
+      thing.show(i, "text", null, true);
+      thing.give(null);
+      show();
+      give(true);
+      give(1 << 20);
+      thing.stored = i;
+      void thing.fresh;
+      const { give: kept }: PyObject = thing;
+      kept(i);
+      kept(i + 0.5);
+      kept.$close();
+      assertThrows(() => thing.fails(i), PythonError);
+    }
+  };
+  work();
+  const before = counts().$value();
+  for (let i = 0; i < 5; i++) work();
+  const after = counts().$value();
+  // None and True are immortal from Python 3.12 on, and counted by all of the interpreter before
+  const [own, shared] = [(all: number[]) => all.slice(0, 7), (all: number[]) => all.slice(7)];
+  assertEquals(own(after as number[]), own(before as number[]));
+  shared(after as number[]).forEach((count, i) => assert(Math.abs(count - (shared(before as number[])[i] ?? 0)) < 100));
+});
