@@ -20,7 +20,9 @@ const numpy = findPython("numpy");
 const hasClient = spawnSync(python, ["-c", "import jupyter_client"]).status === 0;
 const missing = deno?.missing ??
   (typeof numpy === "string" ? numpy : null) ??
-  (hasClient ? null : "no Jupyter: pip install jupyter, and CAUSEWAY_JUPYTER_PYTHON=its interpreter");
+  (hasClient
+    ? null
+    : `${python} has no jupyter_client: pip install jupyter, or set CAUSEWAY_JUPYTER_PYTHON to an interpreter that has it`);
 
 /**
  * Runs cells, restarts the kernel before each that is null, and prints what came of each. Deno's kernel says at times
