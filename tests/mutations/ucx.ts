@@ -342,6 +342,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/explainFailure", [
+    ["return said(`UCX cannot use", "return error; said(`", "Nobody is told that another version has answered."],
     ["return said(`The listener has refused", "return error; said(`", "Nobody is told that versions differ."],
     ['&& error.code === "ECONNREFUSED"', "&& false", "With a secret another error says that nobody listens."],
     ["return said(`Nobody listens", "return error; said(`", "A program that was never there has ended, it is said."],

@@ -32,7 +32,8 @@ test("versions of which one would end its process are refused, in either role, w
 
 test("each failure of UCX's says what is known of the versions, and others are as they were", () => {
   const attempt = { to: { host: "10.0.0.1", port: 5 }, version: "1.13.1", greets: false, secret: "proved" as const };
-  for (const status of [-25, -80, -6, -20]) { // reset, timeout of the endpoint, unreachable, timed out
+  // reset, timeout of the endpoint, unreachable, timed out, invalid parameter
+  for (const status of [-25, -80, -6, -20, -5]) {
     const explained = explainFailure(new UcxError("ucp_ep_create", status), { ...attempt, listenersVersion: "1.14.1" });
     assertInstanceOf(explained, UcxError);
     assertEquals(explained.status, status);

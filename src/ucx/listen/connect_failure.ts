@@ -44,6 +44,8 @@ export function explainFailure(
       return said(
         `Who listens at ${at} has hung up, or nobody does. Does the listener ask for a secret? Does it speak UCX? ${way}`,
       );
+    case ucs_status_t.UCS_ERR_INVALID_PARAM: // what UCX says, at times, of what another version has answered
+      return said(`UCX cannot use what ${at} has answered. ${way}`);
     case ucs_status_t.UCS_ERR_UNREACHABLE:
       return said(`${advice(error.status)}. ${way}`);
     case ucs_status_t.UCS_ERR_REJECTED:
