@@ -1,6 +1,7 @@
 /**
  * What the names of dtypes in the several conventions mean.
  */
+import { nearestOf } from "./options.ts";
 import { SCALAR_TYPES, type ScalarType } from "./scalar_types.ts";
 import { notInteger, show } from "./shape.ts";
 
@@ -83,11 +84,38 @@ function fromTypestr(source: string): DTypeSpec | null {
   return scalar === undefined ? null : { scalar, lanes: 1, isPacked: false };
 }
 
+/** What C, Java and others call types. */
+const namesElsewhere: Readonly<Record<string, string>> = {
+  ...{
+    float: "float32",
+    double: "float64",
+    half: "float16",
+    byte: "uint8",
+    short: "int16",
+    int: "int32",
+    long: "int64",
+  },
+  ...{ boolean: "bool", single: "float32" },
+};
+
+// law layout/unknownDtype: layout/dtype_names
 function unknown(source: string): never {
+  const names: readonly string[] = SCALAR_TYPES.map(({ name }) => name);
+  const meant = meantBy(source, names);
   throw new TypeError(
     `Expected a dtype such as "float32", "<f4" or the Arrow format "f", got ${show(source)}. ` +
-      `The names are ${SCALAR_TYPES.map(({ name }) => name).join(", ")}`,
+      (meant === undefined ? "" : `Did you mean "${meant}"? `) + `The names are ${names.join(", ")}`,
   );
+}
+
+/** What may be meant: a name from elsewhere, a type string without its byte order, or a name with letters wrong. */
+function meantBy(source: string, names: readonly string[]): string | undefined {
+  const word = source.toLowerCase();
+  if (Object.hasOwn(namesElsewhere, word)) return namesElsewhere[word];
+  const ordered = [`<${source}`, `|${source}`].find((one) => SCALAR_TYPES.some(({ typestr }) => typestr === one));
+  if (ordered !== undefined) return ordered;
+  const { name, letters } = nearestOf(source, names);
+  return letters <= 2 ? name : undefined;
 }
 
 /**

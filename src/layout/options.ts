@@ -27,16 +27,27 @@ function noOptions(value: unknown, known: object): TypeError {
   return new TypeError(`Expected an object of options (${Object.keys(known).join(", ")}), got ${show(value)}`);
 }
 
-// law layout/unknownOption: options
 /** The error for an option that is not known. */
 export function unknownOption(name: string, known: object): TypeError {
   const names = Object.keys(known);
-  const distances = names.map((one) => distance(name.toLowerCase(), one.toLowerCase()));
-  const nearest = names[distances.indexOf(Math.min(...distances))];
   return new TypeError(
-    `Unknown option ${show(name)}: did you mean ${nearest}? ` +
+    `Unknown option ${show(name)}: did you mean ${nearestOf(name, names).name}? ` +
       (names.length === 1 ? "There is no other." : `There are ${names.join(", ")}.`),
   );
+}
+
+// law layout/nearestOf: options, layout/dtype_names
+/** The name that is nearest to one that was meant, and how many letters are different. */
+export function nearestOf(
+  given: string,
+  names: readonly string[],
+): { readonly name: string; readonly letters: number } {
+  let nearest = { name: "", letters: Infinity };
+  for (const name of names) {
+    const letters = distance(given.toLowerCase(), name.toLowerCase());
+    if (letters < nearest.letters) nearest = { name, letters };
+  }
+  return nearest;
 }
 
 // law layout/distance: options

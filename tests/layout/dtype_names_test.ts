@@ -1,5 +1,5 @@
 /** The names of dtypes as types are those that there are, and say what elements are: most of it is for the compiler. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   type Complex,
@@ -12,6 +12,7 @@ import {
   type TypedArrayOf,
   type WritableOf,
 } from "../../src/layout/mod.ts";
+import { check, fc } from "../support/property.ts";
 
 /** Does not compile unless two types are one. */
 function same<A, B>(..._: (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? [] : [never]): void {}
@@ -86,4 +87,56 @@ test("the class of typed array of each dtype is the one in the type", () => {
     complex128: Float64Array,
   } satisfies { [D in DTypeName]?: new (length: number) => TypedArrayOf<D> };
   for (const [name, type] of Object.entries(classes)) assertEquals(DType.from(name).typedArray, type, name);
+});
+
+/** How many letters must be put in, taken out or changed, by trying all ways. */
+function letters(one: string, other: string): number {
+  if (one === "" || other === "") return one.length + other.length;
+  if (one[0] === other[0]) return letters(one.slice(1), other.slice(1));
+  return 1 + Math.min(
+    letters(one.slice(1), other),
+    letters(one, other.slice(1)),
+    letters(one.slice(1), other.slice(1)),
+  );
+}
+
+/** What the error for a name that is none says was meant. */
+function meant(name: string): string | null {
+  const { message } = assertThrows(() => DType.from(name), TypeError);
+  return /Did you mean "(?<name>.*?)"\?/.exec(message)?.groups?.["name"] ?? null;
+}
+
+test("a name with a letter or two wrong is answered with the nearest one, and one with more with none", () => {
+  const all = DType.all().map(({ name }) => name as string).filter((name) => !name.endsWith("_packed"));
+  const letter = fc.constantFrom(..."abcfilnotu0123456789_");
+  const edits = fc.array(fc.record({ at: fc.nat(20), letter, how: fc.constantFrom("in", "out", "other") }), {
+    minLength: 1,
+    maxLength: 3,
+  });
+  const short = all.filter((name) => name.length <= 8); // the other way takes long for long ones
+  check(
+    fc.property(fc.constantFrom(...short), edits, (name, edits) => {
+      let wrong = name;
+      for (const { at, letter, how } of edits) {
+        const place = at % (wrong.length + 1);
+        wrong = wrong.slice(0, place) + (how === "out" ? "" : letter) + wrong.slice(place + (how === "in" ? 0 : 1));
+      }
+      // What is a dtype by another way to write it, or a word of another language, is not asked for here.
+      fc.pre(wrong.length > 4 && !all.includes(wrong) && !["float", "short"].includes(wrong));
+      const found = meant(wrong);
+      const fewest = Math.min(...all.filter(({ length }) => length < 12).map((one) => letters(wrong, one)));
+      if (found === null) assertEquals(fewest > 2, true, wrong);
+      else assertEquals(letters(wrong, found), fewest, wrong);
+    }),
+    100,
+  );
+  assertEquals(["double", "float", "int", "Half", "boolean"].map(meant), [
+    "float64",
+    "float32",
+    "int32",
+    "float16",
+    "bool",
+  ]);
+  assertEquals(["f4", "i8", "u1", "b1"].map(meant), ["<f4", "<i8", "|u1", "|b1"]);
+  assertEquals(["object", "datetime64[ns]", ""].map(meant), [null, null, null]);
 });

@@ -70,8 +70,16 @@ export const layoutMutations: readonly Mutation[] = [
       "A number of bytes is taken for options.",
     ],
   ]),
-  ...law("layout/unknownOption", [
-    ["Math.min(...distances)", "Math.max(...distances)", "The error names what was least meant."],
+  ...law("layout/nearestOf", [
+    [
+      "letters < nearest.letters",
+      'letters > nearest.letters || nearest.name === ""',
+      "The error names what was least meant.",
+    ],
+  ]),
+  ...law("layout/unknownDtype", [
+    ["return letters <= 2 ?", "return letters <= 200 ?", "Whatever is given is said to be meant as something."],
+    ["`<${source}`, `|${source}`", "`<${source}`", "A type string of one byte without its order is not recognized."],
   ]),
   ...law("layout/distance", [
     ["Number(letter !== letterThere)", "1", "The error names what was hardly meant."],
