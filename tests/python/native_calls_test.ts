@@ -235,9 +235,11 @@ test(
       assertEquals(through.seen, 0);
       assertEquals(held, [1, 1]);
     } finally {
-      interpreter.beforeUnlock = null;
+      through.hook = () => null;
+      interpreter.beforeUnlock = null; // all files of a process may share the interpreter
     }
     assertEquals([through.seen, through.get()], [0, 0]);
+    assertEquals(interpreter.beforeUnlock, null);
   },
 );
 
