@@ -18,12 +18,13 @@ console.log(`seed ${seed} (repeat with CAUSEWAY_SEED=${seed}), runs x${factor}`)
  * @param property from `fc.property` or `fc.asyncProperty`
  * @param runs how many cases without `CAUSEWAY_RUNS`
  * @param options `endOnFailure`: the first case that fails is reported as it is. Where one failure may cause the next,
- *   as on a GPU, a smaller case that fails too says nothing about its cause
+ *   as on a GPU, a smaller case that fails too says nothing about its cause. `examples`: the first cases, for what must
+ *   not be left to chance
  */
 export function check<T>(
   property: fc.IRawProperty<T>,
   runs = 1000,
-  options: { readonly endOnFailure?: boolean } = {},
+  options: { readonly endOnFailure?: boolean; readonly examples?: T[] } = {},
 ): void | Promise<void> {
   return fc.assert(property, { ...options, seed, numRuns: Math.max(1, Math.round(runs * factor)) });
 }

@@ -29,7 +29,7 @@ test(
         }
       }),
       4,
-      { endOnFailure: true },
+      { endOnFailure: true, examples: [[2]] }, // of which PyVortex has all of them; of others it may leave some out
     );
     assert(chosen.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
   },

@@ -31,7 +31,7 @@ test(
         }
       }),
       3,
-      { endOnFailure: true },
+      { endOnFailure: true, examples: [[3]] }, // of which PyVortex has all of them; of others it may leave some out
     );
     assert(chosen.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
   },
