@@ -1,6 +1,6 @@
 /**
  * From a Vortex file to Polars and to DuckDB: TypeScript reads the columns that are asked for, and hands them over as a
- * stream of Arrow's, without a copy.
+ * stream of Arrow's.
  *
  *     deno run -A examples/query_trips.ts        (or bun examples/query_trips.ts)
  *
