@@ -183,6 +183,8 @@ export const vortexStringMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/compressed/joinQuant", [
     ["upper >= middle ? lower : all - lower", "lower", "Negative floats have their lowest bits inverted."],
+    ["upper >>> (bits - shift) | ", "", "Of a part that is too large the highest bits are lost."],
+    [" | lower >>> shift", "", "A part that is too large changes the other one."],
   ]),
   ...law("vortex/compressed/joinLongQuant", [
     [
@@ -190,6 +192,9 @@ export const vortexStringMutations: readonly Mutation[] = [
       "const isPositive = (high >>> 0) * 0x1_0000_0000 + (low >>> 0) >= 2 ** (63 - shift);",
       "Of -0.0 the lowest bits are lost: a double has no room for 56.",
     ],
+    ["high >>> (32 - shift) | ", "", "Of a part that is too large the highest bits are lost."],
+    ["lowerHigh | lowerLow >>> shift", "lowerHigh", "A part that is too large changes the other one."],
+    ["low >>> (64 - shift) | ", "", "Of a part that is too large a bit is lost."],
   ]),
   ...law("vortex/compressed/joinDoubleMult", [
     ["isNegative ? -integer : integer", "integer", "Negative floats are positive."],

@@ -121,6 +121,29 @@ test("pco's chunks are refused whose parts cannot be", () => {
   refused(numbers("f32"), 5, pco(bits([3, 4], [24, 8], [0, 4]), bytes(), 5), "with 24 bits, expected 1 to 23 of f32");
 });
 
+test("parts that no quantized float has are refused, of every width; the largest that it can have are not", () => {
+  const widths = [
+    { ptype: "f16", width: 16, most: 10 },
+    { ptype: "f32", width: 32, most: 23 },
+    { ptype: "f64", width: 64, most: 52 },
+  ] as const;
+  for (const { ptype, width, most } of widths) {
+    for (let low = 1; low <= most; low++) {
+      const high = width - low;
+      const table = (value: bigint) =>
+        [[0, 4], [1, 15], [value, width], [0, Math.log2(width) + 1]] as readonly (readonly [number | bigint, number])[];
+      const tree = (upper: bigint, lower: bigint) =>
+        pco(bits([3, 4], [low, 8], [0, 4], ...table(upper), ...table(lower)), bytes(), 1);
+      const dtype = numbers(ptype);
+      const largest = [2n ** BigInt(high) - 1n, 2n ** BigInt(low) - 1n] as const;
+      assertEquals(decodeTree({ dtype, length: 1, tree: tree(...largest) }).length, 1);
+      const text = `FloatQuant of parts with more than the ${high} and ${low} bits that floats of ${width} have`;
+      for (let bit = BigInt(high); bit < width; bit++) refused(dtype, 1, tree(1n << bit, 0n), text);
+      for (let bit = BigInt(low); bit < width; bit++) refused(dtype, 1, tree(0n, 1n << bit), text);
+    }
+  }
+});
+
 test("a few bytes of pco cannot make more than the limits allow", () => {
   // Numbers of no bits at all: their memory is counted before it is there.
   refused(numbers("u32"), 2 ** 31, pco(constant(7, 32), bytes(), 2 ** 31), "Decoding would allocate");

@@ -26,8 +26,8 @@ export function join(mode: PcoMode, type: PcoType, first: Latents, second: Laten
       return joinFloatMult(mode.base, type, first, second, count);
     case "floatQuant":
       return bitsOf(type) === 64
-        ? joinLongQuant(mode.bits, first, second, count)
-        : joinQuant(mode.bits, bitsOf(type), first.low, second.low, count);
+        ? joinLongQuant(mode.bits, first, second, count, fail)
+        : joinQuant(mode.bits, bitsOf(type), first.low, second.low, count, fail);
     case "dict":
       return lookUp(mode.low, mode.high, first, count, fail);
   }
@@ -57,23 +57,39 @@ function joinLongMult(baseLow: number, baseHigh: number, first: Latents, second:
   }
 }
 
-function joinQuant(shift: number, bits: number, first: Int32Array, second: Int32Array, count: number): void {
+function joinQuant(
+  shift: number,
+  bits: number,
+  first: Int32Array,
+  second: Int32Array,
+  count: number,
+  fail: Fail,
+): void {
   const middle = 2 ** (bits - 1 - shift);
   const all = 2 ** shift - 1;
   const mask = bits === 16 ? 0xffff : -1;
-  // law vortex/compressed/joinQuant: vortex/compressed/pco
+  let beyond = 0; // bits that belong to neither part
+  // law vortex/compressed/joinQuant: vortex/compressed/pco, vortex/compressed/malformed
   for (let i = 0; i < count; i++) {
     const upper = (first[i] ?? 0) >>> 0;
     const lower = second[i] ?? 0;
+    beyond |= upper >>> (bits - shift) | lower >>> shift;
     first[i] = (upper << shift) + (upper >= middle ? lower : all - lower) & mask;
   }
+  if (beyond !== 0) failQuant(shift, bits, fail);
 }
 
-function joinLongQuant(shift: number, first: Latents, second: Latents, count: number): void {
+/** No float gives such parts, so that PyVortex, whose library expects none, makes of them what its compiler chose. */
+function failQuant(shift: number, bits: number, fail: Fail): never {
+  return fail(`FloatQuant of parts with more than the ${bits - shift} and ${shift} bits that floats of ${bits} have`);
+}
+
+function joinLongQuant(shift: number, first: Latents, second: Latents, count: number, fail: Fail): void {
   const [allLow, allHigh] = shift < 32 ? [-1 >>> (32 - shift), 0] : [-1, shift === 32 ? 0 : -1 >>> (64 - shift)];
   // The middle of what was shifted, in the word that has its only bit.
   const middle = 2 ** ((63 - shift) % 32);
-  // law vortex/compressed/joinLongQuant: vortex/compressed/pco
+  let beyond = 0;
+  // law vortex/compressed/joinLongQuant: vortex/compressed/pco, vortex/compressed/malformed
   for (let i = 0; i < count; i++) {
     const [low, high] = [first.low[i] ?? 0, first.high[i] ?? 0];
     const isPositive = shift < 32 ? high >>> 0 >= middle : high !== 0 || low >>> 0 >= middle;
@@ -81,6 +97,9 @@ function joinLongQuant(shift: number, first: Latents, second: Latents, count: nu
       ? [low << shift, high << shift | low >>> (32 - shift)]
       : [0, low << (shift - 32)];
     let [lowerLow, lowerHigh] = [second.low[i] ?? 0, second.high[i] ?? 0];
+    beyond |= shift < 32
+      ? high >>> (32 - shift) | lowerHigh | lowerLow >>> shift
+      : high | (shift > 32 ? low >>> (64 - shift) | lowerHigh >>> (shift - 32) : lowerHigh);
     if (!isPositive) {
       const borrow = Number(lowerLow >>> 0 > allLow >>> 0);
       [lowerLow, lowerHigh] = [allLow - lowerLow | 0, allHigh - lowerHigh - borrow | 0];
@@ -89,6 +108,7 @@ function joinLongQuant(shift: number, first: Latents, second: Latents, count: nu
     first.high[i] = upperHigh + lowerHigh + Number(sum >>> 0 < lowerLow >>> 0);
     first.low[i] = sum;
   }
+  if (beyond !== 0) failQuant(shift, 64, fail);
 }
 
 /** What differs between the floats: 2^digits, from which on an integer stands for the floats in their order. */
