@@ -12,7 +12,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir, totalmem } from "node:os";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
@@ -131,17 +131,11 @@ function reasons(names: readonly string[]): Map<string, number> {
   return counts;
 }
 
-/** Files of tests beside the folders first: one of them takes longest. */
+/** Folders of tests and files beside them, the largest first: so that no long one is left alone at the end. */
 function allPaths(): string[] {
-  const entries = readdirSync("tests", { withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith("_test.ts"));
-  const folders = entries.filter((entry) =>
-    entry.isDirectory() &&
-    readdirSync(join("tests", entry.name), { recursive: true, encoding: "utf8" }).some((name) =>
-      name.endsWith("_test.ts")
-    )
-  );
-  return [...files, ...folders].map(({ name }) => `tests/${name}`);
+  const files = readdirSync("tests", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith("_test.ts"));
+  const byPath = Map.groupBy(files, (name) => name.split(sep, 1)[0] ?? name);
+  return [...byPath].toSorted(([, one], [, other]) => other.length - one.length).map(([name]) => `tests/${name}`);
 }
 
 const commands = {

@@ -13,28 +13,29 @@ const pageBytes = 4096;
 
 // law native/mapExecutable: native/release_thunk
 /**
- * Puts functions into a page that is first writable and then executable, never both, and never unmapped.
+ * Puts functions into pages that are first writable and then executable, never both, and never unmapped.
  *
  * On arm64 no cache maintenance of our own is needed: Linux synchronises the instruction cache when `mprotect` makes a
  * page executable.
  *
- * @param functions position-independent code of this processor; all of it fits a page
+ * @param functions position-independent code of this processor
  * @returns their addresses, or null where the system refuses executable memory
  */
 export function mapExecutable(functions: readonly Uint8Array[]): bigint[] | null {
   const { mmap, mprotect, munmap } = libc().memory;
-  const page = mmap(0n, BigInt(pageBytes), PROT.READ | PROT.WRITE, MAP.PRIVATE | MAP.ANONYMOUS, -1, 0n);
-  if (page === MAP_FAILED) return null;
-  const memory = new Uint8Array(ffiPort().memory(page, pageBytes));
+  const places: number[] = [];
   let used = 0;
-  const addresses = functions.map((code) => {
-    memory.set(code, used);
-    const address = page + BigInt(used);
-    used += roundUp(code.length, 16); // processors fetch instructions in aligned blocks
-    return address;
-  });
-  if (mprotect(page, BigInt(pageBytes), PROT.READ | PROT.EXEC) === 0) return addresses;
-  munmap(page, BigInt(pageBytes));
+  for (const { length } of functions) {
+    places.push(used);
+    used += roundUp(length, 16); // processors fetch instructions in aligned blocks
+  }
+  const size = Math.max(1, Math.ceil(used / pageBytes)) * pageBytes;
+  const start = mmap(0n, BigInt(size), PROT.READ | PROT.WRITE, MAP.PRIVATE | MAP.ANONYMOUS, -1, 0n);
+  if (start === MAP_FAILED) return null;
+  const memory = new Uint8Array(ffiPort().memory(start, size));
+  functions.forEach((code, i) => memory.set(code, places[i]));
+  if (mprotect(start, BigInt(size), PROT.READ | PROT.EXEC) === 0) return places.map((place) => start + BigInt(place));
+  munmap(start, BigInt(size));
   return null;
 }
 

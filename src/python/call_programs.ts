@@ -9,17 +9,27 @@ import type { StructDescription } from "../../bindings/abi.ts";
 import { layoutOf } from "../ffi/mod.ts";
 import type { Operation, Register } from "../native/mod.ts";
 
-/** Most arguments of a call that a program makes. */
+/** Most arguments of a call that a program makes, a dict of those by name among them. */
 export const mostArguments = 8;
+
+/** Most entries of all dicts of a call together. */
+export const mostEntries = 16;
 
 /** Bytes of memory for arguments that are text. */
 export const textBytes = 512;
 
 /** An argument: a function of C that returns a new reference to it, and what that is called with. */
 export const made_argument = {
-  make: "ptr", // PyObject *(*)(double), or (void *, Py_ssize_t)
+  make: "ptr", // PyObject *(*)(double), (void *, Py_ssize_t), or (void)
   first: "u64", // a double, or a pointer
   second: "u64",
+} as const satisfies StructDescription;
+
+/** An entry of a dict, which is one of the arguments; the value is made as they are. */
+export const made_entry = {
+  value: made_argument,
+  key: "ptr", // borrowed
+  dict: "ptr", // to where the dict is
 } as const satisfies StructDescription;
 
 /** What the programs work on. */
@@ -36,6 +46,8 @@ export const call_block = {
   PyTuple_SetItem: "ptr",
   PyCell_Set: "ptr",
   PyObject_CallNoArgs: "ptr",
+  PyDict_SetItem: "ptr",
+  PyErr_Occurred: "ptr",
   // Addresses with the sign changed, so that adding one tells whether another is the same.
   minusFloat: "u64", // types
   minusInt: "u64",
@@ -46,11 +58,15 @@ export const call_block = {
   object: "ptr",
   name: "ptr",
   afterwards: "ptr", // a reference that is released after the call, or NULL
-  count: "u64", // of arguments
+  count: "u64", // of arguments, with the dict of those by name, which is the last one
+  positional: "u64", // of arguments by position
   countAndFlag: "u64", // the same, and that the word before them may be written to
+  byName: "ptr", // to where the dict of arguments by name is, or NULL
+  entryCount: "u64", // of all dicts
   // Where a function of Python with a frame of its own, which makes the call, finds what to call and the arguments.
   functionCell: "ptr",
   argumentsCell: "ptr",
+  keywordsCell: "ptr",
   frame: "ptr",
   asTuple: "u64", // not 0: that function takes a tuple, else a single argument
   // The attribute that is expected: an object, or a method by what it is bound to and its function.
@@ -66,6 +82,7 @@ export const call_block = {
   state: "u64", // of the lock, for who is to release it
   keepsLock: "u64", // not 0: the lock is not released
   left: "u64", // arguments that were not made
+  entriesLeft: "u64",
   index: "u64", // of the next item of the tuple
   result: "ptr",
   value: ["u64", 2], // a double, or an integer
@@ -73,6 +90,7 @@ export const call_block = {
   beforeObjects: "ptr", // the word that may be written to
   objects: ["ptr", mostArguments],
   made: [made_argument, mostArguments],
+  entries: [made_entry, mostEntries],
   text: ["u8", textBytes],
 } as const satisfies StructDescription;
 
@@ -89,7 +107,7 @@ export const Status = {
   object: 7,
   /** An exception is pending. */
   raised: 8,
-  /** An exception is pending, and some arguments, as `left` says, were not made. */
+  /** An exception is pending, and the call was not made: some arguments, as `left` says, or an entry could not be. */
   notMade: 9,
 } as const;
 
@@ -98,6 +116,7 @@ export type Status = typeof Status[keyof typeof Status];
 
 export const { offsets } = layoutOf(call_block);
 const { size: madeBytes, offsets: madeOffsets } = layoutOf(made_argument);
+const { size: entryBytes, offsets: entryOffsets } = layoutOf(made_entry);
 
 // `kept` is the block; `keptTo` the result, and before that where the next object goes; `keptFrom` what is next made or
 // released. All other registers are anybody's after a call.
@@ -179,43 +198,77 @@ function ends(typeAt: number, locks: boolean): Operation[] {
   ];
 }
 
-/** Goes through the block's arguments, as many as there are: what is done for each, and is to move the pointers on. */
-function forEachArgument(name: string, first: readonly Operation[], each: readonly Operation[]): Operation[] {
+/** Goes through what the block has a number of: what is done for each, and is to move the pointers on. */
+function forEach(
+  name: string,
+  [count, remaining]: readonly [count: number, left: number],
+  first: readonly Operation[],
+  each: readonly Operation[],
+): Operation[] {
   return [
     ...first,
-    ["get", "left", "kept", offsets.count],
-    ["put", "left", "kept", offsets.left],
+    ["get", "left", "kept", count],
+    ["put", "left", "kept", remaining],
     ["label", `next ${name}`],
-    ["get", "left", "kept", offsets.left],
+    ["get", "left", "kept", remaining],
     ["ifZero", "left", `no ${name}`],
     ...each,
-    ["get", "left", "kept", offsets.left],
+    ["get", "left", "kept", remaining],
     ["lower", "left"],
-    ["put", "left", "kept", offsets.left],
+    ["put", "left", "kept", remaining],
     ["go", `next ${name}`],
     ["label", `no ${name}`],
   ];
 }
 
-/** Makes the arguments, and ends where one cannot be made. */
-const makeArguments: readonly Operation[] = [
-  ...forEachArgument("to make", [
-    ["point", "keptTo", "kept", offsets.objects],
-    ["point", "keptFrom", "kept", offsets.made],
-  ], [
+function forEachArgument(name: string, first: readonly Operation[], each: readonly Operation[]): Operation[] {
+  return forEach(name, [offsets.count, offsets.left], first, each);
+}
+
+/** Makes what `keptFrom` points to a `made_argument` of, and ends where it cannot be made. */
+function make(into: Register): Operation[] {
+  return [
     ["get", "first", "keptFrom", madeOffsets.first],
     ["get", "second", "keptFrom", madeOffsets.second],
     ["point", "third", "keptFrom", madeOffsets.first],
     ["load", 16, "third"], // the first 8 bytes may be a double
     ["copy", "left", "keptFrom"],
     ["call", "left", madeOffsets.make],
-    ["result", "first"],
-    ["ifZero", "first", "not made"],
+    ["result", into],
+    ["ifZero", into, "not made"],
+  ];
+}
+
+// law python/makeArguments: python/call_programs
+/** Makes the arguments, fills those that are dicts, and ends where that fails. */
+const makeArguments: readonly Operation[] = [
+  ...forEachArgument("to make", [
+    ["point", "keptTo", "kept", offsets.objects],
+    ["point", "keptFrom", "kept", offsets.made],
+  ], [
+    ...make("first"),
     ["put", "first", "keptTo", 0],
     ["point", "keptTo", "keptTo", 8],
     ["point", "keptFrom", "keptFrom", madeBytes],
   ]),
-  ["go", "made"],
+  ["get", "left", "kept", offsets.entryCount],
+  ["ifZero", "left", "made"],
+  ...forEach("entry", [offsets.entryCount, offsets.entriesLeft], [
+    ["point", "keptFrom", "kept", offsets.entries],
+  ], [
+    ...make("keptTo"),
+    ["get", "rows", "keptFrom", entryOffsets.dict],
+    ["get", "first", "rows", 0],
+    ["get", "second", "keptFrom", entryOffsets.key],
+    ["copy", "third", "keptTo"],
+    ["call", "kept", offsets.PyDict_SetItem],
+    ["copy", "first", "keptTo"],
+    ["call", "kept", offsets.Py_DecRef],
+    ["point", "keptFrom", "keptFrom", entryBytes],
+  ]),
+  ["call", "kept", offsets.PyErr_Occurred], // once for all: what PyDict_SetItem returns has 32 bits
+  ["result", "first"],
+  ["ifZero", "first", "made"],
   ["label", "not made"],
   ...finish(Status.notMade),
   ["label", "made"],
@@ -226,7 +279,10 @@ const callAtOnce: readonly Operation[] = [
   ["get", "first", "kept", offsets.object],
   ["point", "second", "kept", offsets.objects],
   ["get", "third", "kept", offsets.countAndFlag],
-  ["set", "left", 0], // no arguments by name
+  ["get", "left", "kept", offsets.byName],
+  ["ifZero", "left", "by position"],
+  ["get", "left", "left", 0],
+  ["label", "by position"],
   ["call", "kept", offsets.PyObject_VectorcallDict],
   ["result", "keptTo"],
   ...forEachArgument("to release", [["point", "keptFrom", "kept", offsets.objects]], [
@@ -240,18 +296,23 @@ function setCell(cell: number, value: readonly Operation[]): Operation[] {
   return [["get", "first", "kept", cell], ...value, ["call", "kept", offsets.PyCell_Set]];
 }
 
+/** What is done if there are arguments by name; `rows` is then where their dict is. */
+function ifNamed(label: string, operations: readonly Operation[]): Operation[] {
+  return [["get", "rows", "kept", offsets.byName], ["ifZero", "rows", label], ...operations, ["label", label]];
+}
+
 /** Has the call made from a frame of Python's; the result is in `keptTo`. */
 const callFramed: readonly Operation[] = [
   ["get", "keptTo", "kept", offsets.objects],
   ["get", "rows", "kept", offsets.asTuple],
   ["ifZero", "rows", "given"],
-  ["get", "first", "kept", offsets.count],
+  ["get", "first", "kept", offsets.positional],
   ["call", "kept", offsets.PyTuple_New],
   ["result", "keptTo"],
   ["ifZero", "keptTo", "not made"],
   ["set", "left", 0],
   ["put", "left", "kept", offsets.index],
-  ...forEachArgument("to put", [["point", "keptFrom", "kept", offsets.objects]], [
+  ...forEach("to put", [offsets.positional, offsets.left], [["point", "keptFrom", "kept", offsets.objects]], [
     ["copy", "first", "keptTo"],
     ["get", "second", "kept", offsets.index],
     ["get", "third", "keptFrom", 0],
@@ -262,6 +323,12 @@ const callFramed: readonly Operation[] = [
     ["put", "left", "kept", offsets.index],
   ]),
   ["label", "given"],
+  ...ifNamed("none are named", [
+    ["get", "keptFrom", "rows", 0],
+    ...setCell(offsets.keywordsCell, [["copy", "second", "keptFrom"]]),
+    ["copy", "first", "keptFrom"],
+    ["call", "kept", offsets.Py_DecRef], // the cell has it now
+  ]),
   ...setCell(offsets.argumentsCell, [["copy", "second", "keptTo"]]),
   ...setCell(offsets.functionCell, [["get", "second", "kept", offsets.object]]),
   ["copy", "first", "keptTo"],
@@ -271,6 +338,7 @@ const callFramed: readonly Operation[] = [
   ["result", "keptTo"],
   ...setCell(offsets.functionCell, [["set", "second", 0]]),
   ...setCell(offsets.argumentsCell, [["set", "second", 0]]),
+  ...ifNamed("none were named", setCell(offsets.keywordsCell, [["set", "second", 0]])),
 ];
 
 // law python/callProgram: python/call_programs

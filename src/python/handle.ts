@@ -4,9 +4,9 @@
  * @module
  */
 import type { ImportOptions } from "../dlpack/mod.ts";
+import { type ExpectedAttribute, expectedAttribute } from "./expected_attribute.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
-import { type ExpectedAttribute, expectedAttribute } from "./native_calls.ts";
 
 /** Where an object was found: it is an attribute of another one. */
 export interface Origin {

@@ -542,6 +542,11 @@ export class Interpreter {
     return this.#texts.key(value);
   }
 
+  /** As {@linkcode Interpreter.key}, without the lock; undefined if the string is new. */
+  knownKey(value: string): bigint | undefined {
+    return this.#texts.knownKey(value);
+  }
+
   // law python/Interpreter.readInteger: python/object, python/frame, python/leaks
   /** The value of an int: a number if that is exact, else a bigint. */
   readInteger(object: bigint): number | bigint {

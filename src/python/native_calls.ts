@@ -10,13 +10,17 @@ import {
   call_block,
   callProgram,
   made_argument,
+  made_entry,
   mostArguments,
+  mostEntries,
   offsets,
   Status,
   textBytes,
 } from "./call_programs.ts";
+import { type ExpectedAttribute, nothingExpected } from "./expected_attribute.ts";
+import { handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { Kind } from "./kinds.ts";
+import { becomesDict } from "./plain.ts";
 
 /** The code of a program, for who has not the lock and for who has it. */
 export interface NativeProgram {
@@ -34,10 +38,10 @@ export interface NativePrograms {
   /** Functions that make arguments. */
   readonly makers: Makers;
   /** Functions of Python with a frame of their own that make a call. */
-  readonly frames: Readonly<Record<"one" | "several", Halves>>;
+  readonly frames: Readonly<Record<"one" | "several" | "named", Halves>>;
 }
 
-type Makers = Readonly<Record<"float" | "int" | "text" | "again", Halves>>;
+type Makers = Readonly<Record<"float" | "int" | "text" | "again" | "dict", Halves>>;
 
 /** An address in two halves, which typed arrays take as they are. */
 interface Halves {
@@ -79,6 +83,7 @@ export function nativePrograms(python: Interpreter, typeAt: number): NativeProgr
     minusFalse: -no,
     functionCell: python.helper("function_cell"),
     argumentsCell: python.helper("arguments_cell"),
+    keywordsCell: python.helper("keywords_cell"),
   };
   const words = new BigUint64Array(layoutOf(call_block).size / 8);
   for (const [field, value] of Object.entries(known)) {
@@ -94,10 +99,12 @@ export function nativePrograms(python: Interpreter, typeAt: number): NativeProgr
       int: halves(at("PyLong_FromDouble")),
       text: halves(at("PyUnicode_FromStringAndSize")),
       again: halves(again),
+      dict: halves(at("PyDict_New")),
     },
     frames: {
       one: halves(python.helper("call_framed_with_one")),
       several: halves(python.helper("call_framed")),
+      named: halves(python.helper("call_framed_by_name")),
     },
   };
 }
@@ -108,6 +115,7 @@ function wordOf(field: keyof typeof offsets): number {
 }
 
 const countWord = wordOf("count");
+const positionalWord = wordOf("positional");
 const flagWord = wordOf("countAndFlag");
 const frameWord = wordOf("frame");
 const asTupleWord = wordOf("asTuple");
@@ -121,32 +129,23 @@ const valueWord = wordOf("value");
 const objectsWord = wordOf("objects");
 const madeWord = wordOf("made");
 const madeWords = layoutOf(made_argument).size / 8;
+const byNameWord = wordOf("byName");
+const entryCountWord = wordOf("entryCount");
+const entriesWord = wordOf("entries");
+const entryWords = layoutOf(made_entry).size / 8;
+const keyWord = layoutOf(made_entry).offsets.key / 8;
+const dictWord = layoutOf(made_entry).offsets.dict / 8;
 
-/** What an attribute is expected to be, as `minusObject` to `functionOf` say it. */
-export type ExpectedAttribute = BigUint64Array<ArrayBuffer>;
+/** Whether a program makes the arguments of a call, and how it is to call. */
+export const Taken = {
+  no: 0,
+  yes: 1,
+  /** From a frame of Python's: an object of Python is among them, which may be called and inspect its caller's frame. */
+  framed: 2,
+} as const;
 
-const nothingExpected: ExpectedAttribute = new BigUint64Array(6);
-
-/**
- * What an attribute is to be, to be the same again: the object, or a method of its owner with the same function.
- *
- * @param target the function behind the method, or 0n
- */
-export function expectedAttribute(
-  python: Interpreter,
-  object: bigint,
-  target: bigint,
-  owner: bigint,
-  kind: Kind,
-): ExpectedAttribute {
-  const minus = (address: bigint) => BigInt.asUintN(64, -address);
-  if (target === 0n) return BigUint64Array.of(minus(object), 0n, 0n, 0n, 0n, 0n);
-  const [selfOf = 0n, functionOf = 0n] =
-    (kind === Kind.method ? ["PyMethod_Self", "PyMethod_Function"] : ["PyCFunction_GetSelf", "PyCFunction_GetFunction"])
-      .map((name) => libc().loading.dlsym(python.library, cString(name)));
-  const type = BigInt(python.typeOf(object));
-  return BigUint64Array.of(0n, minus(type), minus(owner), minus(target), selfOf, functionOf);
-}
+/** One of {@linkcode Taken}. */
+export type Taken = typeof Taken[keyof typeof Taken];
 
 /** The memory of one call at a time. */
 export class NativeCalls {
@@ -159,13 +158,21 @@ export class NativeCalls {
   readonly #ints: Int32Array<ArrayBuffer>;
   readonly #text: Uint8Array<ArrayBuffer>;
   readonly #textAt: number;
+  readonly #objectsAt: number;
   readonly #singletons: Readonly<Record<"none" | "true" | "false", Halves>>;
+  readonly #python: Interpreter;
   #expected: ExpectedAttribute = nothingExpected;
+  /** Bytes of the memory for texts, and entries of dicts, that the arguments that are taken have used so far. */
+  #usedText = 0;
+  #entries = 0;
+  /** Whether an object of Python is among them. */
+  #hasObjects = false;
 
-  constructor({ singletons }: Interpreter, programs: NativePrograms) {
+  constructor(python: Interpreter, programs: NativePrograms) {
     const { size } = layoutOf(call_block);
     const { address, bytes } = new NativeArena().bytes(size); // there is one interpreter in a process
     const { buffer, byteOffset } = bytes;
+    this.#python = python;
     this.#programs = programs;
     this.#memory = ffiPort().handle(address);
     this.#words = new BigUint64Array(buffer, byteOffset, size / 8);
@@ -174,47 +181,107 @@ export class NativeCalls {
     this.#ints = new Int32Array(buffer, byteOffset, size / 4);
     this.#text = new Uint8Array(buffer, byteOffset + offsets.text, textBytes);
     this.#textAt = Number(address) + offsets.text;
+    this.#objectsAt = Number(address) + offsets.objects;
     this.#words.set(programs.words);
-    const { none, true: yes, false: no } = singletons;
+    const { none, true: yes, false: no } = python.singletons;
     this.#singletons = { none: halves(none), true: halves(yes), false: halves(no) };
   }
 
   // law python/NativeCalls.take: python/native_calls
-  /** Writes down the arguments of a call. @returns false if one of them is more than a number, a short text or nothing */
-  take(values: readonly unknown[]): boolean {
+  /**
+   * Writes down the arguments of a call.
+   *
+   * @param named those by name, or null
+   * @returns `Taken.no` if one of them is more than a number, a short text, nothing, an object of Python, or a plain object
+   * of these
+   */
+  take(values: readonly unknown[], named: Readonly<Record<string, unknown>> | null): Taken {
     const count = values.length;
-    if (count > mostArguments) return false;
-    const { makers } = this.#programs;
-    let used = 0;
+    const made = named === null ? count : count + 1;
+    if (made > mostArguments) return Taken.no;
+    this.#usedText = 0;
+    this.#entries = 0;
+    this.#hasObjects = false;
     for (let i = 0; i < count; i++) {
       const at = madeWord + i * madeWords;
       const value = values[i];
-      switch (typeof value) {
-        case "number":
-          this.#put(at, Number.isSafeInteger(value) && !Object.is(value, -0) ? makers.int : makers.float);
-          this.#doubles[at + 1] = value;
-          break;
-        case "string":
-          if (!this.#copyAscii(value, used)) return false;
-          this.#put(at, makers.text);
-          this.#ints[2 * at + 2] = this.#textAt + used;
-          this.#ints[2 * at + 3] = (this.#textAt + used) / 2 ** 32;
-          this.#ints[2 * at + 4] = value.length;
-          this.#ints[2 * at + 5] = 0;
-          used += value.length;
-          break;
-        case "boolean":
-          this.#again(at, value ? this.#singletons.true : this.#singletons.false);
-          break;
-        case "undefined":
-          this.#again(at, this.#singletons.none);
-          break;
-        default:
-          if (value !== null) return false;
-          this.#again(at, this.#singletons.none);
-      }
+      if (!this.#takeSimple(at, value) && !this.#takeObject(at, value) && !this.#takeDict(i, value)) return Taken.no;
     }
-    this.#ints[2 * countWord] = count;
+    if (named !== null && !this.#takeEntries(count, named)) return Taken.no;
+    this.#ints[2 * countWord] = made;
+    this.#ints[2 * positionalWord] = count;
+    this.#ints[2 * flagWord] = count;
+    this.#ints[2 * flagWord + 1] = 1 << 31; // PY_VECTORCALL_ARGUMENTS_OFFSET
+    this.#ints[2 * entryCountWord] = this.#entries;
+    this.#putAddress(byNameWord, named === null ? 0 : this.#objectsAt + 8 * count);
+    return this.#hasObjects ? Taken.framed : Taken.yes;
+  }
+
+  // law python/NativeCalls.takeSimple: python/native_calls
+  /** Writes down a value that is no object of JavaScript's. */
+  #takeSimple(at: number, value: unknown): boolean {
+    const { makers } = this.#programs;
+    switch (typeof value) {
+      case "number":
+        this.#put(at, Number.isSafeInteger(value) && !Object.is(value, -0) ? makers.int : makers.float);
+        this.#doubles[at + 1] = value;
+        return true;
+      case "string": {
+        const used = this.#usedText;
+        if (!this.#copyAscii(value, used)) return false;
+        this.#put(at, makers.text);
+        this.#putAddress(at + 1, this.#textAt + used);
+        this.#ints[2 * at + 4] = value.length;
+        this.#ints[2 * at + 5] = 0;
+        this.#usedText = used + value.length;
+        return true;
+      }
+      case "boolean":
+        this.#again(at, value ? this.#singletons.true : this.#singletons.false);
+        return true;
+      case "undefined":
+        this.#again(at, this.#singletons.none);
+        return true;
+      default:
+        if (value !== null) return false;
+        this.#again(at, this.#singletons.none);
+        return true;
+    }
+  }
+
+  /** Writes down an object of Python that there is a reference to. */
+  #takeObject(at: number, value: unknown): boolean {
+    if (typeof value !== "function") return false; // they can be called, all of them
+    const object = handleOf(value)?.held ?? 0n;
+    if (object === 0n) return false;
+    this.#put(at, this.#programs.makers.again);
+    this.#view.setBigUint64(8 * (at + 1), object, littleEndian);
+    this.#hasObjects = true;
+    return true;
+  }
+
+  #takeDict(index: number, value: unknown): boolean {
+    return typeof value === "object" && value !== null && becomesDict(value) && this.#takeEntries(index, value);
+  }
+
+  // law python/NativeCalls.takeEntries: python/native_calls
+  /** Writes down an argument that is a dict, and what is in it, which is no other dict. */
+  #takeEntries(index: number, container: Readonly<Record<string, unknown>>): boolean {
+    const python = this.#python;
+    const { turn } = python;
+    const names = Object.keys(container);
+    const values = Object.values(container);
+    if (python.turn !== turn) return false; // a getter has called Python, with arguments in this memory
+    if (names.length > mostEntries - this.#entries) return false;
+    this.#put(madeWord + index * madeWords, this.#programs.makers.dict);
+    for (let i = 0; i < names.length; i++) {
+      const at = entriesWord + this.#entries++ * entryWords;
+      const key = python.knownKey(names[i] ?? "");
+      const value = values[i];
+      if (key === undefined || !(this.#takeSimple(at, value) || this.#takeObject(at, value))) return false;
+      this.#view.setBigUint64(8 * (at + keyWord), key, littleEndian);
+      this.#putAddress(at + dictWord, this.#objectsAt + 8 * index);
+    }
     return true;
   }
 
@@ -223,11 +290,18 @@ export class NativeCalls {
     this.#ints[2 * at + 1] = high;
   }
 
+  /** Writes an address, which a double can hold: those of user space have 47 bits. */
+  #putAddress(at: number, address: number): void {
+    this.#ints[2 * at] = address;
+    this.#ints[2 * at + 1] = address / 2 ** 32;
+  }
+
   #again(at: number, object: Halves): void {
     this.#put(at, this.#programs.makers.again);
     this.#put(at + 1, object);
   }
 
+  // law python/NativeCalls.copyAscii: python/native_calls
   #copyAscii(value: string, used: number): boolean {
     if (value.length > textBytes - used) return false;
     const text = this.#text;
@@ -247,9 +321,6 @@ export class NativeCalls {
   prepareCall(object: bigint, afterwards: bigint): NativeProgram {
     this.#view.setBigUint64(offsets.object, object, littleEndian);
     this.#view.setBigUint64(offsets.afterwards, afterwards, littleEndian);
-    const count = this.#ints[2 * countWord] ?? 0;
-    this.#ints[2 * flagWord] = count;
-    this.#ints[2 * flagWord + 1] = 1 << 31; // PY_VECTORCALL_ARGUMENTS_OFFSET
     return this.#programs.call;
   }
 
@@ -257,8 +328,10 @@ export class NativeCalls {
   prepareFramedCall(object: bigint, afterwards: bigint): NativeProgram {
     this.#view.setBigUint64(offsets.object, object, littleEndian);
     this.#view.setBigUint64(offsets.afterwards, afterwards, littleEndian);
-    const isOne = this.#ints[2 * countWord] === 1;
-    this.#put(frameWord, isOne ? this.#programs.frames.one : this.#programs.frames.several);
+    const { frames } = this.#programs;
+    const isNamed = this.#ints[2 * countWord] !== this.#ints[2 * positionalWord];
+    const isOne = !isNamed && this.#ints[2 * countWord] === 1;
+    this.#put(frameWord, isNamed ? frames.named : isOne ? frames.one : frames.several);
     this.#ints[2 * asTupleWord] = isOne ? 0 : 1;
     return this.#programs.framedCall;
   }

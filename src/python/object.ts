@@ -26,8 +26,9 @@ import { iterate } from "./iterate.ts";
 import { iterateAsync } from "./iterate_generator.ts";
 import { Kind, notSimple } from "./kinds.ts";
 import { Status } from "./call_programs.ts";
-import type { NativeCalls } from "./native_calls.ts";
-import { isPlain, toPython } from "./to_python.ts";
+import { type NativeCalls, Taken } from "./native_calls.ts";
+import { isPlain } from "./plain.ts";
+import { toPython } from "./to_python.ts";
 
 /**
  * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
@@ -526,14 +527,20 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   const native = python.nativeCalls;
   const inspects = handle.isKnownToInspectFrame;
   const object = handle.held;
-  if (native === null || inspects === null || object === 0n || !native.take(args)) return callByParts(handle, args);
+  if (native === null || inspects === null || object === 0n) return callByParts(handle, args);
+  const last = args[args.length - 1];
+  const isNamed = typeof last === "object" && last instanceof Keywords;
+  const taken = isNamed ? native.take(args.slice(0, -1), last.values) : native.take(args, null);
+  if (taken === Taken.no) return callByParts(handle, args);
   const isPolled = python.hasExports; // needs the lock afterwards
   if (isPolled) python.enter();
   try {
     const afterwards = handle.takeForCall();
     const status = python.runNatively(
       native,
-      inspects ? native.prepareFramedCall(object, afterwards) : native.prepareCall(object, afterwards),
+      inspects || taken === Taken.framed
+        ? native.prepareFramedCall(object, afterwards)
+        : native.prepareCall(object, afterwards),
     );
     if (status < Status.object) {
       const value = native.valueOf(status);

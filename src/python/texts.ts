@@ -93,6 +93,11 @@ export class Texts {
     return this.#keys.get(value) ?? this.#keep(this.#keys, value, this.make(value));
   }
 
+  /** As {@linkcode Texts.key}, if the string is kept. */
+  knownKey(value: string): bigint | undefined {
+    return this.#keys.get(value);
+  }
+
   /** The one string of this value: whoever looks it up compares addresses. Takes a reference, and gives one. */
   #intern(text: bigint): bigint {
     this.#pointer.value = text;

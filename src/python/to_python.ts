@@ -14,6 +14,7 @@ import { exportArray } from "./export_array.ts";
 import { emptyStream, exportArrow, exportStream, exportVortex } from "./export_arrow.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
+import { becomesDict } from "./plain.ts";
 
 // law python/toPython: python/values, python/object
 /**
@@ -128,7 +129,7 @@ class Conversion {
     if (value instanceof Map) return this.#dict(value);
     if (value instanceof Set) return this.#set(value);
     if (value instanceof Date) return datetimeOf(python, value);
-    if (isPlain(value) && !isArraySource(value) && !isVortexForm(value)) return this.#plain(value);
+    if (becomesDict(value)) return this.#plain(value);
     if (value instanceof Slice) return python.callHelper("slice", this.all([value.start, value.stop, value.step]));
     if (value instanceof ArrowArray) return exportArrow(python, value);
     if (isVortexForm(value)) return exportVortex(python, value, (parts) => this.value(parts));
@@ -260,11 +261,4 @@ function datetimeOf(python: Interpreter, date: Date): bigint {
 /** Whether a value can be called. */
 function isFunction(value: object): value is (...args: unknown[]) => unknown {
   return typeof value === "function";
-}
-
-/** Whether a value becomes a dict with strings as keys. */
-export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

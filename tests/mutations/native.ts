@@ -8,7 +8,8 @@ export const nativeMutations: readonly Mutation[] = [
     [" - first) / page * page", " - first) / page / 2n * page", "Half of a large array is slow to write."],
   ]),
   ...law("native/mapExecutable", [
-    ["roundUp(code.length, 16)", "code.length", "Functions are not aligned."],
+    ["roundUp(length, 16)", "length", "Functions are not aligned."],
+    ["Math.ceil(used / pageBytes)", "1", "There is room for one page of functions."],
   ]),
   ...law("native/portOfMainThread", [
     ["  if (!port.isWorker) return port;\n", "  return port;\n", "A Worker lends with callbacks that end with it."],

@@ -584,15 +584,48 @@ export const pythonMutations: readonly Mutation[] = [
     ["    this.turn++;\n", "", "What was read before a call is taken for what is there after it."],
   ]),
   ...law("python/NativeCalls.take", [
-    ["    if (count > mostArguments) return false;\n", "", "Arguments are written beyond their memory."],
+    ["    if (made > mostArguments) return Taken.no;\n", "", "Arguments are written beyond their memory."],
+    ["named === null ? count : count + 1", "count", "Arguments by name are beyond those that are made."],
+    ["    this.#ints[2 * entryCountWord] = this.#entries;\n", "", "Dicts are empty, or those of the call before."],
+    [
+      "this.#hasObjects ? Taken.framed : Taken.yes",
+      "Taken.yes",
+      "A function of Python that is called back has no caller.",
+    ],
+  ]),
+  ...law("python/NativeCalls.takeSimple", [
     [" && !Object.is(value, -0)", "", "The zero with a sign is an integer."],
-    ["          used += value.length;\n", "", "Two texts are one."],
+    ["this.#usedText = used + value.length", "this.#usedText = used", "Two texts are one."],
+  ]),
+  ...law("python/NativeCalls.copyAscii", [
     ["      if (unit >= 0x80) return false;\n", "", "Text that is not ASCII is spoiled."],
     ["value.length > textBytes - used", "value.length > textBytes", "Text is written beyond its memory."],
+  ]),
+  ...law("python/NativeCalls.takeEntries", [
+    ["    if (python.turn !== turn) return false;", "   ", "A getter that calls Python changes the arguments."],
+    [
+      "    if (names.length > mostEntries - this.#entries) return false;\n",
+      "",
+      "Entries are written beyond their memory.",
+    ],
+    ["this.#entries++ * entryWords", "i * entryWords", "Entries of one dict are those of another."],
+    ["this.#objectsAt + 8 * index", "this.#objectsAt", "Entries are in the first dict, or in no dict."],
   ]),
   ...law("python/NativeCalls.value", [
     ["Number.isSafeInteger(number) ? number :", "number === number ? number :", "Large integers are rounded."],
     [">>> 0);", "| 0);", "Integers beyond 31 bits are others."],
+  ]),
+  ...law("python/makeArguments", [
+    [
+      '    ["copy", "first", "keptTo"],\n    ["call", "kept", offsets.Py_DecRef],\n',
+      "",
+      "A dict's values are kept for ever.",
+    ],
+    [
+      '  ["ifZero", "first", "made"],\n  ["label", "not made"],',
+      '  ["go", "made"],\n  ["label", "not made"],',
+      "A call is made without an entry.",
+    ],
   ]),
   ...law("python/callProgram", [
     [

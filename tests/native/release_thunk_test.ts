@@ -19,6 +19,8 @@ import {
   type ThunkShape,
   x8664Thunk,
 } from "../../src/native/release_thunk.ts";
+import { assembleHere } from "../../src/native/assembler.ts";
+import { runCode } from "../../src/native/run_code.ts";
 import { layoutOf } from "../../src/ffi/struct.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc, scaled } from "../support/property.ts";
@@ -120,6 +122,26 @@ test("the code lies in a page that can be read and executed, and not written", (
 const noCode = releaseThunks().kind === "machine code"
   ? null
   : "executable memory is refused: allow it to this process";
+
+test(...needs(noCode, "functions that fill several pages all do what they are for"), () => {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(8);
+  const word = new BigUint64Array(bytes.buffer, bytes.byteOffset, 1);
+  for (const count of [1, 300, 1000]) {
+    const code = assembleHere(
+      Array.from(
+        { length: count },
+        (_, i) => [["set", "second", i], ["put", "second", "first", 0], ["return"]] as const,
+      ),
+    );
+    assertEquals(code?.length, count);
+    for (const [i, one] of code?.entries() ?? []) {
+      assertEquals(one % 16n, 0n);
+      runCode(ffiPort().handle(one), ffiPort().handle(address));
+      assertEquals(word[0], BigInt(i));
+    }
+  }
+});
 
 test(...needs(noCode, "threads of C may start in a release callback itself"), () => {
   using arena = new NativeArena();

@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { type PyObject, Python, PythonError } from "../../mod.ts";
+import { kwargs, type PyObject, Python, PythonError } from "../../mod.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -27,6 +27,11 @@ thing = Thing()
 def show(*values): return repr(values)
 def give(value): return value
 def count(*values): return len(values)
+def both(*values, **named): return repr((values, named))
+class Frames:
+    def caller(self, *values): return sys._getframe(1).f_globals["__name__"]
+def look(*values): return sys._getframe(1).f_globals["__name__"]
+def by(function, *values): return function(*values)
 give_in_c = {}.get  # of a key that is not there and a default
 `;
 
@@ -41,6 +46,13 @@ const value = fc.oneof(
   fc.constantFrom("x".repeat(511), "y".repeat(512), "z".repeat(513), "", "\0", "\x7f", "\x80"),
   fc.constantFrom(true, false, null, undefined),
   fc.bigInt({ min: -(1n << 70n), max: 1n << 70n }),
+);
+
+/** Plain objects with few entries and with too many, and names that are no identifiers. */
+const container = fc.dictionary(
+  fc.oneof(fc.constantFrom("a", "b", "__proto__", "0", "\u{e4}", ""), fc.string({ maxLength: 5 })),
+  fc.oneof({ weight: 9, arbitrary: value }, { weight: 1, arbitrary: fc.constantFrom({ in: 1 }, [1, 2]) }),
+  { maxKeys: 18 },
 );
 
 /** What a value is in JavaScript when it comes back from Python. */
@@ -154,6 +166,99 @@ test(...needs(missing, "a call by machine code has the arguments and the result 
   );
 });
 
+test(...needs(missing, "dicts and arguments by name are made by machine code as they are step by step"), () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  const { both, thing, give_in_c: giveInC } = python.import("__main__");
+  const { eval: evaluate, dict: dictOf } = python.builtins;
+  check(
+    fc.property(
+      fc.array(fc.oneof(value, container), { maxLength: 9 }),
+      fc.option(container),
+      (values, named) => {
+        const list = python.builtins["list"](values); // no program makes a list
+        const dict = python.builtins["dict"]([...Object.entries(named ?? {})]);
+        const expected = evaluate("repr((tuple(one), two))", new Map([["one", list], ["two", dict]]));
+        for (let i = 0; i < 2; i++) { // the first time keys are new
+          assertEquals(named === null ? both(...values) : both(...values, kwargs(named)), expected);
+        }
+        if (named !== null) { // a class written in C
+          assertEquals(dictOf(kwargs(named)).__repr__(), dict.__repr__());
+          const refuse = () => giveInC("", kwargs(named));
+          if (Object.keys(named).length > 0) assertThrows(refuse, PythonError, "keyword");
+          else assertEquals(refuse(), null);
+        }
+        assertEquals(thing.show(...values), evaluate("repr(tuple(one))", new Map([["one", list]])));
+      },
+    ),
+    200,
+  );
+});
+
+test(...needs(missing, "an object of Python as an argument may be called, and looks at its caller's frame"), () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  python.run("numbers = [3]");
+  const { by, Frames: frames, give, look, numbers } = python.import("__main__");
+  const { max, map } = python.builtins; // in C, with no frame of their own
+  const { caller } = frames();
+  const { reduce } = python.import("functools");
+  for (let i = 0; i < 3; i++) {
+    for (const each of [look, caller]) {
+      assertEquals(by(each, 1), "__main__");
+      assertEquals(max(numbers, kwargs({ key: each })), 3);
+      assertEquals(map(each, numbers).__next__(), "__main__");
+      assertEquals(reduce(each, numbers, ""), "__main__");
+      assertEquals(give(each).__name__, each.__name__);
+    }
+  }
+  caller.$close();
+  assertThrows(() => give(caller), TypeError, "closed");
+});
+
+test(...needs(missing, "a call has as many arguments and entries as it is given"), () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  const { both } = python.import("__main__");
+  const numbers = (length: number) => Array.from({ length }, (_, i) => i);
+  const dict = (length: number) => Object.fromEntries(numbers(length).map((i) => [`k${i}`, `text ${i}`]));
+  const shown = (entries: object) =>
+    `{${Object.entries(entries).map(([key, value]) => `'${key}': '${value}'`).join(", ")}}`;
+  for (let length = 0; length < 70; length++) {
+    const args = numbers(length).join(", ") + (length === 1 ? "," : "");
+    for (let i = 0; i < 2; i++) {
+      assertEquals(both(...numbers(length)), `((${args}), {})`);
+      assertEquals(both(...numbers(length), kwargs({ last: 1 })), `((${args}), {'last': 1})`);
+      assertEquals(both(dict(length), dict(3)), `((${shown(dict(length))}, ${shown(dict(3))}), {})`);
+      assertEquals(both(dict(2), kwargs(dict(length))), `((${shown(dict(2))},), ${shown(dict(length))})`);
+    }
+  }
+});
+
+test(...needs(missing, "a getter may call Python while the arguments of a call are written down"), () => {
+  const python = Python.open({ home });
+  python.run(scene);
+  const { both, show } = python.import("__main__");
+  const options = {
+    plain: 1,
+    get inner() {
+      return show(2, "a text", { other: 3 });
+    },
+  };
+  for (let i = 0; i < 3; i++) {
+    const inner = `(2, 'a text', {'other': 3})`;
+    assertEquals(both(5, options), `((5, {'plain': 1, 'inner': "${inner}"}), {})`);
+    assertEquals(both(5, kwargs(options)), `((5,), {'plain': 1, 'inner': "${inner}"})`);
+  }
+  const throwing = {
+    get inner(): number {
+      throw new RangeError("not now");
+    },
+  };
+  assertThrows(() => both(1, throwing), RangeError, "not now");
+  assertEquals(both(1), "((1,), {})");
+});
+
 test(...needs(missing, "what is raised in a call by machine code is thrown, and the lock is released"), async () => {
   const python = Python.open({ home });
   python.run(scene);
@@ -254,7 +359,7 @@ def counts():
     return [sys.getrefcount(one) for one in kept]
 `);
   const main = python.import("__main__");
-  const { thing, show, give, counts } = main;
+  const { thing, show, give, count, counts } = main;
   const work = (): void => {
     for (let i = 0; i < 200; i++) {
       thing.give(1234567 + i);
@@ -263,6 +368,10 @@ def counts():
       show();
       give(true);
       give(1 << 20);
+      count({ a: 1234567 + i, b: "text", c: null, d: thing });
+      show({}, { a: i }, thing, give);
+      main["both"](i, kwargs({ a: 1234567 + i, b: true }));
+      assertThrows(() => thing.give(1, kwargs({ unknown: "text" })), PythonError);
       thing.stored = i;
       void thing.fresh;
       const { give: kept }: PyObject = thing;
