@@ -123,10 +123,10 @@ function convertRow(
 
 /** The only move of a plan, by machine code; null if there are more, or loops make them. */
 function onlyMove(ready: ReadyPlan | null) {
-  const [prepared] = ready?.prepared ?? [];
-  const [move, another] = ready?.plan.moves ?? [];
-  if (prepared === undefined || move === undefined || another !== undefined) return null;
-  return { prepared, toOffset: move.toOffset, fromOffset: move.fromOffset };
+  const [move, another] = ready?.moves ?? [];
+  if (move === undefined || another !== undefined) return null;
+  const { prepared, place: { toOffset, fromOffset } } = move;
+  return { prepared, toOffset, fromOffset };
 }
 
 // law copy/boxFor: copy/host_conversion

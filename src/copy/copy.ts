@@ -119,9 +119,9 @@ function copyAtOnce(from: ArrayParts, to: ArrayParts): boolean {
   const toSize = to.buffer.size;
   if (fromStart + fromSize > toStart && toStart + toSize > fromStart) return false;
   const ready = readyFor(from.layout, to.layout);
-  if (ready === null || ready.prepared === null) return false;
+  if (ready === null || ready.moves === null) return false;
   // Layouts of views lie inside their buffers, and whose memory was transferred has no address.
-  runAll(ready.plan.moves, ready.prepared, toStart + to.offset, fromStart + from.offset);
+  runAll(ready, toStart + to.offset, fromStart + from.offset);
   return true;
 }
 

@@ -6,6 +6,7 @@
 import { StridedLayout } from "../layout/mod.ts";
 import { canMoveNatively } from "../native/mod.ts";
 import { carryOut, type HostMemory, type ReadyPlan, readyPlan } from "./host_move.ts";
+import { threadsFor } from "./host_parts.ts";
 import { type HostPlan, planHostCopy } from "./host_plan.ts";
 
 /** An array in host memory. */
@@ -112,8 +113,10 @@ function step({ strides, itemsize }: StridedLayout, axis: number, none: number):
 export function explainHostCopy(source: StridedLayout, destination: StridedLayout): string {
   if (source.volume === 0) return "nothing to copy";
   if (source.itemsize < 1) return explainPackedCopy(source, destination);
-  const by = canMoveNatively() ? "machine code" : "loops";
-  const { moves, run, runs, tile } = planFor(source, destination);
+  const plan = planFor(source, destination);
+  const { moves, run, runs, tile } = plan;
+  const threads = threadsFor(plan);
+  const by = !canMoveNatively() ? "loops" : threads < 2 ? "machine code" : `machine code on ${threads} threads`;
   const [move] = moves;
   if (runs === 1) return `one copy of ${run} bytes by the host, by ${by}`;
   const pieces = move === undefined || move.bytes === run ? "" : `, ${move.bytes} at a time`;

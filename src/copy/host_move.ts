@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { exactAddress, ffiPort } from "../ffi/mod.ts";
-import { canMoveNatively, type PreparedMove, prepareMove, runMove } from "../native/mod.ts";
+import { exactAddress, FfiError, ffiPort } from "../ffi/mod.ts";
+import { canMoveNatively, placeMove, type PreparedMove, prepareMove, runMove, ThreadTeam } from "../native/mod.ts";
 import { moveByLoops } from "./host_loops.ts";
+import { leastSplit, splitMoves, threadsFor } from "./host_parts.ts";
 import type { HostPlan, PlacedMove, Span } from "./host_plan.ts";
 
 /** Where offset 0 of a plan lies. */
@@ -22,18 +23,48 @@ export interface HostMemory {
   readonly size: number;
 }
 
+/** A move that is ready, and where its first piece lies. */
+interface ReadyMove {
+  readonly place: PlacedMove;
+  readonly prepared: PreparedMove;
+}
+
 /** A plan that can be carried out again and again. */
 export interface ReadyPlan {
   readonly plan: HostPlan;
-  /** One for each move; null if loops make them. */
-  readonly prepared: readonly PreparedMove[] | null;
+  /** What machine code does; null if loops make the moves. */
+  readonly moves: readonly ReadyMove[] | null;
+  /** What each of several threads does, this one first; null if this one makes all moves. */
+  readonly shares: readonly (readonly ReadyMove[])[] | null;
 }
 
-/** Makes a plan ready. @param natively whether by machine code, where that can be had */
-export function readyPlan(plan: HostPlan, natively = canMoveNatively()): ReadyPlan {
-  if (!natively) return { plan, prepared: null };
-  const prepared = plan.moves.map(prepareMove);
-  return { plan, prepared: prepared.every((move) => move !== null) ? prepared : null };
+/**
+ * Makes a plan ready.
+ *
+ * @param natively whether by machine code, where that can be had
+ * @param threads how many make the moves
+ * @param least bytes of a move that is split among them
+ */
+export function readyPlan(
+  plan: HostPlan,
+  natively = canMoveNatively(),
+  threads = threadsFor(plan),
+  least = leastSplit,
+): ReadyPlan {
+  const moves = natively ? readyMoves(plan.moves) : null;
+  if (moves === null || threads < 2) return { plan, moves, shares: null };
+  const shares = splitMoves(plan.moves, threads, least).map(readyMoves);
+  return { plan, moves, shares: shares.every((share) => share !== null) ? shares : null };
+}
+
+function readyMoves(moves: readonly PlacedMove[]): readonly ReadyMove[] | null {
+  const ready: ReadyMove[] = [];
+  for (const place of moves) {
+    const prepared = prepareMove(place);
+    if (prepared === null) return null;
+    ready.push({ place, prepared });
+  }
+  return ready;
 }
 
 // law copy/carryOut: copy/host_move
@@ -42,29 +73,61 @@ export function readyPlan(plan: HostPlan, natively = canMoveNatively()): ReadyPl
  *
  * @throws {RangeError} if not all elements are in the memory, as when an array was transferred to another thread
  */
-export function carryOut({ plan, prepared }: ReadyPlan, to: HostPlace, from: HostPlace): void {
-  const { moves } = plan;
-  if (moves.length === 0) return;
+export function carryOut(ready: ReadyPlan, to: HostPlace, from: HostPlace): void {
+  const { plan } = ready;
+  if (plan.moves.length === 0) return;
   checkSpan(plan.to, to);
   checkSpan(plan.from, from);
-  if (prepared === null) return loopOver(moves, to, from);
-  const toStart = addressOf(to);
-  const fromStart = addressOf(from);
-  if (toStart === 0 || fromStart === 0) return loopOver(moves, to, from);
-  runAll(moves, prepared, toStart, fromStart);
+  const toStart = ready.moves === null ? 0 : addressOf(to);
+  const fromStart = ready.moves === null ? 0 : addressOf(from);
+  if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from);
+  runAll(ready, toStart, fromStart);
 }
 
-/** Makes all moves of a plan whose spans lie in memory, from and to addresses of offset 0. */
-export function runAll(
-  moves: readonly PlacedMove[],
-  prepared: readonly PreparedMove[],
+/** Makes all moves of a plan by machine code, from and to addresses of offset 0; whoever calls answers for both. */
+export function runAll({ moves, shares }: ReadyPlan, toStart: number, fromStart: number): void {
+  if (shares === null || !runShares(shares, toStart, fromStart)) runMoves(moves ?? [], toStart, fromStart);
+}
+
+function runMoves(moves: readonly ReadyMove[], toStart: number, fromStart: number): void {
+  for (let i = 0; i < moves.length; i++) {
+    const { place, prepared } = moves[i] as ReadyMove; // within its length
+    runMove(prepared, toStart + place.toOffset, fromStart + place.fromOffset);
+  }
+}
+
+// law copy/runShares: copy/host_move, copy/host_parts
+/**
+ * Makes moves on several threads, which are started for them and gone afterwards: to start one takes a hundredth of
+ * what a large copy takes, and none is left to be looked after.
+ *
+ * @param shares the moves of each thread, this one first
+ * @returns false if there are no threads left: nothing was moved then
+ */
+export function runShares(
+  [ours = [], ...others]: readonly (readonly ReadyMove[])[],
   toStart: number,
   fromStart: number,
-): void {
-  for (let i = 0; i < moves.length; i++) {
-    const { toOffset, fromOffset } = moves[i] as PlacedMove; // within its length
-    runMove(prepared[i] as PreparedMove, toStart + toOffset, fromStart + fromOffset); // one for each
+  start: typeof ThreadTeam.start = (size) => ThreadTeam.start(size),
+): boolean {
+  const theirs = others.flat();
+  let team: ThreadTeam;
+  try {
+    team = start({ threads: others.length, rounds: 1, calls: theirs.length });
+  } catch (error) {
+    if (error instanceof FfiError) return false;
+    throw error;
   }
+  for (const { place, prepared } of theirs) {
+    placeMove(prepared, toStart + place.toOffset, fromStart + place.fromOffset);
+  }
+  try {
+    team.begin(theirs.map(({ prepared }) => prepared.call));
+    runMoves(ours, toStart, fromStart);
+  } finally {
+    team.close(); // when all is done
+  }
+  return true;
 }
 
 function loopOver(moves: readonly PlacedMove[], to: HostPlace, from: HostPlace): void {
@@ -76,6 +139,7 @@ function loopOver(moves: readonly PlacedMove[], to: HostPlace, from: HostPlace):
 
 // Whose memory is known is not asked for its bytes: they are made an array of only then.
 
+// law copy/hostPlaces: copy/host_move
 /** @throws {RangeError} if memory ends before a span of it does */
 export function checkSpan({ start, end }: Span, place: HostPlace): void {
   const length = place.memory === undefined ? place.bytes.length : place.memory.size;

@@ -31,6 +31,8 @@ export interface HostPlan {
   readonly runs: number;
   /** Of tiles, how many runs each has in the destination's and in the source's direction; null without tiles. */
   readonly tile: readonly [number, number] | null;
+  /** Whether the elements of the destination are apart, so that they may be moved in any order. */
+  readonly isFree: boolean;
   readonly to: Span;
   readonly from: Span;
 }
@@ -73,7 +75,8 @@ export function planHostCopy(
   const to = spanOf(axes, itemsize, "to", first.to);
   const from = spanOf(axes, itemsize, "from", first.from);
   if (axes.some(({ extent }) => extent === 0)) {
-    return { moves: [], run: itemsize, runs: 0, tile: null, to: { start: 0, end: 0 }, from: { start: 0, end: 0 } };
+    const nowhere = { start: 0, end: 0 };
+    return { moves: [], run: itemsize, runs: 0, tile: null, isFree: true, to: nowhere, from: nowhere };
   }
   const longer = axes.filter(({ extent }) => extent > 1);
   const isFree = elementsAreApart(longer, itemsize);
@@ -104,6 +107,7 @@ export function planHostCopy(
     run,
     runs,
     tile: boxes.tile,
+    isFree,
     to,
     from,
   };

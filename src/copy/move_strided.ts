@@ -56,6 +56,6 @@ export function prepareRun(bytes: number, isFar: boolean): ReadyPlan | null {
   const axes = isInPieces ? [{ extent: bytes / unit, to: unit, from: unit }] : [];
   const span = { start: 0, end: bytes };
   const moves = [{ bytes: isInPieces ? unit : bytes, axes, toOffset: 0, fromOffset: 0 }];
-  const ready = readyPlan({ moves, run: bytes, runs: 1, tile: null, to: span, from: span });
-  return ready.prepared === null ? null : ready;
+  const ready = readyPlan({ moves, run: bytes, runs: 1, tile: null, isFree: true, to: span, from: span });
+  return ready.moves === null ? null : ready;
 }

@@ -39,6 +39,7 @@ export { runCode } from "./run_code.ts";
 export {
   canMoveNatively,
   type MoveAxis,
+  placeMove,
   type PreparedMove,
   prepareMove,
   runMove,

@@ -8,6 +8,7 @@
  */
 import { cString, ffiPort, type HandleArgument, libc } from "../ffi/mod.ts";
 import { assembleHere, type Operation, type Unit } from "./assembler.ts";
+import type { NativeCall } from "./call_ring.ts";
 import { runCode } from "./run_code.ts";
 
 /** An axis: how many, and how many bytes from one to the next. */
@@ -34,6 +35,8 @@ export interface PreparedMove {
   readonly addresses: Uint32Array<ArrayBuffer>;
   readonly job: HandleArgument;
   readonly code: HandleArgument;
+  /** The same, for a thread that makes the move when its addresses are there. */
+  readonly call: NativeCall;
 }
 
 /** Bytes of a job before the axes that are counted in memory: 0 to, 8 from, then as the programs say. */
@@ -212,10 +215,12 @@ export function prepareMove(move: StridedMove): PreparedMove | null {
   if (here === null) return null;
   const code = move.element === undefined ? here.moves.get(move.bytes) : here.fills.get(move.element);
   const buffer = jobOf(move, code !== undefined, here.memcpy);
+  const call = [code ?? here.runs, ffiPort().addressOf(buffer)] as const;
   return {
     addresses: new Uint32Array(buffer, 0, 4),
-    job: ffiPort().handle(ffiPort().addressOf(buffer)),
-    code: ffiPort().handle(code ?? here.runs),
+    job: ffiPort().handle(call[1]),
+    code: ffiPort().handle(call[0]),
+    call,
   };
 }
 
@@ -251,10 +256,15 @@ const single: MoveAxis = { extent: 1, to: 0, from: 0 };
  * @param to address of the first piece that is written, as a number that is exact
  * @param from address of the first that is read; whoever calls answers for both, and for all that lies along the axes
  */
-export function runMove({ addresses, job, code }: PreparedMove, to: number, from: number): void {
+export function runMove(move: PreparedMove, to: number, from: number): void {
+  placeMove(move, to, from);
+  runCode(move.code, move.job);
+}
+
+/** Says where the next move is to be made. Parameters as {@linkcode runMove}'s. */
+export function placeMove({ addresses }: PreparedMove, to: number, from: number): void {
   addresses[0] = to;
   addresses[1] = to / 2 ** 32;
   addresses[2] = from;
   addresses[3] = from / 2 ** 32;
-  runCode(code, job);
 }

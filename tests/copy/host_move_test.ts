@@ -48,7 +48,16 @@ const startOf = ({ layout, offset }: Placed) => offset + layout.sliceOffsetInByt
 
 const noCode = canMoveNatively() ? null : "the system refuses executable memory";
 
-for (const [name, natively, missing] of [["machine code", true, noCode], ["loops", false, null]] as const) {
+/** Names of the ways in which moves are made, and how many threads make them. */
+const ways = [["machine code", true, 1, 3000], ["machine code on threads", true, 3, 300], [
+  "loops",
+  false,
+  1,
+  3000,
+]] as const;
+
+for (const [name, natively, threads, runs] of ways) {
+  const missing = natively ? noCode : null;
   test(
     ...needs(missing, `${name} moves every element to its place and touches no other byte, up to a page's end`),
     () => {
@@ -63,8 +72,9 @@ for (const [name, natively, missing] of [["machine code", true, noCode], ["loops
           to.bytes.set(pattern(destination.size, 5 + fromShift));
           const before = from.bytes.slice();
           const expected = copiedByHand(source, before, destination, to.bytes.slice());
-          const ready = readyPlan(planOf(pair), natively);
-          assertStrictEquals(ready.prepared === null, !natively);
+          const plan = planOf(pair);
+          const ready = readyPlan(plan, natively, plan.isFree ? threads : 1, 8);
+          assertStrictEquals(ready.moves === null, !natively);
           for (let again = 0; again < 2; again++) {
             carryOut(
               ready,
@@ -79,7 +89,7 @@ for (const [name, natively, missing] of [["machine code", true, noCode], ["loops
             assertEquals(from.bytes, before);
           }
         }),
-        3000,
+        runs,
       );
     },
   );
@@ -92,6 +102,13 @@ test("what is not in the memory is not moved", () => {
   move(15);
   for (const offset of [14, 16, -1]) {
     assertThrows(() => move(offset), RangeError, "expected all elements in the memory");
+  }
+  for (const offset of [2, -1]) {
+    assertThrows(
+      () => moveStrided({ bytes: other, offset }, [1], { bytes, offset: 0 }, [1], [16], 1),
+      RangeError,
+      "of 17: expected all elements in the memory",
+    );
   }
   structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
   assertThrows(() => move(15), RangeError, "of 0: expected all elements in the memory");

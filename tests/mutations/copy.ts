@@ -587,20 +587,39 @@ export const copyMutations: readonly Mutation[] = [
     ["toStart + to.offset", "toStart", "A view that begins inside its buffer is written at the buffer's start."],
     ["fromStart + from.offset", "fromStart", "Of a view that begins inside its buffer what lies before it is read."],
   ]),
+  ...law("copy/splitMoves", [
+    ["bytesOf(move) < least ? [move] : partsOf", "partsOf", "A few bytes are split among threads."],
+    ["toOffset: toOffset + start * outer.to", "toOffset", "All threads write the same part."],
+    ["fromOffset: fromOffset + start * outer.from", "fromOffset", "All threads read the same part."],
+    ["fromOffset: fromOffset + start,", "fromOffset,", "All threads read the start of a run."],
+    [".filter(({ length }) => length > 0)", "", "A thread has no pieces, which counts as endlessly many."],
+    [
+      "axes.find(({ extent }) => extent >= enoughParts * count) ?? longest",
+      "axes[0] ?? longest",
+      "One thread does most.",
+    ],
+  ]),
+  ...law("copy/runShares", [
+    ["    if (error instanceof FfiError) return false;\n", "", "A copy fails for want of a thread."],
+    ["    runMoves(ours, toStart, fromStart);\n", "", "This thread's part is not copied."],
+    ["    team.close(); // when all is done\n", "", "A copy returns before it is done, and threads are left."],
+  ]),
   ...law("copy/carryOut", [
     ["  checkSpan(plan.to, to);\n", "", "What is not in the memory is written."],
     ["  checkSpan(plan.from, from);\n", "", "What is not in the memory is read."],
+    [
+      "if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from);\n",
+      "",
+      "Memory that has no address is written at NULL.",
+    ],
+  ]),
+  ...law("copy/hostPlaces", [
     ["offset + start < 0 || ", "", "What is before the memory is read."],
     [" || offset + end > length", "", "What is behind the memory is read."],
     [
       "first + byteOffset + offset",
       "first + offset",
       "An array that begins inside its buffer is moved from the buffer's start.",
-    ],
-    [
-      "if (toStart === 0 || fromStart === 0) return loopOver(moves, to, from);\n",
-      "",
-      "Memory that has no address is written at NULL.",
     ],
   ]),
   ...law("copy/fillElements", [
