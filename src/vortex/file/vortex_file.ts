@@ -32,6 +32,7 @@ const openOptionNames: OptionNames<OpenVortexOptions> = { session: true, limits:
  * Opens a file: its end is read, and nothing else.
  *
  * @param source bytes, a Blob or File, a path, a URL, or a reader of ranges of your own
+ * @throws {SystemError} if it cannot be opened
  * @throws {VortexError} if it is no file of Vortex, or of a version that is not known
  *
  * @example
