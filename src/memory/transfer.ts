@@ -145,5 +145,6 @@ export function fillBytes(
   hostWaitsFor(stream);
   noteHostAccess(ptr, size, true, "fill()");
   const bytes = buffer.bytes();
-  for (let at = 0; at < size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
+  if (width === 1) bytes.fill(value);
+  else for (let at = 0; at < size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
 }

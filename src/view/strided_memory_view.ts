@@ -266,8 +266,19 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   static fromArray<V extends Scalar, const T extends DTypeLike = DTypeNameOfValue<V>>(
     nested: NestedValues<V>,
     options?: T | CreateOptions<T>,
-  ): StridedMemoryView<DTypeNameOf<T>> {
-    return as(fromNested(nested, options, make));
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of bigints: where they are of several values, the compiler would want all axes to have those of the first. */
+  static fromArray<const T extends DTypeLike = "int64">(
+    nested: NestedValues<bigint>,
+    options?: T | CreateOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of booleans. */
+  static fromArray<const T extends DTypeLike = "bool">(
+    nested: NestedValues<boolean>,
+    options?: T | CreateOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  static fromArray(nested: NestedValues, options?: DTypeLike | CreateOptions): StridedMemoryView {
+    return fromNested(nested, options, make);
   }
 
   /** Makes a view of parts that fit each other. */
