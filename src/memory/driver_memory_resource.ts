@@ -6,10 +6,9 @@
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
 import { besideCaptures, checkSameCuda, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
-import { NativeArena } from "../ffi/mod.ts";
+import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
-import { describeHostMemory } from "./host_memory_resource.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";

@@ -137,6 +137,11 @@ function numbers(bounds: readonly number[]): number[] {
   if (!Number.isSafeInteger(count)) {
     throw new RangeError(`Expected finite bounds and a step that is not 0, got arange(${start}, ${stop}, ${step})`);
   }
+  if (count >= 2 ** 32) {
+    throw new RangeError(
+      `Expected a range of fewer than 2^32 numbers, got ${count}: arange(${start}, ${stop}, ${step})`,
+    );
+  }
   return Array.from({ length: count }, (_, at) => start + at * step);
 }
 

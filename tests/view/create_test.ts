@@ -42,6 +42,7 @@ test("zeros and full have the shape, the dtype and the value that were asked for
   assertEquals(view.stream, stream);
   assertThrows(() => StridedMemoryView.zeros([1], { stream }), TypeError, "expected a device");
   assertThrows(() => StridedMemoryView.zeros([-1]), RangeError);
+  assertThrows(() => StridedMemoryView.zeros([1e12]), RangeError, "8000000000000 bytes"); // float64
   assertThrows(() => StridedMemoryView.zeros([1], "float33"), TypeError, "Expected a dtype");
 });
 
@@ -144,6 +145,7 @@ test("a range is every number from the start on that the stop has not reached", 
   for (const bounds of [[1, 2, 0], [0, NaN], [0, Infinity], [NaN, 1]] as [number, number, number][]) {
     assertThrows(() => StridedMemoryView.arange(...bounds), RangeError, "Expected finite bounds");
   }
+  assertThrows(() => StridedMemoryView.arange(1e12), RangeError, "fewer than 2^32 numbers, got 1000000000000");
   assertThrows(() => StridedMemoryView.arange(0n, 3n, 0n), RangeError, "Expected a step that is not 0");
   assertThrows(() => StridedMemoryView.arange(1, 2n as unknown as number), TypeError, "got both");
   assertThrows(() => StridedMemoryView.arange("5" as unknown as number), TypeError, "Expected arange(stop)");
