@@ -1,5 +1,6 @@
 import type { Scalar, ScalarCodec } from "./element.ts";
 import { showAs } from "./inspect.ts";
+import { checkMade } from "./made.ts";
 import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {
@@ -128,7 +129,9 @@ export class DType<Name extends DTypeName = DTypeName> {
   #codec: ScalarCodec | null = null;
 
   /** Use {@linkcode DType.from}. */
-  constructor(_checked: typeof CHECKED, { scalar, lanes, isPacked }: DTypeSpec) {
+  constructor(checked: typeof CHECKED, spec: DTypeSpec) {
+    checkMade(checked === CHECKED ? spec : undefined, "DType", 'DType.from("float32")');
+    const { scalar, lanes, isPacked } = spec;
     const isPlain = lanes === 1 && !isPacked;
     // Names are put together as `DTypeName` says; tests/layout/dtype_names_test.ts compares the two.
     this.name = `${scalar.name}${lanes === 1 ? "" : `x${lanes}`}${isPacked ? "_packed" : ""}` as Name;

@@ -11,7 +11,14 @@ import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
+import {
+  allocateOptionNames,
+  type AllocateOptions,
+  checkSize,
+  MemoryResource,
+  named,
+  noDevice,
+} from "./memory_resource.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importMemory } from "./import_buffer.ts";
 
 /** The driver's calls for a kind of memory. Functions without closures, so that they keep no buffer alive. */
@@ -84,6 +91,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   /** For the three kinds. */
   protected constructor(device: CudaDevice, calls: DriverCalls) {
     super();
+    if (device === undefined) throw noDevice(new.target.name);
     this.device = device;
     this.#calls = calls;
   }

@@ -12,7 +12,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import {
@@ -139,6 +139,7 @@ export class UcxWorker {
 
   /** Use {@linkcode Ucx.createWorker}. */
   constructor(context: WorkerContext, options: WorkerOptions = none) {
+    checkMade(context?.ucp, "UcxWorker", "ucx.createWorker()");
     checkOptions(options, workerOptionNames);
     const { progress = "adaptive", protocol: name = "causeway" } = options;
     if (!progressModes.includes(progress)) {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import { describeArray } from "./describe.ts";
 import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
 import type { Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
@@ -86,6 +87,11 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     imported: Closeable | null,
   ) {
     super();
+    checkMade(
+      dtype,
+      "StridedMemoryView",
+      "StridedMemoryView.zeros(shape), from(array), fromBuffer() or another of its static calls",
+    );
     if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
     this.layout = layout;
     this.dtype = dtype;

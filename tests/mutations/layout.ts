@@ -3,6 +3,13 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const layoutMutations: readonly Mutation[] = [
+  ...law("layout/checkMade", [
+    [
+      "if (given === undefined) throw",
+      "if (given === null) throw",
+      "Who calls new Cuda() reads of the inside of a constructor.",
+    ],
+  ]),
   ...law("layout/permuteInto", [
     [
       "else seenHigh |= bit;\n    newShape",

@@ -5,7 +5,7 @@
  */
 import { CU_GRAPH_DEBUG_DOT_FLAGS, CU_GRAPH_NODE_TYPE } from "../../../bindings/cuda_types.ts";
 import { cString, ffiPort, NativeArena, nodeBuiltin } from "../../ffi/mod.ts";
-import { checkOptions, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, showAs } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease } from "../../driver/mod.ts";
 import { closeIfDropped, closeOnce, type DroppedState } from "../finalizer.ts";
@@ -68,6 +68,7 @@ export class CudaGraph {
   // law device/CudaGraph.constructor: device/dropped
   /** Use {@linkcode CudaStream.capture}. */
   constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
+    checkMade(resources, "CudaGraph", "stream.capture(work)");
     this.device = device;
     this.#handle = handle;
     this.#resources = resources;

@@ -4,7 +4,7 @@
  * @module
  */
 import { type ArrowArray, type ArrowStreamExport, exportArrowStream } from "../../arrow/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { fieldOf } from "../arrow/types.ts";
 import { showDType, type VortexDType } from "../dtype.ts";
 import { homeOf, type VortexReadOptions } from "../read_options.ts";
@@ -67,6 +67,7 @@ export class VortexFile {
 
   /** Use {@linkcode openVortex}. */
   private constructor(reader: FileReader, container: Container, home: ArrayHome) {
+    checkMade(home, "VortexFile", "openVortex(source)");
     const { dtype, layout, arrayIds, segments, statistics } = container;
     this.dtype = dtype;
     this.rowCount = layout.rows;
