@@ -27,7 +27,7 @@ export type { FlattenOptions } from "./flatten.ts";
 export { cachedLayout, cacheLayout, denseLayout } from "./layout_cache.ts";
 export { checkName, giveName, nameOf, quoted, showAs, showBytes } from "./inspect.ts";
 export { checkMade } from "./made.ts";
-export { checkOptions, none, type OptionNames, unknownOption } from "./options.ts";
+export { checkOptions, nearestOf, none, type OptionNames, unknownOption } from "./options.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
 export { MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show } from "./shape.ts";
