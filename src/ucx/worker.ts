@@ -242,8 +242,9 @@ export class UcxWorker {
   /**
    * Listens for other programs, from now on.
    *
-   * @throws {UcxError} UCS_ERR_BUSY or another status if the port is taken, or the address is not this machine's
-   * @throws {SystemError} the same with a secret: EADDRINUSE or EADDRNOTAVAIL
+   * @throws {SystemError} EADDRINUSE if the port is taken, EADDRNOTAVAIL if the address is not this machine's, EACCES
+   *   if the port is for the privileged
+   * @throws {UcxError} if UCX cannot listen there for another reason
    * @throws {TypeError} if the worker is closed, for an unknown option, or if the host is a name
    * @throws {RangeError} if the port or the backlog is out of range
    */
