@@ -33,5 +33,5 @@ export { failuresOf, runAll, throwFirst } from "./run_all.ts";
 export { SlabPool, type Slot } from "./slab.ts";
 export { type FieldValue, layoutOf, roundUp, struct, type StructView } from "./struct.ts";
 export { attempt, SystemError } from "./system_error.ts";
-export { readTextFile } from "./text_file.ts";
+export { readTextFile, writeTextFile } from "./text_file.ts";
 export type { Functions, HandleArgument, MemoryArgument, NativeFunction } from "./types.ts";

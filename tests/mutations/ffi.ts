@@ -93,6 +93,9 @@ export const ffiMutations: readonly Mutation[] = [
   ...law("ffi/readTextFile", [
     ["  fclose(file);\n", "", "Every file that is read stays open."],
   ]),
+  ...law("ffi/writeTextFile", [
+    ["  stdio.fclose(file);\n", "", "Every file that is written stays open."],
+  ]),
   ...law("ffi/exactAddress", [
     ["return number < exactEnd ? number : 0;", "return number;", "An address is rounded, and other memory written."],
     ["(halves[1] ?? 0) * 2 ** 32", "(halves[1] ?? 0)", "The upper half of an address is lost."],
