@@ -75,6 +75,9 @@ export const viewMutations: readonly Mutation[] = [
       "A stream that is of no use is left aside.",
     ],
   ]),
+  ...law("view/ShapedArray.view", [
+    ["throw noLayout(layout);", "void noLayout(layout);", "A clone of a layout makes a view whose methods fail."],
+  ]),
   ...law("view/zeros", [
     ["else if (what.memory !== undefined) buffer.fill(0);", "", "Zeros are whatever was in the memory."],
   ]),
