@@ -167,6 +167,7 @@ export class DType<Name extends DTypeName = DTypeName> {
     if (typeof source !== "object" || source === null) {
       throw new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}`);
     }
+    if (source.code === undefined) throw noCode(source);
     return DType.fromParts(source.code, source.bits, source.lanes, source.padded ?? false);
   }
 
@@ -310,6 +311,15 @@ function make(spec: DTypeSpec): DType {
   if (before !== undefined) return before;
   known.set(dtype.name, dtype);
   return dtype;
+}
+
+// law layout/noCode: layout/cloned
+/** The error for an object that is no DLPack type: a dtype that went through `postMessage` or JSON has its name left. */
+function noCode(source: object): TypeError {
+  const way = "name" in source && typeof source.name === "string"
+    ? `. A copy of a dtype is none: use DType.from(${show(source.name)})`
+    : "";
+  return new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}${way}`);
 }
 
 function cannotSay(dtype: DType, form: DTypeForm): TypeError {

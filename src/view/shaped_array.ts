@@ -208,7 +208,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
 function noLayout(given: unknown): TypeError {
   return new TypeError(
     `Expected layout to be a StridedLayout, got ${show(given)}: one that was cloned or sent to a Worker is a plain ` +
-      "object. Make it anew: new StridedLayout(shape, strides, itemsize)",
+      "object. Make it anew: StridedLayout.from(layout)",
   );
 }
 

@@ -90,6 +90,13 @@ export const viewMutations: readonly Mutation[] = [
     ["bytes, stream ?? null)", "bytes, null)", "The home is not the stream asked for."],
     ["dtype, false, buffer)", "dtype, false, null)", "Closing an array that was made frees nothing."],
   ]),
+  ...law("view/fromBuffer", [
+    [
+      "if (!(buffer instanceof MemoryBuffer)) throw noBuffer(buffer);",
+      "",
+      "A view of no memory is made, and fails later.",
+    ],
+  ]),
   ...law("view/range", [
     ["Math.max(0, Math.ceil(", "Math.max(0, Math.floor(", "The last number is missing."],
     ["step > 0n ? value < stop", "step > 0n ? value <= stop", "The stop is in the range."],

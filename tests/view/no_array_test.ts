@@ -1,7 +1,7 @@
 /** What is taken for an array and is none, and what else a view is asked for in the first hour with one. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
+import { Cuda, HostMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
 test("what is nearly an array is refused with what makes one of it", () => {
@@ -17,6 +17,22 @@ test("what is nearly an array is refused with what makes one of it", () => {
   assertThrows(() => StridedMemoryView.from(new Date()), TypeError, "Cannot view Date");
 });
 
+test("what is no buffer is refused at once: bytes, an address, and what is left of a buffer that was cloned", () => {
+  const own = new HostMemoryResource().allocate(16);
+  const view = { shape: [2], dtype: "int8" } as const;
+  const cases: readonly (readonly [unknown, string])[] = [
+    [new Uint8Array(2), "fromTypedArray() views a typed array"],
+    [new ArrayBuffer(2), "MemoryBuffer.fromArrayBuffer()"],
+    [own.ptr, "fromPointer()"],
+    [structuredClone(own), "expected a MemoryBuffer"],
+    [undefined, "Cannot view undefined as a buffer"],
+  ];
+  for (const [buffer, message] of cases) {
+    assertThrows(() => StridedMemoryView.fromBuffer(buffer as never, view), TypeError, message);
+  }
+  assertEquals(StridedMemoryView.fromBuffer(own, view).shape, [2]);
+});
+
 test("extents that are given one by one are told from options: a shape is an array", () => {
   const zeros = StridedMemoryView.zeros as (...args: readonly unknown[]) => unknown;
   assertThrows(() => zeros(2, 3), TypeError, "Expected shape to be an array, got 2: write [2, 3]");
@@ -29,8 +45,8 @@ test("a layout that was cloned, as for a Worker, is refused with how to make it 
       const size = shape.reduce((product, extent) => product * extent, 1);
       const view = StridedMemoryView.arange(size, "int32").reshaped(shape).T;
       const sent = structuredClone(view.layout);
-      assertThrows(() => view.view({ layout: sent }), TypeError, "new StridedLayout(shape, strides, itemsize)");
-      const layout = new StridedLayout(sent.shape, sent.strides, sent.itemsize);
+      assertThrows(() => view.view({ layout: sent }), TypeError, "StridedLayout.from(layout)");
+      const layout = StridedLayout.from(sent);
       assertEquals(view.view({ layout }).toArray(), view.toArray());
     }),
     50,
