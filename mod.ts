@@ -21,10 +21,12 @@
 
 // where elements lie, and what they are
 export {
+  type Complex,
   DType,
   type DTypeLike,
   type DTypeName,
   type ElementOf,
+  type ElementValue,
   type Shape,
   Slice,
   slice,
@@ -53,6 +55,8 @@ export { CudaError } from "./src/driver/mod.ts";
 
 // who owns bytes
 export {
+  type AllocateOptions,
+  type Allocation,
   DeviceMemoryResource,
   HostMemoryResource,
   ManagedMemoryResource,
@@ -97,7 +101,7 @@ export {
   writeNpz,
   type WriteNpzOptions,
 } from "./src/files/mod.ts";
-export { ArrowArray, ArrowStream } from "./src/arrow/mod.ts";
+export { ArrowArray, ArrowStream, type ArrowValue } from "./src/arrow/mod.ts";
 export { ArrowDeviceArray, arrowField } from "./src/cdata/mod.ts";
 
 // Python in this process

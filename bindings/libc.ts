@@ -242,13 +242,18 @@ export const MFD = { CLOEXEC: 1 } as const;
 
 /** Values of `errno` that are not errors here, or that are put into words (errno.h, Linux on both architectures). */
 export const errno = {
+  EPERM: 1,
+  ENOENT: 2,
+  ESRCH: 3,
   EINTR: 4,
   EAGAIN: 11,
   EACCES: 13,
-  ENOENT: 2,
-  ESRCH: 3,
+  ENOTDIR: 20,
+  EISDIR: 21,
   EINVAL: 22,
   EMFILE: 24,
+  ENOSPC: 28,
+  EROFS: 30,
   EPIPE: 32,
   EMSGSIZE: 90,
   EADDRINUSE: 98,

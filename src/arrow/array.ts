@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import type { CudaDevice } from "../device/mod.ts";
 import { type StridedMemoryView, viewOf } from "../view/mod.ts";
 import {
@@ -100,6 +101,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if the parts are not those of the type: too few or too small buffers, other children
    */
   constructor(parts: ArrowArrayParts) {
+    checkMade(parts, "ArrowArray", "ArrowArray.from(source)");
     const { field, length, offset = 0, buffers, children = [], dictionary = null, onClose } = parts;
     this.field = field;
     this.length = length;

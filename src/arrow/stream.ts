@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import {
   ArrowArrayStream,
   ArrowDeviceArray as ArrowDeviceStruct,
@@ -57,6 +58,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
 
   // law arrow/ArrowStream.constructor: arrow/stream, order/reclaim, order/programs
   private constructor(source: ForeignStream, field: ArrowField, options: FromArrowOptions) {
+    checkMade(options, "ArrowStream", "ArrowStream.from(source)");
     this.#stream = source;
     this.field = field;
     this.#options = options;

@@ -15,7 +15,7 @@ import {
 } from "../../bindings/arrow.ts";
 import { cString, layoutOf, libc, struct } from "../ffi/mod.ts";
 import { callRelease, releaseThunks, StreamState, streamThunks } from "../native/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { ArrowArray } from "./array.ts";
 import {
   type ArrowDeviceArray,
@@ -54,6 +54,7 @@ export class ArrowStreamExport {
   // law arrow/ArrowStreamExport.constructor: arrow/stream, order/reclaim, order/programs
   /** Use {@linkcode exportArrowStream}. */
   constructor(stream: ExportedStream) {
+    checkMade(stream, "ArrowStreamExport", "exportArrowStream(arrays)");
     this.#stream = stream;
     finalizer.register(this, stream, this);
   }

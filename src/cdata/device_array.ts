@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
 import {
   ArrowArray as ArrowArrayStruct,
@@ -134,6 +135,7 @@ export class ArrowDeviceArray {
   // law cdata/ArrowDeviceArray.constructor: arrow/release, order/reclaim, arrow/array, order/programs
   /** Wraps structs that a producer has made. */
   constructor(structs: ExportStates) {
+    checkMade(structs, "ArrowDeviceArray", "array.toArrowDevice()");
     this.#structs = structs;
     this.#state = { structs, closed: false };
     finalizer.register(this, this.#state);

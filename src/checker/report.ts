@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import { drawReport } from "./draw_report.ts";
 import type { Mark } from "./timeline.ts";
 
@@ -83,6 +84,7 @@ export class CausalityReport {
 
   /** Made by the checker. */
   constructor(parts: ReportParts) {
+    checkMade(parts, "CausalityReport", "cuda.reports");
     this.kind = parts.kind;
     this.message = parts.message;
     this.first = parts.first;

@@ -5,7 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { isAddress, LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
 import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda } from "../driver/mod.ts";
 import { CausalityChecker, type CausalityReport } from "../checker/mod.ts";
@@ -61,6 +61,7 @@ export class Cuda {
 
   // law cuda/Cuda.constructor: device/device
   private constructor(driver: CudaDriver, path: string) {
+    checkMade(path, "Cuda", "Cuda.open(), Cuda.simulate() or Cuda.over(driver)");
     using arena = new NativeArena();
     const out = arena.out("i32");
     this.driver = driver;

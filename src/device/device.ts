@@ -6,7 +6,7 @@
 import { describeDevice } from "./describe.ts";
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { NativeArena, runAll } from "../ffi/mod.ts";
-import { checkOptions, giveName, nameOf, none, quoted, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs } from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
 import { checkCuda, type CudaDriver, observerOf } from "../driver/mod.ts";
 import { createEvent, type EventOptions, importEvent } from "./create_event.ts";
@@ -59,6 +59,7 @@ export class CudaDevice {
 
   /** Use `Cuda.open().devices`. */
   constructor(driver: CudaDriver, ordinal: number, siblings: readonly CudaDevice[], makeMemory: MakeMemory) {
+    checkMade(makeMemory, "CudaDevice", "cuda.device(ordinal)");
     this.driver = driver;
     this.ordinal = ordinal;
     this.siblings = siblings;

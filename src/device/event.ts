@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { showAs } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, NativeArena } from "../ffi/mod.ts";
 import { checkSameDevice } from "./check_device.ts";
@@ -55,6 +55,7 @@ export class CudaEvent {
 
   /** Use {@linkcode CudaDevice.createEvent}. */
   constructor(device: CudaDevice, handle: bigint, isInterprocess = false) {
+    checkMade(handle, "CudaEvent", "device.createEvent() or stream.record()");
     this.device = device;
     this.isInterprocess = isInterprocess;
     this.#handle = handle;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { quoted, showAs } from "../layout/mod.ts";
+import { checkMade, quoted, showAs } from "../layout/mod.ts";
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, isAddress } from "../ffi/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
@@ -51,6 +51,11 @@ export class CudaStream {
   readonly #ignoresClose: boolean;
 
   private constructor(state: StreamState, ignoresClose = false) {
+    checkMade(
+      state?.references,
+      "CudaStream",
+      "device.createStream(), or device.foreignStream(handle) for one of another library",
+    );
     this.device = state.device;
     this.owner = state.owner;
     this.#handle = state.handle;

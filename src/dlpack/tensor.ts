@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { showAs } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { DeferredFinalizer, type FinalizerState, layoutOf, littleEndian, readForeign } from "../ffi/mod.ts";
@@ -107,6 +107,7 @@ export class DlpackTensor {
     releaseState: ReleaseState,
     state: TensorState = new ForeignTensor(ptr, version !== null, releaseState),
   ) {
+    checkMade(releaseState, "DlpackTensor", "view.toDlpack()");
     this.version = version;
     this.#state = state;
     finalizer.register(this, state);

@@ -7,7 +7,7 @@
  * finds a library and binds each group of its symbol table when that is first used, `libc` is the one that is always
  * there. C reads and writes memory of a `NativeArena`, whose structs `struct` shows as objects with a property for each
  * field; a `SlabPool` is for structs that are handed out again and again. Memory of others is copied by `readForeign`,
- * or seen through the port.
+ * or seen through the port. Files of the runtime's, and Blobs, are read a range at a time (`file_contents.ts`).
  *
  * What owns native resources finds here what closes them all the same: `DeferredFinalizer` for what was dropped,
  * `runAll` for several of which some may fail, `reportUncaught` for errors that no caller can catch.
@@ -21,6 +21,8 @@ export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts"
 export { littleEndian } from "./endian.ts";
 export { exactAddress } from "./exact_address.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt, resizableBufferError } from "./errors.ts";
+export { blobName, namingErrors, openFile, readBlob, sizeOfBlob, systemErrorOf } from "./file_contents.ts";
+export { describeHostMemory } from "./host_memory.ts";
 export { type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";
 export { nodeBuiltin } from "./node_builtin.ts";
@@ -31,5 +33,5 @@ export { failuresOf, runAll, throwFirst } from "./run_all.ts";
 export { SlabPool, type Slot } from "./slab.ts";
 export { type FieldValue, layoutOf, roundUp, struct, type StructView } from "./struct.ts";
 export { attempt, SystemError } from "./system_error.ts";
-export { readTextFile } from "./text_file.ts";
+export { readTextFile, writeTextFile } from "./text_file.ts";
 export type { Functions, HandleArgument, MemoryArgument, NativeFunction } from "./types.ts";

@@ -16,6 +16,7 @@ interface Builtins {
   readonly "node:process": typeof import("node:process");
   readonly "node:timers": typeof import("node:timers");
   readonly "node:timers/promises": typeof import("node:timers/promises");
+  readonly "node:url": typeof import("node:url");
   readonly "node:zlib": typeof import("node:zlib");
 }
 

@@ -21,9 +21,9 @@ export class SystemError extends Error {
   readonly call: string;
 
   /** `hint`: the usual cause or remedy, as a sentence without its full stop; or nothing. */
-  constructor(doing: string, call: string, code: number, hint: string) {
+  constructor(doing: string, call: string, code: number, hint: string, options?: ErrorOptions) {
     const codeName = names.get(code) ?? `errno ${code}`;
-    super(`Cannot ${doing}: ${call} failed with ${codeName}${hint === "" ? "" : `. ${hint}`}`);
+    super(`Cannot ${doing}: ${call} failed with ${codeName}${hint === "" ? "" : `. ${hint}`}`, options);
     this.errno = code;
     this.code = codeName;
     this.call = call;

@@ -1,5 +1,5 @@
 /**
- * Small text files, read by libc: that needs no permission but the one for FFI, and files of `/proc` have no size to
+ * Small text files, read and written by libc: that needs no permission but the one for FFI, and files of `/proc` have no size to
  * ask for.
  *
  * @module
@@ -7,6 +7,7 @@
 import { NativeArena } from "./arena.ts";
 import { libc } from "./libc.ts";
 import { cString, readString } from "./c_string.ts";
+import { attempt } from "./system_error.ts";
 
 // law ffi/readTextFile: unix/descriptors, unix/socket
 /** The first 4096 bytes of a file as text, or null if it cannot be read. */
@@ -19,4 +20,25 @@ export function readTextFile(path: string): string | null {
   const length = fread(address, 1n, BigInt(bytes.length), file);
   fclose(file);
   return readString(address, Number(length));
+}
+
+// law ffi/writeTextFile: device/graph/graph
+/** Writes a file anew. @returns whether it could be written */
+export function writeTextFile(path: string, text: string): boolean {
+  const { stdio, files } = libc();
+  const file = stdio.fopen(cString(path), cString("we"));
+  if (file === 0n) return false;
+  using arena = new NativeArena();
+  const encoded = new TextEncoder().encode(text);
+  const { address, bytes } = arena.bytes(encoded.length);
+  bytes.set(encoded);
+  let done = 0;
+  while (done < encoded.length) {
+    const [from, left] = [address + BigInt(done), BigInt(encoded.length - done)];
+    const written = attempt(() => files.pwrite(stdio.fileno(file), from, left, BigInt(done)));
+    if (written <= 0) break;
+    done += written;
+  }
+  stdio.fclose(file);
+  return done === encoded.length;
 }

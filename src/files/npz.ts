@@ -42,7 +42,8 @@ export class NpzArrays extends Map<string, StridedMemoryView> implements Disposa
  * members, in files of any size. Each is read as by `readNpy`, is checked against its CRC, and owns its memory. Members
  * that are no `.npy` files are left out.
  *
- * @param file a path, or the file's bytes
+ * @param file a path, a Blob or File, or the file's bytes
+ * @throws {SystemError} if it cannot be opened or read
  * @throws {NpyError} for a damaged file, an encrypted one, a member that is no array of numbers, a name that there is
  *   not, and what exceeds the limits
  *
@@ -61,7 +62,7 @@ export async function readNpz(file: FileContents, options: ReadNpzOptions = {}):
   checkReadOptions(place);
   checkOptions(limits, limitNames);
   const { members: most, bytes: mostBytes } = { ...defaults, ...limits };
-  using contents = openContents(file);
+  using contents = await openContents(file);
   const arrays = new NpzArrays();
   try {
     const members = new Map(

@@ -4,8 +4,8 @@
  * @module
  */
 import { MAP, PROT, SEEK } from "../../bindings/libc.ts";
-import { attempt, cString, libc, NativeArena, SystemError } from "../ffi/mod.ts";
-import { checkOptions, type DType, DType as DTypes, type OptionNames } from "../layout/mod.ts";
+import { attempt, cString, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
+import { checkOptions, type DType, DType as DTypes, type OptionNames, show } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { about, NpyError } from "./error.ts";
@@ -33,6 +33,7 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  * @throws {NpyError} if the file is damaged or holds no array of numbers, as for `readNpy`, and for numbers that only a
  *   copy could make usable: of the other byte order, or not aligned
  * @throws {SystemError} if it cannot be opened or mapped
+ * @throws {TypeError} for a Blob or bytes, which are no file that could be mapped
  *
  * @example
  * ```ts files
@@ -42,8 +43,9 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  * console.log(`${digits.sliced(0, 0)}`); // [ 0  0  5 13  9  1  0  0]
  * ```
  */
-export function openNpy(path: string, options: OpenNpyOptions = {}): StridedMemoryView {
+export function openNpy(file: string | URL, options: OpenNpyOptions = {}): StridedMemoryView {
   checkOptions(options, openNpyOptionNames);
+  const path = pathOf(file);
   const { writable = false, rawDtype } = options;
   const { fopen, fclose, fileno } = libc().stdio;
   let stream = 0n;
@@ -56,6 +58,12 @@ export function openNpy(path: string, options: OpenNpyOptions = {}): StridedMemo
   } finally {
     fclose(stream); // the mapping stays
   }
+}
+
+function pathOf(file: string | URL): string {
+  if (typeof file === "string") return file;
+  if (file instanceof URL) return nodeBuiltin("node:url").fileURLToPath(file);
+  throw new TypeError(`Cannot map ${show(file)}: expected a path or a file: URL. readNpy reads Blobs and bytes`);
 }
 
 function map(fd: number, path: string, writable: boolean, raw: DType | undefined): StridedMemoryView {

@@ -44,8 +44,9 @@ export const readNpyOptionNames: OptionNames<ReadNpyOptions> = {
  * The view owns the memory: closing it frees it. Elements of device memory that are still on their way come before
  * whatever the view's stream does next. What is in the file behind the array is left alone.
  *
- * @param file a path, or the file's bytes
- * @throws {NpyError} if it cannot be opened, is damaged, or holds what is no array of numbers: objects (nothing is ever
+ * @param file a path, a Blob or File, or the file's bytes
+ * @throws {SystemError} if it cannot be opened or read
+ * @throws {NpyError} if it is damaged, or holds what is no array of numbers: objects (nothing is ever
  *   unpickled), text, times, structures
  * @throws {TypeError} for both `device` and `memory`, or a stream without either
  *
@@ -59,7 +60,7 @@ export const readNpyOptionNames: OptionNames<ReadNpyOptions> = {
  */
 export async function readNpy(file: FileContents, options: ReadNpyOptions = {}): Promise<StridedMemoryView> {
   checkReadOptions(options);
-  using contents = openContents(file);
+  using contents = await openContents(file);
   try {
     return await readArray(sourceOf(contents, 0, contents.size), options);
   } catch (error) {

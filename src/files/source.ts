@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../ffi/mod.ts";
+import { blobName, openFile, readBlob, sizeOfBlob } from "../ffi/mod.ts";
+import { show } from "../layout/mod.ts";
 import { NpyError } from "./error.ts";
 
-/** A path, or what is in the file. */
-export type FileContents = string | URL | Uint8Array | ArrayBuffer;
+/** A path or a `file:` URL, or what is in the file: a Blob or File (in Bun also `Bun.file(path)`), or its bytes. */
+export type FileContents = string | URL | Blob | Uint8Array | ArrayBuffer;
 
 /** Bytes in a row. */
 export interface ByteSource {
@@ -26,15 +27,18 @@ export interface ByteRange extends Disposable {
   readAt(into: Uint8Array, position: number): Promise<number>;
 }
 
-/** The most that is read by one call: some systems refuse more than 2 GiB. */
-const chunk = 1 << 30;
-
-/** Opens a file, or bytes. @throws {NpyError} if there is no such file */
-export function openContents(contents: FileContents): ByteRange {
-  if (typeof contents === "string" || contents instanceof URL) return openPath(contents);
+/**
+ * Opens a file, a Blob, or bytes.
+ *
+ * @throws {SystemError} if there is no such file
+ * @throws {TypeError} for anything else
+ */
+export async function openContents(contents: FileContents): Promise<ByteRange> {
+  if (typeof contents === "string" || contents instanceof URL) return { ...openFile(contents), name: `${contents}` };
+  if (contents instanceof Blob) return await openBlob(contents);
   const bytes = contents instanceof ArrayBuffer ? new Uint8Array(contents) : contents;
   if (!(bytes instanceof Uint8Array)) {
-    throw new TypeError(`Cannot read a file from ${typeof contents}: expected a path, a URL, or its bytes`);
+    throw new TypeError(`Cannot read a file from ${show(contents)}: expected a path, a URL, a Blob, or its bytes`);
   }
   const readAt = (into: Uint8Array, position: number) => {
     const some = bytes.subarray(position, position + into.length);
@@ -44,34 +48,14 @@ export function openContents(contents: FileContents): ByteRange {
   return { size: bytes.length, name: `${bytes.length} bytes`, readAt, [Symbol.dispose]: () => {} };
 }
 
-function openPath(path: string | URL): ByteRange {
-  const fs = nodeBuiltin("node:fs");
-  let file: number;
-  try {
-    file = fs.openSync(path, "r");
-  } catch (error) {
-    throw new NpyError(`Cannot open ${path}: ${error instanceof Error ? error.message : error}`, { cause: error });
-  }
-  const status = fs.fstatSync(file);
-  if (!status.isFile()) {
-    fs.closeSync(file);
-    throw new NpyError(`Cannot read ${path}: it is not a file`);
-  }
-  const once = (into: Uint8Array, position: number) =>
-    new Promise<number>((resolve, reject) => {
-      const length = Math.min(into.length, chunk);
-      fs.read(file, into, 0, length, position, (error, read) => error === null ? resolve(read) : reject(error));
-    });
+// law files/openBlob: files/sources
+async function openBlob(blob: Blob): Promise<ByteRange> {
   const readAt = async (into: Uint8Array, position: number) => {
-    let done = 0;
-    while (done < into.length) {
-      const got = await once(into.subarray(done), position + done);
-      if (got === 0) break;
-      done += got;
-    }
-    return done;
+    const some = await readBlob(blob, position, into.length);
+    into.set(some);
+    return some.length;
   };
-  return { size: status.size, name: `${path}`, readAt, [Symbol.dispose]: () => fs.closeSync(file) };
+  return { size: await sizeOfBlob(blob), name: blobName(blob), readAt, [Symbol.dispose]: () => {} };
 }
 
 /** A part of a file, from its beginning to its end. */

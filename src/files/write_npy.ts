@@ -4,7 +4,7 @@
  * @module
  */
 import { hostReady, noteElementAccess } from "../order/mod.ts";
-import { nodeBuiltin } from "../ffi/mod.ts";
+import { namingErrors, nodeBuiltin, systemErrorOf } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, slice, type StridedLayout } from "../layout/mod.ts";
 import { type ArrayParts, readElements } from "../copy/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
@@ -30,6 +30,7 @@ export interface ByteSink {
  * are read on their home stream. Types that NumPy does not know by name, as bfloat16, are written as ml_dtypes has
  * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. If it fails, the file is incomplete.
  *
+ * @throws {SystemError} if the file cannot be written
  * @throws {NpyError} for elements smaller than their bytes, or several in one
  *
  * @example
@@ -131,23 +132,19 @@ export function createFile(
   path: string | URL,
 ): ByteSink & Disposable & { writeAt(bytes: Uint8Array, at: number): void } {
   const fs = nodeBuiltin("node:fs");
-  const file = fs.openSync(path, "w");
+  const file = namingErrors(`write ${path}`, () => fs.openSync(path, "w"));
   const once = (bytes: Uint8Array) =>
     new Promise<number>((resolve, reject) => {
-      fs.write(
-        file,
-        bytes,
-        0,
-        bytes.length,
-        null,
-        (error, written) => error === null ? resolve(written) : reject(error),
-      );
+      fs.write(file, bytes, 0, bytes.length, null, (error, written) => {
+        if (error === null) resolve(written);
+        else reject(systemErrorOf(`write ${path}`, error));
+      });
     });
   return {
     write: async (bytes) => {
       for (let done = 0; done < bytes.length;) done += await once(bytes.subarray(done));
     },
-    writeAt: (bytes, at) => void fs.writeSync(file, bytes, 0, bytes.length, at),
+    writeAt: (bytes, at) => void namingErrors(`write ${path}`, () => fs.writeSync(file, bytes, 0, bytes.length, at)),
     [Symbol.dispose]: () => fs.closeSync(file),
   };
 }

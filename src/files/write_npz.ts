@@ -32,6 +32,7 @@ interface Written {
  * room for any size. If it fails, the file is incomplete.
  *
  * @param arrays by their names, in the file's order
+ * @throws {SystemError} if the file cannot be written
  * @throws {NpyError} for elements that NumPy has not, and for a name that is empty or too long
  */
 export async function writeNpz(

@@ -1,5 +1,6 @@
 import type { Scalar, ScalarCodec } from "./element.ts";
 import { showAs } from "./inspect.ts";
+import { checkMade } from "./made.ts";
 import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {
@@ -128,7 +129,9 @@ export class DType<Name extends DTypeName = DTypeName> {
   #codec: ScalarCodec | null = null;
 
   /** Use {@linkcode DType.from}. */
-  constructor(_checked: typeof CHECKED, { scalar, lanes, isPacked }: DTypeSpec) {
+  constructor(checked: typeof CHECKED, spec: DTypeSpec) {
+    checkMade(checked === CHECKED ? spec : undefined, "DType", 'DType.from("float32")');
+    const { scalar, lanes, isPacked } = spec;
     const isPlain = lanes === 1 && !isPacked;
     // Names are put together as `DTypeName` says; tests/layout/dtype_names_test.ts compares the two.
     this.name = `${scalar.name}${lanes === 1 ? "" : `x${lanes}`}${isPacked ? "_packed" : ""}` as Name;
@@ -164,6 +167,7 @@ export class DType<Name extends DTypeName = DTypeName> {
     if (typeof source !== "object" || source === null) {
       throw new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}`);
     }
+    if (source.code === undefined) throw noCode(source);
     return DType.fromParts(source.code, source.bits, source.lanes, source.padded ?? false);
   }
 
@@ -307,6 +311,15 @@ function make(spec: DTypeSpec): DType {
   if (before !== undefined) return before;
   known.set(dtype.name, dtype);
   return dtype;
+}
+
+// law layout/noCode: layout/cloned
+/** The error for an object that is no DLPack type: a dtype that went through `postMessage` or JSON has its name left. */
+function noCode(source: object): TypeError {
+  const way = "name" in source && typeof source.name === "string"
+    ? `. A copy of a dtype is none: use DType.from(${show(source.name)})`
+    : "";
+  return new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}${way}`);
 }
 
 function cannotSay(dtype: DType, form: DTypeForm): TypeError {

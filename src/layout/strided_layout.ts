@@ -31,7 +31,9 @@ import {
   formatShape,
   ndimOf,
   normalizeAxis,
+  notInteger,
   type Shape,
+  show,
   volumeOf,
 } from "./shape.ts";
 import { axisSet, broadcastInto, permuteInto, squeezedNdim, squeezeInto, unsqueezeInto } from "./axes.ts";
@@ -190,6 +192,38 @@ export class StridedLayout {
    */
   static denseLike(other: StridedLayout, order: DenseOrder | "K" = "K"): StridedLayout {
     return other.toDense(order);
+  }
+
+  // law layout/StridedLayout.from: layout/cloned
+  /**
+   * The layout that an object describes: what is left of one that went through `postMessage`, `structuredClone` or JSON,
+   * which keep its fields and lose what it is.
+   *
+   * @param fields copied; whatever else the object has is left aside
+   * @returns `fields` itself if it is a layout
+   * @throws {TypeError | RangeError} as the constructor does, and for a slice offset that no layout has
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * const part = StridedLayout.dense([4, 5], 8).sliced(1);
+   * part.equals(StridedLayout.from(JSON.parse(JSON.stringify(part)))); // true
+   * ```
+   */
+  static from(fields: Pick<StridedLayout, "shape" | "strides" | "itemsize" | "sliceOffset">): StridedLayout {
+    if (fields instanceof StridedLayout) return fields;
+    if (typeof fields !== "object" || fields === null) {
+      throw new TypeError(
+        `Expected the fields of a layout (shape, strides, itemsize, sliceOffset), got ${show(fields)}`,
+      );
+    }
+    const { sliceOffset } = fields;
+    const { shape, strides, itemsize, volume } = new StridedLayout(fields.shape, fields.strides, fields.itemsize);
+    if (!Number.isSafeInteger(sliceOffset)) throw notInteger("sliceOffset", "an integer", sliceOffset);
+    checkSpan(shape, strides, itemsize, sliceOffset);
+    if (!Number.isInteger(sliceOffset * itemsize)) throw beginsInsideByte(itemsize, sliceOffset);
+    return new StridedLayout(shape, strides, itemsize, DERIVED, sliceOffset + 0, volume); // not -0
   }
 
   /** How many axes there are. */

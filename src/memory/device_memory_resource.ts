@@ -20,7 +20,14 @@ import { reclaim, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
-import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
+import {
+  allocateOptionNames,
+  type AllocateOptions,
+  checkSize,
+  MemoryResource,
+  named,
+  noDevice,
+} from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } from "./import_buffer.ts";
 
@@ -62,6 +69,7 @@ export class DeviceMemoryResource extends MemoryResource {
    */
   constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
     super();
+    if (device === undefined) throw noDevice(new.target.name);
     if (options !== undefined && !(options instanceof MemoryPool)) checkPoolOptions(options);
     if (options instanceof MemoryPool) checkSameDevice(options, device, "Cannot allocate from a pool");
     this.device = device;

@@ -6,13 +6,19 @@
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
 import { besideCaptures, checkSameCuda, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
-import { NativeArena } from "../ffi/mod.ts";
+import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
-import { describeHostMemory } from "./host_memory_resource.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
+import {
+  allocateOptionNames,
+  type AllocateOptions,
+  checkSize,
+  MemoryResource,
+  named,
+  noDevice,
+} from "./memory_resource.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importMemory } from "./import_buffer.ts";
 
 /** The driver's calls for a kind of memory. Functions without closures, so that they keep no buffer alive. */
@@ -85,6 +91,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   /** For the three kinds. */
   protected constructor(device: CudaDevice, calls: DriverCalls) {
     super();
+    if (device === undefined) throw noDevice(new.target.name);
     this.device = device;
     this.#calls = calls;
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { FfiError, libc, readTextFile, roundUp } from "../ffi/mod.ts";
+import { describeHostMemory, FfiError, libc, roundUp } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { reclaim } from "../order/mod.ts";
@@ -86,13 +86,4 @@ function align(bytes: number, alignment: number): bigint {
     );
   }
   return ptr;
-}
-
-/** What the host uses and has free, for an error. */
-export function describeHostMemory(): string {
-  const text = readTextFile("/proc/meminfo") ?? "";
-  const bytes = (name: string) => Number(new RegExp(`^${name}: *(\\d+) kB$`, "m").exec(text)?.[1] ?? NaN) * 1024;
-  const [total, free] = [bytes("MemTotal"), bytes("MemAvailable")];
-  if (Number.isNaN(total) || Number.isNaN(free)) return "what the host has free is not known";
-  return `the host uses ${total - free} and has ${free} of ${total} free`;
 }

@@ -7,7 +7,7 @@ import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../dev
 import { isSticky, observerOf } from "../driver/mod.ts";
 import { exactAddress } from "../ffi/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
-import { checkOptions, giveName, nameOf, none, quoted, showAs, showBytes } from "../layout/mod.ts";
+import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs, showBytes } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
@@ -90,6 +90,11 @@ export class MemoryBuffer {
     describe: Allocation["describe"],
     pool: MemoryPool | null,
   ) {
+    checkMade(
+      kind,
+      "MemoryBuffer",
+      "resource.allocate(bytes), MemoryBuffer.fromArrayBuffer() or another of its static calls",
+    );
     this.#describe = describe;
     this.pool = pool;
     this.size = size;

@@ -23,7 +23,7 @@ import {
   ReferenceCount,
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, type CudaDriver, observerOf } from "../driver/mod.ts";
-import { checkOptions, noSize, type OptionNames, show, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, noSize, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { freeAfterAll } from "../order/mod.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
@@ -151,6 +151,7 @@ export class MemoryPool {
     how: "current" | "own" | "shareable" | "imported",
     retainedDevice: Disposable | null = null,
   ) {
+    checkMade(how, "MemoryPool", "new DeviceMemoryResource(device, options).pool");
     const isOwned = retainedDevice !== null;
     this.device = device;
     this.isOwned = isOwned;

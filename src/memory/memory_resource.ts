@@ -50,6 +50,11 @@ export function named(buffer: MemoryBuffer, { name }: AllocateOptions): MemoryBu
   return buffer;
 }
 
+/** The error for a resource of no device, which a program without types may make. */
+export function noDevice(name: string): TypeError {
+  return new TypeError(`Cannot make a ${name} of no device: expected a CudaDevice, as cuda.device(0) is one`);
+}
+
 // law memory/checkSize: memory/host_memory_resource
 /**
  * Throws unless `bytes` can be a size. For implementations of {@linkcode MemoryResource.allocate}.

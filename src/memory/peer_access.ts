@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { showAs } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import {
   CU_MEM_ACCESS_FLAGS_PROT,
   CU_MEM_LOCATION_TYPE,
@@ -154,6 +154,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   /** Use `pool.peerAccessibleBy`. */
   constructor(pool: PoolOfPeers) {
+    checkMade(pool, "PeerAccessSet", "resource.peerAccessibleBy");
     this.#pool = pool;
   }
 

@@ -144,6 +144,7 @@ export function fillBytes(
   if (!buffer.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
   hostWaitsFor(stream);
   noteHostAccess(ptr, size, true, "fill()");
+  if (width === 1) return void libc().memory.memset(ptr, value, BigInt(size)); // which no runtime's view is too short for
   const bytes = buffer.bytes();
   for (let at = 0; at < size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
 }

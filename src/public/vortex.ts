@@ -66,3 +66,4 @@ export {
   type VortexToArrowOptions,
 } from "../vortex/mod.ts";
 export { type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";
+export { SystemError } from "../ffi/mod.ts";

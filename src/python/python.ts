@@ -6,7 +6,7 @@
 import { cString } from "../ffi/mod.ts";
 import { PythonError } from "./error.ts";
 import type { CudaStream } from "../device/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
@@ -79,6 +79,7 @@ export class Python {
   readonly #options: ImportOptions;
 
   private constructor(python: Interpreter, options: ImportOptions) {
+    checkMade(options, "Python", "Python.open()");
     this.#python = python;
     this.#options = options;
   }

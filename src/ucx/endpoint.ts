@@ -5,7 +5,7 @@
  */
 import { UCP_EP_CLOSE_FLAG, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import { messagesOf, type UcxActiveMessage } from "./message/active_messages.ts";
 import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
@@ -106,6 +106,7 @@ export class UcxEndpoint {
 
   /** Use {@linkcode UcxWorker.connect}. */
   constructor(context: EndpointContext, handle: bigint) {
+    checkMade(handle, "UcxEndpoint", "worker.connect(address)");
     const { promise, resolve } = Promise.withResolvers<CloseReason>();
     this.#context = context;
     this.#isConnecting = context.isConnecting;

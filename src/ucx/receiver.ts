@@ -5,7 +5,7 @@
  */
 import { ucp_tag_recv_info_t, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type StructView } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
 import { UcxError } from "./error.ts";
@@ -364,10 +364,11 @@ export class UcxMessage {
   #isAsked = false;
 
   /** Use {@linkcode UcxWorker.take}. */
-  constructor(receiver: Receiver, { length, tag }: Received, handle: bigint, forget: () => void) {
+  constructor(receiver: Receiver, received: Received, handle: bigint, forget: () => void) {
+    checkMade(forget, "UcxMessage", "worker.take()");
     this.#receiver = receiver;
-    this.length = length;
-    this.tag = tag;
+    this.length = received.length;
+    this.tag = received.tag;
     this.#handle = handle;
     this.#forget = forget;
   }

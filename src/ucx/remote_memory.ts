@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import { UCP_MEM_MAP_PARAMS_FIELD, ucp_mem_map_params_t } from "../../bindings/ucp_types.ts";
 import { ffiPort, littleEndian, type MemoryArgument, NativeArena } from "../ffi/mod.ts";
 import { isIntact, trailerBytes, withTrailer } from "./address.ts";
@@ -64,6 +65,7 @@ export class UcxMemoryRegion {
   // law ucx/UcxMemoryRegion.constructor: ucx/dropped
   /** Use {@linkcode UcxWorker.register}. `memory`: what an operation has taken, whose pin becomes this region's. */
   constructor(context: RegionContext, memory: Operation) {
+    checkMade(memory, "UcxMemoryRegion", "worker.register(memory)");
     const { ucp } = context;
     using arena = new NativeArena();
     const parameters = arena.struct(ucp_mem_map_params_t);
@@ -153,6 +155,7 @@ export class UcxRemoteKey {
 
   /** Use {@linkcode UcxEndpoint.remote}. */
   constructor(keys: RemoteKeys, endpoint: bigint, key: Uint8Array) {
+    checkMade(key, "UcxRemoteKey", "endpoint.remote(key)");
     if (!isIntact(key) || key.length <= headBytes + trailerBytes) {
       throw new TypeError(
         `Cannot use remote memory: expected the key of a region, got ${key.length} other or damaged bytes`,

@@ -13,7 +13,7 @@ import {
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
 import { NativeArena, readCString, type StructView } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
@@ -72,6 +72,7 @@ export class Ucx {
     config: Readonly<Record<string, string>>,
     hasRemoteMemory: boolean,
   ) {
+    checkMade(config, "Ucx", "Ucx.open()");
     using arena = new NativeArena();
     this.#ucp = ucp;
     this.#hasRemoteMemory = hasRemoteMemory;

@@ -12,7 +12,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import {
@@ -139,6 +139,7 @@ export class UcxWorker {
 
   /** Use {@linkcode Ucx.createWorker}. */
   constructor(context: WorkerContext, options: WorkerOptions = none) {
+    checkMade(context?.ucp, "UcxWorker", "ucx.createWorker()");
     checkOptions(options, workerOptionNames);
     const { progress = "adaptive", protocol: name = "causeway" } = options;
     if (!progressModes.includes(progress)) {
@@ -241,8 +242,9 @@ export class UcxWorker {
   /**
    * Listens for other programs, from now on.
    *
-   * @throws {UcxError} UCS_ERR_BUSY or another status if the port is taken, or the address is not this machine's
-   * @throws {SystemError} the same with a secret: EADDRINUSE or EADDRNOTAVAIL
+   * @throws {SystemError} EADDRINUSE if the port is taken, EADDRNOTAVAIL if the address is not this machine's, EACCES
+   *   if the port is for the privileged
+   * @throws {UcxError} if UCX cannot listen there for another reason
    * @throws {TypeError} if the worker is closed, for an unknown option, or if the host is a name
    * @throws {RangeError} if the port or the backlog is out of range
    */

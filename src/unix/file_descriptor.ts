@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import { libc } from "../ffi/mod.ts";
 
 /** Descriptors that were not closed are closed when their object is collected. */
@@ -18,6 +19,7 @@ export class FileDescriptor {
   #fd: number | null;
 
   private constructor(fd: number) {
+    checkMade(fd, "FileDescriptor", "FileDescriptor.adopt(number)");
     this.#fd = fd;
     finalizer.register(this, fd, this);
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import { errno, SOCK } from "../../bindings/libc.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames } from "../layout/mod.ts";
 import { attempt, cString, libc, NativeArena, SystemError } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { untilReady } from "./poll.ts";
@@ -31,6 +31,7 @@ export class UnixListener {
   readonly #closing = new AbortController();
 
   private constructor(path: string, descriptor: FileDescriptor, allow: (peer: UnixPeer) => boolean) {
+    checkMade(allow, "UnixListener", "UnixListener.listen(path)");
     this.path = path;
     this.#descriptor = descriptor;
     this.#allow = allow;

@@ -6,7 +6,7 @@
  * @module
  */
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames } from "../layout/mod.ts";
 import { attempt, layoutOf, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { abortable } from "./abortable.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
@@ -85,6 +85,7 @@ export class UnixSocket {
   #sent: Promise<unknown> = Promise.resolve();
 
   private constructor(descriptor: FileDescriptor) {
+    checkMade(descriptor, "UnixSocket", "UnixSocket.connect(path)");
     this.#descriptor = descriptor;
   }
 

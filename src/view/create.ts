@@ -17,19 +17,25 @@ import {
   StridedLayout,
 } from "../layout/mod.ts";
 import { asElement, dtypeOfNested, dtypeOfValue, flatValues, shapeOf } from "./nested_values.ts";
-import { allocateAt, checkPlaceOfArray, copyOf, type Place } from "./place.ts";
+import type { MemoryResource } from "../memory/mod.ts";
+import { allocateAt, allocateFrom, checkPlaceOfArray, copyOf, noStreamOfHost, type Place } from "./place.ts";
 
 /** What a new array is of, and where it is. */
 export interface CreateOptions<T extends DTypeLike = DTypeLike> {
   /** Element type. Default: that of the given values, and float64 for numbers. */
   readonly dtype?: T;
-  /** Where the array is. Default: `"host"`. */
+  /** Where the array is. Default: where `memory` allocates, and without it `"host"`. */
   readonly device?: Place;
-  /** The home stream of memory of a device. Default: the device's default stream. */
+  /**
+   * What allocates the array's memory: page-locked memory, managed memory, a pool of one's own. Default: the device's
+   * pool, and on the host an ArrayBuffer.
+   */
+  readonly memory?: MemoryResource;
+  /** The home stream of memory of a device, and of page-locked memory. Default: the device's default stream. */
   readonly stream?: CudaStream;
 }
 
-const createOptionNames: OptionNames<CreateOptions> = { dtype: true, device: true, stream: true };
+const createOptionNames: OptionNames<CreateOptions> = { dtype: true, device: true, memory: true, stream: true };
 
 /** Options, or a dtype alone. */
 type Given = DTypeLike | CreateOptions | undefined;
@@ -37,8 +43,9 @@ type Given = DTypeLike | CreateOptions | undefined;
 /** What is wanted. */
 interface Wanted {
   readonly dtype: DType;
-  readonly place: Place;
-  readonly stream: CudaStream | null;
+  readonly device: Place | undefined;
+  readonly memory: MemoryResource | undefined;
+  readonly stream: CudaStream | undefined;
 }
 
 // law view/wanted: view/create
@@ -47,21 +54,23 @@ function wanted(given: Given, otherwise: () => DType): Wanted {
   if (typeof given === "string" || given instanceof DType) return wanted({ dtype: given }, otherwise);
   const options: CreateOptions = given ?? none;
   checkOptions(options, createOptionNames);
-  const { dtype: named, device: place = "host", stream } = options;
+  const { dtype: named, device, memory, stream } = options;
   const dtype = named === undefined ? otherwise() : DType.from(named);
-  checkPlaceOfArray(place);
-  if (place !== "host") return { dtype, place, stream: stream ?? place.defaultStream };
-  if (stream === undefined) return { dtype, place, stream: null };
-  throw new TypeError("Cannot order an array of the host on a stream: expected a device. Pass { device, stream }");
+  if (device !== undefined) checkPlaceOfArray(device);
+  if (stream !== undefined && memory === undefined && (device ?? "host") === "host") throw noStreamOfHost();
+  return { dtype, device, memory, stream };
 }
 
 const FLOAT64 = (): DType => DType.from("float64");
 
+// law view/zeros: view/create
 /** See `StridedMemoryView.zeros`. */
 export function zeros<T>(shape: Shape, given: Given, make: MakeArray<T>): T {
   if (typeof shape === "number") throw notAShape(shape, given);
-  return create(shape, wanted(given, FLOAT64), make, ({ buffer }, stream) => {
-    if (stream !== null) buffer.fill(0, { stream }); // memory of JavaScript is all zeros
+  const what = wanted(given, FLOAT64);
+  return create(shape, what, make, ({ buffer }, stream) => {
+    if (stream !== null) buffer.fill(0, { stream });
+    else if (what.memory !== undefined) buffer.fill(0); // memory of JavaScript is all zeros
   });
 }
 
@@ -81,14 +90,17 @@ export function full<T>(shape: Shape, value: ElementValue, given: Given, make: M
 /** An array of new memory, which closing it frees; if it cannot be filled it is freed at once. */
 function create<T>(
   shape: Shape,
-  { dtype, place, stream }: Wanted,
+  { dtype, device, memory, stream }: Wanted,
   make: MakeArray<T>,
   fill: (array: ArrayParts, stream: CudaStream | null) => void,
 ): T {
   const layout = StridedLayout.dense(shape, dtype.itemsize);
-  const buffer = allocateAt(place, byteCount({ layout, dtype }), stream);
+  const bytes = byteCount({ layout, dtype });
+  const buffer = memory === undefined
+    ? allocateAt(device ?? "host", bytes, stream ?? null)
+    : allocateFrom(memory, bytes, stream, device);
   try {
-    fill({ buffer, offset: 0, layout, dtype, readonly: false }, stream);
+    fill({ buffer, offset: 0, layout, dtype, readonly: false }, buffer.stream);
   } catch (error) {
     buffer.close();
     throw error;
@@ -125,6 +137,11 @@ function numbers(bounds: readonly number[]): number[] {
   if (!Number.isSafeInteger(count)) {
     throw new RangeError(`Expected finite bounds and a step that is not 0, got arange(${start}, ${stop}, ${step})`);
   }
+  if (count >= 2 ** 32) {
+    throw new RangeError(
+      `Expected a range of fewer than 2^32 numbers, got ${count}: arange(${start}, ${stop}, ${step})`,
+    );
+  }
   return Array.from({ length: count }, (_, at) => start + at * step);
 }
 
@@ -158,14 +175,18 @@ function written<T>(values: readonly unknown[], what: Wanted, make: MakeArray<T>
 // law view/writtenAs: view/create
 /** An array of values in C order: written by the host, and copied if it is to be elsewhere. */
 function writtenAs<T>(shape: Shape, values: readonly unknown[], what: Wanted, make: MakeArray<T>): T {
-  const { dtype, place: device, stream } = what;
+  const { dtype, device = "host", memory, stream } = what;
   const onHost = <A>(makeIt: MakeArray<A>) =>
-    create(shape, { dtype, place: "host", stream: null }, makeIt, ({ buffer }) => {
+    create(shape, { dtype, device: "host", memory: undefined, stream: undefined }, makeIt, ({ buffer }) => {
       const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
       const view = new DataView(memory, byteOffset, byteLength);
       values.forEach((value, at) => dtype.write(view, at * dtype.itemsize, asElement(value)));
     });
-  if (stream === null) return onHost(make);
+  if (device === "host" && memory === undefined) return onHost(make);
   const parts = onHost((buffer, offset, layout, type, readonly) => ({ buffer, offset, layout, dtype: type, readonly }));
-  return copyOf(parts, { device, stream }, make);
+  return copyOf(parts, {
+    ...what.device === undefined ? none : { device },
+    ...memory === undefined ? none : { memory },
+    ...stream === undefined ? none : { stream },
+  }, make);
 }

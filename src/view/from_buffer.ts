@@ -11,9 +11,10 @@ import {
   type DTypeLike,
   type OptionNames,
   type Shape,
+  show,
   StridedLayout,
 } from "../layout/mod.ts";
-import type { MemoryBuffer } from "../memory/mod.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} views a buffer. */
 export interface FromBufferOptions<T extends DTypeLike = DTypeLike> {
@@ -37,8 +38,10 @@ const fromBufferOptionNames: OptionNames<FromBufferOptions> = {
   readonly: true,
 };
 
+// law view/fromBuffer: view/no_array
 /** Views a buffer's bytes. See `StridedMemoryView.fromBuffer`. */
 export function fromBuffer<T>(buffer: MemoryBuffer, options: FromBufferOptions, make: MakeArray<T>): T {
+  if (!(buffer instanceof MemoryBuffer)) throw noBuffer(buffer);
   checkOptions(options, fromBufferOptionNames);
   const dtype = DType.from(options.dtype);
   const { shape, strides = null, offset = 0, readonly = false } = options;
@@ -47,4 +50,14 @@ export function fromBuffer<T>(buffer: MemoryBuffer, options: FromBufferOptions, 
     : new StridedLayout(shape, strides, dtype.itemsize);
   checkBounds(buffer, offset, layout);
   return make(buffer, offset, layout, dtype, readonly, null);
+}
+
+/** What a program without types may give, or what is left of a buffer that went through `postMessage`. */
+function noBuffer(value: unknown): TypeError {
+  return new TypeError(
+    `Cannot view ${
+      show(value)
+    } as a buffer: expected a MemoryBuffer. StridedMemoryView.fromTypedArray() views a typed ` +
+      "array, and MemoryBuffer.fromArrayBuffer() and fromPointer() make buffers of what there is",
+  );
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { describeArray } from "./describe.ts";
-import { showAs } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { Loan } from "../order/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
@@ -44,6 +44,7 @@ export class Lease {
 
   /** Use {@linkcode StridedMemoryView.borrow}. */
   constructor(view: StridedMemoryView, stream: CudaStream) {
+    checkMade(stream, "Lease", "view.borrow(stream)");
     this.#loan = new Loan(view.buffer, stream);
     this.view = view;
     this.stream = stream;

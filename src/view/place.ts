@@ -12,9 +12,10 @@ import {
   type DTypeLike,
   none,
   type OptionNames,
+  show,
   StridedLayout,
 } from "../layout/mod.ts";
-import { MemoryBuffer } from "../memory/mod.ts";
+import { DeviceMemoryResource, DriverMemoryResource, MemoryBuffer, MemoryResource } from "../memory/mod.ts";
 import { newArrayBuffer } from "../native/mod.ts";
 import { hostWaitsForCopy } from "../order/mod.ts";
 
@@ -29,6 +30,8 @@ export interface ArrayCopyOptions<T extends DTypeLike = DTypeLike> {
   readonly dtype?: T;
   /** Where the copy is. Default: where the array is; page-locked memory is copied to ordinary memory. */
   readonly device?: Place;
+  /** What allocates the copy's memory: page-locked or managed memory, a pool of one's own. Default: as `device` says. */
+  readonly memory?: MemoryResource;
   /** Where the copy is enqueued, and allocated. Default: the array's home stream, or the device's default stream. */
   readonly stream?: CudaStream;
 }
@@ -38,6 +41,7 @@ const arrayCopyOptionNames: OptionNames<ArrayCopyOptions> = {
   order: true,
   dtype: true,
   device: true,
+  memory: true,
   stream: true,
 };
 
@@ -57,7 +61,7 @@ export function checkPlaceOfArray(place: unknown): asserts place is Place {
 }
 
 /** Whether an array is there already: page-locked memory is the host's, managed memory its device's. */
-export function isAt({ buffer }: ArrayParts, place: Place): boolean {
+export function isAt({ buffer }: Pick<ArrayParts, "buffer">, place: Place): boolean {
   if (place === "host" || buffer.device === null) return place === "host" && buffer.device === null;
   return isSameDevice(buffer.device, place);
 }
@@ -71,13 +75,17 @@ export function isAt({ buffer }: ArrayParts, place: Place): boolean {
  */
 export function copyOf<T>(array: ArrayParts, options: ArrayCopyOptions, make: MakeArray<T>): T {
   checkOptions(options, arrayCopyOptionNames);
-  const { order = "C", device: place = array.buffer.device ?? "host" } = options;
+  const { order = "C", memory } = options;
   const dtype = options.dtype === undefined ? array.dtype : DType.from(options.dtype);
-  checkPlaceOfArray(place);
+  if (options.device !== undefined) checkPlaceOfArray(options.device);
   const nesting = order === "K" ? StridedLayout.denseLike(array.layout).strideOrder : order;
   const layout = StridedLayout.dense(array.layout.shape, dtype.itemsize, nesting);
+  const place = memory === undefined ? options.device ?? array.buffer.device ?? "host" : placeOf(memory);
   const stream = streamFor(array, place, options.stream);
-  const buffer = allocateAt(place, byteCount({ layout, dtype }), stream);
+  const bytes = byteCount({ layout, dtype });
+  const buffer = memory === undefined
+    ? allocateAt(place, bytes, stream)
+    : allocateFrom(memory, bytes, place === "host" ? options.stream : stream ?? undefined, options.device);
   try {
     const given = stream === null ? none : { stream };
     copyElements(array, { buffer, offset: 0, layout, dtype, readonly: false }, {
@@ -105,4 +113,60 @@ function streamFor({ buffer }: ArrayParts, place: Place, given: CudaStream | und
 export function allocateAt(place: Place, bytes: number, stream: CudaStream | null): MemoryBuffer {
   if (place === "host") return MemoryBuffer.fromArrayBuffer(newArrayBuffer(bytes), 0, bytes);
   return place.memory.allocate(bytes, { stream: stream ?? place.defaultStream });
+}
+
+/** In the order of whose streams a resource allocates, as far as it is known before it does. */
+function placeOf(memory: MemoryResource): Place {
+  if (memory instanceof DeviceMemoryResource || memory instanceof DriverMemoryResource) return memory.device;
+  if (memory instanceof MemoryResource) return "host";
+  const way = "expected a MemoryResource, as new PinnedMemoryResource(device) is one";
+  if (!(memory as unknown instanceof MemoryBuffer)) throw new TypeError(`Cannot allocate from ${show(memory)}: ${way}`);
+  throw new TypeError(
+    `Cannot allocate from a MemoryBuffer: ${way}. StridedMemoryView.fromBuffer() is a view of a buffer`,
+  );
+}
+
+// law view/allocateFrom: view/create
+/**
+ * Memory for an array from a resource. All but ordinary memory of the host has a home stream afterwards, if there is
+ * any that is known: what fills it comes before whatever its next user does.
+ *
+ * @throws {TypeError} if it is not where it was wanted, or of no stream's order although one was given
+ */
+export function allocateFrom(
+  memory: MemoryResource,
+  bytes: number,
+  given: CudaStream | undefined,
+  wanted: Place | undefined,
+): MemoryBuffer {
+  const place = placeOf(memory);
+  const stream = given ?? (place === "host" ? undefined : place.defaultStream);
+  const buffer = memory.allocate(bytes, stream === undefined ? none : { stream });
+  try {
+    if (wanted !== undefined && !isAt({ buffer }, wanted)) {
+      const at = buffer.device ?? "the host";
+      throw new TypeError(
+        `Cannot place an array at ${wanted === "host" ? "the host" : wanted} in ${buffer.kind} memory, which is that ` +
+          `of ${at}: expected both to agree. Leave device out: { memory } says where the array is`,
+      );
+    }
+    if (buffer.kind === "host") {
+      if (given !== undefined) throw noStreamOfHost();
+    } else if (buffer.stream === null) {
+      const home = stream ?? buffer.device?.defaultStream;
+      if (home !== undefined) buffer.setHomeStream(home);
+    }
+  } catch (error) {
+    buffer.close();
+    throw error;
+  }
+  return buffer;
+}
+
+/** What a stream is answered with that could order nothing. */
+export function noStreamOfHost(): TypeError {
+  return new TypeError(
+    "Cannot order an array of the host on a stream: expected a device. Pass { device, stream }, or { memory, stream } " +
+      "for page-locked memory",
+  );
 }

@@ -13,8 +13,9 @@ import {
   type DTypeName,
   type DTypeNameOf,
   type Shape,
+  show,
   type SliceItem,
-  type StridedLayout,
+  StridedLayout,
 } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
@@ -107,12 +108,14 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     return this.buffer.owner;
   }
 
+  // law view/ShapedArray.view: view/no_array
   /**
    * Views the same memory with another element type or layout. For a type of another itemsize neighbours on the last
    * axis, which must be adjacent in memory, are joined or split: four float32 are two float64, or sixteen uint8.
    *
    * @throws {RangeError} if the layout reaches outside the buffer, its itemsize is not that of the element type, or the
    *   last axis cannot be repacked: the message says why
+   * @throws {TypeError} if the layout is none, as one that another Worker has sent
    */
   view<const T extends DTypeLike>(dtype: T): StridedMemoryView<DTypeNameOf<T>>;
   /** With another layout, element type, or both. */
@@ -121,7 +124,9 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     const options = typeof as === "string" || as instanceof DType ? { dtype: as } : as;
     checkOptions(options, viewOptionNames);
     const dtype = options.dtype === undefined ? this.dtype : DType.from(options.dtype);
-    return this[sameMemory](options.layout ?? repackedFor(this, dtype), dtype);
+    const { layout = repackedFor(this, dtype) } = options;
+    if (!(layout instanceof StridedLayout)) throw noLayout(layout);
+    return this[sameMemory](layout, dtype);
   }
 
   // law view/ShapedArray: view/array_model
@@ -197,6 +202,14 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     }
     for (let at = 0; at < extent; at++) yield this.sliced(at);
   }
+}
+
+/** What comes from a Worker, or from JSON, has the fields of a layout and none of its methods. */
+function noLayout(given: unknown): TypeError {
+  return new TypeError(
+    `Expected layout to be a StridedLayout, got ${show(given)}: one that was cloned or sent to a Worker is a plain ` +
+      "object. Make it anew: StridedLayout.from(layout)",
+  );
 }
 
 /** The layout that elements of another type have in the same memory. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkMade } from "../layout/mod.ts";
 import { describeArray } from "./describe.ts";
 import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
 import type { Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
@@ -86,6 +87,11 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     imported: Closeable | null,
   ) {
     super();
+    checkMade(
+      dtype,
+      "StridedMemoryView",
+      "StridedMemoryView.zeros(shape), from(array), fromBuffer() or another of its static calls",
+    );
     if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
     this.layout = layout;
     this.dtype = dtype;
@@ -266,8 +272,19 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   static fromArray<V extends Scalar, const T extends DTypeLike = DTypeNameOfValue<V>>(
     nested: NestedValues<V>,
     options?: T | CreateOptions<T>,
-  ): StridedMemoryView<DTypeNameOf<T>> {
-    return as(fromNested(nested, options, make));
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of bigints: where they are of several values, the compiler would want all axes to have those of the first. */
+  static fromArray<const T extends DTypeLike = "int64">(
+    nested: NestedValues<bigint>,
+    options?: T | CreateOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of booleans. */
+  static fromArray<const T extends DTypeLike = "bool">(
+    nested: NestedValues<boolean>,
+    options?: T | CreateOptions<T>,
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  static fromArray(nested: NestedValues, options?: DTypeLike | CreateOptions): StridedMemoryView {
+    return fromNested(nested, options, make);
   }
 
   /** Makes a view of parts that fit each other. */

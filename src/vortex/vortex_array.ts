@@ -7,7 +7,7 @@ import { openAll, openEvery, openKnown } from "./open_nodes.ts";
 import { type ArrowArray, type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { toArrowArray, viewOf } from "./arrow/to_arrow.ts";
 import { alignmentsOf } from "./buffer_alignment.ts";
 import type { CanonicalArray } from "./canonical.ts";
@@ -105,6 +105,7 @@ export class VortexArray implements VortexForm {
   }
 
   private constructor(home: ArrayHome, root: EncodedNode | null, decoded: CanonicalArray | null) {
+    checkMade(decoded, "VortexArray", "openVortex(source) and file.scan(), or readVortexIpc(bytes)");
     const { dtype, length } = root ?? decoded ?? noArray();
     this.#home = home;
     this.#root = root;

@@ -2,6 +2,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { NpyError, openNpy, StridedMemoryView } from "../../mod.ts";
 import { headerOf, npy } from "../support/npy_files.ts";
 
@@ -18,6 +19,12 @@ test("a mapped file is read where it is, and closing the view unmaps it", () => 
   view.close();
   assertEquals(mapped(), false);
   assertThrows(() => view.ptr, TypeError, "closed");
+});
+
+test("a file: URL is a path", () => {
+  using view = openNpy(pathToFileURL(file()));
+  assertEquals(view.shape, [2, 3]);
+  assertThrows(() => openNpy(new URL("https://example.org/a.npy")), TypeError);
 });
 
 test("a writable mapping writes to the file, another one never does", () => {
@@ -41,7 +48,7 @@ test("a writable mapping writes to the file, another one never does", () => {
 test("what cannot be mapped is refused, with what to do", () => {
   const values = new Uint8Array(16);
   assertThrows(() => openNpy("/nonexistent.npy"), Error, "Cannot open /nonexistent.npy: fopen failed with ENOENT");
-  assertThrows(() => openNpy("/tmp"), Error, "/tmp");
+  assertThrows(() => openNpy(values as never), TypeError, "readNpy reads Blobs and bytes");
   assertThrows(() => openNpy(npy(headerOf(">f8", [2]), values)), NpyError, "Use readNpy");
   assertThrows(() => openNpy(npy(headerOf("<f8", [3]), values)), NpyError, "truncated");
   assertThrows(() => openNpy(npy(headerOf("|O", [2]), values)), NpyError, "pickled");

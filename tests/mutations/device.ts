@@ -564,6 +564,10 @@ export const deviceMutations: readonly Mutation[] = [
   ...law("device/StreamState.close", [
     ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
   ]),
+  ...law("device/writtenFile", [
+    ["using _descriptor = ", "", "Every drawing leaves a descriptor."],
+    ["BigInt(size), 0n)", "BigInt(Math.min(size, 4096)), 0n)", "A large graph is drawn in part."],
+  ]),
   ...law("device/describeDevice", [
     ["  if (!device.isActive)", "  if (false)", "A console makes a context."],
   ]),

@@ -40,6 +40,14 @@ export const ffiMutations: readonly Mutation[] = [
   ...law("ffi/openLibrary", [
     ["    if (tried.has(path)) continue;\n", "", "A place is tried, and told of, twice."],
   ]),
+  ...law("ffi/openFile", [
+    [
+      "if (status.isDirectory()) throw",
+      "if (status.size < 0) throw",
+      "A folder is refused in another way by each call.",
+    ],
+    ["if (got === 0) break;", "if (got === 0) return into.length;", "What a file has lost is read as zeros."],
+  ]),
   ...law("ffi/register", [
     ["  opened.set(key, library);\n", "", "A library is bound anew each time that it is opened."],
   ]),
@@ -84,6 +92,9 @@ export const ffiMutations: readonly Mutation[] = [
   ]),
   ...law("ffi/readTextFile", [
     ["  fclose(file);\n", "", "Every file that is read stays open."],
+  ]),
+  ...law("ffi/writeTextFile", [
+    ["  stdio.fclose(file);\n", "", "Every file that is written stays open."],
   ]),
   ...law("ffi/exactAddress", [
     ["return number < exactEnd ? number : 0;", "return number;", "An address is rounded, and other memory written."],

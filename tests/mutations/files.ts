@@ -18,6 +18,9 @@ export const filesMutations: readonly Mutation[] = [
       "Who writes a typed array reads that undefined has no layout.",
     ],
   ]),
+  ...law("files/openBlob", [
+    ["readBlob(blob, position,", "readBlob(blob, 0,", "A Blob's header is taken for its elements."],
+  ]),
   ...law("files/openNpy", [
     ["  if (swapped !== 0) {", "  if (swapped > 99) {", "Numbers of the other byte order are mapped."],
     ["  if (size - to < promised) {", "  if (size < 0) {", "Who looks at a file that is too short dies."],

@@ -3,6 +3,21 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const layoutMutations: readonly Mutation[] = [
+  ...law("layout/StridedLayout.from", [
+    ["checkSpan(shape, strides, itemsize, sliceOffset);", "", "A layout reaches farther than can be counted."],
+    ["DERIVED, sliceOffset + 0, volume)", "DERIVED, 0, volume)", "A part of an array arrives as its beginning."],
+    ["!Number.isInteger(sliceOffset * itemsize)", "false", "A layout begins inside a byte."],
+  ]),
+  ...law("layout/noCode", [
+    ['typeof source.name === "string"', "false", "Who cloned a dtype is not told that its name is what crosses."],
+  ]),
+  ...law("layout/checkMade", [
+    [
+      "if (given === undefined) throw",
+      "if (given === null) throw",
+      "Who calls new Cuda() reads of the inside of a constructor.",
+    ],
+  ]),
   ...law("layout/permuteInto", [
     [
       "else seenHigh |= bit;\n    newShape",

@@ -3,6 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const nativeMutations: readonly Mutation[] = [
+  ...law("native/make", [
+    ["} catch (cause) {\n", "} catch (cause) {\n    throw cause;\n", "Who asks for too much reads that, and no more."],
+  ]),
   ...law("native/newArrayBuffer", [
     ["libc().paging.madvise(first, length, MADV.HUGEPAGE);", "", "Large new memory is slow to write."],
     [" - first) / page * page", " - first) / page / 2n * page", "Half of a large array is slow to write."],

@@ -190,7 +190,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#closing.abort(", "    void (", "Who waits for a connection that is closed waits for ever."],
   ]),
   ...law("ucx/listenTcp", [
-    ['SO.REUSEADDR, yes.$address, 4)), "");', 'SO.ERROR, yes.$address, 4)), "");', "A port stays taken for a minute."],
+    ["SO.REUSEADDR, yes.$address, 4)", "SO.ERROR, yes.$address, 4)", "A port stays taken for a minute."],
     ["      watch.start();\n    });", "    });", "Only those who come first are accepted."],
   ]),
   ...law("ucx/partHeaders", [
@@ -577,9 +577,16 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxListener.close", [
     ["    if (this.#isClosed) return;\n", "", "A listener is destroyed twice."],
   ]),
+  ...law("ucx/cannotListen", [
+    ["ways[code]?.(at)", "undefined", "Whose port is taken is not told that 0 is one."],
+  ]),
+  ...law("ucx/whyNotBound", [
+    ["-Math.min(0, attempt(", "0 * Math.min(0, attempt(", "An address of another machine is an input/output error."],
+  ]),
   ...law("ucx/listenNatively", [
     ["queueMicrotask(accept)", "void 0", "Nobody is let in."],
-    ["UCS_ERR_BUSY ? busy", "UCS_OK ? busy", "Whose port is busy is not told how to have it again."],
+    ["isBusy ? busy : undefined", "undefined", "Whose port is busy is not told how to have it again."],
+    ["code === 0 ? cause", "code >= 0 ? cause", "A port that is taken is an error of its own in each listener."],
     ["        context.refused();\n        reject", "        reject", "Nobody counts who was rejected."],
   ]),
   ...law("ucx/Receiver.probe", [

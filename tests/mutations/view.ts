@@ -69,11 +69,33 @@ export const viewMutations: readonly Mutation[] = [
     ["  if (given !== undefined) return given;\n", "", "The copy's home is not the stream that was asked for."],
   ]),
   ...law("view/wanted", [
-    ["stream: stream ?? place.defaultStream", "stream: place.defaultStream", "The home is not the stream asked for."],
-    ["if (stream === undefined) return { dtype", "return { dtype", "A stream that is of no use is left aside."],
+    [
+      "throw noStreamOfHost();",
+      "return { dtype, device, memory, stream: undefined };",
+      "A stream that is of no use is left aside.",
+    ],
+  ]),
+  ...law("view/ShapedArray.view", [
+    ["throw noLayout(layout);", "void noLayout(layout);", "A clone of a layout makes a view whose methods fail."],
+  ]),
+  ...law("view/zeros", [
+    ["else if (what.memory !== undefined) buffer.fill(0);", "", "Zeros are whatever was in the memory."],
+  ]),
+  ...law("view/allocateFrom", [
+    ["wanted !== undefined && !isAt", "wanted === null && !isAt", "An array is elsewhere than it was asked to be."],
+    ["buffer.setHomeStream(home);", "void home;", "Memory of another allocator has nobody's order."],
+    ["    buffer.close();\n", "", "Memory that is refused is never freed."],
   ]),
   ...law("view/create", [
+    ["bytes, stream ?? null)", "bytes, null)", "The home is not the stream asked for."],
     ["dtype, false, buffer)", "dtype, false, null)", "Closing an array that was made frees nothing."],
+  ]),
+  ...law("view/fromBuffer", [
+    [
+      "if (!(buffer instanceof MemoryBuffer)) throw noBuffer(buffer);",
+      "",
+      "A view of no memory is made, and fails later.",
+    ],
   ]),
   ...law("view/range", [
     ["Math.max(0, Math.ceil(", "Math.max(0, Math.floor(", "The last number is missing."],

@@ -207,6 +207,10 @@ export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/columnOf", [
     ["dtype.names.lastIndexOf(name) !== index", "index < 0", "Of two columns with a name the first is meant."],
   ]),
+  ...law("vortex/columnsNear", [
+    ["2 * letters <= near.length", "true", "Whatever column is asked for, another one is proposed."],
+    ["names.slice(0, listed)", "names", "A mistyped name is answered with thousands of others."],
+  ]),
   ...law("vortex/postscriptOf", [
     [
       "view.getUint32(tail + 4, true) !== MAGIC",

@@ -1,5 +1,5 @@
 /** Large new memory is backed by large pages where the system has them for who asks, and is memory like any other. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertMatch, assertThrows } from "@std/assert";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { newArrayBuffer } from "../../src/native/huge_pages.ts";
@@ -31,6 +31,16 @@ test(...needs(missing, "the system is asked for large pages for all of a large a
       assert(flagsOf(address + at).includes("hg"), `byte ${at} of ${size}`);
     }
   }
+});
+
+test("more than there can be is refused with what was asked for, what the host has, and a way out", () => {
+  const error = assertThrows(
+    () => newArrayBuffer(1e12),
+    RangeError,
+    "Cannot make an ArrayBuffer of 1000000000000 bytes",
+  );
+  assertMatch(error.message, /the host uses \d+ and has \d+ of \d+ free\. .* HostMemoryResource/);
+  assertInstanceOf(error.cause, RangeError);
 });
 
 test("new memory has the size that was asked for, is zero, and keeps what is written", () => {

@@ -138,6 +138,33 @@ const uses = [
   "x.__setitem__(0, 0)",
 ];
 
+/** NumPy's scalars of one value, and what they are in JavaScript. */
+const scalars: readonly (readonly [types: readonly string[], value: unknown])[] = [
+  [["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intp"], 3],
+  [["float16", "float32", "float64"], 3],
+  [["bool_"], true],
+  [["str_"], "3"],
+];
+
+test(...needs(missing, "NumPy's scalars come back as values, from constructors, methods and functions"), () => {
+  const python = open();
+  const np = python.import("numpy");
+  for (const [types, value] of scalars) {
+    for (const type of types) {
+      assertEquals(np[type](3), value, type);
+      if (typeof value !== "number") continue;
+      using array = np["array"].$call([1, 2], type);
+      assertEquals([array.sum(), array.max(), np["prod"](array)], [3, 2, 2], type);
+    }
+  }
+  assertEquals([np["int64"](2n ** 62n), np["uint64"](2n ** 64n - 1n)], [2n ** 62n, 2n ** 64n - 1n]);
+  for (const type of ["complex64", "complex128"]) assertEquals(np[type](3).item(), { re: 3, im: 0 }, type);
+  assertEquals(np["array"](3).item(), 3n);
+  using wide = np["longdouble"](1.5);
+  using day = np["datetime64"]("2026-01-02");
+  assertEquals([Number(wide), `${day}`], [1.5, "2026-01-02"]);
+});
+
 test(
   ...needs(missing, "with NumPy an array is one of NumPy's: whatever is done with it comes out the same"),
   async () => {

@@ -1,7 +1,7 @@
 /** A port where somebody has listened is free for the next who listens there, or the error says how to have it so. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { UcxError } from "../../src/ucx/error.ts";
+import { SystemError } from "../../src/ffi/mod.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { patiently } from "../support/child.ts";
 
@@ -34,6 +34,6 @@ test("where the port of a listener of UCX's is busy, the error says how it is no
   await using worker = ucx.createWorker();
   await using listener = worker.listen({ host: "127.0.0.1" });
   const { port } = listener;
-  const error = assertThrows(() => worker.listen({ host: "127.0.0.1", port }), UcxError);
+  const error = assertThrows(() => worker.listen({ host: "127.0.0.1", port }), SystemError);
   assertStringIncludes(error.message, "UCX_TCP_CM_REUSEADDR=y");
 });

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncl
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { SystemError } from "../../src/ffi/mod.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import type { ListenOptions, UcxListener } from "../../src/ucx/listen/listener.ts";
@@ -87,7 +88,7 @@ test("a listener has its port at once, with a secret and without, and may be awa
     const listener = worker.listen({ host: "localhost", ...secret });
     assertEquals([listener.host, Number.isInteger(listener.port), listener.port > 0], ["127.0.0.1", true, true]);
     assertEquals(await listener, listener);
-    assertThrows(() => worker.listen({ port: listener.port, ...secret }), Error, "taken");
+    assertThrows(() => worker.listen({ port: listener.port, ...secret }), SystemError, "taken");
     await listener.close();
     const again = worker.listen({ port: listener.port, ...secret }); // the port is free again
     await again.close();
@@ -204,8 +205,17 @@ test("a receive that is bound to an endpoint ends with it, and one of the worker
 
 test("what cannot be listened at is an error, and a port is taken once", async () => {
   await inScene({}, ({ server, listener }) => {
-    assertThrows(() => server.listen({ port: listener.port }), UcxError, "Is the port taken");
-    assertThrows(() => server.listen({ host: "192.0.2.1" }), UcxError, "not this machine's address");
+    for (const secret of [{}, { secret: "s3cret" }]) {
+      const refused = (options: ListenOptions, code: string, ...says: string[]) => {
+        const error = assertThrows(() => server.listen({ ...options, ...secret }), SystemError);
+        assertEquals([error.code, error.call], [code, "bind"]);
+        for (const words of says) assertStringIncludes(error.message, words);
+        if (!("secret" in secret)) assertInstanceOf(error.cause, UcxError);
+      };
+      const at = `Cannot listen at 127.0.0.1:${listener.port}: bind failed`;
+      refused({ port: listener.port }, "EADDRINUSE", at, "choose another one, or 0 for any that is free");
+      refused({ host: "192.0.2.1" }, "EADDRNOTAVAIL", "at 192.0.2.1:0", '"0.0.0.0" stands for all');
+    }
     assertThrows(() => server.listen({ port: 70_000 }), RangeError, "port 70000");
     assertThrows(() => server.listen({ backlog: 0 }), RangeError, "at least 1");
     const wrong = { errors: "all" } as unknown as ListenOptions;

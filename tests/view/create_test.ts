@@ -1,7 +1,18 @@
 /** Arrays of new memory. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, StridedMemoryView } from "../../mod.ts";
+import {
+  Cuda,
+  DeviceMemoryResource,
+  HostMemoryResource,
+  ManagedMemoryResource,
+  MemoryBuffer,
+  MemoryResource,
+  PinnedMemoryResource,
+  type Place,
+  StridedMemoryView,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
 import { DType, type ElementValue } from "../../src/layout/mod.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -31,7 +42,83 @@ test("zeros and full have the shape, the dtype and the value that were asked for
   assertEquals(view.stream, stream);
   assertThrows(() => StridedMemoryView.zeros([1], { stream }), TypeError, "expected a device");
   assertThrows(() => StridedMemoryView.zeros([-1]), RangeError);
+  assertThrows(() => StridedMemoryView.zeros([1e12]), RangeError, "8000000000000 bytes"); // float64
   assertThrows(() => StridedMemoryView.zeros([1], "float33"), TypeError, "Expected a dtype");
+});
+
+test("given memory is where the array is, whatever it held before, and the array owns what it allocated", () => {
+  using cuda = Cuda.simulate({ check: true });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using pool = new DeviceMemoryResource(device, {});
+  /** Somebody's own memory, of a kind, with no home stream, and full of ones. */
+  class Homeless extends MemoryResource {
+    override readonly isDeviceAccessible: boolean = true;
+    override readonly isHostAccessible: boolean = false;
+    override allocate(bytes: number): MemoryBuffer {
+      const buffer = pool.allocate(bytes);
+      buffer.fill(0xff, { stream: device.defaultStream });
+      device.defaultStream.synchronize();
+      const free = () => buffer.close();
+      return MemoryBuffer.fromAllocation({ ptr: buffer.ptr, size: bytes, device, kind: "device", stream: null, free });
+    }
+  }
+  const resources: [MemoryResource, kind: string, place: Place, home: boolean][] = [
+    [new HostMemoryResource(), "host", "host", false],
+    [new PinnedMemoryResource(device), "pinned", "host", true],
+    [new ManagedMemoryResource(device), "managed", device, true],
+    [new SynchronousMemoryResource(device), "device", device, true],
+    [pool, "device", device, true],
+    [new Homeless(), "device", device, true],
+  ];
+  using there = StridedMemoryView.arange(3, { device });
+  for (const [memory, kind, place, hasHome] of resources) {
+    for (const given of [{ memory }, { memory, device: place }]) {
+      memory.allocate(48).close(); // what was freed is allocated again, with what is in it
+      const made = [
+        [StridedMemoryView.zeros([2, 3], given), [[0, 0, 0], [0, 0, 0]]],
+        [StridedMemoryView.full([3], 1.5, given), [1.5, 1.5, 1.5]],
+        [StridedMemoryView.arange(4, { ...given, dtype: "int16" }), [0, 1, 2, 3]],
+        [StridedMemoryView.fromArray([[1n], [2n]], given), [[1n], [2n]]],
+        [StridedMemoryView.arange(3).copy({ ...given, dtype: "float32" }), [0, 1, 2]],
+        [there.copy(given), [0, 1, 2]],
+      ] as [StridedMemoryView, unknown[]][];
+      for (const [view, expected] of made) {
+        assertEquals([view.buffer.kind, view.device], [kind, place === "host" ? null : device]);
+        assertEquals(view.stream !== null, hasHome, kind);
+        assertEquals(view.to("host").toArray(), expected, kind);
+        view.close();
+        assertThrows(() => view.ptr, TypeError, "closed");
+      }
+    }
+    if (!hasHome) continue;
+    using view = StridedMemoryView.arange(5, { memory, stream });
+    if (!(memory instanceof Homeless)) assertEquals(view.stream, stream);
+    using back = view.to("host");
+    assertEquals(back.toArray(), [0, 1, 2, 3, 4]);
+  }
+  device.synchronize();
+  assertEquals(pool.pool.use.used, 0);
+});
+
+test("memory that is not where the array was wanted is refused, and freed", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const [first, second] = [cuda.device(0), cuda.device(1)];
+  using pool = new DeviceMemoryResource(first, {});
+  const wrong = (memory: MemoryResource, device: Place) => () => StridedMemoryView.zeros([2], { memory, device });
+  assertThrows(wrong(pool, "host"), TypeError, "at the host in device memory");
+  assertThrows(wrong(pool, second), TypeError, "expected both to agree. Leave device out");
+  assertThrows(wrong(new PinnedMemoryResource(first), first), TypeError, "in pinned memory, which is that of the host");
+  assertThrows(wrong(new HostMemoryResource(), first), TypeError, "in host memory");
+  first.synchronize();
+  assertEquals(pool.pool.use.used, 0);
+  using stream = second.createStream();
+  assertThrows(() => StridedMemoryView.zeros([2], { memory: new HostMemoryResource(), stream }), TypeError, "stream");
+  const buffer = new HostMemoryResource().allocate(16);
+  const memory = buffer as unknown as MemoryResource;
+  assertThrows(() => StridedMemoryView.zeros([2], { memory }), TypeError, "fromBuffer() is a view of a buffer");
+  assertThrows(() => StridedMemoryView.zeros([2], { memory: first as never }), TypeError, "expected a MemoryResource");
+  assertThrows(() => StridedMemoryView.arange(2).copy({ memory: pool, device: "host" }), TypeError, "both to agree");
 });
 
 test("a range is every number from the start on that the stop has not reached", () => {
@@ -58,6 +145,7 @@ test("a range is every number from the start on that the stop has not reached", 
   for (const bounds of [[1, 2, 0], [0, NaN], [0, Infinity], [NaN, 1]] as [number, number, number][]) {
     assertThrows(() => StridedMemoryView.arange(...bounds), RangeError, "Expected finite bounds");
   }
+  assertThrows(() => StridedMemoryView.arange(1e12), RangeError, "fewer than 2^32 numbers, got 1000000000000");
   assertThrows(() => StridedMemoryView.arange(0n, 3n, 0n), RangeError, "Expected a step that is not 0");
   assertThrows(() => StridedMemoryView.arange(1, 2n as unknown as number), TypeError, "got both");
   assertThrows(() => StridedMemoryView.arange("5" as unknown as number), TypeError, "Expected arange(stop)");
@@ -116,12 +204,17 @@ test("nested arrays of several lengths, depths or types are refused with the pla
 test("the compiler knows the dtype of a new array", () => {
   const numbers: StridedMemoryView<"float64"> = StridedMemoryView.fromArray([[1, 2], [3, 4]]);
   const longs: StridedMemoryView<"int64"> = StridedMemoryView.arange(3n);
+  const nestedLongs: StridedMemoryView<"int64"> = StridedMemoryView.fromArray([[1n], [2n]]);
+  const nestedFlags: StridedMemoryView<"bool"> = StridedMemoryView.fromArray([[[true]], [[false]]]);
+  const nestedUnsigned: StridedMemoryView<"uint64"> = StridedMemoryView.fromArray([[1n], [2n]], { dtype: "uint64" });
   const halves: StridedMemoryView<"float16"> = StridedMemoryView.zeros([2], { dtype: "float16" });
   const flags: StridedMemoryView<"bool"> = StridedMemoryView.full([2], true);
   const bytes: StridedMemoryView<"uint8"> = StridedMemoryView.full([2], 1, "uint8");
   const short: StridedMemoryView<"int16"> = StridedMemoryView.arange(0, 4, 2, "int16");
   const none: StridedMemoryView<"float64"> = StridedMemoryView.zeros([2]);
-  const sum = [numbers, longs, halves, flags, bytes, short, none].map(({ size }) => size);
-  assertEquals(sum, [4, 3, 2, 2, 2, 2, 2]);
+  const sum = [numbers, longs, nestedLongs, nestedFlags, nestedUnsigned, halves, flags, bytes, short, none].map((
+    { size },
+  ) => size);
+  assertEquals(sum, [4, 3, 2, 2, 2, 2, 2, 2, 2, 2]);
   assert(numbers.get(0, 0) + 1 === 2);
 });

@@ -1,7 +1,7 @@
 /** What is taken for an array and is none, and what else a view is asked for in the first hour with one. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, StridedMemoryView } from "../../mod.ts";
+import { Cuda, HostMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
 test("what is nearly an array is refused with what makes one of it", () => {
@@ -17,10 +17,44 @@ test("what is nearly an array is refused with what makes one of it", () => {
   assertThrows(() => StridedMemoryView.from(new Date()), TypeError, "Cannot view Date");
 });
 
+test("what is no buffer is refused at once: bytes, an address, and what is left of a buffer that was cloned", () => {
+  const own = new HostMemoryResource().allocate(16);
+  const view = { shape: [2], dtype: "int8" } as const;
+  const cases: readonly (readonly [unknown, string])[] = [
+    [new Uint8Array(2), "fromTypedArray() views a typed array"],
+    [new ArrayBuffer(2), "MemoryBuffer.fromArrayBuffer()"],
+    [own.ptr, "fromPointer()"],
+    [structuredClone(own), "expected a MemoryBuffer"],
+    [undefined, "Cannot view undefined as a buffer"],
+  ];
+  for (const [buffer, message] of cases) {
+    assertThrows(() => StridedMemoryView.fromBuffer(buffer as never, view), TypeError, message);
+  }
+  assertEquals(StridedMemoryView.fromBuffer(own, view).shape, [2]);
+});
+
 test("extents that are given one by one are told from options: a shape is an array", () => {
   const zeros = StridedMemoryView.zeros as (...args: readonly unknown[]) => unknown;
   assertThrows(() => zeros(2, 3), TypeError, "Expected shape to be an array, got 2: write [2, 3]");
   assertThrows(() => zeros(2), TypeError, "Expected shape to be an array, got 2: write [2]");
+});
+
+test("a layout that was cloned, as for a Worker, is refused with how to make it anew, and that makes the same", () => {
+  check(
+    fc.property(fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 3 }), (shape) => {
+      const size = shape.reduce((product, extent) => product * extent, 1);
+      const view = StridedMemoryView.arange(size, "int32").reshaped(shape).T;
+      const sent = structuredClone(view.layout);
+      assertThrows(() => view.view({ layout: sent }), TypeError, "StridedLayout.from(layout)");
+      const layout = StridedLayout.from(sent);
+      assertEquals(view.view({ layout }).toArray(), view.toArray());
+    }),
+    50,
+  );
+  const view = StridedMemoryView.arange(3);
+  const sent = structuredClone(slice(1, 2));
+  assertThrows(() => view.sliced(sent), TypeError, "Expected an index to be an integer, slice()");
+  assertEquals(view.sliced(slice(sent.start, sent.stop, sent.step)).toArray(), [1]);
 });
 
 test("JSON of a view is that of its elements, nested, at any depth and through a transpose", async () => {

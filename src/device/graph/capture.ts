@@ -5,7 +5,7 @@
  */
 import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
 import { NativeArena, reportUncaught, runAll } from "../../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames } from "../../layout/mod.ts";
 import { beginCapture, endCapture } from "./active_captures.ts";
 import { checkCuda } from "../../driver/mod.ts";
 import type { CudaEvent } from "../event.ts";
@@ -63,6 +63,7 @@ export class StreamCapture {
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
   constructor(stream: CudaStream, options: CaptureOptions) {
+    checkMade(options, "StreamCapture", "stream.beginCapture()");
     checkOptions(options, captureOptionNames);
     const { mode = "thread-local" } = options;
     const { device } = stream;

@@ -4,13 +4,14 @@
  * @module
  */
 import { CU_GRAPH_DEBUG_DOT_FLAGS, CU_GRAPH_NODE_TYPE } from "../../../bindings/cuda_types.ts";
-import { cString, ffiPort, NativeArena, nodeBuiltin } from "../../ffi/mod.ts";
-import { checkOptions, showAs } from "../../layout/mod.ts";
+import { cString, NativeArena } from "../../ffi/mod.ts";
+import { checkMade, checkOptions, showAs } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease } from "../../driver/mod.ts";
 import { closeIfDropped, closeOnce, type DroppedState } from "../finalizer.ts";
 import { CudaGraphExec } from "./graph_exec.ts";
 import type { GraphResources } from "./graph_resources.ts";
+import { writtenFile } from "./written_file.ts";
 
 /** Options of {@linkcode CudaGraph.toDot}. */
 const dotOptionNames = { verbose: true } as const;
@@ -68,6 +69,7 @@ export class CudaGraph {
   // law device/CudaGraph.constructor: device/dropped
   /** Use {@linkcode CudaStream.capture}. */
   constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
+    checkMade(resources, "CudaGraph", "stream.capture(work)");
     this.device = device;
     this.#handle = handle;
     this.#resources = resources;
@@ -128,27 +130,21 @@ export class CudaGraph {
   }
 
   /**
-   * The graph in the language of Graphviz, as the driver draws it. The driver writes files only, so this needs a folder
-   * for temporary files (`TMPDIR`, or `/tmp`).
+   * The graph in the language of Graphviz, as the driver draws it. The driver writes files only: this is one of memory,
+   * in no folder, whose name is in `/proc`. In Deno `--allow-ffi` is enough.
    *
    * @param options `verbose`: with all that the driver knows of each node. Default false
-   * @throws {CudaError} CUDA_ERROR_OPERATING_SYSTEM if the file cannot be written
+   * @throws {CudaError} CUDA_ERROR_OPERATING_SYSTEM if there is no `/proc`
    */
   toDot(options: { readonly verbose?: boolean } = {}): string {
     checkOptions(options, dotOptionNames);
     const { handle } = this;
-    const { mkdtempSync, readFileSync, rmSync } = nodeBuiltin("node:fs");
-    const folder = mkdtempSync(`${ffiPort().env("TMPDIR") || "/tmp"}/causeway-graph-`);
-    try {
-      const file = `${folder}/graph.dot`;
-      const flags = options.verbose ?? false ? CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE : 0;
-      const { driver } = this.device;
+    const { driver } = this.device;
+    const flags = options.verbose ?? false ? CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE : 0;
+    return writtenFile("draw a graph", (file) => {
       const code = driver.graph.cuGraphDebugDotPrint(handle, cString(file), flags);
       checkCuda(driver, "cuGraphDebugDotPrint", code);
-      return readFileSync(file, "utf8");
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    });
   }
 
   /**

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { showAs } from "../../layout/mod.ts";
+import { checkMade, showAs } from "../../layout/mod.ts";
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
 import { checkSameCuda } from "../check_device.ts";
@@ -30,8 +30,8 @@ class GraphExecState implements DroppedState {
   readonly #handle: bigint;
   #retained: Disposable;
 
-  constructor({ driver }: CudaDevice, handle: bigint, resources: GraphResources) {
-    this.driver = driver;
+  constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
+    this.driver = device.driver;
     this.#handle = handle;
     this.resources = resources;
     this.#retained = resources.retained();
@@ -70,6 +70,7 @@ export class CudaGraphExec {
 
   // law device/CudaGraphExec.constructor: device/dropped
   private constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
+    checkMade(resources, "CudaGraphExec", "graph.instantiate()");
     this.device = device;
     this.#handle = handle;
     this.#state = new GraphExecState(device, handle, resources);

@@ -5,7 +5,7 @@
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, show, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, show, showAs } from "../../layout/mod.ts";
 import { isSameDevice } from "../check_device.ts";
 import type { StreamCapture } from "../graph/capture.ts";
 import { captureOf } from "../graph/active_captures.ts";
@@ -64,6 +64,7 @@ export class Kernel {
    * @param retainCode keeps the code loaded until its result is disposed of
    */
   constructor(device: CudaDevice, name: string, handle: bigint, retainCode: () => Disposable) {
+    checkMade(retainCode, "Kernel", "program.kernel(name)");
     this.device = device;
     this.name = name;
     this.#handle = handle;

@@ -5,7 +5,7 @@
  */
 import { CU_JIT, CUresult } from "../../../bindings/cuda_types.ts";
 import { cString, NativeArena, readField, reportUncaught } from "../../ffi/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "../graph/active_captures.ts";
@@ -44,6 +44,7 @@ export class Program {
 
   // law device/Program.constructor: device/dropped, sim/kernels, device/kernel/kernel, sim/behaviours
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
+    checkMade(code, "Program", "device.compile(source) or device.loadPtx(text)");
     this.device = device;
     [this.#handle, this.#references] = device.retainFor((retained) => {
       const handle = load(device, code);

@@ -77,7 +77,11 @@ export class MemoryChannel {
   #failure: unknown;
 
   /** A channel over a connected socket, which it takes over. Whatever arrives is for devices of this `Cuda`. */
-  constructor(socket: UnixSocket, { devices }: { readonly devices: readonly CudaDevice[] }) {
+  constructor(socket: UnixSocket, options: { readonly devices: readonly CudaDevice[] }) {
+    if (options?.devices === undefined) {
+      throw new TypeError("Cannot make a MemoryChannel: expected a UnixSocket and { devices }, as cuda.devices");
+    }
+    const { devices } = options;
     this.#socket = socket;
     this.#marks = new StreamMarks(devices);
     this.#exports = new ChannelExports(this.#marks);

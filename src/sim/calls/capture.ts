@@ -13,7 +13,7 @@ import {
   CUDA_GRAPH_INSTANTIATE_FLAG,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { nodeBuiltin, readField } from "../../ffi/mod.ts";
+import { readField, writeTextFile } from "../../ffi/mod.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
 import { commit, hasMemory, prepareLaunch, releaseUnused } from "../graph_memory.ts";
@@ -143,11 +143,7 @@ export function graphCalls(simulator: Simulator): CallTable<"graph"> {
       const { nodes } = graph(handle);
       if (path === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (flags !== 0 && flags !== CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE) throw unsimulated("a choice of what is printed");
-      try {
-        nodeBuiltin("node:fs").writeFileSync(readField(path), dot(nodes));
-      } catch {
-        throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
-      }
+      if (!writeTextFile(readField(path), dot(nodes))) throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
     },
     cuGraphInstantiateWithFlags(out, handle, flags) {
       const source = graph(handle);

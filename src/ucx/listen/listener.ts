@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, none, type OptionNames, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, showAs } from "../../layout/mod.ts";
 import type { Acceptor } from "./acceptor.ts";
 import type { UcxEndpoint } from "../endpoint.ts";
 import { checkTimeout, greetingLimit, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
@@ -144,6 +144,7 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
 
   /** Use {@linkcode UcxWorker.listen}. `forget`: called once, when it is closed. */
   constructor(acceptor: Acceptor, pending: PendingConnections, forget: (listener: UcxListener) => void) {
+    checkMade(forget, "UcxListener", "worker.listen()");
     this.#acceptor = acceptor;
     this.#pending = pending;
     this.#forget = forget;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { errno } from "../../../bindings/libc.ts";
 import {
   UCP_LISTENER_ATTR_FIELD,
   ucp_listener_attr_t,
@@ -12,8 +13,9 @@ import {
 } from "../../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena } from "../../ffi/mod.ts";
 import type { Acceptor, AcceptorContext } from "./acceptor.ts";
-import { checkStatus } from "../error.ts";
+import { checkStatus, UcxError } from "../error.ts";
 import type { UcpFunctions } from "../library.ts";
+import { cannotListen, whyNotBound } from "./no_listener.ts";
 import { type HostAndPort, readSocketAddress, writeSocketAddress } from "./socket_address.ts";
 import { writeFields } from "../struct_fields.ts";
 
@@ -27,8 +29,9 @@ export interface NativeAcceptorContext extends AcceptorContext {
 }
 
 // UCX reads the setting from the environment alone: what ucp_config_modify is told does not reach its listeners.
-const busy = "Is the port taken? A server that has just ended leaves its port busy for a minute, unless " +
-  "UCX_TCP_CM_REUSEADDR=y is in the environment";
+const busy =
+  "A server that has just ended leaves its port busy for a minute, unless UCX_TCP_CM_REUSEADDR=y is in the " +
+  "environment";
 
 // law ucx/listenNatively: ucx/listener, ucx/listener_again
 /** Begins to listen. @param at its host a number @throws as {@linkcode UcxWorker.listen} */
@@ -63,11 +66,7 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
     writeFields(parameters, UCP_LISTENER_PARAMS_FIELD, { sockaddr, conn_handler: { cb: onRequest.address, arg: 0n } });
     const made = arena.out("ptr");
     const status = ucp.listener.ucp_listener_create(worker, parameters.$address, made.$address);
-    checkStatus(
-      "ucp_listener_create",
-      status,
-      status === ucs_status_t.UCS_ERR_BUSY ? busy : "Is it not this machine's address?",
-    );
+    if (status !== ucs_status_t.UCS_OK) throw refusal(at, status);
     handle = made.value;
   } catch (error) {
     onRequest.close();
@@ -84,4 +83,12 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
       onRequest.close();
     },
   };
+}
+
+/** What `ucp_listener_create` is refused for, as the system says it: UCX says no more than that it was an error. */
+function refusal(at: HostAndPort, status: number): Error {
+  const cause = new UcxError("ucp_listener_create", status);
+  const isBusy = status === ucs_status_t.UCS_ERR_BUSY;
+  const code = isBusy ? errno.EADDRINUSE : whyNotBound(at);
+  return code === 0 ? cause : cannotListen(at, "bind", code, isBusy ? busy : undefined, { cause });
 }

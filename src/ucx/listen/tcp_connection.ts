@@ -16,6 +16,7 @@ import {
   storageBytes,
   writeSocketAddress,
 } from "./socket_address.ts";
+import { cannotListen } from "./no_listener.ts";
 
 const kind = SOCK.STREAM | SOCK.NONBLOCK | SOCK.CLOEXEC;
 /** Connections that the system keeps until they are accepted. */
@@ -130,27 +131,25 @@ export function listenTcp(
   onConnection: (connection: TcpConnection) => void,
   onShortage: () => void,
 ): TcpListener {
-  const doing = `listen at ${formatHostAndPort(at)}`;
   const { sockets } = libc();
   using arena = new NativeArena();
   const address = writeSocketAddress(arena, at);
-  const descriptor = newSocket(address, doing);
+  const descriptor = newSocket(address, `listen at ${formatHostAndPort(at)}`);
   try {
     const { number } = descriptor;
-    const fail = (call: string, code: number, hint: string) => {
-      if (code < 0) throw new SystemError(doing, call, -code, hint);
+    const check = (call: string, code: number) => {
+      if (code < 0) throw cannotListen(at, call, -code);
     };
     // Connections of an earlier process that linger do not keep its port.
     const yes = arena.out("i32");
     yes.value = 1;
-    fail("setsockopt", attempt(() => sockets.setsockopt(number, SOL.SOCKET, SO.REUSEADDR, yes.$address, 4)), "");
-    const hint = "Is the port taken, or the address not this machine's?";
-    fail("bind", attempt(() => sockets.bind(number, address.addr, address.addrlen)), hint);
-    fail("listen", attempt(() => sockets.listen(number, systemBacklog)), hint);
+    check("setsockopt", attempt(() => sockets.setsockopt(number, SOL.SOCKET, SO.REUSEADDR, yes.$address, 4)));
+    check("bind", attempt(() => sockets.bind(number, address.addr, address.addrlen)));
+    check("listen", attempt(() => sockets.listen(number, systemBacklog)));
     const bound = arena.bytes(storageBytes);
     const length = arena.out("u32");
     length.value = storageBytes;
-    fail("getsockname", attempt(() => sockets.getsockname(number, bound.address, length.$address)), "");
+    check("getsockname", attempt(() => sockets.getsockname(number, bound.address, length.$address)));
     const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
     let timer: ReturnType<typeof setTimeout> | undefined;
     const watch = watchReadable([number], () => {

@@ -5,7 +5,7 @@
  * @module
  */
 import { ffiPort, libc } from "../../ffi/mod.ts";
-import { checkOptions, none } from "../../layout/mod.ts";
+import { checkMade, checkOptions, none } from "../../layout/mod.ts";
 import { hostReady } from "../../order/mod.ts";
 import { abortable } from "../../unix/mod.ts";
 import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
@@ -123,6 +123,7 @@ export class UcxActiveMessage {
 
   /** Use {@linkcode UcxEndpoint.messages} or {@linkcode UcxWorker.messages}. */
   constructor(context: MessageContext, header: Uint8Array<ArrayBuffer>, length: number, data: MessageData) {
+    checkMade(data, "UcxActiveMessage", "endpoint.messages() or worker.messages()");
     this.#context = context;
     this.header = header;
     this.length = length;

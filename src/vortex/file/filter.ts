@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { show } from "../../layout/mod.ts";
+import { nearestOf, show } from "../../layout/mod.ts";
 import type { VortexDType } from "../dtype.ts";
 import { showDType } from "../dtype.ts";
 import { type Literal, literalOf, type LiteralValue, prefixOf } from "./literal.ts";
@@ -151,7 +151,7 @@ export function columnOf(column: VortexColumn, root: VortexDType): {
     const index = dtype.names.indexOf(name);
     const field = dtype.fields[index];
     if (field === undefined) {
-      throw new TypeError(`There is no column ${nameOf(column)}. There are ${dtype.names.map(show).join(", ")}`);
+      throw new TypeError(`There is no column ${nameOf(column)}${columnsNear(name, dtype.names)}`);
     }
     if (dtype.names.lastIndexOf(name) !== index) {
       throw new TypeError(`There are several columns ${nameOf(column)}: which one is meant cannot be said`);
@@ -160,6 +160,19 @@ export function columnOf(column: VortexColumn, root: VortexDType): {
     dtype = field;
   }
   return { path, dtype };
+}
+
+/** At most so many names are listed: what was meant is said before, and thousands would bury it. */
+const listed = 20;
+
+// law vortex/columnsNear: vortex/file/filter
+/** What may have been meant, and what there is. */
+function columnsNear(given: unknown, names: readonly string[]): string {
+  if (names.length === 0) return ": there are none";
+  const { name: near, letters } = nearestOf(String(given), names);
+  const meant = letters <= 2 && 2 * letters <= near.length ? `: did you mean ${show(near)}?` : ".";
+  const more = names.length > listed ? ` and ${names.length - listed} more` : "";
+  return `${meant} There are ${names.slice(0, listed).map(show).join(", ")}${more}`;
 }
 
 function nameOf(column: VortexColumn): string {

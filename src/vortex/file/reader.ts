@@ -3,10 +3,10 @@
  *
  * @module
  */
+import { openFile, readBlob, sizeOfBlob } from "../../ffi/mod.ts";
 import { show } from "../../layout/mod.ts";
 import { VortexError } from "../error.ts";
 import { HttpReader } from "./http_reader.ts";
-import { openPath } from "./path_reader.ts";
 
 /** A source of bytes of your own. Several reads may be under way at once. */
 export interface VortexReader {
@@ -39,7 +39,13 @@ export interface FileReader {
   close(): void;
 }
 
-/** Opens a source. @throws {TypeError} if it is none @throws {VortexError} if its size is none */
+/**
+ * Opens a source.
+ *
+ * @throws {TypeError} if it is none
+ * @throws {SystemError} if it is a file that cannot be opened
+ * @throws {VortexError} if its size is none
+ */
 export async function openReader(source: VortexSource): Promise<FileReader> {
   const reader = readerOf(source);
   const size = await reader.size;
@@ -69,9 +75,16 @@ function bytesReader(bytes: Uint8Array): VortexReader {
 }
 
 function blobReader(blob: Blob): VortexReader {
-  const read = async (offset: number, length: number) =>
-    new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
-  return { size: blob.size, read };
+  return { size: sizeOfBlob(blob), read: (offset, length) => readBlob(blob, offset, length) };
+}
+
+function openPath(path: string | URL): VortexReader {
+  const file = openFile(path);
+  const read = async (offset: number, length: number) => {
+    const bytes = new Uint8Array(length);
+    return bytes.subarray(0, await file.readAt(bytes, offset)); // who asked sees that bytes are missing
+  };
+  return { size: file.size, gap: 4096, read, close: () => file[Symbol.dispose]() };
 }
 
 class CheckedReader implements FileReader {

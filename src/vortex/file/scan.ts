@@ -103,6 +103,9 @@ export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOpti
     if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`Cannot scan with ${name} ${show(value)}`);
   }
   const predicate = filter === undefined ? null : bindFilter(filter, dtype);
+  if (columns !== undefined && !Array.isArray(columns)) {
+    throw new TypeError(`Expected columns to be an array of names, got ${show(columns)}`);
+  }
   const wanted = columns?.map((name) => rootColumn(name, dtype));
   const twice = columns?.find((name, i) => columns.indexOf(name) !== i);
   if (twice !== undefined) throw new TypeError(`Cannot scan the column ${show(twice)} twice at once`);

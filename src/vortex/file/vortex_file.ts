@@ -4,7 +4,7 @@
  * @module
  */
 import { type ArrowArray, type ArrowStreamExport, exportArrowStream } from "../../arrow/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { fieldOf } from "../arrow/types.ts";
 import { showDType, type VortexDType } from "../dtype.ts";
 import { homeOf, type VortexReadOptions } from "../read_options.ts";
@@ -32,6 +32,7 @@ const openOptionNames: OptionNames<OpenVortexOptions> = { session: true, limits:
  * Opens a file: its end is read, and nothing else.
  *
  * @param source bytes, a Blob or File, a path, a URL, or a reader of ranges of your own
+ * @throws {SystemError} if it cannot be opened
  * @throws {VortexError} if it is no file of Vortex, or of a version that is not known
  *
  * @example
@@ -66,6 +67,7 @@ export class VortexFile {
 
   /** Use {@linkcode openVortex}. */
   private constructor(reader: FileReader, container: Container, home: ArrayHome) {
+    checkMade(home, "VortexFile", "openVortex(source)");
     const { dtype, layout, arrayIds, segments, statistics } = container;
     this.dtype = dtype;
     this.rowCount = layout.rows;

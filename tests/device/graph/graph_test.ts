@@ -1,5 +1,6 @@
 /** Graphs, on the simulator: random programs do the same when they are captured and launched as when they are not. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
 import {
@@ -15,6 +16,7 @@ import {
 } from "../../../mod.ts";
 import { drainFrees } from "../../../src/order/deferred_free.ts";
 import { addPtx } from "../../gpu/graph_behaviours.ts";
+import { runScriptForJson } from "../../support/child.ts";
 import { check, fc } from "../../support/property.ts";
 import { simulatorOf } from "../../support/simulator_of.ts";
 
@@ -252,4 +254,22 @@ test("graphs of one Cuda do not hold up the frees of another", () => {
     assertEquals(SimulatedDriver.of(other.driver)?.live.allocations, 0);
   });
   assertEquals(graph.nodes, []);
+});
+
+test("a graph is drawn whole without a folder or a permission for files, and leaves no descriptor", async () => {
+  const child = new URL("drawn_child.ts", import.meta.url);
+  const outcome = await runScriptForJson(child, { permissions: ["--allow-ffi"], env: { TMPDIR: "/nonexistent" } });
+  const labels = Array.from({ length: 300 }, (_, i) => `"graph_node_${i}"[label="MEMSET"];`);
+  const edges = Array.from({ length: 299 }, (_, i) => `"graph_node_${i}" -> "graph_node_${i + 1}";`);
+  assertEquals(outcome, ["digraph dot {", ...labels, ...edges, "}", ""].join("\n"));
+
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  using graph = stream.capture(() => {});
+  const draw = () => assertEquals(graph.toDot(), "digraph dot {\n\n}\n");
+  draw();
+  const open = () => readdirSync("/proc/self/fd").length;
+  const before = open();
+  for (let i = 0; i < 50; i++) draw();
+  assert(open() < before + 25, `${open()} descriptors instead of ${before}`); // the runtime opens some of its own
 });

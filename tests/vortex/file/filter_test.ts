@@ -31,7 +31,7 @@ test("what is no filter, or asks what cannot be asked, is refused with the way o
     [{ column: "a" }, "Cannot filter by"],
     [{ and: [], or: [] }, "and nothing else"],
     [{ and: { column: "a", op: "is_null" } }, "Cannot filter by"],
-    [{ column: "b", op: "==", value: 1 }, "There is no column"],
+    [{ column: "b", op: "==", value: 1 }, 'There is no column "b". There are "a", "f", "twice"'],
     [{ column: ["a", "b"], op: "==", value: 1 }, "i64? has no fields"],
     [{ column: "twice", op: "==", value: 1 }, "There are several columns"],
     [{ column: "a", op: "==", value: "1" }, 'of i64? with "1": expected a number or bigint'],
@@ -44,6 +44,38 @@ test("what is no filter, or asks what cannot be asked, is refused with the way o
     [{ column: 3, op: "==", value: 1 }, "expected its name"],
   ];
   for (const [filter, message] of wrong) assertThrows(() => bindFilter(filter as never, root), TypeError, message);
+});
+
+test("a column that is not there is answered with the nearest name, and with those that there are", () => {
+  const of = (names: readonly string[]): VortexDType => ({
+    kind: "struct",
+    names,
+    fields: names.map(() => i64),
+    nullable: false,
+  });
+  const message = (name: unknown, names: readonly string[]) =>
+    assertThrows(() => columnOf([name as string], of(names)), TypeError).message;
+  const names = ["city", "fare", "pickup_at"];
+  for (const [given, meant] of [["fair", "fare"], ["City", "city"], ["pickupAt", "pickup_at"], ["fares", "fare"]]) {
+    assertEquals(
+      message(given, names),
+      `There is no column "${given}": did you mean "${meant}"? There are "city", "fare", "pickup_at"`,
+    );
+  }
+  for (const given of ["seats", "tip", "", "x", "fear of it"]) {
+    assertEquals(message(given, names), `There is no column "${given}". There are "city", "fare", "pickup_at"`);
+  }
+  assertEquals(message(3, ["x"]), 'There is no column 3. There are "x"');
+  assertEquals(message("x", []), 'There is no column "x": there are none');
+  const many = Array.from({ length: 1000 }, (_, i) => `column ${i}`);
+  const said = message("column 997x", many);
+  assertEquals(
+    said.startsWith('There is no column "column 997x": did you mean "column 997"? There are "column 0", '),
+    true,
+  );
+  assertEquals(said.endsWith('"column 19" and 980 more'), true);
+  const inside = assertThrows(() => columnOf(["place", "sip"], root), TypeError);
+  assertEquals(inside.message, 'There is no column "place"."sip": did you mean "zip"? There are "city", "zip"');
 });
 
 test("columns are found by name, or by the names that lead to them", () => {

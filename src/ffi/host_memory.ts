@@ -1,0 +1,15 @@
+/**
+ * How much memory the host has.
+ *
+ * @module
+ */
+import { readTextFile } from "./text_file.ts";
+
+/** What the host uses and has free, for an error. */
+export function describeHostMemory(): string {
+  const text = readTextFile("/proc/meminfo") ?? "";
+  const bytes = (name: string) => Number(new RegExp(`^${name}: *(\\d+) kB$`, "m").exec(text)?.[1] ?? NaN) * 1024;
+  const [total, free] = [bytes("MemTotal"), bytes("MemAvailable")];
+  if (Number.isNaN(total) || Number.isNaN(free)) return "what the host has free is not known";
+  return `the host uses ${total - free} and has ${free} of ${total} free`;
+}

@@ -1,0 +1,42 @@
+/**
+ * Why nobody can listen at an address: the same error, whether UCX or this package was to.
+ *
+ * @module
+ */
+import { errno, SOCK } from "../../../bindings/libc.ts";
+import { attempt, libc, NativeArena, SystemError } from "../../ffi/mod.ts";
+import { FileDescriptor } from "../../unix/mod.ts";
+import { formatHostAndPort, type HostAndPort, writeSocketAddress } from "./socket_address.ts";
+
+/** What to do, by the reason. */
+const ways: { readonly [code: number]: (at: HostAndPort) => string } = {
+  [errno.EADDRINUSE]: () => "The port is taken: choose another one, or 0 for any that is free",
+  [errno.EADDRNOTAVAIL]: ({ host }) =>
+    `${host} is no address of this machine: "${host.includes(":") ? "::" : "0.0.0.0"}" stands for all that it has`,
+  [errno.EACCES]: () => "The system keeps low ports for the privileged: choose another one, or 0 for any that is free",
+};
+
+// law ucx/cannotListen: ucx/tcp_connection, ucx/listener
+/** The error. @param call that failed, with which value of `errno` @param more to know, as a sentence without full stop */
+export function cannotListen(
+  at: HostAndPort,
+  call: string,
+  code: number,
+  more?: string,
+  options?: ErrorOptions,
+): SystemError {
+  const hint = [ways[code]?.(at), more].filter((sentence) => sentence !== undefined).join(". ");
+  return new SystemError(`listen at ${formatHostAndPort(at)}`, call, code, hint, options);
+}
+
+// law ucx/whyNotBound: ucx/listener
+/** The `errno` with which the system refuses an address now; 0 if it does not. UCX says of most that it was an error. */
+export function whyNotBound(at: HostAndPort): number {
+  using arena = new NativeArena();
+  const { family, addr, addrlen } = writeSocketAddress(arena, at);
+  const { sockets } = libc();
+  const number = attempt(() => sockets.socket(family, SOCK.STREAM | SOCK.CLOEXEC, 0));
+  if (number < 0) return 0; // of its own shortage UCX has to tell
+  using _descriptor = FileDescriptor.adopt(number);
+  return -Math.min(0, attempt(() => sockets.bind(number, addr, addrlen)));
+}

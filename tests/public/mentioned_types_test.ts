@@ -1,0 +1,128 @@
+/**
+ * What a program may have to write down can be imported: every type that a public declaration mentions is public
+ * itself, at the root or on a subpath, but for those that nobody is to write.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { readdirSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { patiently } from "../support/child.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const doors = ["mod.ts", ...readdirSync(`${root}/src/public`).map((file) => `src/public/${file}`)];
+
+/** Types that nobody writes down: what the compiler infers, and what the package alone gives its own constructors. */
+const kept: Readonly<Record<string, readonly string[]>> = {
+  "inferred by the compiler from the arguments of arange, full and fromArray": [
+    "Bounds",
+    "DTypeNameOfValue",
+    "RangeBound",
+  ],
+  "parts of CudaDriver and SimulateOptions, which are public as a whole": ["DriverGroups", "DriverTraits", "LoadPtx"],
+  "given to constructors that only this package calls, and to its own members marked as internal": [
+    "Acceptor",
+    "ArrayHome",
+    "DTypeSpec",
+    "EndpointContext",
+    "EndpointOperations",
+    "ExportStates",
+    "ExportedStream",
+    "GraphResource",
+    "GraphResources",
+    "MakeMemory",
+    "MessageContext",
+    "MessageData",
+    "Operation",
+    "PendingConnections",
+    "PoolOfPeers",
+    "RawNode",
+    "Receiver",
+    "RegionContext",
+    "ReleaseState",
+    "RemoteKeys",
+    "ReportParts",
+    "TensorState",
+    "WorkerContext",
+  ],
+};
+
+/** The symbol that a name stands for, wherever it was exported again. */
+function origin(checker: ts.TypeChecker, symbol: ts.Symbol): ts.Symbol {
+  return (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
+}
+
+function isHidden(member: ts.ClassElement | ts.TypeElement): boolean {
+  const { name } = member;
+  if (name !== undefined && (ts.isPrivateIdentifier(name) || ts.isComputedPropertyName(name))) return true;
+  return (ts.getCombinedModifierFlags(member) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) !== 0;
+}
+
+/** The parts of a declaration that its user sees: not what is within functions, nor private members. */
+function partsOf(node: ts.Node): ts.Node[] {
+  if (ts.isClassDeclaration(node)) {
+    const members = node.members.filter((member) => !isHidden(member)).flatMap(partsOf);
+    return [...node.typeParameters ?? [], ...node.heritageClauses ?? [], ...members];
+  }
+  if (ts.isFunctionLike(node)) {
+    const parameters = node.parameters.flatMap(({ type }) => type ?? []);
+    return [...node.typeParameters ?? [], ...parameters, ...node.type === undefined ? [] : [node.type]];
+  }
+  if (ts.isPropertyDeclaration(node) || ts.isVariableDeclaration(node)) {
+    return node.type === undefined ? [] : [node.type];
+  }
+  return ts.isClassStaticBlockDeclaration(node) ? [] : [node];
+}
+
+/** The types of this package that a declaration mentions. */
+function mentionedBy(checker: ts.TypeChecker, declaration: ts.Node): ts.Symbol[] {
+  const found: ts.Symbol[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isTypeReferenceNode(node) || ts.isExpressionWithTypeArguments(node)) {
+      const symbol = checker.getSymbolAtLocation(ts.isTypeReferenceNode(node) ? node.typeName : node.expression);
+      if (symbol !== undefined) found.push(origin(checker, symbol));
+    }
+    ts.forEachChild(node, visit);
+  };
+  for (const part of partsOf(declaration)) visit(part);
+  return found.filter(({ flags, declarations }) => {
+    const file = declarations?.[0]?.getSourceFile().fileName ?? "";
+    return (flags & ts.SymbolFlags.TypeParameter) === 0 && file.startsWith(root) && !file.includes("node_modules");
+  });
+}
+
+test(
+  "every type that a public declaration mentions can be imported, or is listed here with a reason",
+  patiently,
+  () => {
+    const program = ts.createProgram(doors.map((door) => root + door), {
+      target: ts.ScriptTarget.ESNext,
+      module: ts.ModuleKind.NodeNext,
+      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      allowImportingTsExtensions: true,
+      noEmit: true,
+      types: [],
+    });
+    const checker = program.getTypeChecker();
+    const exported = new Map<ts.Symbol, string[]>();
+    for (const door of doors) {
+      const file = program.getSourceFile(root + door);
+      const module = file === undefined ? undefined : checker.getSymbolAtLocation(file);
+      assert(module !== undefined, door);
+      for (const symbol of checker.getExportsOfModule(module).map((one) => origin(checker, one))) {
+        exported.set(symbol, [...exported.get(symbol) ?? [], door]);
+      }
+    }
+    assert(exported.size > 200);
+    const missing = new Map<string, string>();
+    for (const symbol of exported.keys()) {
+      for (const declaration of symbol.declarations ?? []) {
+        for (const type of mentionedBy(checker, declaration)) {
+          if (!exported.has(type)) missing.set(type.name, symbol.name);
+        }
+      }
+    }
+    const where = [...missing].map(([type, by]) => `${type} by ${by}`).join(", ");
+    assertEquals([...missing.keys()].sort(), Object.values(kept).flat().sort(), where);
+  },
+);
