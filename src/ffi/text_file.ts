@@ -1,6 +1,6 @@
 /**
- * Small text files, read and written by libc: that needs no permission but the one for FFI, and files of `/proc` have no size to
- * ask for.
+ * Small text files, read and written by libc: that needs no permission but the one for FFI, and files of `/proc` have no
+ * size to ask for.
  *
  * @module
  */

@@ -183,70 +183,93 @@ export class NativeCalls {
     this.#textAt = Number(address) + offsets.text;
     this.#objectsAt = Number(address) + offsets.objects;
     this.#words.set(programs.words);
+    this.#ints[2 * flagWord + 1] = 1 << 31; // PY_VECTORCALL_ARGUMENTS_OFFSET
     const { none, true: yes, false: no } = python.singletons;
     this.#singletons = { none: halves(none), true: halves(yes), false: halves(no) };
   }
 
   // law python/NativeCalls.take: python/native_calls
+  /** Writes down the arguments of a call. @returns false if one of them is more than a number, a short text or nothing */
+  take(values: readonly unknown[]): boolean {
+    const count = values.length;
+    if (count > mostArguments) return false;
+    this.#usedText = 0;
+    if (this.#takeSimple(values, 0, madeWord, madeWords) < count) return false;
+    this.#setCounts(count, count, 0);
+    return true;
+  }
+
+  // law python/NativeCalls.takeObjects: python/native_calls
   /**
-   * Writes down the arguments of a call.
+   * Writes down arguments some of which are objects of Python, or plain objects of what programs make.
    *
    * @param named those by name, or null
-   * @returns `Taken.no` if one of them is more than a number, a short text, nothing, an object of Python, or a plain object
-   * of these
    */
-  take(values: readonly unknown[], named: Readonly<Record<string, unknown>> | null): Taken {
+  takeObjects(values: readonly unknown[], named: Readonly<Record<string, unknown>> | null): Taken {
     const count = values.length;
     const made = named === null ? count : count + 1;
     if (made > mostArguments) return Taken.no;
     this.#usedText = 0;
     this.#entries = 0;
     this.#hasObjects = false;
-    for (let i = 0; i < count; i++) {
-      const at = madeWord + i * madeWords;
+    for (let i = 0; (i = this.#takeSimple(values, i, madeWord, madeWords)) < count; i++) {
       const value = values[i];
-      if (!this.#takeSimple(at, value) && !this.#takeObject(at, value) && !this.#takeDict(i, value)) return Taken.no;
+      if (!this.#takeObject(madeWord + i * madeWords, value) && !this.#takeDict(i, value)) return Taken.no;
     }
     if (named !== null && !this.#takeEntries(count, named)) return Taken.no;
-    this.#ints[2 * countWord] = made;
-    this.#ints[2 * positionalWord] = count;
-    this.#ints[2 * flagWord] = count;
-    this.#ints[2 * flagWord + 1] = 1 << 31; // PY_VECTORCALL_ARGUMENTS_OFFSET
-    this.#ints[2 * entryCountWord] = this.#entries;
-    this.#putAddress(byNameWord, named === null ? 0 : this.#objectsAt + 8 * count);
+    this.#setCounts(made, count, this.#entries);
     return this.#hasObjects ? Taken.framed : Taken.yes;
   }
 
+  #setCounts(made: number, positional: number, entries: number): void {
+    const ints = this.#ints;
+    ints[2 * countWord] = made;
+    ints[2 * positionalWord] = positional;
+    ints[2 * flagWord] = positional; // the flag is there
+    ints[2 * entryCountWord] = entries;
+    this.#putAddress(byNameWord, made === positional ? 0 : this.#objectsAt + 8 * positional);
+  }
+
   // law python/NativeCalls.takeSimple: python/native_calls
-  /** Writes down a value that is no object of JavaScript's. */
-  #takeSimple(at: number, value: unknown): boolean {
+  /**
+   * Writes down values that are no objects of JavaScript's.
+   *
+   * @param i where to begin
+   * @param first where the first of all values goes, and how far it is to the next one
+   * @returns where the first value is that is something else; if there is none, how many there are
+   */
+  #takeSimple(values: readonly unknown[], i: number, first: number, step: number): number {
     const { makers } = this.#programs;
-    switch (typeof value) {
-      case "number":
-        this.#put(at, Number.isSafeInteger(value) && !Object.is(value, -0) ? makers.int : makers.float);
-        this.#doubles[at + 1] = value;
-        return true;
-      case "string": {
-        const used = this.#usedText;
-        if (!this.#copyAscii(value, used)) return false;
-        this.#put(at, makers.text);
-        this.#putAddress(at + 1, this.#textAt + used);
-        this.#ints[2 * at + 4] = value.length;
-        this.#ints[2 * at + 5] = 0;
-        this.#usedText = used + value.length;
-        return true;
+    for (; i < values.length; i++) {
+      const at = first + i * step;
+      const value = values[i];
+      switch (typeof value) {
+        case "number":
+          this.#put(at, Number.isSafeInteger(value) && !Object.is(value, -0) ? makers.int : makers.float);
+          this.#doubles[at + 1] = value;
+          break;
+        case "string": {
+          const used = this.#usedText;
+          if (!this.#copyAscii(value, used)) return i;
+          this.#put(at, makers.text);
+          this.#putAddress(at + 1, this.#textAt + used);
+          this.#ints[2 * at + 4] = value.length;
+          this.#ints[2 * at + 5] = 0;
+          this.#usedText = used + value.length;
+          break;
+        }
+        case "boolean":
+          this.#again(at, value ? this.#singletons.true : this.#singletons.false);
+          break;
+        case "undefined":
+          this.#again(at, this.#singletons.none);
+          break;
+        default:
+          if (value !== null) return i;
+          this.#again(at, this.#singletons.none);
       }
-      case "boolean":
-        this.#again(at, value ? this.#singletons.true : this.#singletons.false);
-        return true;
-      case "undefined":
-        this.#again(at, this.#singletons.none);
-        return true;
-      default:
-        if (value !== null) return false;
-        this.#again(at, this.#singletons.none);
-        return true;
     }
+    return i;
   }
 
   /** Writes down an object of Python that there is a reference to. */
@@ -274,14 +297,19 @@ export class NativeCalls {
     if (python.turn !== turn) return false; // a getter has called Python, with arguments in this memory
     if (names.length > mostEntries - this.#entries) return false;
     this.#put(madeWord + index * madeWords, this.#programs.makers.dict);
-    for (let i = 0; i < names.length; i++) {
-      const at = entriesWord + this.#entries++ * entryWords;
-      const key = python.knownKey(names[i] ?? "");
-      const value = values[i];
-      if (key === undefined || !(this.#takeSimple(at, value) || this.#takeObject(at, value))) return false;
-      this.#view.setBigUint64(8 * (at + keyWord), key, littleEndian);
-      this.#putAddress(at + dictWord, this.#objectsAt + 8 * index);
+    const first = entriesWord + this.#entries * entryWords;
+    for (let i = 0; (i = this.#takeSimple(values, i, first, entryWords)) < values.length; i++) {
+      if (!this.#takeObject(first + i * entryWords, values[i])) return false;
     }
+    const dict = this.#objectsAt + 8 * index;
+    for (let i = 0; i < names.length; i++) {
+      const key = python.knownKey(names[i] ?? "");
+      if (key === undefined) return false;
+      const at = first + i * entryWords;
+      this.#view.setBigUint64(8 * (at + keyWord), key, littleEndian);
+      this.#putAddress(at + dictWord, dict);
+    }
+    this.#entries += names.length;
     return true;
   }
 

@@ -528,9 +528,7 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   const inspects = handle.isKnownToInspectFrame;
   const object = handle.held;
   if (native === null || inspects === null || object === 0n) return callByParts(handle, args);
-  const last = args[args.length - 1];
-  const isNamed = typeof last === "object" && last instanceof Keywords;
-  const taken = isNamed ? native.take(args.slice(0, -1), last.values) : native.take(args, null);
+  const taken = native.take(args) ? Taken.yes : takeObjects(native, args);
   if (taken === Taken.no) return callByParts(handle, args);
   const isPolled = python.hasExports; // needs the lock afterwards
   if (isPolled) python.enter();
@@ -555,6 +553,12 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   } finally {
     if (isPolled) python.leave();
   }
+}
+
+function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
+  const last = args[args.length - 1];
+  const isNamed = typeof last === "object" && last instanceof Keywords;
+  return isNamed ? native.takeObjects(args.slice(0, -1), last.values) : native.takeObjects(args, null);
 }
 
 /** What came of a call that is no simple value; whoever calls leaves the lock. */

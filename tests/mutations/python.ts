@@ -584,9 +584,12 @@ export const pythonMutations: readonly Mutation[] = [
     ["    this.turn++;\n", "", "What was read before a call is taken for what is there after it."],
   ]),
   ...law("python/NativeCalls.take", [
+    ["    if (count > mostArguments) return false;\n", "", "Arguments are written beyond their memory."],
+  ]),
+  ...law("python/NativeCalls.takeObjects", [
     ["    if (made > mostArguments) return Taken.no;\n", "", "Arguments are written beyond their memory."],
     ["named === null ? count : count + 1", "count", "Arguments by name are beyond those that are made."],
-    ["    this.#ints[2 * entryCountWord] = this.#entries;\n", "", "Dicts are empty, or those of the call before."],
+    ["    ints[2 * entryCountWord] = entries;\n", "", "Dicts are empty, or those of the call before."],
     [
       "this.#hasObjects ? Taken.framed : Taken.yes",
       "Taken.yes",
@@ -608,7 +611,7 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "Entries are written beyond their memory.",
     ],
-    ["this.#entries++ * entryWords", "i * entryWords", "Entries of one dict are those of another."],
+    ["entriesWord + this.#entries * entryWords", "entriesWord", "Entries of one dict are those of another."],
     ["this.#objectsAt + 8 * index", "this.#objectsAt", "Entries are in the first dict, or in no dict."],
   ]),
   ...law("python/NativeCalls.value", [
