@@ -164,6 +164,8 @@ const moves: typeof transposes = {
 
 const contiguous: typeof transposes = {
   "contiguous f32": [{ type: "f32", shape: [2 ** 24] }, { type: "f32", shape: [2 ** 14] }],
+  "rows of 1 KiB": [{ type: "f32", shape: [65536, 300], from: (view) => view.sliced(slice(), slice(0, 256)) }, null],
+  "rows of 4 KiB": [{ type: "f32", shape: [16384, 1200], from: (view) => view.sliced(slice(), slice(0, 1024)) }, null],
   "rows of 16 KiB": [{ type: "f32", shape: [4096, 5000], from: (view) => view.sliced(slice(), slice(0, 4096)) }, null],
 };
 

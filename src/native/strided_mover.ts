@@ -9,6 +9,7 @@
 import { cString, ffiPort, type HandleArgument, libc } from "../ffi/mod.ts";
 import { assembleHere, type Operation, type Unit } from "./assembler.ts";
 import type { NativeCall } from "./call_ring.ts";
+import { nonTemporalCopy } from "./non_temporal_copy.ts";
 import { runCode } from "./run_code.ts";
 
 /** An axis: how many, and how many bytes from one to the next. */
@@ -27,6 +28,8 @@ export interface StridedMove {
    * last axis is made in the source.
    */
   readonly element?: Unit;
+  /** Whether runs, which no instruction moves at once, are written past the caches: so much that none would keep it. */
+  readonly isFar?: boolean;
 }
 
 /** A move that can be made again and again, on one thread: it counts in memory of its own. */
@@ -158,7 +161,7 @@ export function fillProgram(unit: Unit): readonly Operation[] {
   ];
 }
 
-/** Called with a job: 16 bytes of a run, 24 the address of memcpy. */
+/** Called with a job: 16 bytes of a run, 24 the address of memcpy, or of what is called as it is. */
 export const runProgram: readonly Operation[] = [
   ["enter"],
   ["copy", "kept", "first"],
@@ -214,7 +217,7 @@ export function prepareMove(move: StridedMove): PreparedMove | null {
   const here = moverHere();
   if (here === null) return null;
   const code = move.element === undefined ? here.moves.get(move.bytes) : here.fills.get(move.element);
-  const buffer = jobOf(move, code !== undefined, here.memcpy);
+  const buffer = jobOf(move, code !== undefined, move.isFar === true ? nonTemporalCopy() : here.memcpy);
   const call = [code ?? here.runs, ffiPort().addressOf(buffer)] as const;
   return {
     addresses: new Uint32Array(buffer, 0, 4),

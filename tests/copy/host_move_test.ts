@@ -48,15 +48,15 @@ const startOf = ({ layout, offset }: Placed) => offset + layout.sliceOffsetInByt
 
 const noCode = canMoveNatively() ? null : "the system refuses executable memory";
 
-/** Names of the ways in which moves are made, and how many threads make them. */
-const ways = [["machine code", true, 1, 3000], ["machine code on threads", true, 3, 300], [
-  "loops",
-  false,
-  1,
-  3000,
-]] as const;
+/** The ways in which moves are made: by which code, on how many threads, and whether runs go past the caches. */
+const ways = [
+  { name: "machine code", natively: true, threads: 1, isFar: false, runs: 3000 },
+  { name: "machine code on threads", natively: true, threads: 3, isFar: false, runs: 300 },
+  { name: "machine code past the caches", natively: true, threads: 1, isFar: true, runs: 1000 },
+  { name: "loops", natively: false, threads: 1, isFar: false, runs: 3000 },
+];
 
-for (const [name, natively, threads, runs] of ways) {
+for (const { name, natively, threads, isFar, runs } of ways) {
   const missing = natively ? noCode : null;
   test(
     ...needs(missing, `${name} moves every element to its place and touches no other byte, up to a page's end`),
@@ -72,7 +72,8 @@ for (const [name, natively, threads, runs] of ways) {
           to.bytes.set(pattern(destination.size, 5 + fromShift));
           const before = from.bytes.slice();
           const expected = copiedByHand(source, before, destination, to.bytes.slice());
-          const plan = planOf(pair);
+          const near = planOf(pair);
+          const plan = isFar ? { ...near, moves: near.moves.map((move) => ({ ...move, isFar })) } : near;
           const ready = readyPlan(plan, natively, plan.isFree ? threads : 1, 8);
           assertStrictEquals(ready.moves === null, !natively);
           for (let again = 0; again < 2; again++) {

@@ -263,3 +263,16 @@ test("what is decided for layouts that programs have", () => {
   // A repeated element is not read again, and is written by 16 bytes.
   assertEquals(plan([7, 4, 0]).moves.map(({ bytes, element }) => [bytes, element]), [[16, 4], [16, 4]]);
 });
+
+test("long runs of so much that no cache would keep it are written past the caches, and no others", () => {
+  const isFar = (extent: number, rows = 1) =>
+    planHostCopy([{ extent: rows, to: extent, from: 2 * extent }, { extent, to: 1, from: 1 }], 1).moves
+      .map((move) => move.isFar ?? false);
+  assertEquals(isFar(2 ** 24), [true]);
+  assertEquals(isFar(2 ** 24 - 1), [false]);
+  assertEquals(isFar(2 ** 20, 16), [true]);
+  assertEquals(isFar(2 ** 20, 15), [false]);
+  assertEquals(isFar(2 ** 13, 2 ** 11), [true]);
+  assertEquals(isFar(2 ** 13, 2 ** 10), [false]); // by instructions, as all that follows
+  assertEquals(isFar(2 ** 12, 2 ** 12), [false]);
+});

@@ -534,10 +534,11 @@ export const copyMutations: readonly Mutation[] = [
     ["if (Number.isInteger(step))", "if (true)", "Pieces begin between two bytes."],
     ["extent: more + 1, to: step, from: step", "extent: more, to: step, from: step", "The end of a run is not moved."],
     [
-      "isAlone ? longestAlone : longestByUnits",
-      "longestByUnits",
+      "isAlone ? longestAlone : isFar ? longestFar : longestByUnits",
+      "isFar ? longestFar : longestByUnits",
       "A long run is moved by 16 bytes, where memcpy is faster.",
     ],
+    ["...isFar ? { isFar } : {}", "", "A large copy is first fetched to be overwritten."],
     [" || !isFree) return asOne", ") return asOne", "Rows that overlap are written in another order."],
     ["toOffset: length, fromOffset: length", "toOffset: length, fromOffset: 0", "The end of a row is its beginning."],
     ["extent: Math.floor(run / bytes)", "extent: Math.ceil(run / bytes)", "What is behind a row is written."],
