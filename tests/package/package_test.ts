@@ -260,6 +260,22 @@ test(
   },
 );
 
+test("a program that Bun compiles into one file runs where there is nothing else", patiently, () => {
+  const source = write(
+    "alone.ts",
+    `import { Cuda, slice, StridedMemoryView } from "causeway";
+using cuda = Cuda.simulate();
+const [device] = cuda.devices;
+using there = StridedMemoryView.arange(6, { dtype: "float32", device });
+using back = there.reshaped([2, 3]).T.sliced(slice(1, 3)).to("host");
+console.log(JSON.stringify(back.toArray()));
+`,
+  );
+  const alone = join(scratchFolder(), "alone");
+  run([findBun(), "build", "--compile", source, `--outfile=${alone}`], installed().project);
+  assertEquals(run([alone], scratchFolder(), {}), "[[1,4],[2,5]]\n");
+});
+
 test("what is made is not part of the tree", () => {
   const ignored = read(".gitignore").split("\n");
   assertEquals(["/api/", "/dist/"].filter((folder) => !ignored.includes(folder)), []);
