@@ -240,7 +240,12 @@ export function format(report: DoctorReport): string {
 }
 
 function formatPython(python: PythonReport | null): string[] {
-  if (python === null) return ["  none: no python3 on PATH. get it: apt-get install python3"];
+  if (python === null) {
+    const chosen = ffiPort().env("CAUSEWAY_PYTHON");
+    return chosen
+      ? [`  none: CAUSEWAY_PYTHON names ${chosen}, which is no interpreter. Correct or unset it`]
+      : ["  none: no python3 on PATH. get it: apt-get install python3"];
+  }
   const packages = Object.entries(python.packages);
   const found = packages.flatMap(([name, version]) => (version === null ? [] : [`${name} ${version}`]));
   const missing = packages.flatMap(([name, version]) => (version === null ? [name] : []));

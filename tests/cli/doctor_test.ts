@@ -61,6 +61,11 @@ test("a library that is not there costs something, and the command that gets it 
   assertStringIncludes(ucp?.searched[0] ?? "", "/nonexistent/libucp.so.0: cannot open shared object file");
 });
 
+test("an interpreter that was chosen and is none is named, not missing from PATH", () => {
+  const text = doctor([], { CAUSEWAY_PYTHON: "/nonexistent/python3" });
+  assertStringIncludes(text, "none: CAUSEWAY_PYTHON names /nonexistent/python3, which is no interpreter");
+});
+
 test("what CAUSEWAY_CHECK asks for is loaded with the command line", patiently, async () => {
   // doctor and the demo refused to open a GPU: the checker comes with the package, of which they load single rooms.
   const { code, stdout, stderr } = await runScript(new URL("loaded.ts", import.meta.url));
