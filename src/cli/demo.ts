@@ -47,8 +47,8 @@ type Report = (step: string, bytes: number, since: number, copies: number | "", 
 /**
  * Runs the demo.
  *
- * @throws {NpyError} if the file is no array that can be exchanged
- * @throws {UsageError} if it is a `.vortex` file that cannot be read, or has no column of numbers without nulls
+ * @throws {UsageError} if the file cannot be read, or is a `.vortex` file that has no column of numbers without nulls
+ * @throws {NpyError} if its elements cannot be added up
  * @throws {DemoError} if a step's result is wrong, or the second process does not answer
  */
 export async function runDemo(options: DemoOptions = {}): Promise<void> {

@@ -27,11 +27,14 @@ export interface DemoFile {
 /**
  * Reads the array of a `.npy` file, or of a `.vortex` file the first column of numbers of which none is null.
  *
- * @throws {NpyError} if a .npy file cannot be read
- * @throws {UsageError} if a .vortex file cannot be read, or has no such column
+ * @throws {UsageError} if the file cannot be read, or has no such column
  */
-export function readDemoFile(file: string): Promise<DemoFile> {
-  return file.endsWith(".vortex") ? readVortex(file) : readNumpy(file);
+export async function readDemoFile(file: string): Promise<DemoFile> {
+  try {
+    return await (file.endsWith(".vortex") ? readVortex(file) : readNumpy(file));
+  } catch (error) {
+    throw error instanceof UsageError ? error : badInput(file, error);
+  }
 }
 
 async function readNumpy(file: string): Promise<DemoFile> {
@@ -54,28 +57,24 @@ async function readNumpy(file: string): Promise<DemoFile> {
 }
 
 async function readVortex(file: string): Promise<DemoFile> {
+  using opened = await openVortex(file);
+  const { name, dtype } = columnOf(opened, file);
+  const buffer = new HostMemoryResource().allocate(opened.rowCount * dtype.itemsize);
   try {
-    using opened = await openVortex(file);
-    const { name, dtype } = columnOf(opened, file);
-    const buffer = new HostMemoryResource().allocate(opened.rowCount * dtype.itemsize);
-    try {
-      await fill(buffer.bytes(), opened, name, 65_536);
-    } catch (error) {
-      buffer.close();
-      throw error;
-    }
-    const view = StridedMemoryView.fromBuffer(buffer, { shape: [opened.rowCount], dtype });
-    const control = async () => {
-      // Read and decoded once more, in pieces that begin elsewhere.
-      using again = await openVortex(file);
-      const bytes = new Uint8Array(buffer.size);
-      await fill(bytes, again, name, 10_007);
-      return controlSummary(bytes, { shape: [again.rowCount], isFortran: false, typestr: dtype.require("typestr") });
-    };
-    return { view, buffer, what: `column ${name}, `, control };
+    await fill(buffer.bytes(), opened, name, 65_536);
   } catch (error) {
-    throw error instanceof UsageError ? error : badInput(file, error);
+    buffer.close();
+    throw error;
   }
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [opened.rowCount], dtype });
+  const control = async () => {
+    // Read and decoded once more, in pieces that begin elsewhere.
+    using again = await openVortex(file);
+    const bytes = new Uint8Array(buffer.size);
+    await fill(bytes, again, name, 10_007);
+    return controlSummary(bytes, { shape: [again.rowCount], isFortran: false, typestr: dtype.require("typestr") });
+  };
+  return { view, buffer, what: `column ${name}, `, control };
 }
 
 /** NumPy's name of a type of numbers. */
