@@ -44,7 +44,7 @@ export class Lease {
 
   /** Use {@linkcode StridedMemoryView.borrow}. */
   constructor(view: StridedMemoryView, stream: CudaStream) {
-    checkMade(stream, "Lease", "view.borrow(stream)");
+    checkMade(view, "Lease", "view.borrow(stream)");
     this.#loan = new Loan(view.buffer, stream);
     this.view = view;
     this.stream = stream;
