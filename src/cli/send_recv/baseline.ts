@@ -9,9 +9,6 @@ import { findInterpreters } from "../../python/mod.ts";
 import { run } from "../child_process.ts";
 import type { Baseline, SendRecvOptions } from "./options.ts";
 
-/** How often each of the two is run. */
-export const rounds = 5;
-
 /** A program that measures half round trips. */
 export interface Measuring {
   /** For the report. */

@@ -11,7 +11,7 @@ import process from "node:process";
 import { ffiPort } from "../../ffi/mod.ts";
 import { ProgressLine } from "../progress_line.ts";
 import { warnOnStandardError } from "../ucx_log.ts";
-import { findBaseline, rounds } from "./baseline.ts";
+import { findBaseline } from "./baseline.ts";
 import { startServer } from "./server_process.ts";
 import { runClient } from "./client.ts";
 import { parseOptions, type SendRecvOptions, sendRecvUsage } from "./options.ts";
@@ -56,17 +56,17 @@ export async function sendRecv(args: readonly string[]): Promise<void> {
   const baseline = await findBaseline(options.against, options);
   const runs: { readonly times: readonly number[]; readonly latency: number }[] = [];
   const theirs: number[] = [];
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < options.runs; round++) {
     const times = await once();
     runs.push({ times, latency: statisticsOf(times, bytesOf(options)).latencyMedian });
     theirs.push(await baseline.measure());
   }
   runs.sort((a, b) => a.latency - b.latency);
-  const middle = runs[rounds >> 1] ?? { times: [], latency: NaN };
+  const middle = runs[options.runs >> 1] ?? { times: [], latency: NaN };
   const latencyMedian = medianOf(theirs);
   report(options, middle.times, {
     baseline: baseline.name,
-    rounds,
+    rounds: options.runs,
     latencyMedian,
     ratio: middle.latency / latencyMedian,
     spread: (Math.max(...theirs) - Math.min(...theirs)) / latencyMedian,

@@ -51,6 +51,8 @@ export interface SendRecvOptions {
   readonly detailed: boolean;
   readonly json: boolean;
   readonly against: Baseline | null;
+  /** How often each of the two is run. */
+  readonly runs: number;
 }
 
 /** What `causeway send-recv --help` prints. */
@@ -87,6 +89,7 @@ Sends an object to a second process and receives it back, and says how long that
   -p, --port PORT              its port (default: any that is free)
 
       --against PROGRAM        ucx_perftest or ucxx: runs it, too, in turns, and adds the ratio
+      --runs N                 with --against: how often each of the two is run; the medians count (default 5)
   -v, --verbose                print every round trip when it is over, to standard error
       --no-detailed-report     leave the single round trips out of the report
       --json                   the report as JSON
@@ -128,6 +131,7 @@ const known = {
   port: { ...text, short: "p" },
   backend: { ...text, short: "l" },
   against: text,
+  runs: text,
   verbose: { ...flag, short: "v" },
   "no-detailed-report": flag,
   json: flag,
@@ -211,7 +215,9 @@ export function parseOptions(args: readonly string[]): SendRecvOptions | null {
     against: values.against === undefined
       ? null
       : oneOf("against", values.against, { ucx_perftest: "ucx_perftest", ucxx: "ucxx" }),
+    runs: count("runs", values.runs, 5, 1, 1000),
   };
+  if (values.runs !== undefined && options.against === null) throw refuse("--runs needs --against a program.");
   checkTogether(options);
   return options;
 }

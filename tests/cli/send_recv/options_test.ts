@@ -67,6 +67,8 @@ const bad: { readonly [args: string]: RegExp } = {
   "-p 0": /from 1 to 65535/,
   "--backend ucxx-core": /--against ucxx runs UCXX beside it/,
   "--against me": /expected ucx_perftest or ucxx/,
+  "--runs 3": /--runs needs --against/,
+  "--against ucxx --runs 0": /--runs: expected a whole number from 1 to 1000, got 0/,
   "--against ucxx --server-only": /runs both sides here/,
   "--against ucxx --transfer-api am": /knows tag alone/,
   "--against ucxx -o pinned": /pinned memory/,
