@@ -3,7 +3,8 @@
  *
  * The room knows memory and its order, and an array as its parts (`ArrayParts`): no view and no protocol.
  * `copyElements` (`copy.ts`) says who copies. On the host, `host_plan.ts` plans moves, which machine code makes, or loops
- * where it cannot be had (`host_copy.ts`, `host_move.ts`, `host_loops.ts`). Conversions are planned by
+ * where it cannot be had (`host_copy.ts`, `host_move.ts`, `host_loops.ts`), of much on several threads
+ * (`host_parts.ts`). Conversions are planned by
  * `conversion_plan.ts` and carried out box by box (`host_conversion.ts`, `conversion_boxes.ts`), by a loop of vectors
  * that is written for each pair of types (`conversion_loop.ts`). With a device, two operands are brought to their
  * simplest terms (`coalesced_copy.ts`), and a pure function plans the copy: `planCopy` in `copy_plan.ts` says whether the

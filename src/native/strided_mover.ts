@@ -207,7 +207,7 @@ export function canMoveNatively(): boolean {
   return moverHere() !== null;
 }
 
-// law native/prepareMove: native/strided_mover, copy/host_move
+// law native/prepareMove: native/strided_mover, copy/host_move, native/non_temporal_copy
 /**
  * Prepares a move.
  *

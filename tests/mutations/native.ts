@@ -105,6 +105,7 @@ export const nativeMutations: readonly Mutation[] = [
     ["4: 0x4d40c800", "4: 0x0d40c800", "On arm64 half of a filled row is 0."],
   ]),
   ...law("native/prepareMove", [
+    ["move.isFar === true ? nonTemporalCopy() : here.memcpy", "here.memcpy", "A large copy is first fetched."],
     ["2 * row.to, 2 * row.from", "2 * row.from, 2 * row.to", "The third of four pieces lies elsewhere."],
     ["to: to - toBack, from: from - fromBack", "to, from", "A row begins where the one before ends."],
     [

@@ -2,9 +2,15 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { cString } from "../../src/ffi/c_string.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { nonTemporalCopy } from "../../src/native/non_temporal_copy.ts";
+import { canMoveNatively, prepareMove } from "../../src/native/strided_mover.ts";
+import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
+
+const noCode = canMoveNatively() ? null : "the system refuses executable memory";
 
 test("a streaming copy writes the bytes that it was given, and none beside them", () => {
   const copy = ffiPort().functionAt(nonTemporalCopy(), { args: ["ptr", "ptr", "size"], returns: "void" });
@@ -23,4 +29,13 @@ test("a streaming copy writes the bytes that it was given, and none beside them"
     }),
     300,
   );
+});
+
+test(...needs(noCode, "a run that no cache would keep is moved by it, and every other one by memcpy"), () => {
+  const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
+  const functionOf = (isFar?: boolean) => {
+    const move = { bytes: 100, axes: [], ...isFar === undefined ? {} : { isFar } };
+    return new BigUint64Array(prepareMove(move)?.addresses.buffer ?? new ArrayBuffer(32))[3];
+  };
+  assertEquals([undefined, false, true].map(functionOf), [memcpy, memcpy, nonTemporalCopy()]);
 });
