@@ -25,6 +25,8 @@ const isBun = process.versions["bun"] !== undefined;
 interface Row extends Omit<Job, "role"> {
   readonly name: string;
   readonly tls: string;
+  /** What the client sends from, if that is another kind of memory. */
+  readonly from?: Job["memory"];
   readonly factor: number;
   readonly plus: number;
 }
@@ -122,6 +124,16 @@ function onGpu(memory: Job["memory"], bytes: number, how: Job["how"], count: num
   };
 }
 
+/** The same where the other side's end is noticed, as it is unless a program says otherwise. */
+function noticing(row: Row): Row {
+  return { ...row, errors: "peer", name: `${row.name}, errors peer` };
+}
+
+/** The same from another kind of memory than what it is received into. */
+function from(source: Job["memory"], row: Row): Row {
+  return { ...row, from: source, name: `${source} to ${row.name}` };
+}
+
 const gpuRows: readonly Row[] = [
   onGpu("device", 8, "sync", 20_000),
   onGpu("device", 8, "awaited", 20_000),
@@ -129,7 +141,11 @@ const gpuRows: readonly Row[] = [
   onGpu("device", mib, "awaited", 20_000, 0.9),
   onGpu("device", mib, "bare", 20_000, 0.9), // the floor
   onGpu("device", 64 * mib, "awaited", 400, 0.97),
-  onGpu("pool", 64 * mib, "awaited", 50, 0.8),
+  noticing(onGpu("device", 64 * mib, "awaited", 400, 0.97)),
+  onGpu("pool", mib, "awaited", 20_000, 0.8),
+  onGpu("pool", 64 * mib, "awaited", 400, 0.8),
+  noticing(onGpu("pool", 64 * mib, "awaited", 400, 0.8)),
+  from("host", onGpu("device", 64 * mib, "awaited", 50, 0.97)),
   onGpu("managed", 64 * mib, "awaited", 50, 0.97),
   onGpu("pinned", 64 * mib, "awaited", 50, 0.97),
 ];
@@ -137,9 +153,14 @@ const gpuRows: readonly Row[] = [
 /** What ucx_perftest calls the memory; it has none of a pool or page-locked. */
 const perftestMemory = { host: "host", pinned: "host", managed: "cuda-managed", pool: "cuda", device: "cuda" } as const;
 
-/** Puts a process on a processor of its own, if there are two. */
-function pinned(cpu: number, command: string, args: readonly string[]): [string, string[]] {
-  return cpus().length < 2 ? [command, [...args]] : ["taskset", ["-c", String(cpu), command, ...args]];
+/**
+ * Puts a process on its half of the processors. Where there are two that is one, which C's thread needs and ours shares
+ * with the runtime's compiler and collector; where there are many, both have what they need.
+ */
+function pinned(half: number, command: string, args: readonly string[]): [string, string[]] {
+  const each = cpus().length >> 1;
+  if (each === 0) return [command, [...args]];
+  return ["taskset", ["-c", `${half * each}-${(half + 1) * each - 1}`, command, ...args]];
 }
 
 /** What a process sees of the GPUs: each one of its own, with `--gpus`. */
@@ -151,13 +172,14 @@ function visible(role: number): Record<string, string> {
 const limit = 120_000;
 
 /** Runs the two processes of a job, and gives what the client measured. */
-async function ours({ name: _, tls, factor: _factor, plus: _plus, ...job }: Row): Promise<number> {
+async function ours({ name: _, tls, factor: _factor, plus: _plus, from, ...job }: Row): Promise<number> {
   const script = fileURLToPath(new URL(job.how === "bare" ? "ucx_bare.ts" : "ucx_peer.ts", import.meta.url));
   const runtime = isBun
     ? ["run", script]
     : ["run", "-A", "--no-check", "--quiet", "--no-lock", "--node-modules-dir=manual", script];
   const children = (["server", "client"] as const).map((role, cpu) => {
-    const [command, args] = pinned(cpu, process.execPath, [...runtime, JSON.stringify({ ...job, role })]);
+    const memory = role === "client" ? from ?? job.memory : job.memory;
+    const [command, args] = pinned(cpu, process.execPath, [...runtime, JSON.stringify({ ...job, role, memory })]);
     const child = spawn(command, args, {
       stdio: ["pipe", "pipe", "inherit"],
       // UCX warns on the standard output, where the address is expected.
@@ -175,12 +197,12 @@ async function ours({ name: _, tls, factor: _factor, plus: _plus, ...job }: Row)
 let port = 13_400 + process.pid % 1000;
 
 /** The same by ucx_perftest: microseconds, or messages a second. */
-async function perftest({ tls, bytes, count, test, memory, errors, progress }: Row): Promise<number> {
+async function perftest({ tls, bytes, count, test, memory, from, errors, progress }: Row): Promise<number> {
   const at = String(port++);
   const common = ["-p", at, "-t", test === "latency" ? "tag_lat" : "tag_bw", "-s", String(bytes), "-f", "-v"];
   const kind = [
     "-m",
-    perftestMemory[memory],
+    `${perftestMemory[from ?? memory]},${perftestMemory[memory]}`,
     ...(errors === "peer" ? ["-e"] : []),
     ...(progress === "event" ? ["-E", "sleep"] : []),
   ];

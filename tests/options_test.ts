@@ -142,7 +142,7 @@ function scene() {
     ucp: ucp.functions,
     version: "1.22.0",
     context: 1n,
-    hasCuda: false,
+    cuda: null,
     hasRemoteMemory: true,
     requestBytes: 8,
     family: 4,
@@ -188,7 +188,7 @@ const nobody = { add: () => {}, forget: () => {} };
 function activeMessage() {
   const resources = scriptedResources(new ScriptedUcp());
   const progress = new Progress(resources, "event", null);
-  const context = { resources, hasCuda: false, progress, deliver: () => true, forget: () => {} };
+  const context = { resources, cuda: null, progress, deliver: () => true, forget: () => {} };
   const data = { place: "none", data: 0n, bytes: null } as const;
   return new api.UcxActiveMessage(context, new Uint8Array(0), 0, data);
 }
@@ -288,7 +288,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
       ucp: new ScriptedUcp().functions,
       version: "1.22.0",
       context: 1n,
-      hasCuda: false,
+      cuda: null,
       hasRemoteMemory: true,
       requestBytes: 8,
       family: 4,
@@ -317,7 +317,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
     (await worker.connect(address)).recvSync(new Uint8Array(1), wrong),
   "UcxMessage.recv": async (_, wrong) => {
     const resources = scriptedResources(new ScriptedUcp());
-    const receiver = new Receiver(resources, new Progress(resources, "event", null), false);
+    const receiver = new Receiver(resources, new Progress(resources, "event", null), null);
     return await new api.UcxMessage(receiver, { length: 1, tag: 0n }, 1n, () => {}).recv(new Uint8Array(1), wrong);
   },
   "UcxWorker.recvSync": ({ worker }, wrong) => worker.recvSync(new Uint8Array(1), wrong),

@@ -17,6 +17,7 @@ export {
   cudaError,
   decodeVersion,
   type DriverGroups,
+  isOutOfMemory,
   isSticky,
   isStickyCode,
   libcuda,

@@ -20,6 +20,7 @@ export class ContextResources implements DroppedState {
   readonly #ucp: UcpFunctions;
   /** By what they have of UCX: it is given back here if the worker itself was collected. */
   readonly #workers = new Map<DroppedState, WeakRef<OpenWorker>>();
+  readonly #kept: { close(): void }[] = [];
   /** Whether UCX could not give a worker back: its context has to stay then. */
   #hasStuckWorker = false;
   #isClosed = false;
@@ -33,6 +34,12 @@ export class ContextResources implements DroppedState {
   /** Whether it is closed. */
   get closed(): boolean {
     return this.#isClosed;
+  }
+
+  /** Closes something with the context. */
+  keep<T extends { close(): void }>(one: T): T {
+    this.#kept.push(one);
+    return one;
   }
 
   /** Takes on a worker. */
@@ -56,5 +63,6 @@ export class ContextResources implements DroppedState {
       if (!resources.closed) closeDropped(resources); // it was collected, or could not be made
     }
     if (!this.#hasStuckWorker) this.#ucp.opening.ucp_cleanup(this.handle);
+    for (const one of this.#kept) one.close();
   }
 }

@@ -455,8 +455,8 @@ export class UcxEndpoint {
    * @throws {TypeError} as {@linkcode send}
    */
   explain(what: Sendable): string {
-    const { hasCuda, handlesErrors } = this.#context;
-    return explain(what, { transports: this.transports(), hasCuda, handlesErrors });
+    const { cuda, handlesErrors } = this.#context;
+    return explain(what, { transports: this.transports(), cuda, handlesErrors });
   }
 
   /** Reports the failure of the connection. Called by the worker. */

@@ -12,6 +12,7 @@ import { type LimitOptions, timeLimit } from "./limit.ts";
 import { takeList } from "./message_list.ts";
 import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
 import { Counted, type Operation, type OperationPool, Owned, type Owner } from "./operation.ts";
+import type { PoolStaging } from "./pool_staging.ts";
 import type { Progress } from "./progress.ts";
 import type { RemoteKeys } from "./remote_memory.ts";
 import type { Protocol } from "./protocol.ts";
@@ -26,7 +27,8 @@ export interface WorkerParts {
   readonly ucp: UcpFunctions;
   readonly progress: Progress;
   readonly operations: OperationPool;
-  readonly hasCuda: boolean;
+  /** What large messages of pools' memory go through; null if this UCX knows no CUDA. */
+  readonly cuda: PoolStaging | null;
   /** Remote memory that the worker's endpoints use. */
   readonly keys: RemoteKeys;
   readonly protocol: Protocol;
@@ -130,7 +132,7 @@ export class EndpointOperations {
     options?: TakeOptions,
   ): T | undefined {
     try {
-      const buffer = takeMemory(operation, what, doing, this.context.hasCuda, options);
+      const buffer = takeMemory(operation, what, doing, this.context.cuda, options);
       const waits = buffer === null ? undefined : order(buffer);
       if (waits === undefined || waits === null) operation.pack?.();
       return waits;
@@ -143,7 +145,7 @@ export class EndpointOperations {
   /** Has an operation of this endpoint take several pieces. @returns when they are there; null if they are */
   takeList(operation: Operation, what: readonly Sendable[], doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
-      return takeList(operation, what, doing, this.context.hasCuda, hostReady, options).ready;
+      return takeList(operation, what, doing, this.context.cuda, hostReady, options).ready;
     } catch (error) {
       this.refuse(operation);
       throw error;

@@ -6,13 +6,15 @@
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { type Sendable, takeMemory } from "./message_memory.ts";
+import { notStaged, type PoolStaging } from "./pool_staging.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
 /** What is known of the way. */
 export interface Way {
   /** The transports of the endpoint. */
   readonly transports: readonly string[];
-  readonly hasCuda: boolean;
+  /** What large messages of pools' memory go through; null if this UCX knows no CUDA. */
+  readonly cuda: PoolStaging | null;
   /** Whether UCX notices that the other side goes (`errors: "peer"`). */
   readonly handlesErrors: boolean;
 }
@@ -39,12 +41,20 @@ function isJavaScripts(what: object): what is ArrayBufferLike | ArrayBufferView 
 function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | ArrayBufferView, way: Way): string {
   const buffer = what instanceof StridedMemoryView ? what.buffer : what instanceof MemoryBuffer ? what : null;
   const lines: string[] = [];
-  if (what instanceof StridedMemoryView && !what.layout.isContiguousC) {
+  const isPacked = what instanceof StridedMemoryView && !what.layout.isContiguousC;
+  const bytes = isPacked ? what.nbytes : bytesOf(what);
+  const isStaged = buffer !== null && way.cuda !== null && way.cuda.isFor(buffer, bytes);
+  if (isPacked) {
     lines.push(
-      `${what.nbytes} bytes that are not contiguous: copied ` +
+      `${bytes} bytes that are not contiguous: copied ` +
         `${buffer?.kind === "device" ? "on the GPU" : "on the host"} first, in C order ({ copy: false } refuses that)`,
     );
-  } else lines.push(`${bytesOf(what)} contiguous bytes, sent from where they are`);
+  } else {
+    const from = isStaged
+      ? "copied on the GPU first, to memory that other processes can map, which a pool's is not (stagingBytes)"
+      : "sent from where they are";
+    lines.push(`${bytes} contiguous bytes, ${from}`);
+  }
   const stream = buffer?.stream ?? null;
   if (stream !== null) {
     lines.push(
@@ -52,20 +62,24 @@ function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | A
     );
   }
   const chosen = way.transports.join(", ") || "no transports are chosen yet";
-  const [place, ...reasons] = wayOf(buffer, way);
+  const [place, ...reasons] = wayOf(buffer, way, isStaged);
   return [...lines, `${place}: ${chosen}`, ...reasons].join("\n");
 }
 
 function bytesOf(what: Sendable): number {
   const memory = new TakenMemory();
-  takeMemory(memory, what, "send", true);
+  takeMemory(memory, what, "send", notStaged);
   const { bytes } = memory;
   memory.release();
   return bytes;
 }
 
 /** What kind of memory it is and how it goes, then why it does not go faster. */
-function wayOf(buffer: MemoryBuffer | null, { transports, hasCuda, handlesErrors }: Way): string[] {
+function wayOf(
+  buffer: MemoryBuffer | null,
+  { transports, cuda, handlesErrors }: Way,
+  isStaged: boolean,
+): string[] {
   const has = (...names: string[]) => transports.some((one) => names.some((name) => one.startsWith(name)));
   // Shared memory without CMA: from the sender to a buffer that both share, and from there to the receiver.
   const hostReasons = has("sysv", "posix") && !has("cma", "knem", "xpmem") && handlesErrors
@@ -74,13 +88,13 @@ function wayOf(buffer: MemoryBuffer | null, { transports, hasCuda, handlesErrors
   const kind = buffer?.kind ?? "host";
   if (kind === "host") return ["the host's memory", ...hostReasons];
   if (kind === "pinned") return ["page-locked memory, as the host's", ...hostReasons];
-  if (!hasCuda) {
+  if (cuda === null) {
     return kind === "managed"
       ? ["managed memory, as the host's: UCX knows no CUDA", ...hostReasons]
       : ["a GPU's memory: refused, UCX knows no CUDA"];
   }
   if (kind === "managed") return ["managed memory, in pieces through memory of UCX's own"];
-  if (buffer?.pool !== null) {
+  if (buffer?.pool !== null && !isStaged) {
     return [
       "a pool's memory, in pieces through memory of UCX's own",
       "other processes cannot map a pool's memory: SynchronousMemoryResource allocates what goes from GPU to GPU",

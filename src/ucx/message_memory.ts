@@ -4,11 +4,13 @@
  * @module
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
-import { type ArrayParts, byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
+import { byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
 import { type MemoryArgument, resizableBufferError } from "../ffi/mod.ts";
 import { none } from "../layout/mod.ts";
+import { type CudaStream, enqueueCopy } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
+import type { PoolStaging, StagingPiece } from "./pool_staging.ts";
 import type { TakenMemory as Memory } from "./taken_memory.ts";
 
 /**
@@ -63,6 +65,7 @@ function takeBytes(
  * Takes memory to send or to receive into, for who has none: where it is, how long, and a pin, so
  * that it stays even if its buffer is closed.
  *
+ * @param cuda what large messages of a pool's memory go through; null if this UCX knows no CUDA
  * @returns the buffer, which may have a home stream to wait for: UCX knows no streams. Null for JavaScript's memory
  * @throws {TypeError} if it is to be received into and not contiguous or read-only, or a GPU's and this UCX was built
  *   without CUDA
@@ -71,14 +74,14 @@ export function takeMemory(
   memory: Memory,
   what: Sendable,
   doing: Doing,
-  hasCuda: boolean,
+  cuda: PoolStaging | null,
   options: TakeOptions = none,
 ): MemoryBuffer | null {
   if (ArrayBuffer.isView(what)) return takeBytes(memory, what, what.buffer, doing);
-  if (what instanceof MemoryBuffer) return takeBuffer(memory, what, what.ptr, what.size, doing, hasCuda);
-  if (what instanceof StridedMemoryView) return takeView(memory, what, doing, hasCuda, options);
+  if (what instanceof MemoryBuffer) return takeBuffer(memory, what, what.ptr, what.size, doing, cuda);
+  if (what instanceof StridedMemoryView) return takeView(memory, what, doing, cuda, options);
   if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, what, doing);
-  return takeForeign(memory, what, doing, hasCuda, options);
+  return takeForeign(memory, what, doing, cuda, options);
 }
 
 function isShared(what: object): what is SharedArrayBuffer {
@@ -89,11 +92,11 @@ function takeView(
   memory: Memory,
   view: StridedMemoryView,
   doing: Doing,
-  hasCuda: boolean,
+  cuda: PoolStaging | null,
   { copy = true }: TakeOptions,
 ): MemoryBuffer {
   if (view.readonly && doing === "receive into") throw new TypeError("Cannot receive into a read-only view");
-  if (view.layout.isContiguousC) return takeBuffer(memory, view.buffer, view.ptr, view.nbytes, doing, hasCuda);
+  if (view.layout.isContiguousC) return takeBuffer(memory, view.buffer, view.ptr, view.nbytes, doing, cuda);
   if (doing === "receive into" || !copy) {
     throw new TypeError(
       `Cannot ${doing} a view of shape (${view.shape.join(", ")}) with strides (${view.strides.join(", ")}): ` +
@@ -102,20 +105,20 @@ function takeView(
         }.`,
     );
   }
-  return takePacked(memory, view, hasCuda);
+  return takePacked(memory, view, cuda);
 }
 
 /**
  * What UCX is told that a buffer is, so that it need not find out. To a UCX that knows no CUDA managed memory is the
  * host's.
  */
-function typeOf({ kind, pool }: MemoryBuffer, doing: Doing, hasCuda: boolean): number {
+function typeOf({ kind, pool }: MemoryBuffer, doing: Doing, cuda: PoolStaging | null): number {
   if (kind === "device") {
-    if (!hasCuda) throw noCuda(doing);
+    if (cuda === null) throw noCuda(doing);
     // Other processes cannot map a pool's memory. UCX takes such memory for managed, too, and goes through its own.
     return pool === null ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.CUDA_MANAGED;
   }
-  return kind === "managed" && hasCuda ? UCS_MEMORY_TYPE.CUDA_MANAGED : UCS_MEMORY_TYPE.HOST;
+  return kind === "managed" && cuda !== null ? UCS_MEMORY_TYPE.CUDA_MANAGED : UCS_MEMORY_TYPE.HOST;
 }
 
 /** Whether memory that was taken is a GPU's. */
@@ -136,15 +139,49 @@ function takeBuffer(
   ptr: bigint,
   bytes: number,
   doing: Doing,
-  hasCuda: boolean,
+  cuda: PoolStaging | null,
 ): MemoryBuffer {
-  const memoryType = typeOf(buffer, doing, hasCuda);
+  const memoryType = typeOf(buffer, doing, cuda);
   // UCX copies in the context that it finds current when it makes progress, and before 1.19 fails where it finds none.
   if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();
+  memory.bytes = bytes;
+  const piece = cuda === null ? null : cuda.lend(buffer, bytes);
+  if (piece !== null && buffer.stream !== null) return takeStaged(memory, buffer, buffer.stream, ptr, piece, doing);
   memory.held = buffer.pinned();
   memory.address = ptr;
-  memory.bytes = bytes;
   memory.memoryType = memoryType;
+  return buffer;
+}
+
+// law ucx/takeStaged: ucx/pool_staging
+/**
+ * Takes a piece of ours in place of a pool's memory, which is copied to it now, or from it when the message is there:
+ * on the buffer's home stream, which is what the program's own work on it is ordered by.
+ */
+function takeStaged(
+  memory: Memory,
+  buffer: MemoryBuffer,
+  stream: CudaStream,
+  ptr: bigint,
+  piece: StagingPiece,
+  doing: Doing,
+): MemoryBuffer {
+  const pin = buffer.pinned();
+  memory.held = {
+    [Symbol.dispose]: () => {
+      piece.giveBack(stream);
+      pin[Symbol.dispose]();
+    },
+  };
+  memory.address = piece.ptr;
+  memory.memoryType = UCS_MEMORY_TYPE.CUDA;
+  if (doing === "send") enqueueCopy(stream, piece.ptr, ptr, memory.bytes, "DtoD");
+  else {
+    memory.landing = (bytes) => {
+      enqueueCopy(stream, ptr, piece.ptr, bytes, "DtoD");
+      return buffer;
+    };
+  }
   return buffer;
 }
 
@@ -153,12 +190,12 @@ function takeForeign(
   memory: Memory,
   what: object,
   doing: Doing,
-  hasCuda: boolean,
+  cuda: PoolStaging | null,
   options: TakeOptions,
 ): MemoryBuffer {
   const view = StridedMemoryView.from(what);
   try {
-    const buffer = takeView(memory, view, doing, hasCuda, options);
+    const buffer = takeView(memory, view, doing, cuda, options);
     const { held } = memory;
     memory.held = {
       [Symbol.dispose]: () => {
@@ -175,19 +212,13 @@ function takeForeign(
 
 // law ucx/takePacked: ucx/message_memory, ucx/order, ucx/gpu_behaviours
 /** Takes a copy of elements that are not contiguous: on a GPU at once, in order; on the host as soon as they are there. */
-function takePacked(memory: Memory, view: StridedMemoryView, hasCuda: boolean): MemoryBuffer {
+function takePacked(memory: Memory, view: StridedMemoryView, cuda: PoolStaging | null): MemoryBuffer {
   const { buffer, offset, layout, dtype } = view;
-  if (buffer.kind === "device" && !hasCuda) throw noCuda("send");
-  const take = (packed: ArrayParts) => {
-    memory.held = { [Symbol.dispose]: () => packed.buffer.close() };
-    memory.address = packed.buffer.ptr;
-    memory.bytes = byteCount(packed);
-    memory.memoryType = typeOf(packed.buffer, "send", hasCuda);
-    return packed.buffer;
-  };
+  if (buffer.kind === "device" && cuda === null) throw noCuda("send");
   // Managed memory is the host's, too: a UCX without CUDA gets its copy there.
-  if (buffer.device !== null && hasCuda) {
-    return take(copyToDevice(view, buffer.stream ?? buffer.device.defaultStream));
+  if (buffer.device !== null && cuda !== null) {
+    using packed = copyToDevice(view, buffer.stream ?? buffer.device.defaultStream).buffer;
+    return takeBuffer(memory, packed, packed.ptr, packed.size, "send", cuda); // which pins it
   }
   memory.held = buffer.pinned();
   memory.bytes = byteCount(view); // known before the elements are there
@@ -196,7 +227,9 @@ function takePacked(memory: Memory, view: StridedMemoryView, hasCuda: boolean): 
     const { held } = memory;
     // By an address without a home stream: all is there by now, and nothing else is to be waited for.
     const bytes = MemoryBuffer.fromPointer(buffer.ptr, buffer.size);
-    take(copyToHost({ offset, layout, dtype, readonly: true, buffer: bytes }));
+    const packed = copyToHost({ offset, layout, dtype, readonly: true, buffer: bytes }).buffer;
+    memory.held = packed;
+    memory.address = packed.ptr;
     memory.pack = null;
     held?.[Symbol.dispose]();
   };

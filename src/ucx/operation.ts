@@ -22,6 +22,7 @@ import {
   completionCallbacks,
   type CompletionKind,
 } from "../native/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
 /**
@@ -125,6 +126,10 @@ export class Operation extends TakenMemory {
   isAbandoned = false;
   /** Whether it is waited for in place, by who then gives it back. */
   isWaitedFor = false;
+  /** What has come is being copied to where it belongs: UCX is done with it, and its promise is not settled yet. */
+  landsIn: { readonly buffer: MemoryBuffer } | null = null;
+  /** Why that has failed. */
+  failure: Error | null = null;
   /** Why it is waited for no more, although UCX may never end it. */
   gaveUp: { readonly reason: unknown } | null = null;
   /** UCX's own request, if it is not ours. */
@@ -218,6 +223,11 @@ export class Operation extends TakenMemory {
     return this.#memory.getBigUint64(record.tag, littleEndian);
   }
 
+  /** Bytes that have come, of all that there was room for. */
+  get received(): number {
+    return this.#kind === "plain" ? this.bytes : this.length;
+  }
+
   /** What it has brought: what was received, how many bytes, or nothing. */
   result(): unknown {
     if (this.#kind === "tagged") return { length: this.length, tag: this.onlyTag ?? this.tag };
@@ -289,6 +299,7 @@ export class OperationPool {
     operation.isAbandoned = false;
     operation.isWaitedFor = false;
     operation.gaveUp = null;
+    operation.failure = null;
     operation.isList = false;
     operation.onlyTag = null;
     return operation;

@@ -6,6 +6,7 @@
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
 import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
+import { hostReady, hostWaits } from "../order/mod.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import { atNextTurn, isServing } from "./event_loop.ts";
 import { timedOut } from "./limit.ts";
@@ -175,6 +176,10 @@ export class Progress {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
     const progress = this.#progress;
     operation.isWaitedFor = true;
+    if (operation.landsIn !== null) { // its message was here
+      hostWaits(operation.landsIn.buffer);
+      this.#landed(operation);
+    }
     let left = most; // after it was given up, for UCX to give it back
     for (let n = 1; !operation.isDone; n++) {
       progress(this.#worker);
@@ -229,8 +234,10 @@ export class Progress {
     operation.reject = null;
     operation.disarm = null;
     this.abandon(operation);
-    this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
-    this.#drain(); // UCX gives back a receive without a message before it returns
+    if (operation.landsIn === null) {
+      this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
+      this.#drain(); // UCX gives back a receive without a message before it returns
+    } else this.#landed(operation); // UCX has given it back, and the copy is ordered by its stream
     disarm?.();
     reject?.(reason);
     this.#queueTurn(); // the process need not stay alive for it
@@ -259,6 +266,11 @@ export class Progress {
    * @returns how many operations have ended
    */
   poll(atMost: number = turnAtMost): number {
+    return this.#poll(atMost, false);
+  }
+
+  /** @param untilEnded to return as soon as an operation has ended: who waited for it may have the next one */
+  #poll(atMost: number, untilEnded: boolean): number {
     if (this.#isStopped) return 0;
     let ended = 0;
     const start = performance.now();
@@ -272,7 +284,7 @@ export class Progress {
         break;
       }
       this.#lastNews = performance.now();
-      if (this.#lastNews - start > atMost) break;
+      if ((untilEnded && drained > 0) || this.#lastNews - start > atMost) break;
     }
     return ended;
   }
@@ -400,8 +412,43 @@ export class Progress {
     this.#queueTurn(); // it may sleep as one that waits for nothing
   }
 
+  // law ucx/Progress.land: ucx/landing
+  /** Has what has come copied to where it belongs. @returns whether that takes longer than this call */
+  #lands(operation: Operation): boolean {
+    const { landing, received } = operation;
+    operation.landing = null;
+    if (landing === null || operation.isAbandoned || operation.status !== ucs_status_t.UCS_OK || received === 0) {
+      return false;
+    }
+    try {
+      const buffer = landing(received);
+      if (operation.isWaitedFor) hostWaits(buffer);
+      const ready = operation.isWaitedFor ? null : hostReady(buffer);
+      if (ready === null) return false;
+      const lands = { buffer };
+      operation.landsIn = lands;
+      this.#pending++;
+      const landed = (failure: Error | null) => {
+        if (operation.landsIn === lands) this.#landed(operation, failure); // else it was cancelled
+      };
+      ready.then(() => landed(null), landed);
+      return true;
+    } catch (error) {
+      operation.failure = error as Error; // a CudaError
+      return false;
+    }
+  }
+
+  #landed(operation: Operation, failure: Error | null = null): void {
+    operation.landsIn = null;
+    operation.failure = failure;
+    this.#pending--;
+    this.#end(operation);
+  }
+
   // law ucx/Progress.end: ucx/endpoint
   #end(operation: Operation): void {
+    if (operation.landing !== null && this.#lands(operation)) return;
     operation.isDone = true;
     if (operation.foreign !== 0n) this.#ucp.request.ucp_request_free(operation.foreign);
     const { resolve, reject, disarm, owner } = operation;
@@ -482,7 +529,7 @@ export class Progress {
     const now = performance.now();
     this.#lastTurn = now;
     this.#lookSometimes(now);
-    const hasEnded = this.poll() > 0; // who waited for it goes first, and may have more for UCX to do
+    const hasEnded = this.#poll(turnAtMost, true) > 0; // who waited for it goes first, and may have more for UCX to do
     const isIdle = this.#pending === 0 && !hasEnded;
     if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
@@ -523,6 +570,6 @@ export class Progress {
 /** Why an operation has failed, or null. */
 function errorOf(operation: Operation): Error | null {
   const { status, call } = operation;
-  if (status === ucs_status_t.UCS_OK) return operation.isTransferred ? transferred() : null;
+  if (status === ucs_status_t.UCS_OK) return operation.isTransferred ? transferred() : operation.failure;
   return new UcxError(call, status, advice(status));
 }

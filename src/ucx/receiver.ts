@@ -15,6 +15,7 @@ import { type Receivable, takeMemory } from "./message_memory.ts";
 import { type Part, partHeaderBytes, readPartHeader } from "./message_parts.ts";
 import { newBytes, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
 import type { Operation, OperationPool, Owner } from "./operation.ts";
+import type { PoolStaging } from "./pool_staging.ts";
 import type { Progress } from "./progress.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
@@ -99,7 +100,7 @@ interface Taken {
 /** Receives the messages of a worker. */
 export class Receiver {
   readonly #resources: WorkerResources;
-  readonly #hasCuda: boolean;
+  readonly #cuda: PoolStaging | null;
   readonly #worker: bigint;
   readonly #operations: OperationPool;
   readonly #progress: Progress;
@@ -109,9 +110,9 @@ export class Receiver {
   readonly #many = new Map<string, Promise<void>>();
   #isClosed = false;
 
-  constructor(resources: WorkerResources, progress: Progress, hasCuda: boolean) {
+  constructor(resources: WorkerResources, progress: Progress, cuda: PoolStaging | null) {
     this.#resources = resources;
-    this.#hasCuda = hasCuda;
+    this.#cuda = cuda;
     this.#worker = resources.handle;
     this.#operations = resources.operations;
     this.#progress = progress;
@@ -290,7 +291,7 @@ export class Receiver {
   /** Has an operation take the memory to receive into. @returns what `order` answers for a buffer */
   #take<T>(operation: Operation, into: Receivable, order: (buffer: MemoryBuffer) => T): T | undefined {
     try {
-      const buffer = takeMemory(operation, into, "receive into", this.#hasCuda);
+      const buffer = takeMemory(operation, into, "receive into", this.#cuda);
       operation.call = "ucp_tag_recv_nbx";
       return buffer === null ? undefined : order(buffer);
     } catch (error) {

@@ -5,6 +5,7 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { ffiPort, type MemoryArgument } from "../ffi/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
 
 /** What keeps memory where it is. */
 export interface Hold extends Disposable {
@@ -20,6 +21,11 @@ export class TakenMemory {
   held: Hold | null = null;
   /** Copies elements that are not contiguous to memory that is, when those elements are there; null if nothing has to. */
   pack: (() => void) | null = null;
+  /**
+   * Copies so many bytes that have come to the memory that was given, in the order of the buffer that is returned;
+   * null if UCX writes to that memory itself.
+   */
+  landing: ((bytes: number) => MemoryBuffer) | null = null;
   /** Bytes, or pieces if it is a list, as UCX is told. */
   count = 0n;
   #own: MemoryArgument | null = null;
@@ -87,6 +93,7 @@ export class TakenMemory {
     const { held } = this;
     this.held = null;
     this.pack = null;
+    this.landing = null;
     this.#own = null;
     held?.[Symbol.dispose]();
   }

@@ -18,6 +18,7 @@ import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
+import { PoolStaging } from "./pool_staging.ts";
 import { printInfo } from "./print_info.ts";
 import { writeFields } from "./struct_fields.ts";
 import { applyConfig, checkTransportSettings, familyOfTcp } from "./config.ts";
@@ -35,11 +36,22 @@ export interface UcxOptions {
    * take what others would do to memory by messages of their own. Default true.
    */
   readonly remoteMemory?: boolean;
+  /**
+   * How many bytes of each GPU's memory may be kept for large messages from and to memory of pools, which other
+   * processes cannot map: they are copied on the GPU to memory that can be mapped, or from it, and UCX has that. Kept
+   * until this is closed. Default: a sixteenth of the GPU's memory. 0: none is.
+   */
+  readonly stagingBytes?: number;
   /** The file of libucp to open. Default: what `CAUSEWAY_LIBUCP` names, else a wheel's, else the system's. */
   readonly library?: string;
 }
 
-const ucxOptionNames: OptionNames<UcxOptions> = { config: true, library: true, remoteMemory: true };
+const ucxOptionNames: OptionNames<UcxOptions> = {
+  config: true,
+  library: true,
+  remoteMemory: true,
+  stagingBytes: true,
+};
 
 /**
  * UCX, opened: the library and one context of it.
@@ -65,12 +77,14 @@ export class Ucx {
   readonly #requestBytes: number;
   readonly #family: 4 | 6;
   readonly #resources: ContextResources;
+  readonly #cuda: PoolStaging | null;
 
   private constructor(
     path: string,
     ucp: UcpFunctions,
     config: Readonly<Record<string, string>>,
     hasRemoteMemory: boolean,
+    stagingBytes: number | undefined,
   ) {
     checkMade(config, "Ucx", "Ucx.open()");
     using arena = new NativeArena();
@@ -85,6 +99,7 @@ export class Ucx {
       const { memory_types, request_size } = attributesOf(ucp, arena, context);
       const knowsCuda = (memory_types & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
       this.hasCuda = knowsCuda && this.transports().some((name) => name.startsWith("cuda"));
+      this.#cuda = this.hasCuda ? this.#resources.keep(new PoolStaging(stagingBytes)) : null;
       this.#requestBytes = request_size;
     } catch (error) {
       this.#resources.close();
@@ -99,11 +114,16 @@ export class Ucx {
    * @throws {LibraryNotFoundError} if there is no libucp; the message says what to install
    * @throws {FfiError} if the process has opened another libucp before
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
+   * @throws {RangeError} if `stagingBytes` is no number of bytes
    */
   static open(options: UcxOptions = {}): Ucx {
     checkOptions(options, ucxOptionNames);
+    const { config = {}, remoteMemory = true, stagingBytes } = options;
+    if (stagingBytes !== undefined && !(Number.isSafeInteger(stagingBytes) && stagingBytes >= 0)) {
+      throw new RangeError(`Expected stagingBytes to be a number of bytes, 0 or more, got ${stagingBytes}`);
+    }
     const { path, functions } = openUcp(options.library);
-    return new Ucx(path, functions, options.config ?? {}, options.remoteMemory ?? true);
+    return new Ucx(path, functions, config, remoteMemory, stagingBytes);
   }
 
   /**
@@ -118,7 +138,7 @@ export class Ucx {
       ucp: this.#ucp,
       version: this.version,
       context: this.#resources.handle,
-      hasCuda: this.hasCuda,
+      cuda: this.#cuda,
       hasRemoteMemory: this.#hasRemoteMemory,
       requestBytes: this.#requestBytes,
       family: this.#family,

@@ -34,6 +34,7 @@ import { excessOf, type MessageLimits, takeMessageLimits } from "./message/messa
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import { MessageQueue } from "./message/message_queue.ts";
 import { ownIdentity } from "./process_identity.ts";
+import { notStaged, type PoolStaging } from "./pool_staging.ts";
 import { Progress, type ProgressMode, progressModes } from "./progress.ts";
 import { StreamControlDelivery } from "./stream/stream_control.ts";
 import {
@@ -87,7 +88,8 @@ export interface WorkerContext {
   /** Of UCX. */
   readonly version: string;
   readonly context: bigint;
-  readonly hasCuda: boolean;
+  /** What large messages of pools' memory go through; null if a GPU's memory cannot travel. */
+  readonly cuda: PoolStaging | null;
   /** Whether memory is registered for others, and theirs used. */
   readonly hasRemoteMemory: boolean;
   /** Bytes of a request of UCX's. */
@@ -157,7 +159,7 @@ export class UcxWorker {
     owner.add(resources, this);
     closeIfDropped(this, resources);
     this.#progress = new Progress(resources, progress, this);
-    this.#receiver = new Receiver(resources, this.#progress, context.hasCuda);
+    this.#receiver = new Receiver(resources, this.#progress, context.cuda);
     const receive = (
       kind: "message" | "array",
       mine: MessageQueue<UcxActiveMessage>,
@@ -165,7 +167,7 @@ export class UcxWorker {
     ) =>
       new ActiveMessages({
         resources,
-        hasCuda: context.hasCuda,
+        cuda: context.cuda,
         progress: this.#progress,
         // A failed endpoint's messages are nobody's: they are not the worker's, either.
         deliver: (message, from) => this.#connections.find(from)?.deliver(message, kind) ?? this.#keep(mine, message),
@@ -185,7 +187,7 @@ export class UcxWorker {
     this.#connections = new Connections({
       resources,
       ucp,
-      hasCuda: context.hasCuda,
+      cuda: context.cuda,
       hasRemoteMemory: context.hasRemoteMemory,
       family: context.family,
       version,
@@ -349,7 +351,7 @@ export class UcxWorker {
     const { operations, regions } = this.#resources;
     const operation = operations.take();
     try {
-      const buffer = takeMemory(operation, what, "receive into", this.#context.hasCuda);
+      const buffer = takeMemory(operation, what, "receive into", this.#context.cuda === null ? null : notStaged);
       if (buffer !== null) hostWaits(buffer);
       const { ucp, context } = this.#context;
       return new UcxMemoryRegion({ ucp, context, regions, worker: this }, operation);
@@ -476,9 +478,9 @@ export class UcxWorker {
 
   static {
     showAs(UcxWorker, (worker) => {
-      const { version, hasCuda } = worker.#context;
+      const { version, cuda } = worker.#context;
       const state = worker.#closing === undefined && !worker.#resources.closed ? "" : ", closed";
-      return `of UCX ${version}${hasCuda ? " with CUDA" : ""}${state}`;
+      return `of UCX ${version}${cuda !== null ? " with CUDA" : ""}${state}`;
     });
   }
 }

@@ -204,7 +204,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/takePacked", [
     ["    held?.[Symbol.dispose]();\n", "", "A buffer whose elements were copied stays pinned."],
     [
-      "  if (buffer.device !== null && hasCuda) {",
+      "  if (buffer.device !== null && cuda !== null) {",
       "  if (buffer.device !== null) {",
       "Managed memory that is not contiguous is copied to where a UCX without CUDA cannot read it.",
     ],

@@ -42,7 +42,7 @@ function open(handlesErrors = false): {
   const { operations, keys } = resources;
   const progress = new Progress(resources, "adaptive", null);
   opened.push(() => progress.stop(new TypeError("the test is over"), 0));
-  const receiver = new Receiver(resources, progress, false);
+  const receiver = new Receiver(resources, progress, null);
   const forgotten: bigint[] = [];
   const forget = (handle: bigint) => forgotten.push(handle);
   const home = {
@@ -53,7 +53,7 @@ function open(handlesErrors = false): {
     receiver,
     address: () => new Uint8Array(8),
     longestHeader: () => 8,
-    hasCuda: false,
+    cuda: null,
     cutShort: () => {},
     limits: takeMessageLimits({}),
     isByHost: false,
@@ -258,7 +258,7 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
     ucp: ucp.functions,
     version: "1.22.0",
     context: 1n,
-    hasCuda: false,
+    cuda: null,
     hasRemoteMemory: true,
     requestBytes: 8,
     family: 4,
@@ -317,9 +317,9 @@ test("what UCX has of a worker that could not be made is given back with its con
   const ucp = { ...functions, activeMessage: failing };
   const owner = new ContextResources(ucp, 1n, "");
   const [version, context, requestBytes, family] = ["1.22.0", 1n, 8, 4] as const;
-  const [hasCuda, hasRemoteMemory] = [false, false];
+  const [cuda, hasRemoteMemory] = [null, false];
   const make = () =>
-    new UcxWorker({ ucp, version, context, requestBytes, family, hasCuda, hasRemoteMemory, owner, root: {} });
+    new UcxWorker({ ucp, version, context, requestBytes, family, cuda, hasRemoteMemory, owner, root: {} });
   assertThrows(make, UcxError, "UCS_ERR_NO_MEMORY");
   assertEquals(log, []);
   owner.close();

@@ -2,6 +2,7 @@
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { explain } from "../../src/ucx/explain.ts";
+import { PoolStaging } from "../../src/ucx/pool_staging.ts";
 import {
   Cuda,
   HostMemoryResource,
@@ -54,7 +55,7 @@ test("an endpoint says how memory would be sent: copied or not, what it waits fo
 test("another library's array is explained as what it is a view of: contiguous or not", () => {
   using buffer = new HostMemoryResource().allocate(12);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [3], dtype: "float32" });
-  const way = { transports: ["tcp/lo"], hasCuda: true, handlesErrors: true };
+  const way = { transports: ["tcp/lo"], cuda: new PoolStaging(), handlesErrors: true };
   for (const one of [view, view.sliced(slice(null, null, -1)), view.sliced(slice(null, null, 2))]) {
     assertEquals(explain({ __dlpack__: (options: object) => one.__dlpack__(options) }, way), explain(one, way));
   }
@@ -68,7 +69,7 @@ test("another library's array is explained as what it is a view of: contiguous o
 });
 
 test("what keeps memory from going faster is said where it is known", () => {
-  const shared = { transports: ["sysv/memory", "tcp/lo"], hasCuda: false, handlesErrors: true };
+  const shared = { transports: ["sysv/memory", "tcp/lo"], cuda: null, handlesErrors: true };
   const reason = "large messages are copied twice";
   assertStringIncludes(explain(new Uint8Array(1), shared), reason);
   for (const way of [{ ...shared, handlesErrors: false }, { ...shared, transports: ["tcp/lo"] }]) {
@@ -78,7 +79,7 @@ test("what keeps memory from going faster is said where it is known", () => {
   const device = cuda.device(0);
   using alone = new SynchronousMemoryResource(device).allocate(4);
   using pool = device.memory.allocate(4);
-  const staged = { transports: ["sysv/memory", "tcp/lo"], hasCuda: true, handlesErrors: true };
+  const staged = { transports: ["sysv/memory", "tcp/lo"], cuda: new PoolStaging(), handlesErrors: true };
   assertStringIncludes(explain(alone, staged), "cuda_ipc is not among the transports");
   const direct = explain(alone, { ...staged, transports: ["sysv/memory", "cuda_ipc/cuda"] });
   assertEquals([direct.includes("from GPU to GPU: "), direct.includes("is not among")], [true, false]);

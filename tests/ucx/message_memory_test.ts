@@ -8,6 +8,7 @@ import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
 import { takeMemory } from "../../src/ucx/message_memory.ts";
+import { PoolStaging } from "../../src/ucx/pool_staging.ts";
 import { TakenMemory } from "../../src/ucx/taken_memory.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
@@ -148,7 +149,7 @@ test("a GPU's memory is UCX's with a context current, in which UCX can make prog
   using host = new HostMemoryResource().allocate(16);
   const take = (what: MemoryBuffer) => {
     const memory = new TakenMemory();
-    takeMemory(memory, what, "send", true);
+    takeMemory(memory, what, "send", new PoolStaging());
     memory.release();
   };
   take(host);

@@ -15,6 +15,7 @@ import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
 import type { Operation } from "../operation.ts";
 import { type TakenMemory, transferred } from "../taken_memory.ts";
+import type { PoolStaging } from "../pool_staging.ts";
 import type { Progress } from "../progress.ts";
 import type { WorkerResources } from "../worker_resources.ts";
 
@@ -44,7 +45,7 @@ export const arrayMessages: ActiveMessageFormat = { ...plainMessages, id: 2 };
 /** What active messages need of their worker. */
 export interface ActiveMessageContext {
   readonly resources: WorkerResources;
-  readonly hasCuda: boolean;
+  readonly cuda: PoolStaging | null;
   readonly progress: Progress;
   /** Hands on a message that has come from the endpoint with this handle, or 0n. @returns whether somebody takes it */
   deliver(message: UcxActiveMessage, from: bigint): boolean;
@@ -156,7 +157,7 @@ export class UcxActiveMessage {
 
   /** Whether the data can be received into a GPU's memory: large ones can, where UCX knows CUDA. */
   get canComeToGpu(): boolean {
-    return this.#data.place === "sender" && this.#context.hasCuda;
+    return this.#data.place === "sender" && this.#context.cuda !== null;
   }
 
   // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages
@@ -214,12 +215,12 @@ export class UcxActiveMessage {
   }
 
   #takeMemory(operation: Operation, into: Pieces): List {
-    const { hasCuda } = this.#context;
+    const { cuda } = this.#context;
     let memory: List;
     if (isList(into)) {
-      memory = takeList(operation, into, "receive into", hasCuda, hostReady);
+      memory = takeList(operation, into, "receive into", cuda, hostReady);
     } else {
-      const buffer = takeMemory(operation, into, "receive into", hasCuda);
+      const buffer = takeMemory(operation, into, "receive into", cuda);
       const ready = buffer === null ? null : hostReady(buffer);
       memory = { ready, bytes: operation.bytes, isDevice: buffer?.kind === "device", pieces: [operation] };
     }
