@@ -4,8 +4,7 @@
  * @module
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
-import type { MemoryBuffer } from "../memory/mod.ts";
-import { hostReady } from "../order/mod.ts";
+import { consumerWaitsForEvent, hostReady, hostWaits } from "../order/mod.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type LimitOptions, timeLimit } from "./limit.ts";
@@ -119,23 +118,28 @@ export class EndpointOperations {
     return operation;
   }
 
-  /**
-   * Has an operation of this endpoint take its memory.
-   *
-   * @returns what `order` answers for a buffer: nothing if the memory is there
-   */
-  takeMemory<T>(
-    operation: Operation,
-    what: Sendable,
-    doing: Doing,
-    order: (buffer: MemoryBuffer) => T,
-    options?: TakeOptions,
-  ): T | undefined {
+  /** Has an operation of this endpoint take its memory. @returns when it is there; null if it is */
+  takeMemory(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
       const buffer = takeMemory(operation, what, doing, this.context.cuda, options);
-      const waits = buffer === null ? undefined : order(buffer);
-      if (waits === undefined || waits === null) operation.pack?.();
-      return waits;
+      const { copy } = operation;
+      if (copy !== null) return this.context.progress.copied(copy);
+      const ready = buffer === null ? null : hostReady(buffer);
+      if (ready === null) operation.pack?.();
+      return ready;
+    } catch (error) {
+      this.refuse(operation);
+      throw error;
+    }
+  }
+
+  /** The same, and waits until it is there. */
+  takeMemorySync(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): void {
+    try {
+      const buffer = takeMemory(operation, what, doing, this.context.cuda, options);
+      if (buffer !== null) hostWaits(buffer);
+      if (operation.copy !== null) consumerWaitsForEvent(operation.copy.event, null);
+      operation.pack?.();
     } catch (error) {
       this.refuse(operation);
       throw error;

@@ -7,7 +7,7 @@ import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
 import { type MemoryArgument, resizableBufferError } from "../ffi/mod.ts";
 import { none } from "../layout/mod.ts";
-import { type CudaStream, enqueueCopy } from "../device/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import type { PoolStaging, StagingPiece } from "./pool_staging.ts";
@@ -66,7 +66,8 @@ function takeBytes(
  * that it stays even if its buffer is closed.
  *
  * @param cuda what large messages of a pool's memory go through; null if this UCX knows no CUDA
- * @returns the buffer, which may have a home stream to wait for: UCX knows no streams. Null for JavaScript's memory
+ * @returns the buffer, which may have a home stream to wait for: UCX knows no streams. Null for JavaScript's memory,
+ *   and where UCX has a piece of ours in place of the buffer (`memory.copy`, `memory.landing`)
  * @throws {TypeError} if it is to be received into and not contiguous or read-only, or a GPU's and this UCX was built
  *   without CUDA
  */
@@ -94,7 +95,7 @@ function takeView(
   doing: Doing,
   cuda: PoolStaging | null,
   { copy = true }: TakeOptions,
-): MemoryBuffer {
+): MemoryBuffer | null {
   if (view.readonly && doing === "receive into") throw new TypeError("Cannot receive into a read-only view");
   if (view.layout.isContiguousC) return takeBuffer(memory, view.buffer, view.ptr, view.nbytes, doing, cuda);
   if (doing === "receive into" || !copy) {
@@ -140,13 +141,16 @@ function takeBuffer(
   bytes: number,
   doing: Doing,
   cuda: PoolStaging | null,
-): MemoryBuffer {
+): MemoryBuffer | null {
   const memoryType = typeOf(buffer, doing, cuda);
   // UCX copies in the context that it finds current when it makes progress, and before 1.19 fails where it finds none.
   if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();
   memory.bytes = bytes;
   const piece = cuda === null ? null : cuda.lend(buffer, bytes);
-  if (piece !== null && buffer.stream !== null) return takeStaged(memory, buffer, buffer.stream, ptr, piece, doing);
+  if (piece !== null && buffer.stream !== null) {
+    takeStaged(memory, buffer, buffer.stream, ptr, piece, doing);
+    return null; // what its stream has to do comes before the copy, and UCX has other memory
+  }
   memory.held = buffer.pinned();
   memory.address = ptr;
   memory.memoryType = memoryType;
@@ -165,24 +169,18 @@ function takeStaged(
   ptr: bigint,
   piece: StagingPiece,
   doing: Doing,
-): MemoryBuffer {
+): void {
   const pin = buffer.pinned();
   memory.held = {
     [Symbol.dispose]: () => {
-      piece.giveBack(stream);
+      piece.giveBack();
       pin[Symbol.dispose]();
     },
   };
   memory.address = piece.ptr;
   memory.memoryType = UCS_MEMORY_TYPE.CUDA;
-  if (doing === "send") enqueueCopy(stream, piece.ptr, ptr, memory.bytes, "DtoD");
-  else {
-    memory.landing = (bytes) => {
-      enqueueCopy(stream, ptr, piece.ptr, bytes, "DtoD");
-      return buffer;
-    };
-  }
-  return buffer;
+  if (doing === "send") memory.copy = piece.copy(stream, piece.ptr, ptr, memory.bytes);
+  else memory.landing = (bytes) => piece.copy(stream, ptr, piece.ptr, bytes);
 }
 
 /** Takes another library's array, by a view that is closed when UCX is done with it. */
@@ -192,7 +190,7 @@ function takeForeign(
   doing: Doing,
   cuda: PoolStaging | null,
   options: TakeOptions,
-): MemoryBuffer {
+): MemoryBuffer | null {
   const view = StridedMemoryView.from(what);
   try {
     const buffer = takeView(memory, view, doing, cuda, options);
@@ -212,7 +210,7 @@ function takeForeign(
 
 // law ucx/takePacked: ucx/message_memory, ucx/order, ucx/gpu_behaviours
 /** Takes a copy of elements that are not contiguous: on a GPU at once, in order; on the host as soon as they are there. */
-function takePacked(memory: Memory, view: StridedMemoryView, cuda: PoolStaging | null): MemoryBuffer {
+function takePacked(memory: Memory, view: StridedMemoryView, cuda: PoolStaging | null): MemoryBuffer | null {
   const { buffer, offset, layout, dtype } = view;
   if (buffer.kind === "device" && cuda === null) throw noCuda("send");
   // Managed memory is the host's, too: a UCX without CUDA gets its copy there.

@@ -6,7 +6,6 @@
 import { UCP_AM_SEND_FLAG } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
-import { hostReady } from "../order/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { type ActiveMessageFormat, arrayMessages } from "./message/active_messages.ts";
 import { writeArrayHeader } from "./array_header.ts";
@@ -73,7 +72,7 @@ export class MessageSender {
     const operation = own.take("ucp_am_send_nbx");
     const ready = isList(what)
       ? own.takeList(operation, what, "send", limits)
-      : own.takeMemory(operation, what, "send", hostReady, limits) ?? null;
+      : own.takeMemory(operation, what, "send", limits);
     const written = format.write(header, isOnGpu(operation));
     await sendActiveMessage(own, operation, format.id, written, ready, limits);
   }

@@ -22,7 +22,7 @@ import {
   completionCallbacks,
   type CompletionKind,
 } from "../native/mod.ts";
-import type { MemoryBuffer } from "../memory/mod.ts";
+import type { PendingCopy } from "./pending_copies.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
 /**
@@ -127,7 +127,7 @@ export class Operation extends TakenMemory {
   /** Whether it is waited for in place, by who then gives it back. */
   isWaitedFor = false;
   /** What has come is being copied to where it belongs: UCX is done with it, and its promise is not settled yet. */
-  landsIn: { readonly buffer: MemoryBuffer } | null = null;
+  lands: PendingCopy | null = null;
   /** Why that has failed. */
   failure: Error | null = null;
   /** Why it is waited for no more, although UCX may never end it. */

@@ -1,7 +1,7 @@
 /**
- * Memory of ours through which large messages of a pool's memory go.
+ * Memory of ours through which large messages of a pool's and of managed memory go.
  *
- * No other process can map memory of a pool (`cuMemAllocAsync`). UCX sends it by way of the host, or of fragments of
+ * No other process can map memory of a pool (`cuMemAllocAsync`), nor managed memory. UCX sends it by way of the host, or of fragments of
  * its own: 0.6 to 8 GB/s between two GPUs that copy 380 from memory of no pool (H100s, UCX 1.22). So a message is
  * copied on its GPU, in the order of the buffer's home stream, to or from a piece of memory of no pool, and UCX has
  * the piece. Pieces are kept for the next messages: to allocate and to free waits for the whole GPU, and other
@@ -9,9 +9,10 @@
  *
  * @module
  */
-import { captureOf, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { captureOf, type CudaDevice, type CudaEvent, type CudaStream, enqueueCopy } from "../device/mod.ts";
 import { isOutOfMemory } from "../driver/mod.ts";
 import { type MemoryBuffer, SynchronousMemoryResource } from "../memory/mod.ts";
+import type { PendingCopy } from "./pending_copies.ts";
 
 /** Shorter messages are sent as they are: the copy and the wait for it would take longer. */
 export const stagedFrom: number = 256 << 10;
@@ -22,8 +23,10 @@ const share = 16;
 /** Memory that UCX has in place of a pool's. */
 export interface StagingPiece {
   readonly ptr: bigint;
-  /** Gives it back; what is enqueued on the stream may still use it. */
-  giveBack(stream: CudaStream): void;
+  /** Enqueues a copy from it or to it. */
+  copy(stream: CudaStream, to: bigint, from: bigint, bytes: number): PendingCopy;
+  /** Gives it back. A copy may still be under way. */
+  giveBack(): void;
 }
 
 /** A piece, whether it is lent or not. */
@@ -32,11 +35,13 @@ class Piece implements StagingPiece {
   readonly ptr: bigint;
   readonly #buffer: MemoryBuffer;
   readonly #window: Window;
-  /** Whose copies may not be done yet. */
-  #usedBy: CudaStream | null = null;
+  /** Recorded behind the last copy. */
+  readonly #event: CudaEvent;
+  #isCopied = false;
 
-  constructor(buffer: MemoryBuffer, window: Window) {
+  constructor(buffer: MemoryBuffer, event: CudaEvent, window: Window) {
     this.#buffer = buffer;
+    this.#event = event;
     this.#window = window;
     this.bytes = buffer.size;
     this.ptr = buffer.ptr;
@@ -45,23 +50,31 @@ class Piece implements StagingPiece {
   // law ucx/StagingPiece.isFree: ucx/pool_staging
   /** Whether what used it is done: others write to it without asking a stream. */
   isFree(): boolean {
-    if (this.#usedBy?.isReady === false) return false;
-    this.#usedBy = null;
+    if (this.#isCopied && !this.#event.isDone) return false;
+    this.#isCopied = false;
     return true;
   }
 
-  giveBack(stream: CudaStream): void {
-    this.#usedBy = stream;
+  copy(stream: CudaStream, to: bigint, from: bigint, bytes: number): PendingCopy {
+    enqueueCopy(stream, to, from, bytes, "DtoD");
+    stream.record(this.#event);
+    this.#isCopied = true;
+    return { stream, event: this.#event };
+  }
+
+  giveBack(): void {
     this.#window.takeBack(this);
   }
 
   close(): void {
-    this.#buffer.close(this.#usedBy ?? undefined);
+    this.#buffer.close(); // waits for all that the GPU has to do
+    this.#event.close();
   }
 }
 
 /** The pieces of one GPU. */
 class Window {
+  readonly #device: CudaDevice;
   readonly #resource: SynchronousMemoryResource;
   readonly #most: number;
   /** Pieces that are not lent, the last one used at the end. */
@@ -71,6 +84,7 @@ class Window {
   #isClosed = false;
 
   constructor(device: CudaDevice, most: number) {
+    this.#device = device;
     this.#resource = new SynchronousMemoryResource(device);
     this.#most = most;
   }
@@ -102,7 +116,7 @@ class Window {
 
   #make(size: number): Piece | null {
     try {
-      const piece = new Piece(this.#resource.allocate(size), this);
+      const piece = new Piece(this.#resource.allocate(size), this.#device.createEvent(), this);
       this.#bytes += size;
       return piece;
     } catch (error) {
@@ -148,7 +162,9 @@ export class PoolStaging {
 
   /** Whether a message of so many bytes of a buffer goes through a piece, unless too many others do. */
   isFor({ kind, pool, device, stream }: MemoryBuffer, bytes: number): boolean {
-    if (kind !== "device" || pool === null || device === null || stream === null) return false;
+    if (device === null || stream === null || !(kind === "managed" || (kind === "device" && pool !== null))) {
+      return false;
+    }
     return bytes >= stagedFrom && pieceSize(bytes) <= this.#mostOn(device) && captureOf(stream) === null;
   }
 

@@ -6,12 +6,13 @@
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
 import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
-import { hostReady, hostWaits } from "../order/mod.ts";
+import { consumerWaitsForEvent } from "../order/mod.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import { atNextTurn, isServing } from "./event_loop.ts";
 import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
 import type { Operation, OperationPool } from "./operation.ts";
+import { PendingCopies, type PendingCopy } from "./pending_copies.ts";
 import { advice } from "./status.ts";
 import { transferred } from "./taken_memory.ts";
 
@@ -102,6 +103,8 @@ export class Progress {
   #holds = 0;
   /** How many may wait for what the process need not stay alive for. */
   #keeps = 0;
+  /** Copies that operations wait for. */
+  readonly #copies = new PendingCopies();
   /** What is to happen when there are no news left. */
   readonly #afterNews: (() => void)[] = [];
   /** What else to wake up for, and what to do then. */
@@ -159,6 +162,14 @@ export class Progress {
     return promise;
   }
 
+  /** Settles when a copy is done. */
+  copied(copy: PendingCopy): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#copies.add(copy, (failure) => failure === null ? resolve() : reject(failure));
+    this.#queueSpin();
+    return promise;
+  }
+
   // law ucx/Progress.endBy: ucx/limits
   /** Has a signal end an operation. A function of its own: one that makes functions has new memory at each call. */
   #endBy(operation: Operation, signal: AbortSignal): void {
@@ -176,8 +187,8 @@ export class Progress {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
     const progress = this.#progress;
     operation.isWaitedFor = true;
-    if (operation.landsIn !== null) { // its message was here
-      hostWaits(operation.landsIn.buffer);
+    if (operation.lands !== null) { // its message was here
+      consumerWaitsForEvent(operation.lands.event, null);
       this.#landed(operation);
     }
     let left = most; // after it was given up, for UCX to give it back
@@ -234,7 +245,7 @@ export class Progress {
     operation.reject = null;
     operation.disarm = null;
     this.abandon(operation);
-    if (operation.landsIn === null) {
+    if (operation.lands === null) {
       this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
       this.#drain(); // UCX gives back a receive without a message before it returns
     } else this.#landed(operation); // UCX has given it back, and the copy is ordered by its stream
@@ -378,6 +389,7 @@ export class Progress {
     const deadline = performance.now() + patience;
     while (this.#pending > 0 && performance.now() < deadline) this.poll();
     this.#isStopped = true;
+    this.#copies.clear();
     awaited.delete(this);
     this.#resources.watch?.close();
   }
@@ -391,6 +403,7 @@ export class Progress {
       this.#end(operation);
       count++;
     }
+    if (!this.#copies.isEmpty) count += this.#copies.look();
     if (this.#afterNews.length > 0) this.#actAfterNews();
     return count;
   }
@@ -412,7 +425,7 @@ export class Progress {
     this.#queueTurn(); // it may sleep as one that waits for nothing
   }
 
-  // law ucx/Progress.land: ucx/landing
+  // law ucx/Progress.lands: ucx/pool_staging
   /** Has what has come copied to where it belongs. @returns whether that takes longer than this call */
   #lands(operation: Operation): boolean {
     const { landing, received } = operation;
@@ -421,17 +434,16 @@ export class Progress {
       return false;
     }
     try {
-      const buffer = landing(received);
-      if (operation.isWaitedFor) hostWaits(buffer);
-      const ready = operation.isWaitedFor ? null : hostReady(buffer);
-      if (ready === null) return false;
-      const lands = { buffer };
-      operation.landsIn = lands;
+      const copy = landing(received);
+      if (operation.isWaitedFor) {
+        consumerWaitsForEvent(copy.event, null);
+        return false;
+      }
+      operation.lands = copy;
       this.#pending++;
-      const landed = (failure: Error | null) => {
-        if (operation.landsIn === lands) this.#landed(operation, failure); // else it was cancelled
-      };
-      ready.then(() => landed(null), landed);
+      this.#copies.add(copy, (failure) => {
+        if (operation.lands === copy) this.#landed(operation, failure); // else it was cancelled
+      });
       return true;
     } catch (error) {
       operation.failure = error as Error; // a CudaError
@@ -440,7 +452,7 @@ export class Progress {
   }
 
   #landed(operation: Operation, failure: Error | null = null): void {
-    operation.landsIn = null;
+    operation.lands = null;
     operation.failure = failure;
     this.#pending--;
     this.#end(operation);
@@ -530,10 +542,11 @@ export class Progress {
     this.#lastTurn = now;
     this.#lookSometimes(now);
     const hasEnded = this.#poll(turnAtMost, true) > 0; // who waited for it goes first, and may have more for UCX to do
-    const isIdle = this.#pending === 0 && !hasEnded;
+    const isIdle = this.#pending === 0 && !hasEnded && this.#copies.isEmpty;
     if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
     const isPolling = hasEnded || !this.#isQuiet || // what UCX has yet to do wakes nobody up
+      this.#copies.areDueWithin(patienceAtMost) ||
       (this.#mode === "busy"
         ? this.#pending > this.#abandoned
         : this.#mode === "adaptive" && now - this.#lastNews < this.#patience);
@@ -548,6 +561,7 @@ export class Progress {
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
     checkStatus("ucp_worker_arm", status);
     this.#patience = patienceAtFirst;
+    this.#copies.wakeBy(() => this.#queueTurn());
     const watch = this.#resources.watch ??= this.#watchWorker();
     watch.keepAlive(this.#isAwaited);
     watch.start();

@@ -6,7 +6,6 @@
  */
 import { UCP_STREAM_RECV_FLAG } from "../../bindings/ucp_types.ts";
 import { checkOptions, none } from "../layout/mod.ts";
-import { hostReady } from "../order/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
 import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { Receivable, Sendable } from "./message_memory.ts";
@@ -35,7 +34,7 @@ export class RawStream {
     checkLimits(limits);
     own.open("send");
     const operation = own.take("ucp_stream_send_nbx");
-    const ready = own.takeMemory(operation, what, "send", hostReady) ?? null;
+    const ready = own.takeMemory(operation, what, "send");
     if (operation.bytes === 0) return own.refuse(operation); // UCX 1.13 would end the receiver with a failed assertion
     const begin = () => {
       operation.prepare("plain", operation.memoryType);
@@ -61,7 +60,7 @@ export class RawStream {
     checkLimits(limits);
     own.open("receive");
     const operation = own.takeReceive("ucp_stream_recv_nbx");
-    const ready = own.takeMemory(operation, into, "receive into", hostReady) ?? null;
+    const ready = own.takeMemory(operation, into, "receive into");
     await own.later(operation, ready, limits, () => this.#receive(operation));
   }
 

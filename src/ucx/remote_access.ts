@@ -6,7 +6,6 @@
 import { UCP_ATOMIC_OP, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type Out } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
-import { hostReady } from "../order/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
@@ -91,7 +90,7 @@ export class RemoteAccess {
     own.open("use remote memory");
     checkLimits(options);
     const operation = own.take(call);
-    const ready = own.takeMemory(operation, what, doing, hostReady) ?? null;
+    const ready = own.takeMemory(operation, what, doing);
     let part: ReturnType<UcxRemoteKey["retainRange"]>;
     try {
       part = remote.retainRange(own.handle, offset, operation.bytes);

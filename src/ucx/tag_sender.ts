@@ -4,7 +4,6 @@
  * @module
  */
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
-import { hostReady, hostWaits } from "../order/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
 import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions } from "./limit.ts";
 import { isOnGpu, type Sendable } from "./message_memory.ts";
@@ -58,7 +57,7 @@ export class TagSender {
       const { signal } = options;
       if (options !== none) checkLimits(options);
       const operation = own.take("ucp_tag_send_nbx");
-      const ready = own.takeMemory(operation, what, "send", hostReady, options) ?? null;
+      const ready = own.takeMemory(operation, what, "send", options);
       if (ready === null && own.isInTurn && options.timeout === undefined) {
         this.#begin(operation, tag);
         return own.context.progress.settled(operation, signal);
@@ -84,7 +83,7 @@ export class TagSender {
     if (!own.isInTurn) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
     if (timeout !== undefined) checkTimeout(timeout);
     const operation = own.take("ucp_tag_send_nbx");
-    own.takeMemory(operation, what, "send", hostWaits, options);
+    own.takeMemorySync(operation, what, "send", options);
     this.#begin(operation, tag);
     const { progress } = own.context;
     progress.runUntilDone(operation, timeout);
@@ -104,7 +103,7 @@ export class TagSender {
     const waits: Promise<void>[] = [];
     const take = (what: Sendable) => {
       const operation = own.take("ucp_tag_send_nbx");
-      const ready = own.takeMemory(operation, what, "send", hostReady, options) ?? null;
+      const ready = own.takeMemory(operation, what, "send", options);
       operations.push(operation);
       if (ready !== null) waits.push(ready);
     };

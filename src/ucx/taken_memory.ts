@@ -5,7 +5,7 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { ffiPort, type MemoryArgument } from "../ffi/mod.ts";
-import type { MemoryBuffer } from "../memory/mod.ts";
+import type { PendingCopy } from "./pending_copies.ts";
 
 /** What keeps memory where it is. */
 export interface Hold extends Disposable {
@@ -21,11 +21,10 @@ export class TakenMemory {
   held: Hold | null = null;
   /** Copies elements that are not contiguous to memory that is, when those elements are there; null if nothing has to. */
   pack: (() => void) | null = null;
-  /**
-   * Copies so many bytes that have come to the memory that was given, in the order of the buffer that is returned;
-   * null if UCX writes to that memory itself.
-   */
-  landing: ((bytes: number) => MemoryBuffer) | null = null;
+  /** The copy to the memory that UCX has, if that is not what was given. */
+  copy: PendingCopy | null = null;
+  /** Copies so many bytes that have come to the memory that was given, if UCX has other. */
+  landing: ((bytes: number) => PendingCopy) | null = null;
   /** Bytes, or pieces if it is a list, as UCX is told. */
   count = 0n;
   #own: MemoryArgument | null = null;
@@ -93,6 +92,7 @@ export class TakenMemory {
     const { held } = this;
     this.held = null;
     this.pack = null;
+    this.copy = null;
     this.landing = null;
     this.#own = null;
     held?.[Symbol.dispose]();

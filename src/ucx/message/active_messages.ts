@@ -15,7 +15,7 @@ import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
 import type { Operation } from "../operation.ts";
 import { type TakenMemory, transferred } from "../taken_memory.ts";
-import type { PoolStaging } from "../pool_staging.ts";
+import { notStaged, type PoolStaging } from "../pool_staging.ts";
 import type { Progress } from "../progress.ts";
 import type { WorkerResources } from "../worker_resources.ts";
 
@@ -220,7 +220,9 @@ export class UcxActiveMessage {
     if (isList(into)) {
       memory = takeList(operation, into, "receive into", cuda, hostReady);
     } else {
-      const buffer = takeMemory(operation, into, "receive into", cuda);
+      // What has come to the host is copied by the host, if at all.
+      const staged = this.#data.place === "sender" ? cuda : notStaged;
+      const buffer = takeMemory(operation, into, "receive into", cuda === null ? null : staged);
       const ready = buffer === null ? null : hostReady(buffer);
       memory = { ready, bytes: operation.bytes, isDevice: buffer?.kind === "device", pieces: [operation] };
     }
