@@ -138,14 +138,14 @@ const gpuRows: readonly Row[] = [
   onGpu("device", 8, "sync", 20_000),
   onGpu("device", 8, "awaited", 20_000),
   onGpu("device", 8, "bare", 20_000), // the floor
-  onGpu("device", mib, "awaited", 20_000, 0.9),
-  onGpu("device", mib, "bare", 20_000, 0.9), // the floor
+  onGpu("device", mib, "awaited", 100_000, 0.9),
+  onGpu("device", mib, "bare", 100_000, 0.9), // the floor
   onGpu("device", 64 * mib, "awaited", 400, 0.97),
   noticing(onGpu("device", 64 * mib, "awaited", 400, 0.97)),
   onGpu("pool", mib, "awaited", 20_000, 0.8),
   onGpu("pool", 64 * mib, "awaited", 400, 0.8),
   noticing(onGpu("pool", 64 * mib, "awaited", 400, 0.8)),
-  from("host", onGpu("device", 64 * mib, "awaited", 50, 0.97)),
+  from("pinned", onGpu("device", 64 * mib, "awaited", 100, 0.97)), // as C registers its host memory with CUDA
   onGpu("managed", 64 * mib, "awaited", 50, 0.97),
   onGpu("pinned", 64 * mib, "awaited", 50, 0.97),
 ];

@@ -7,7 +7,7 @@ import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
 import { type MemoryArgument, resizableBufferError } from "../ffi/mod.ts";
 import { none } from "../layout/mod.ts";
-import type { CudaStream } from "../device/mod.ts";
+import { captureOf, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import type { PoolStaging, StagingPiece } from "./pool_staging.ts";
@@ -180,7 +180,19 @@ function takeStaged(
   memory.address = piece.ptr;
   memory.memoryType = UCS_MEMORY_TYPE.CUDA;
   if (doing === "send") memory.copy = piece.copy(stream, piece.ptr, ptr, memory.bytes);
-  else memory.landing = (bytes) => piece.copy(stream, ptr, piece.ptr, bytes);
+  else {
+    memory.landing = (bytes) => {
+      if (captureOf(stream) !== null) throw landsInCapture();
+      return piece.copy(stream, ptr, piece.ptr, bytes);
+    };
+  }
+}
+
+function landsInCapture(): TypeError {
+  return new TypeError(
+    "Cannot receive into memory whose home stream is being captured: the copy would be one of the graph. Let the worker " +
+      "make progress before the capture, or after it.",
+  );
 }
 
 /** Takes another library's array, by a view that is closed when UCX is done with it. */

@@ -87,7 +87,7 @@ export class PendingCopies {
 }
 
 /** What has become of a copy: null if it is done, undefined if it is not. */
-function outcome({ event }: PendingCopy): Error | null | undefined {
+export function outcome({ event }: PendingCopy): Error | null | undefined {
   try {
     return event.isDone ? null : undefined;
   } catch (error) {

@@ -8,15 +8,10 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { ContextResources } from "../../src/ucx/context_resources.ts";
-import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
-import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
-import type { OperationPool } from "../../src/ucx/operation.ts";
-import { Receiver } from "../../src/ucx/receiver.ts";
-import { Progress } from "../../src/ucx/progress.ts";
 import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
-import { causewayProtocol } from "../../src/ucx/protocol.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
+import { openScripted, type Scripted } from "./scripted_endpoint.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 import { unwritten } from "./unwritten.ts";
 
@@ -30,41 +25,10 @@ const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).forEach((stop) => stop()));
 
 /** An endpoint with the handle 7. */
-function open(handlesErrors = false): {
-  ucp: ScriptedUcp;
-  endpoint: UcxEndpoint;
-  forgotten: bigint[];
-  progress: Progress;
-  operations: OperationPool;
-} {
-  const ucp = new ScriptedUcp();
-  const resources = scriptedResources(ucp);
-  const { operations, keys } = resources;
-  const progress = new Progress(resources, "adaptive", null);
-  opened.push(() => progress.stop(new TypeError("the test is over"), 0));
-  const receiver = new Receiver(resources, progress, null);
-  const forgotten: bigint[] = [];
-  const forget = (handle: bigint) => forgotten.push(handle);
-  const home = {
-    resources,
-    ucp: ucp.functions,
-    progress,
-    operations,
-    receiver,
-    address: () => new Uint8Array(8),
-    longestHeader: () => 8,
-    cuda: null,
-    cutShort: () => {},
-    limits: takeMessageLimits({}),
-    isByHost: false,
-    hasRemoteMemory: true,
-    handlesErrors,
-    isConnecting: false,
-    keys,
-    protocol: causewayProtocol,
-    forget,
-  };
-  return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress, operations };
+function open(handlesErrors = false): Scripted {
+  const scripted = openScripted({ handlesErrors });
+  opened.push(() => scripted.progress.stop(new TypeError("the test is over"), 0));
+  return scripted;
 }
 
 /** Lets everything happen that can. */

@@ -84,4 +84,15 @@ test("what keeps memory from going faster is said where it is known", () => {
   const direct = explain(alone, { ...staged, transports: ["sysv/memory", "cuda_ipc/cuda"] });
   assertEquals([direct.includes("from GPU to GPU: "), direct.includes("is not among")], [true, false]);
   assertStringIncludes(explain(pool, staged), "other processes cannot map a pool's memory");
+  const stream = device.createStream();
+  using large = device.memory.allocate(1 << 20, { stream });
+  assertStringIncludes(explain(large, staged), "1048576 contiguous bytes, copied on the GPU first, to memory that");
+  assertStringIncludes(explain(large, staged), "(stagingBytes)");
+  assertEquals(explain(large, staged).includes("cannot map a pool's memory:"), false);
+  const unstaged = explain(large, { ...staged, cuda: new PoolStaging(0) });
+  assertStringIncludes(unstaged, "sent from where they are");
+  assertStringIncludes(unstaged, "other processes cannot map a pool's memory:");
+  const turned = StridedMemoryView.fromBuffer(large, { shape: [1024, 1024], strides: [1, 1024], dtype: "uint8" });
+  assertStringIncludes(explain(turned, staged), "that are not contiguous: copied on the GPU first");
+  stream.close();
 });

@@ -5,7 +5,12 @@
  * @module
  */
 import { ucp, ucs } from "../../bindings/ucp.ts";
-import { ucp_ep_params_t, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
+import {
+  ucp_ep_params_t,
+  UCP_REQUEST_PARAM_FIELD,
+  ucp_request_param_t,
+  ucp_tag_recv_info_t,
+} from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
@@ -34,11 +39,13 @@ export class ScriptedUcp {
   readonly handles: bigint[] = [];
   /** What the next functions that begin something answer instead of a request. */
   readonly answers: bigint[] = [];
+  /** What happens before the next function returns that begins something, once. */
+  onBegin: (() => void) | null = null;
   /** What happens inside ucp_worker_progress. */
   onProgress: (() => void) | null = null;
   readonly #requests = new Map<
     bigint,
-    { readonly isReceive: boolean; readonly cb: bigint; readonly userData: bigint }
+    { readonly isReceive: boolean; readonly cb: bigint; readonly userData: bigint; readonly address: bigint }
   >();
   #next = 1n;
   #errorHandler = 0n;
@@ -59,16 +66,22 @@ export class ScriptedUcp {
     this.functions = Object.fromEntries(groups) as unknown as UcpFunctions;
   }
 
-  /** Ends the request with this number: the first that was begun is 1. */
-  finish(request: number, status = 0): void {
+  /** The memory of a message that was begun. */
+  memoryOf(request: number): bigint {
+    return this.#requests.get(BigInt(request))?.address ?? 0n;
+  }
+
+  /** Ends the request with this number: the first that was begun is 1. @param length of a message that was received */
+  finish(request: number, status = 0, length = 0): void {
     const begun = this.#requests.get(BigInt(request));
     if (begun === undefined) throw new RangeError(`There is no request ${request}`);
     const { isReceive, cb, userData } = begun;
     if (isReceive) {
       using arena = new NativeArena();
-      const nothing = arena.bytes(16).address; // a ucp_tag_recv_info_t
+      const info = arena.struct(ucp_tag_recv_info_t);
+      info.length = length;
       const callback = { args: ["ptr", "i64", "ptr", "ptr"], returns: "void" } as const;
-      ffiPort().functionAt(cb, callback)(BigInt(request), BigInt(status), nothing, userData);
+      ffiPort().functionAt(cb, callback)(BigInt(request), BigInt(status), info.$address, userData);
       return;
     }
     const callback = { args: ["ptr", "i64", "ptr"], returns: "void" } as const;
@@ -89,9 +102,9 @@ export class ScriptedUcp {
         this.onProgress?.();
         return 0;
       case "ucp_tag_send_nbx":
-        return this.#begin(args[4]);
+        return this.#begin(args[4], false, second);
       case "ucp_tag_recv_nbx":
-        return this.#begin(args[5], true);
+        return this.#begin(args[5], true, second);
       case "ucp_ep_flush_nbx":
       case "ucp_worker_flush_nbx":
         return this.#begin(second);
@@ -116,12 +129,21 @@ export class ScriptedUcp {
     }
   }
 
-  #begin(parameters: number | bigint = 0n, isReceive = false): bigint {
+  #begin(parameters: number | bigint = 0n, isReceive = false, memory: number | bigint = 0n): bigint {
     const answer = this.answers.shift();
     if (answer !== undefined) return answer;
     const { cb, user_data } = struct(ucp_request_param_t).at(BigInt(parameters));
-    this.#requests.set(this.#next, { isReceive, cb, userData: user_data });
-    return this.#next++;
+    this.#requests.set(this.#next, {
+      isReceive,
+      cb,
+      userData: user_data,
+      address: typeof memory === "bigint" ? memory : 0n,
+    });
+    const { onBegin } = this;
+    this.onBegin = null;
+    const request = this.#next++;
+    onBegin?.();
+    return request;
   }
 }
 

@@ -1,0 +1,294 @@
+/**
+ * Large messages of memory that other processes cannot map: by way of pieces of ours, which are copied in the order of
+ * the buffer's stream. Against a libucp whose every answer is scripted, on simulated GPUs.
+ */
+import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { afterEach, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import {
+  Cuda,
+  type CudaStream,
+  HostMemoryResource,
+  ManagedMemoryResource,
+  MemoryBuffer,
+  type MemoryResource,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
+import { none } from "../../src/layout/mod.ts";
+import { reclaim } from "../../src/order/mod.ts";
+import { outcome, PendingCopies, type PendingCopy } from "../../src/ucx/pending_copies.ts";
+import { PoolStaging, stagedFrom, type StagingPiece } from "../../src/ucx/pool_staging.ts";
+import { plainTags } from "../../src/ucx/tag.ts";
+import { check, fc } from "../support/property.ts";
+import { contentOf } from "../support/ucx_messages.ts";
+import { openScripted } from "./scripted_endpoint.ts";
+
+const opened: (() => void)[] = [];
+afterEach(() => opened.splice(0).reverse().forEach((close) => close()));
+
+/** A simulated device that runs nothing before it must. */
+function simulated(seed = 0) {
+  const cuda = Cuda.simulate({ schedule: "latest", seed });
+  const device = cuda.device(0);
+  const streams = Array.from({ length: 3 }, () => device.createStream({ nonBlocking: true }));
+  opened.push(() => {
+    for (const stream of streams) stream.close();
+    cuda.close();
+  });
+  const [from, to, other] = streams as [CudaStream, CudaStream, CudaStream]; // as many as are made
+  return { cuda, device, from, to, other };
+}
+
+/** What is at an address now, whatever streams have yet to do with it. */
+function bytesAt(ptr: bigint, bytes: number, beside: CudaStream): Uint8Array {
+  using memory = MemoryBuffer.fromPointer(ptr, bytes, { device: beside.device });
+  using sink = new HostMemoryResource().allocate(bytes);
+  sink.copyFrom(memory, { stream: beside });
+  beside.synchronize();
+  return sink.bytes().slice();
+}
+
+/** Writes to an address at once, as another process does, whatever streams have yet to do with it. */
+function writeTo(ptr: bigint, content: Uint8Array, beside: CudaStream): void {
+  using memory = MemoryBuffer.fromPointer(ptr, content.length, { device: beside.device });
+  memory.copyFrom(content, { stream: beside });
+  beside.synchronize();
+}
+
+const size = 3 * stagedFrom;
+
+type Step =
+  | { readonly do: "lend"; readonly bytes: number; readonly copy: boolean }
+  | { readonly do: "give back"; readonly which: number };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      do: fc.constant("lend" as const),
+      bytes: fc.integer({ min: stagedFrom, max: 6 * stagedFrom }),
+      copy: fc.boolean(),
+    }),
+    fc.record({ do: fc.constant("give back" as const), which: fc.nat() }),
+  ),
+  { maxLength: 30 },
+);
+
+test("pieces are lent to one at a time, when what used them is done, and never more bytes of them than allowed", async () => {
+  await check(fc.property(steps, fc.nat(), fc.integer({ min: 0, max: 20 }), (program, seed, units) => {
+    const cuda = Cuda.simulate({ schedule: "latest", seed, devices: 1 });
+    const device = cuda.device(0);
+    const staging = new PoolStaging(units * stagedFrom);
+    using stream = device.createStream({ nonBlocking: true });
+    using buffer = device.memory.allocate(6 * stagedFrom, { stream });
+    const withPool = device.memoryInfo().free;
+    const lent: { readonly piece: StagingPiece; readonly bytes: number }[] = [];
+    const copies = new Map<bigint, PendingCopy>();
+    for (const step of program) {
+      if (step.do === "give back") {
+        if (lent.length > 0) lent.splice(step.which % lent.length, 1)[0]?.piece.giveBack();
+        continue;
+      }
+      const piece = staging.lend(buffer, step.bytes);
+      const inUse = lent.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (piece === null) {
+        // Pieces are at most a quarter longer than what is asked for, and those that are not lent make room.
+        assert(inUse * 1.25 + step.bytes * 1.25 > units * stagedFrom, "there was room for it");
+        continue;
+      }
+      assert(inUse + step.bytes <= units * stagedFrom, "more are lent than allowed");
+      for (const { piece: { ptr }, bytes } of lent) {
+        assert(piece.ptr + BigInt(step.bytes) <= ptr || ptr + BigInt(bytes) <= piece.ptr, "two have the same bytes");
+      }
+      const copy = copies.get(piece.ptr);
+      // The event of a piece that was freed is closed: what is there now was allocated after all that the GPU had to do.
+      assert(copy === undefined || outcome(copy) !== undefined, "it is lent although a copy still uses it");
+      copies.delete(piece.ptr);
+      lent.push({ piece, bytes: step.bytes });
+      if (step.copy) copies.set(piece.ptr, piece.copy(stream, piece.ptr, buffer.ptr, step.bytes));
+      assert(withPool - device.memoryInfo().free <= units * stagedFrom * 1.01 + (2 << 20), "more is kept than allowed");
+    }
+    staging.close();
+    for (const { piece } of lent) piece.giveBack(); // which UCX had until now
+    buffer.close();
+    assertEquals(staging.lend(buffer, stagedFrom), null);
+    for (let i = 0; i < 5; i++) reclaim(); // the simulator's answers to queries come late, too
+    assert(device.memoryInfo().free >= withPool, "pieces are left");
+    cuda.close();
+  }));
+});
+
+test("what goes through a piece is what needs one: long, of a pool or managed, and not while its stream is captured", () => {
+  const { device, from: stream } = simulated();
+  const staging = new PoolStaging();
+  opened.push(() => staging.close());
+  const lends = (buffer: MemoryBuffer, bytes: number) => {
+    const piece = staging.lend(buffer, bytes);
+    assertEquals(staging.isFor(buffer, bytes), piece !== null);
+    piece?.giveBack();
+    return piece !== null;
+  };
+  using pool = device.memory.allocate(size, { stream });
+  using managed = new ManagedMemoryResource(device).allocate(size, { stream });
+  using alone = new SynchronousMemoryResource(device).allocate(size, { stream });
+  using host = new HostMemoryResource().allocate(size);
+  assertEquals([pool, managed, alone, host].map((one) => lends(one, size)), [true, true, false, false]);
+  assertEquals([lends(pool, stagedFrom), lends(pool, stagedFrom - 1)], [true, false]);
+  assertEquals(new PoolStaging(0).lend(pool, size), null);
+  assertEquals(new PoolStaging().isFor(pool, device.totalMemory / 16 + 1), false);
+  stream.capture(() => assertEquals(lends(pool, size), false)).close();
+  assertEquals(lends(pool, size), true);
+});
+
+/** A scripted endpoint whose worker has pieces. */
+function scene(seed = 0) {
+  const gpu = simulated(seed);
+  const staging = new PoolStaging();
+  const scripted = openScripted({ cuda: staging });
+  opened.push(() => {
+    scripted.progress.stop(new TypeError("the test is over"), 0);
+    staging.close();
+  });
+  return { ...gpu, ...scripted, staging };
+}
+
+/** The kinds of memory that go through pieces. */
+const kinds: readonly ((device: CudaStream["device"]) => MemoryResource)[] = [
+  (device) => device.memory,
+  (device) => new ManagedMemoryResource(device),
+];
+
+for (const kind of kinds) {
+  test(`a send has what its stream has written by then, whatever comes after it: ${kind.toString().slice(12)}`, async () => {
+    for (let seed = 0; seed < 8; seed++) {
+      const { device, from, other, ucp, endpoint } = scene(seed);
+      using buffer = kind(device).allocate(size, { stream: from });
+      const content = contentOf(seed, size);
+      buffer.copyFrom(content, { stream: from });
+      const send = endpoint.send(buffer);
+      buffer.fill(0xdd, { stream: from }); // the copy is made by then
+      while (!ucp.log.includes("ucp_tag_send_nbx")) await setImmediate();
+      const at = ucp.memoryOf(1);
+      assertNotEquals(at, buffer.ptr);
+      assertEquals(bytesAt(at, size, other), content);
+      ucp.finish(1);
+      await send;
+    }
+  });
+
+  test(`a receive ends when what has come is where it belongs, and no more than that: ${kind.toString().slice(12)}`, async () => {
+    for (let seed = 0; seed < 8; seed++) {
+      const { device, to, other, ucp, receiver } = scene(seed);
+      using buffer = kind(device).allocate(size, { stream: to });
+      buffer.fill(0xee, { stream: to }); // which the copy comes after
+      const receive = receiver.recv(buffer, none, null, plainTags);
+      const at = ucp.memoryOf(1);
+      assertNotEquals(at, buffer.ptr);
+      const length = size - 1000 * seed;
+      const content = contentOf(seed, length);
+      writeTo(at, content, other);
+      ucp.finish(1, 0, length);
+      assertEquals((await receive).length, length);
+      const bytes = bytesAt(buffer.ptr, size, other);
+      assertEquals(bytes.subarray(0, length), content);
+      assert(bytes.subarray(length).every((byte) => byte === 0xee));
+    }
+  });
+}
+
+test("a receive that is waited for in place is where it belongs, whether its message was here or comes", () => {
+  for (const isHere of [true, false]) {
+    const { device, to, other, ucp, receiver } = scene();
+    using buffer = device.memory.allocate(size, { stream: to });
+    const content = contentOf(7, size);
+    const come = () => {
+      writeTo(ucp.memoryOf(1), content, other);
+      ucp.finish(1, 0, size);
+      ucp.onProgress = null;
+    };
+    if (isHere) ucp.onBegin = come;
+    else ucp.onProgress = come;
+    assertEquals(receiver.recvSync(buffer, none, null, plainTags).length, size);
+    assertEquals(bytesAt(buffer.ptr, size, other), content);
+  }
+});
+
+test("a receive whose message was here when it began ends when it is where it belongs", async () => {
+  const { device, to, other, ucp, receiver } = scene();
+  using buffer = device.memory.allocate(size, { stream: to });
+  const content = contentOf(8, size);
+  ucp.onBegin = () => {
+    writeTo(ucp.memoryOf(1), content, other);
+    ucp.finish(1, 0, size);
+  };
+  assertEquals((await receiver.recv(buffer, none, null, plainTags)).length, size);
+  assertEquals(bytesAt(buffer.ptr, size, other), content);
+});
+
+test("a receive that fails, or is given up, ends at once, and its piece is lent again when nothing uses it", async () => {
+  const { device, to, other, ucp, receiver, operations, staging } = scene();
+  using buffer = device.memory.allocate(size, { stream: to });
+  buffer.fill(0xee, { stream: to });
+  to.synchronize();
+  const failing = receiver.recv(buffer, none, null, plainTags);
+  ucp.finish(1, -10, size); // UCS_ERR_MESSAGE_TRUNCATED
+  await assertRejects(() => failing, Error, "ucp_tag_recv_nbx");
+  assert(bytesAt(buffer.ptr, size, other).every((byte) => byte === 0xee), "something was copied");
+  assertEquals(operations.inUse, 0);
+
+  const end = new AbortController();
+  const receive = receiver.recv(buffer, { signal: end.signal }, null, plainTags);
+  const at = ucp.memoryOf(2);
+  ucp.finish(2, 0, size);
+  receiver.probe(0n, 0n); // has it copied
+  end.abort(new RangeError("enough"));
+  await assertRejects(() => receive, RangeError, "enough");
+  assertEquals(operations.inUse, 0);
+  assertEquals(ucp.log.includes("ucp_request_cancel"), false); // UCX has given it back before
+  const next = staging.lend(buffer, size);
+  assertNotEquals(next?.ptr, at); // its copy has not run
+  to.synchronize();
+  const again = staging.lend(buffer, size);
+  assertEquals(again?.ptr, at);
+  next?.giveBack();
+  again?.giveBack();
+});
+
+test("what comes while the stream is captured is an error of its message, and nothing of the graph", async () => {
+  const { device, to, ucp, receiver, operations } = scene();
+  using buffer = device.memory.allocate(size, { stream: to });
+  const receive = receiver.recv(buffer, none, null, plainTags);
+  const graph = to.capture(() => {
+    ucp.finish(1, 0, size);
+    receiver.probe(0n, 0n);
+  });
+  await assertRejects(() => receive, TypeError, "is being captured");
+  assertEquals([graph.nodes.length, operations.inUse], [0, 0]);
+  graph.close();
+});
+
+test("streams wake up who sleeps, once each, and what is done is settled in the order of each stream", async () => {
+  const { device, from, to } = simulated();
+  const staging = new PoolStaging();
+  opened.push(() => staging.close());
+  using buffer = device.memory.allocate(size, { stream: from });
+  const copies = new PendingCopies();
+  const ended: string[] = [];
+  const pieces = [from, to, from, to].map((stream, i) => {
+    const piece = staging.lend(buffer, size);
+    assert(piece !== null);
+    copies.add(piece.copy(stream, piece.ptr, buffer.ptr, size), (failure) => ended.push(`${i} ${failure}`));
+    return piece;
+  });
+  assertEquals([copies.isEmpty, copies.areDueWithin(1e6), copies.areDueWithin(-1)], [false, true, false]);
+  let woken = 0;
+  await new Promise<void>((resolve) => {
+    const wake = () => ++woken === 2 && resolve();
+    copies.wakeBy(wake);
+    copies.wakeBy(wake);
+  });
+  assertEquals(copies.look(), 4);
+  assertEquals([copies.isEmpty, woken], [true, 2]);
+  assertEquals(ended.toSorted(), ["0 null", "1 null", "2 null", "3 null"]);
+  assert(ended.indexOf("0 null") < ended.indexOf("2 null") && ended.indexOf("1 null") < ended.indexOf("3 null"));
+  for (const piece of pieces) piece.giveBack();
+});

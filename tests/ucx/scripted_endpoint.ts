@@ -1,0 +1,58 @@
+/**
+ * An endpoint and a receiver of a scripted libucp.
+ *
+ * @module
+ */
+import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
+import type { OperationPool } from "../../src/ucx/operation.ts";
+import type { PoolStaging } from "../../src/ucx/pool_staging.ts";
+import { Progress } from "../../src/ucx/progress.ts";
+import { causewayProtocol } from "../../src/ucx/protocol.ts";
+import { Receiver } from "../../src/ucx/receiver.ts";
+import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
+
+/** What has been opened; its progress is to be stopped: a scripted worker always may have news. */
+export interface Scripted {
+  readonly ucp: ScriptedUcp;
+  /** With the handle 7. */
+  readonly endpoint: UcxEndpoint;
+  readonly receiver: Receiver;
+  /** Handles of endpoints that were forgotten. */
+  readonly forgotten: bigint[];
+  readonly progress: Progress;
+  readonly operations: OperationPool;
+}
+
+/** Opens an endpoint. */
+export function openScripted(
+  { handlesErrors = false, cuda = null }: { handlesErrors?: boolean; cuda?: PoolStaging | null } = {},
+): Scripted {
+  const ucp = new ScriptedUcp();
+  const resources = scriptedResources(ucp);
+  const { operations, keys } = resources;
+  const progress = new Progress(resources, "adaptive", null);
+  const receiver = new Receiver(resources, progress, cuda);
+  const forgotten: bigint[] = [];
+  const forget = (handle: bigint) => forgotten.push(handle);
+  const home = {
+    resources,
+    ucp: ucp.functions,
+    progress,
+    operations,
+    receiver,
+    address: () => new Uint8Array(8),
+    longestHeader: () => 8,
+    cuda,
+    cutShort: () => {},
+    limits: takeMessageLimits({}),
+    isByHost: false,
+    hasRemoteMemory: true,
+    handlesErrors,
+    isConnecting: false,
+    keys,
+    protocol: causewayProtocol,
+    forget,
+  };
+  return { ucp, endpoint: new UcxEndpoint(home, 7n), receiver, forgotten, progress, operations };
+}
