@@ -861,4 +861,58 @@ export const ucxMutations: readonly Mutation[] = [
     ["0x93401c21, // sxtb", "0xaa0103e1, // mov x1, x1: not sxtb", "On arm64 what lies beside a status is part of it."],
     ["    0x8a080129, // and x9, x9, x8\n", "", "On arm64 each operation takes the place of the one before it."],
   ]),
+  ...law("ucx/StagingPiece.isFree", [
+    [
+      "if (this.#copy !== null && outcome(this.#copy) !== null) return false;",
+      "",
+      "A message is written over another one that is still being copied.",
+    ],
+  ]),
+  ...law("ucx/StagingWindow.lend", [
+    ["piece.bytes === size && ", "", "A message is written beyond the end of its piece."],
+    ["if (other === undefined) return null;", "if (other === undefined) break;", "More is kept than allowed."],
+    ["      this.#free(other);\n", "", "Pieces that make room for others are never freed."],
+  ]),
+  ...law("ucx/StagingWindow.takeBack", [
+    ["if (this.#isClosed) this.#free(piece);\n    else this", "this", "A piece that comes back late is never freed."],
+  ]),
+  ...law("ucx/PoolStaging.lend", [
+    ["this.#isClosed || ", "", "A closed context allocates."],
+  ]),
+  ...law("ucx/takeStaged", [
+    ["      piece.giveBack();\n", "", "A piece is lent once, and new memory taken for each message."],
+    ["      pin[Symbol.dispose]();\n", "", "A buffer that was sent stays allocated."],
+    ["if (captureOf(stream) !== null) throw landsInCapture();", "", "A message becomes a part of a graph."],
+    [
+      "memory.copy = piece.copy(stream, piece.ptr, ptr, memory.bytes);",
+      "piece.copy(stream, piece.ptr, ptr, memory.bytes);",
+      "A message is sent before it was copied.",
+    ],
+  ]),
+  ...law("ucx/Progress.lands", [
+    [" || operation.status !== ucs_status_t.UCS_OK", "", "What has not come is copied over what was there."],
+    ["      this.#pending++;\n", "", "A worker sleeps for ever while a message is being copied."],
+    [
+      "if (operation.lands === copy) this.#landed(operation, failure); // else it was cancelled",
+      "this.#landed(operation, failure);",
+      "A receive that was given up ends twice.",
+    ],
+    [
+      "        consumerWaitsForEvent(copy.event, null);\n",
+      "",
+      "Who waits in place has the memory before the message is there.",
+    ],
+  ]),
+  ...law("ucx/PendingCopies.look", [
+    [
+      "        if (failure === undefined) break; // nor is what was enqueued after it\n",
+      "",
+      "A copy is over before it is done.",
+    ],
+    ["      else if (done > 0) queue.splice(0, done);\n", "", "A copy is settled twice."],
+  ]),
+  ...law("ucx/PendingCopies.wakeBy", [
+    ["      if (this.#watched.has(stream)) continue;\n", "", "Each sleep waits for each stream once more."],
+    ["        wake();\n", "", "Who sleeps is never woken up."],
+  ]),
 ];

@@ -15,6 +15,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { none } from "../../src/layout/mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import { reclaim } from "../../src/order/mod.ts";
 import { outcome, PendingCopies, type PendingCopy } from "../../src/ucx/pending_copies.ts";
 import { PoolStaging, stagedFrom, type StagingPiece } from "../../src/ucx/pool_staging.ts";
@@ -36,7 +37,9 @@ function simulated(seed = 0) {
     cuda.close();
   });
   const [from, to, other] = streams as [CudaStream, CudaStream, CudaStream]; // as many as are made
-  return { cuda, device, from, to, other };
+  const driver = SimulatedDriver.of(cuda.driver);
+  assert(driver !== null);
+  return { cuda, device, driver, from, to, other };
 }
 
 /** What is at an address now, whatever streams have yet to do with it. */
@@ -160,7 +163,7 @@ const kinds: readonly ((device: CudaStream["device"]) => MemoryResource)[] = [
 for (const kind of kinds) {
   test(`a send has what its stream has written by then, whatever comes after it: ${kind.toString().slice(12)}`, async () => {
     for (let seed = 0; seed < 8; seed++) {
-      const { device, from, other, ucp, endpoint } = scene(seed);
+      const { device, driver, from, other, ucp, endpoint } = scene(seed);
       using buffer = kind(device).allocate(size, { stream: from });
       const content = contentOf(seed, size);
       buffer.copyFrom(content, { stream: from });
@@ -170,14 +173,19 @@ for (const kind of kinds) {
       const at = ucp.memoryOf(1);
       assertNotEquals(at, buffer.ptr);
       assertEquals(bytesAt(at, size, other), content);
+      buffer.close(); // it is freed when UCX is done with it
+      const frees = () => driver.calls("cuMemFreeAsync") + driver.calls("cuMemFree_v2");
+      const before = frees();
       ucp.finish(1);
       await send;
+      for (let i = 0; i < 5; i++) reclaim(); // the simulator's answers to queries come late, too
+      assertEquals(frees(), before + 1);
     }
   });
 
   test(`a receive ends when what has come is where it belongs, and no more than that: ${kind.toString().slice(12)}`, async () => {
     for (let seed = 0; seed < 8; seed++) {
-      const { device, to, other, ucp, receiver } = scene(seed);
+      const { device, to, other, ucp, receiver, progress } = scene(seed);
       using buffer = kind(device).allocate(size, { stream: to });
       buffer.fill(0xee, { stream: to }); // which the copy comes after
       const receive = receiver.recv(buffer, none, null, plainTags);
@@ -188,6 +196,7 @@ for (const kind of kinds) {
       writeTo(at, content, other);
       ucp.finish(1, 0, length);
       assertEquals((await receive).length, length);
+      assertEquals(progress.cancelAll(new TypeError("nothing is under way")), 0);
       const bytes = bytesAt(buffer.ptr, size, other);
       assertEquals(bytes.subarray(0, length), content);
       assert(bytes.subarray(length).every((byte) => byte === 0xee));
@@ -247,6 +256,8 @@ test("a receive that fails, or is given up, ends at once, and its piece is lent 
   const next = staging.lend(buffer, size);
   assertNotEquals(next?.ptr, at); // its copy has not run
   to.synchronize();
+  receiver.probe(0n, 0n); // finds the copy done
+  assertEquals(operations.inUse, 0);
   const again = staging.lend(buffer, size);
   assertEquals(again?.ptr, at);
   next?.giveBack();
@@ -267,27 +278,32 @@ test("what comes while the stream is captured is an error of its message, and no
 });
 
 test("streams wake up who sleeps, once each, and what is done is settled in the order of each stream", async () => {
-  const { device, from, to } = simulated();
+  const { device, driver, from, to } = simulated();
   const staging = new PoolStaging();
   opened.push(() => staging.close());
   using buffer = device.memory.allocate(size, { stream: from });
   const copies = new PendingCopies();
   const ended: string[] = [];
+  const made: PendingCopy[] = [];
   const pieces = [from, to, from, to].map((stream, i) => {
     const piece = staging.lend(buffer, size);
     assert(piece !== null);
-    copies.add(piece.copy(stream, piece.ptr, buffer.ptr, size), (failure) => ended.push(`${i} ${failure}`));
+    const copy = piece.copy(stream, piece.ptr, buffer.ptr, size);
+    copies.add(copy, (failure) => ended.push(`${i} ${failure}`));
+    made.push(copy);
     return piece;
   });
   assertEquals([copies.isEmpty, copies.areDueWithin(1e6), copies.areDueWithin(-1)], [false, true, false]);
+  while (made[0]?.event.isDone !== true); // and nothing else has run
+  assertEquals([copies.look(), ended], [1, ["0 null"]]);
   let woken = 0;
   await new Promise<void>((resolve) => {
     const wake = () => ++woken === 2 && resolve();
     copies.wakeBy(wake);
     copies.wakeBy(wake);
   });
-  assertEquals(copies.look(), 4);
-  assertEquals([copies.isEmpty, woken], [true, 2]);
+  assertEquals(copies.look(), 3);
+  assertEquals([copies.isEmpty, woken, driver.calls("cuLaunchHostFunc")], [true, 2, 2]);
   assertEquals(ended.toSorted(), ["0 null", "1 null", "2 null", "3 null"]);
   assert(ended.indexOf("0 null") < ended.indexOf("2 null") && ended.indexOf("1 null") < ended.indexOf("3 null"));
   for (const piece of pieces) piece.giveBack();
