@@ -342,6 +342,14 @@ export class Interpreter {
     if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));
   }
 
+  // law python/Interpreter.pollWithoutLock: python/host_exports, python/functions
+  /** As {@linkcode Interpreter.poll}, for who has not the lock: takes it only if there may be anything to take back. */
+  pollWithoutLock(): void {
+    if (!this.hasExports) return;
+    const isQuiet = this.#javascript?.hasDead !== true && this.#releases?.mayHaveChanged() === false;
+    if (!isQuiet) this.locked(() => this.poll());
+  }
+
   /** Releases a reference when the lock is next held: for finalizers, which must not wait for it. */
   releaseLater(object: bigint): void {
     this.#toRelease.push(object);

@@ -530,28 +530,22 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   if (native === null || inspects === null || object === 0n) return callByParts(handle, args);
   const taken = native.take(args) ? Taken.yes : takeObjects(native, args);
   if (taken === Taken.no) return callByParts(handle, args);
-  const isPolled = python.hasExports; // needs the lock afterwards
-  if (isPolled) python.enter();
+  const afterwards = handle.takeForCall();
+  const status = python.runNatively(
+    native,
+    inspects || taken === Taken.framed
+      ? native.prepareFramedCall(object, afterwards)
+      : native.prepareCall(object, afterwards),
+  );
+  if (status < Status.object) {
+    const value = native.valueOf(status);
+    python.pollWithoutLock();
+    return value;
+  }
   try {
-    const afterwards = handle.takeForCall();
-    const status = python.runNatively(
-      native,
-      inspects || taken === Taken.framed
-        ? native.prepareFramedCall(object, afterwards)
-        : native.prepareCall(object, afterwards),
-    );
-    if (status < Status.object) {
-      const value = native.valueOf(status);
-      if (isPolled) python.poll();
-      return value;
-    }
-    try {
-      return resultOf(handle, args, status, native, afterwards);
-    } finally {
-      python.leave();
-    }
+    return resultOf(handle, args, status, native, afterwards);
   } finally {
-    if (isPolled) python.leave();
+    python.leave();
   }
 }
 

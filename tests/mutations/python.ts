@@ -502,6 +502,15 @@ export const pythonMutations: readonly Mutation[] = [
       "What Python's consumers have released is kept.",
     ],
   ]),
+  ...law("python/Interpreter.pollWithoutLock", [
+    ["    if (!isQuiet) this.locked(() => this.poll());\n", "", "What a call has released is kept until another one."],
+    ["this.#javascript?.hasDead !== true && ", "", "Functions that a call has released are kept."],
+    [
+      " && this.#releases?.mayHaveChanged() === false",
+      "",
+      "Arrays that a call has released are kept.",
+    ],
+  ]),
   ...law("python/Interpreter.call", [
     [
       "    this.#releaseAll(args, keywords);\n    return result;\n",
@@ -564,10 +573,10 @@ export const pythonMutations: readonly Mutation[] = [
     ["adopts ? native.result : 0n;", "0n;", "A method is given again without a reference, which is never freed."],
   ]),
   ...law("python/call", [
-    ["    const afterwards = handle.takeForCall();\n", "    const afterwards = 0n;\n", "A method keeps its object."],
+    ["  const afterwards = handle.takeForCall();\n", "  const afterwards = 0n;\n", "A method keeps its object."],
     [
-      "      python.leave();\n    }\n  } finally",
-      "    }\n  } finally",
+      "status, native, afterwards);\n  } finally {\n    python.leave();\n  }\n",
+      "status, native, afterwards);\n  } finally {\n  }\n",
       "The lock is kept after a call whose result is an object.",
     ],
   ]),
@@ -670,14 +679,18 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/ReleaseMemory.hasChanged", [
     ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that nobody took is kept."],
     [
-      "!== 0) return true;\n    }\n    return false;",
-      "!== 0) return false;\n    }\n    return false;",
-      "What consumers have released is kept.",
-    ],
-    [
       "    if (numbers[0] !== this.#addresses.length) this.#addresses = this.#find();\n",
       "",
       "No counter is ever looked at.",
+    ],
+  ]),
+  ...law("python/ReleaseMemory.mayHaveChanged", [
+    ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that nobody took is kept."],
+    ["numbers[0] !== this.#addresses.length || ", "", "Counters beyond those that are known are not looked at."],
+    [
+      "!== 0) return true;\n    }\n    return false;",
+      "!== 0) return false;\n    }\n    return false;",
+      "What consumers have released is kept.",
     ],
   ]),
   ...law("python/Sequences.constructor", [

@@ -65,7 +65,7 @@ function returned(value: unknown): unknown {
 }
 
 test(...needs(missing, "a call by machine code may change a list that is iterated over"), () => {
-  const python = Python.open({ home }); // before anything is exported: calls take the lock twice from then on
+  const python = Python.open({ home });
   python.run("items = []");
   const { items } = python.import("__main__");
   const { clear } = items;
