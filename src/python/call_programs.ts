@@ -128,7 +128,7 @@ const lock: readonly Operation[] = [
 ];
 
 /** Goes to a label if a register and an address with the sign changed add up to nothing. */
-function ifSame(register: Register, minus: number, label: string): Operation[] {
+export function ifSame(register: Register, minus: number, label: string): Operation[] {
   return [["copy", "axis", register], ["addFrom", "axis", "kept", minus], ["ifZero", "axis", label]];
 }
 

@@ -18,6 +18,7 @@ import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
 import { FloatLists } from "./float_lists.ts";
 import { guestSource } from "./guest_source.ts";
+import { ItemReader } from "./item_reader.ts";
 import { JavaScriptSide } from "./javascript_side.ts";
 import { Kind, Kinds } from "./kinds.ts";
 import { Status } from "./call_programs.ts";
@@ -148,6 +149,8 @@ export class Interpreter {
   readonly #kinds: Kinds;
   #releases: ReleaseMemory | null = null;
   #sequences: Sequences | null = null;
+  /** Undefined before the first use. */
+  #itemReader: ItemReader | null | undefined;
   #floatLists: FloatLists | null = null;
   /** The arguments of a call. A word before them is the callee's. */
   #area: ArgumentArea;
@@ -285,7 +288,7 @@ export class Interpreter {
     if (this.#toRelease.length > 0 || (this.beforeUnlock !== null && this.#depth === 0)) return null;
     const area = this.#area;
     if (area.native !== undefined) return area.native;
-    this.#programs ??= this.locked(() => nativePrograms(this, this.#heads.typeAt));
+    this.#programs ??= this.locked(() => nativePrograms(this, this.typeAt));
     return this.#programs === null ? null : area.native = new NativeCalls(this, this.#programs);
   }
 
@@ -627,9 +630,19 @@ export class Interpreter {
     return this.#sequences ??= new Sequences(this);
   }
 
+  /** Reads many items at once; null where there is no machine code. Needs the lock at first. */
+  get itemReader(): ItemReader | null {
+    return this.#itemReader === undefined ? this.#itemReader = ItemReader.make(this) : this.#itemReader;
+  }
+
   /** Makes lists of floats. */
   get floatLists(): FloatLists {
     return this.#floatLists ??= new FloatLists(this);
+  }
+
+  /** Where in an object its type is, in bytes. */
+  get typeAt(): number {
+    return this.#heads.typeAt;
   }
 
   /** The address of an object's type. */
