@@ -46,7 +46,7 @@ const { size: readBytes, offsets: readOffsets } = layoutOf(read_item);
 
 // `kept` is the block; `keptTo` the item, and `keptFrom` where its value goes.
 
-// law python/readItems: python/item_programs
+// law python/itemProgram: python/item_programs
 /**
  * Reads items up to the first that is no float, no int of 64 bits, and neither None, True nor False. The lock is held.
  *
@@ -66,13 +66,11 @@ export function itemProgram(typeAt: number, isIterator: boolean): readonly Opera
       ["get", "keptTo", "rows", 0],
     ];
   // An item of a list is the list's, and not released.
-  const over: Operation[] = isIterator
-    ? [["copy", "first", "keptTo"], ["call", "kept", itemOffsets.Py_DecRef]]
-    : [
-      ["get", "rows", "kept", itemOffsets.source],
-      ["point", "rows", "rows", 8],
-      ["put", "rows", "kept", itemOffsets.source],
-    ];
+  const over: Operation[] = isIterator ? [["copy", "first", "keptTo"], ["call", "kept", itemOffsets.Py_DecRef]] : [
+    ["get", "rows", "kept", itemOffsets.source],
+    ["point", "rows", "rows", 8],
+    ["put", "rows", "kept", itemOffsets.source],
+  ];
   const become = (status: Status): Operation[] => [["set", "rows", status], ["go", "read"]];
   return [
     ["enter"],

@@ -84,7 +84,7 @@ export class ItemReader {
     ints[2 * leftWord] = count;
     runCode(code, this.#memory);
     const read = count - (ints[2 * leftWord] ?? 0);
-    for (let i = 0, at = itemsWord; i < read; i++, at += 2) {
+    for (let at = itemsWord; at < itemsWord + 2 * read; at += 2) {
       switch (ints[2 * at]) {
         case Status.float:
           values.push(doubles[at + 1]);

@@ -627,6 +627,26 @@ export const pythonMutations: readonly Mutation[] = [
     ["Number.isSafeInteger(number) ? number :", "number === number ? number :", "Large integers are rounded."],
     [">>> 0);", "| 0);", "Integers beyond 31 bits are others."],
   ]),
+  ...law("python/itemProgram", [
+    [
+      '["copy", "first", "keptTo"], ["call", "kept", itemOffsets.Py_DecRef]',
+      "",
+      "Numbers of a range are never freed.",
+    ],
+    ['      ["ifZero", "keptTo", "other"],\n', "", "The end of an iterator is taken for an item."],
+    [
+      '    ["ifZero", "rows", "integer"],\n    ["go", "other"],\n',
+      "",
+      "Integers of more than 64 bits are cut off.",
+    ],
+  ]),
+  ...law("python/ItemReader.run", [
+    [
+      "Number.isSafeInteger(number) ? number : this.#view.getBigInt64(8 * at + 8, littleEndian)",
+      "number",
+      "Large integers are rounded.",
+    ],
+  ]),
   ...law("python/makeArguments", [
     [
       '    ["copy", "first", "keptTo"],\n    ["call", "kept", offsets.Py_DecRef],\n',
@@ -705,9 +725,9 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Sequences.readValues", [
     [
-      "      if (value === notSimple) return;\n",
-      "      if (value === notSimple) continue;\n",
-      "Items that take longer are left out.",
+      "        if (value === notSimple) return;\n",
+      "",
+      "Items that take longer are something that stands for them.",
     ],
     ["Number.isSafeInteger(number) ? number : notSimple", "number", "Large integers are rounded."],
     [
