@@ -11,6 +11,7 @@
  */
 const readStack = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
 
+// law python/PythonError: python/generators
 /**
  * A Python exception, in JavaScript. The message is the last line that Python prints of it: `ValueError: bad value`. Its
  * `stack` begins with the frames of Python, and goes on with those of JavaScript that have called it; `cause` is what it

@@ -31,7 +31,7 @@ import { Texts } from "./texts.ts";
 
 /** Functions and types of the files in `guest`, and built-in ones. */
 type Helper =
-  | "outline_exception"
+  | "brief_exception"
   | "format_traceback"
   | "format_frames"
   | "bind"

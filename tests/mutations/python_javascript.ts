@@ -26,6 +26,9 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/described", [["  cause === null\n", "  true\n", "What an exception was raised from is lost."]]),
+  ...law("python/PythonError", [
+    ['Object.defineProperty(this, "stack", joinedStack);', ";", "A stack has no frame of Python."],
+  ]),
   ...law("python/joinStack", [
     ["[message, this.#made].find(", "[this.#made].find(", "A message that has got longer stands in the stack twice."],
   ]),
