@@ -67,30 +67,30 @@ export class PythonError extends Error {
 
   // law python/joinStack: python/generators
   /** The frames of Python, and those of JavaScript. They are joined when they are first read. */
-  override get stack(): string | undefined {
-    if (!(#frames in this)) return undefined; // a Proxy of an error has none either
+  override get stack(): string {
     const { message } = this;
+    const head = `${this.name}: ${message}`;
+    if (!(#frames in this)) return head; // as for other errors, a Proxy of one has no frames
     const origin = this.#origin;
     let called: string;
     if (origin === undefined) {
       const text = String(readStack?.call(this) ?? "");
       // The head of the stack may have another name, and the message of when it was made or of now.
-      const head = [message, this.#made].find((one) => text.includes(one));
-      called = head === undefined ? "" : text.slice(text.indexOf(head) + head.length);
+      const said = [message, this.#made].find((one) => text.includes(one));
+      called = said === undefined ? "" : text.slice(text.indexOf(said) + said.length);
     } else {
       called = (origin.stack ?? "").split("\n").slice(2).map((line) => `\n${line}`).join("");
     }
-    const parts = [`${this.name}: ${message}`, this.#frames()];
-    return this.stack = parts.filter((part) => part !== "").join("\n") + called;
+    return this.stack = [head, this.#frames()].filter((part) => part !== "").join("\n") + called;
   }
 
-  override set stack(value: string | undefined) {
+  override set stack(value: string) {
     Object.defineProperty(this, "stack", { value, writable: true, configurable: true });
   }
 
   /** What a console shows: the stack of JavaScript, and Python's traceback. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return `${this.stack ?? this.message}\n\n${this.traceback}`;
+    return `${this.stack}\n\n${this.traceback}`;
   }
 }
 

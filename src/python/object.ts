@@ -542,11 +542,18 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
     python.pollWithoutLock();
     return value;
   }
+  let error: unknown; // thrown at the end: each handler on its way costs a microsecond
   try {
-    return resultOf(handle, args, status, native, afterwards);
+    if (status === Status.object) {
+      const { result } = native;
+      python.poll();
+      return fromPython(python, result, importOptionsFor(args, handle.options));
+    }
+    error = errorOfCall(python, status, native, afterwards);
   } finally {
     python.leave();
   }
+  throw withHint(error, args);
 }
 
 function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
@@ -555,25 +562,13 @@ function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
   return isNamed ? native.takeObjects(args.slice(0, -1), last.values) : native.takeObjects(args, null);
 }
 
-/** What came of a call that is no simple value; whoever calls leaves the lock. */
-function resultOf(
-  handle: Handle,
-  args: readonly unknown[],
-  status: Status,
-  native: NativeCalls,
-  afterwards: bigint,
-): unknown {
-  const { python } = handle;
-  if (status === Status.object) {
-    const { result } = native;
-    python.poll();
-    return fromPython(python, result, importOptionsFor(args, handle.options));
-  }
+/** The error of a call that has failed, or was not made. */
+function errorOfCall(python: Interpreter, status: Status, native: NativeCalls, afterwards: bigint): unknown {
   const unused = status === Status.notMade ? [...native.made, afterwards] : [];
   const error = pendingError(python);
   for (const one of unused) if (one !== 0n) python.release(one);
   python.poll();
-  throw withHint(error, args);
+  return error;
 }
 
 function callByParts(handle: Handle, args: readonly unknown[]): unknown {

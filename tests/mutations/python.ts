@@ -576,7 +576,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["  const afterwards = handle.takeForCall();\n", "  const afterwards = 0n;\n", "A method keeps its object."],
     [
       "status, native, afterwards);\n  } finally {\n    python.leave();\n  }\n",
-      "status, native, afterwards);\n  } finally {\n  }\n",
+      "status, native, afterwards);\n  } finally {}\n",
       "The lock is kept after a call whose result is an object.",
     ],
   ]),
