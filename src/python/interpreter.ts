@@ -655,6 +655,11 @@ export class Interpreter {
     return this.#kinds.of(this.#heads.typeOf(object));
   }
 
+  /** Whether a type that an object has had is kept for ever, so that no other one gets its address. */
+  keepsType(type: number): boolean {
+    return this.#kinds.keeps(type);
+  }
+
   /** Whether a type is a scalar's of NumPy, which has the interface of an array, but is not one. */
   isScalarType(type: bigint): boolean {
     return this.hasMember(type, "__array_interface__") && this.hasMember(type, "item") &&

@@ -412,6 +412,15 @@ export class NativeCalls {
     return [...this.#words.subarray(objectsWord, objectsWord + count)];
   }
 
+  /**
+   * Has the programs read objects of a type as floats, such as those of NumPy that its sums are, from now on.
+   *
+   * @param type derived from float, and kept for ever
+   */
+  readAsFloat(type: number): void {
+    this.#view.setBigInt64(offsets.minusOtherFloat, -BigInt(type), littleEndian);
+  }
+
   // law python/NativeCalls.value: python/native_calls
   /** The value that has come. */
   valueOf(status: Status): number | bigint | boolean | null {

@@ -106,7 +106,7 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
       ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
     if (isArray(python, object)) {
       try {
-        return importArray(python, object, options);
+        return importArray(python, object, options, python.kindOf(object));
       } catch (error) {
         // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
         if (!(error instanceof PythonError) || !hasArrow()) throw error;
@@ -130,9 +130,14 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
  * @param options where arrays of devices will be used
  */
 export function fromPython(python: Interpreter, object: bigint, options: ImportOptions): unknown {
+  return ofKind(python, object, options, python.kindOf(object));
+}
+
+/** As {@linkcode fromPython}, of an object whose kind is known. */
+function ofKind(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
   let isKept = false;
   try {
-    const value = valueOf(python, object, options, python.kindOf(object));
+    const value = valueOf(python, object, options, kind);
     if (value !== notSimple) return value;
     isKept = true;
     return wrap(python, object, options);
@@ -148,16 +153,16 @@ function valueOf(python: Interpreter, object: bigint, options: ImportOptions, ki
   if (simple !== notSimple) return simple;
   if (kind === Kind.javascript) return python.javascript.functionOf(object) ?? notSimple;
   const isOne = kind === Kind.numpyArray || kind === Kind.array || isArray(python, object);
-  return isOne ? importIfPossible(python, object, options) : notSimple;
+  return isOne ? importIfPossible(python, object, options, kind) : notSimple;
 }
 
 // law python/importIfPossible: python/values, python/export_array
 /**
  * An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other.
  */
-function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions): unknown {
+function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
   try {
-    return importArray(python, object, options);
+    return importArray(python, object, options, kind);
   } catch (error) {
     if (error instanceof PythonError || error instanceof ExchangeError) return notSimple;
     throw error;
@@ -547,7 +552,9 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
     if (status === Status.object) {
       const { result } = native;
       python.poll();
-      return fromPython(python, result, importOptionsFor(args, handle.options));
+      const kind = python.kindOf(result);
+      if (kind === Kind.float) readAsFloat(python, native, result);
+      return ofKind(python, result, importOptionsFor(args, handle.options), kind);
     }
     error = errorOfCall(python, status, native, afterwards);
   } finally {
@@ -560,6 +567,13 @@ function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
   const last = args[args.length - 1];
   const isNamed = typeof last === "object" && last instanceof Keywords;
   return isNamed ? native.takeObjects(args.slice(0, -1), last.values) : native.takeObjects(args, null);
+}
+
+// law python/readAsFloat: python/native_calls
+/** Has the next results of the type of this one, which is derived from float, read by machine code. */
+function readAsFloat(python: Interpreter, native: NativeCalls, object: bigint): void {
+  const type = python.typeOf(object);
+  if (python.keepsType(type)) native.readAsFloat(type);
 }
 
 /** The error of a call that has failed, or was not made. */

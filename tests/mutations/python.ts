@@ -580,6 +580,9 @@ export const pythonMutations: readonly Mutation[] = [
       "The lock is kept after a call whose result is an object.",
     ],
   ]),
+  ...law("python/readAsFloat", [
+    ["if (python.keepsType(type)) native", "native", "An object of a new class is read as a float, which it is not."],
+  ]),
   ...law("python/withHint", [
     [
       " && mayTakeForKeywords.has(error.type)) {",

@@ -32,7 +32,10 @@ type Name = typeof named[number];
 
 /** What is called, and what an object may be. */
 const object = fc.nat(7).map((i) => BigInt(base + place.objects + 0x40 * (i + 1)));
-const types = { float: 0x7000_0001n, int: 0x7000_0002n, method: 0x7000_0003n, other: 0x7000_0004n } as const;
+const types = {
+  ...{ float: 0x7000_0001n, int: 0x7000_0002n, method: 0x7000_0003n, other: 0x7000_0004n },
+  otherFloat: 0x7000_0005n,
+} as const;
 const [none, yes, no] = [9, 10, 11].map((i) => BigInt(base + place.objects + 0x40 * i)) as [bigint, bigint, bigint];
 const known = { none, true: yes, false: no } as const;
 const anything = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
@@ -155,7 +158,7 @@ function expectedOf(
     if (result === 0n) return end(Status.raised);
   }
   const type = typeOf(one, result);
-  if (type === types.float) {
+  if (type === types.float || type === types.otherFloat) {
     after["value"] = call("PyFloat_AsDouble", [result], one.value);
     return simple(Status.float);
   }
@@ -207,7 +210,13 @@ function memoryOf(one: Case, arch: Architecture, calls: readonly Call<Name>[]): 
   const count = one.arguments.length;
   const fields: Partial<Record<keyof typeof offsets, bigint>> = {
     ...{ minusFloat: minus(types.float), minusInt: minus(types.int), minusNone: minus(known.none) },
-    ...{ minusTrue: minus(known.true), minusFalse: minus(known.false), object: one.object, name: one.name },
+    ...{
+      minusOtherFloat: minus(types.otherFloat),
+      minusTrue: minus(known.true),
+      minusFalse: minus(known.false),
+      object: one.object,
+      name: one.name,
+    },
     ...{ afterwards: one.afterwards, count: BigInt(count), entryCount: BigInt(entriesOf(one).length) },
     ...{ countAndFlag: BigInt(count - Number(isNamed(one))) | 1n << 63n },
     ...{ byName: isNamed(one) ? blockAt("objects") + 8n * BigInt(count - 1) : 0n },
