@@ -406,7 +406,13 @@ export class Interpreter {
 
   /** A helper; borrowed. */
   helper(name: Helper): bigint {
-    return this.#helpers.getOrInsertComputed(name, () => this.evaluate(name, this.#namespace)); // kept for ever
+    return this.#helpers.get(name) ?? this.#findHelper(name);
+  }
+
+  #findHelper(name: Helper): bigint {
+    const helper = this.evaluate(name, this.#namespace); // kept for ever
+    this.#helpers.set(name, helper);
+    return helper;
   }
 
   /**
