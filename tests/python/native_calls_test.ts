@@ -175,7 +175,7 @@ class Plain(float): pass
 class Other(float):
     def __float__(self): return 0.5
 class Gone(float):
-    def __del__(self): gone.append(self + 0.0)
+    def __del__(self): gone.append(float(self))
 kinds = [float, Plain, Other, Gone, complex]
 def give_kind(i, value): return kinds[i](value)
 def made(i, collects):
