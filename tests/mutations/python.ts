@@ -624,7 +624,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Entries are written beyond their memory.",
     ],
     ["entriesWord + this.#entries * entryWords", "entriesWord", "Entries of one dict are those of another."],
-    ["this.#objectsAt + 8 * index", "this.#objectsAt", "Entries are in the first dict, or in no dict."],
+    ["this.#places[index]", "this.#places[0]", "Entries are in the first dict, or in no dict."],
   ]),
   ...law("python/NativeCalls.value", [
     ["Number.isSafeInteger(number) ? number :", "number === number ? number :", "Large integers are rounded."],
