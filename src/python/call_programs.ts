@@ -50,6 +50,7 @@ export const call_block = {
   PyErr_Occurred: "ptr",
   // Addresses with the sign changed, so that adding one tells whether another is the same.
   minusFloat: "u64", // types
+  minusOtherFloat: "u64", // of a type that is derived from float, or what no object has
   minusInt: "u64",
   minusNone: "u64", // objects
   minusTrue: "u64",
@@ -128,7 +129,7 @@ const lock: readonly Operation[] = [
 ];
 
 /** Goes to a label if a register and an address with the sign changed add up to nothing. */
-function ifSame(register: Register, minus: number, label: string): Operation[] {
+export function ifSame(register: Register, minus: number, label: string): Operation[] {
   return [["copy", "axis", register], ["addFrom", "axis", "kept", minus], ["ifZero", "axis", label]];
 }
 
@@ -150,6 +151,7 @@ function ends(typeAt: number, locks: boolean): Operation[] {
   return [
     ["get", "rows", "keptTo", typeAt],
     ...ifSame("rows", offsets.minusFloat, "float"),
+    ...ifSame("rows", offsets.minusOtherFloat, "float"),
     ...ifSame("rows", offsets.minusInt, "int"),
     ...ifSame("keptTo", offsets.minusNone, "none"),
     ...ifSame("keptTo", offsets.minusTrue, "true"),

@@ -12,7 +12,13 @@ const names = new Map<string, bigint>();
 
 /** The address of a capsule's name. A capsule keeps it, so the names are never freed. */
 export function capsuleName(name: string): bigint {
-  return names.getOrInsertComputed(name, () => new NativeArena().cString(name));
+  return names.get(name) ?? keepName(name); // getOrInsertComputed takes Bun 10 ns longer, here and in Interpreter.helper
+}
+
+function keepName(name: string): bigint {
+  const address = new NativeArena().cString(name);
+  names.set(name, address);
+  return address;
 }
 
 // law python/pointerOf: vortex/core/bridge

@@ -8,8 +8,9 @@
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { mostItems } from "./item_programs.ts";
 import { Kind, notSimple } from "./kinds.ts";
-import { mostItems, type SequenceKind } from "./sequences.ts";
+import type { SequenceKind } from "./sequences.ts";
 
 // law python/simpleValue: python/kinds, python/leaks
 /** The value of a number, a string, a boolean or None; {@linkcode notSimple} for all other objects. */

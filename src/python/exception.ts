@@ -33,14 +33,14 @@ export function errorOf(python: Interpreter, exception: bigint): unknown {
     python.release(exception);
     return thrown;
   }
-  const outline = python.callWithOne(python.helper("outline_exception"), exception);
+  const outline = python.callWithOne(python.helper("brief_exception"), exception);
   if (outline === 0n) {
     errors.PyErr_Clear();
     python.release(exception);
     return new PythonError("Exception", "An exception whose description fails as well", "");
   }
   try {
-    const error = described(python, copyOut(python, outline, () => null) as Outline); // what the helper returns
+    const error = described(python, outlineOf(python, outline));
     python.raised?.keep(error, exception);
     return error;
   } finally {
@@ -58,6 +58,14 @@ type Outline = [
   places: string,
   cause: Outline | number | null,
 ];
+
+/** What brief_exception() returns: an outline, or its three texts that are not None in one. */
+function outlineOf(python: Interpreter, brief: bigint): Outline {
+  const outline = copyOut(python, brief, () => null) as Outline | string; // there is nothing else
+  if (typeof outline !== "string") return outline;
+  const [type = "", message = "", places = ""] = outline.split("\0");
+  return [type, message, null, message, places, null];
+}
 
 // law python/described: python/generators
 function described(python: Interpreter, [type, message, traceback, last, places, cause]: Outline): PythonError {

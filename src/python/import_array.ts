@@ -35,8 +35,13 @@ export function isArray(python: Interpreter, object: bigint): boolean {
  * @throws {ExchangeError} if it cannot be imported as it is
  * @throws {PythonError} if its owner refuses to export it
  */
-export function importArray(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
-  if (python.kindOf(object) === Kind.numpyArray) {
+export function importArray(
+  python: Interpreter,
+  object: bigint,
+  options: ImportOptions,
+  kind: Kind,
+): StridedMemoryView {
+  if (kind === Kind.numpyArray) {
     const view = importFromNumpy(python, object, options);
     if (view !== null) return view;
   }

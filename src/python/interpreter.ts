@@ -18,6 +18,7 @@ import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
 import { FloatLists } from "./float_lists.ts";
 import { guestSource } from "./guest_source.ts";
+import { ItemReader } from "./item_reader.ts";
 import { JavaScriptSide } from "./javascript_side.ts";
 import { Kind, Kinds } from "./kinds.ts";
 import { Status } from "./call_programs.ts";
@@ -30,7 +31,7 @@ import { Texts } from "./texts.ts";
 
 /** Functions and types of the files in `guest`, and built-in ones. */
 type Helper =
-  | "outline_exception"
+  | "brief_exception"
   | "format_traceback"
   | "format_frames"
   | "bind"
@@ -148,6 +149,8 @@ export class Interpreter {
   readonly #kinds: Kinds;
   #releases: ReleaseMemory | null = null;
   #sequences: Sequences | null = null;
+  /** Undefined before the first use. */
+  #itemReader: ItemReader | null | undefined;
   #floatLists: FloatLists | null = null;
   /** The arguments of a call. A word before them is the callee's. */
   #area: ArgumentArea;
@@ -285,7 +288,7 @@ export class Interpreter {
     if (this.#toRelease.length > 0 || (this.beforeUnlock !== null && this.#depth === 0)) return null;
     const area = this.#area;
     if (area.native !== undefined) return area.native;
-    this.#programs ??= this.locked(() => nativePrograms(this, this.#heads.typeAt));
+    this.#programs ??= this.locked(() => nativePrograms(this, this.typeAt));
     return this.#programs === null ? null : area.native = new NativeCalls(this, this.#programs);
   }
 
@@ -342,6 +345,14 @@ export class Interpreter {
     if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));
   }
 
+  // law python/Interpreter.pollWithoutLock: python/host_exports, python/functions
+  /** As {@linkcode Interpreter.poll}, for who has not the lock: takes it only if there may be anything to take back. */
+  pollWithoutLock(): void {
+    if (!this.hasExports) return;
+    const isQuiet = this.#javascript?.hasDead !== true && this.#releases?.mayHaveChanged() === false;
+    if (!isQuiet) this.locked(() => this.poll());
+  }
+
   /** Releases a reference when the lock is next held: for finalizers, which must not wait for it. */
   releaseLater(object: bigint): void {
     this.#toRelease.push(object);
@@ -395,7 +406,13 @@ export class Interpreter {
 
   /** A helper; borrowed. */
   helper(name: Helper): bigint {
-    return this.#helpers.getOrInsertComputed(name, () => this.evaluate(name, this.#namespace)); // kept for ever
+    return this.#helpers.get(name) ?? this.#findHelper(name);
+  }
+
+  #findHelper(name: Helper): bigint {
+    const helper = this.evaluate(name, this.#namespace); // kept for ever
+    this.#helpers.set(name, helper);
+    return helper;
   }
 
   /**
@@ -619,9 +636,19 @@ export class Interpreter {
     return this.#sequences ??= new Sequences(this);
   }
 
+  /** Reads many items at once; null where there is no machine code. Needs the lock at first. */
+  get itemReader(): ItemReader | null {
+    return this.#itemReader === undefined ? this.#itemReader = ItemReader.make(this) : this.#itemReader;
+  }
+
   /** Makes lists of floats. */
   get floatLists(): FloatLists {
     return this.#floatLists ??= new FloatLists(this);
+  }
+
+  /** Where in an object its type is, in bytes. */
+  get typeAt(): number {
+    return this.#heads.typeAt;
   }
 
   /** The address of an object's type. */
@@ -632,6 +659,11 @@ export class Interpreter {
   /** What an object is to JavaScript, as far as its type tells. */
   kindOf(object: bigint): Kind {
     return this.#kinds.of(this.#heads.typeOf(object));
+  }
+
+  /** Whether a type that an object has had is kept for ever, so that no other one gets its address. */
+  keepsType(type: number): boolean {
+    return this.#kinds.keeps(type);
   }
 
   /** Whether a type is a scalar's of NumPy, which has the interface of an array, but is not one. */

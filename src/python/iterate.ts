@@ -5,6 +5,7 @@
  */
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
+import type { ItemReader } from "./item_reader.ts";
 import { iterateGenerator } from "./iterate_generator.ts";
 import { Kind } from "./kinds.ts";
 import type { SequenceKind } from "./sequences.ts";
@@ -37,9 +38,10 @@ export function iterate(handle: Handle, convert: Convert): Generator<unknown, vo
 /** @param ahead how many items may be taken before they are asked for */
 function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generator<unknown, void> {
   const { python } = iterator;
+  const reader = ahead > 1 ? python.itemReader : null; // an iterator that runs code of Python's may need the reader too
   try {
     for (let count = Math.min(ahead, fewest);; count = Math.min(2 * count, ahead)) {
-      const values = nextItems(python, iterator.object, count, convert);
+      const values = nextItems(python, iterator.object, count, reader, convert);
       for (let i = 0; i < values.length; i++) yield values[i];
       if (values.length < count) return;
     }
@@ -49,18 +51,27 @@ function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generat
 }
 
 /** The next items of an iterator. Fewer than were asked for: there are no more. */
-function nextItems(python: Interpreter, iterator: bigint, count: number, convert: Convert): unknown[] {
+function nextItems(
+  python: Interpreter,
+  iterator: bigint,
+  count: number,
+  reader: ItemReader | null,
+  convert: Convert,
+): unknown[] {
   const { PyIter_Next } = python.api.iteration;
   const values: unknown[] = [];
   python.enter();
   try {
     while (values.length < count) {
-      const found = PyIter_Next(iterator);
-      if (found === 0n) {
+      const found = reader === null
+        ? PyIter_Next(iterator)
+        : reader.readIterated(iterator, count - values.length, values);
+      if (found !== 0n) {
+        values.push(convert(found));
+      } else if (values.length < count) {
         if (python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);
         break;
       }
-      values.push(convert(found));
     }
     return values;
   } finally {

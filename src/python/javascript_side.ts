@@ -97,10 +97,15 @@ export class JavaScriptSide {
     return this.#thrown.get(key);
   }
 
+  /** Whether Python has released anything since the last poll. Needs no lock. */
+  get hasDead(): boolean {
+    return this.numbers[1] !== 0;
+  }
+
   // law python/JavaScriptSide.poll: python/functions
   /** Forgets what Python has released. */
   poll(): void {
-    if (this.numbers[1] === 0) return;
+    if (!this.hasDead) return;
     const python = this.#python;
     const keys = python.callHelper("take_dead", []);
     try {

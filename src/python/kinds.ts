@@ -113,6 +113,11 @@ export class Kinds {
     return known;
   }
 
+  /** Whether a type is kept for ever. */
+  keeps(type: number): boolean {
+    return this.#known.has(type);
+  }
+
   #find(address: number): Kind {
     const type = BigInt(address);
     const kind = this.#look(type);

@@ -106,7 +106,7 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
       ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
     if (isArray(python, object)) {
       try {
-        return importArray(python, object, options);
+        return importArray(python, object, options, python.kindOf(object));
       } catch (error) {
         // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
         if (!(error instanceof PythonError) || !hasArrow()) throw error;
@@ -130,9 +130,14 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
  * @param options where arrays of devices will be used
  */
 export function fromPython(python: Interpreter, object: bigint, options: ImportOptions): unknown {
+  return ofKind(python, object, options, python.kindOf(object));
+}
+
+/** As {@linkcode fromPython}, of an object whose kind is known. */
+function ofKind(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
   let isKept = false;
   try {
-    const value = valueOf(python, object, options, python.kindOf(object));
+    const value = valueOf(python, object, options, kind);
     if (value !== notSimple) return value;
     isKept = true;
     return wrap(python, object, options);
@@ -148,16 +153,16 @@ function valueOf(python: Interpreter, object: bigint, options: ImportOptions, ki
   if (simple !== notSimple) return simple;
   if (kind === Kind.javascript) return python.javascript.functionOf(object) ?? notSimple;
   const isOne = kind === Kind.numpyArray || kind === Kind.array || isArray(python, object);
-  return isOne ? importIfPossible(python, object, options) : notSimple;
+  return isOne ? importIfPossible(python, object, options, kind) : notSimple;
 }
 
 // law python/importIfPossible: python/values, python/export_array
 /**
  * An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other.
  */
-function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions): unknown {
+function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
   try {
-    return importArray(python, object, options);
+    return importArray(python, object, options, kind);
   } catch (error) {
     if (error instanceof PythonError || error instanceof ExchangeError) return notSimple;
     throw error;
@@ -530,29 +535,32 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   if (native === null || inspects === null || object === 0n) return callByParts(handle, args);
   const taken = native.take(args) ? Taken.yes : takeObjects(native, args);
   if (taken === Taken.no) return callByParts(handle, args);
-  const isPolled = python.hasExports; // needs the lock afterwards
-  if (isPolled) python.enter();
-  try {
-    const afterwards = handle.takeForCall();
-    const status = python.runNatively(
-      native,
-      inspects || taken === Taken.framed
-        ? native.prepareFramedCall(object, afterwards)
-        : native.prepareCall(object, afterwards),
-    );
-    if (status < Status.object) {
-      const value = native.valueOf(status);
-      if (isPolled) python.poll();
-      return value;
-    }
-    try {
-      return resultOf(handle, args, status, native, afterwards);
-    } finally {
-      python.leave();
-    }
-  } finally {
-    if (isPolled) python.leave();
+  const afterwards = handle.takeForCall();
+  const status = python.runNatively(
+    native,
+    inspects || taken === Taken.framed
+      ? native.prepareFramedCall(object, afterwards)
+      : native.prepareCall(object, afterwards),
+  );
+  if (status < Status.object) {
+    const value = native.valueOf(status);
+    python.pollWithoutLock();
+    return value;
   }
+  let error: unknown; // thrown at the end: each handler on its way costs a microsecond
+  try {
+    if (status === Status.object) {
+      const { result } = native;
+      python.poll();
+      const kind = python.kindOf(result);
+      if (kind === Kind.float) readAsFloat(python, native, result);
+      return ofKind(python, result, importOptionsFor(args, handle.options), kind);
+    }
+    error = errorOfCall(python, status, native, afterwards);
+  } finally {
+    python.leave();
+  }
+  throw withHint(error, args);
 }
 
 function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
@@ -561,25 +569,20 @@ function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
   return isNamed ? native.takeObjects(args.slice(0, -1), last.values) : native.takeObjects(args, null);
 }
 
-/** What came of a call that is no simple value; whoever calls leaves the lock. */
-function resultOf(
-  handle: Handle,
-  args: readonly unknown[],
-  status: Status,
-  native: NativeCalls,
-  afterwards: bigint,
-): unknown {
-  const { python } = handle;
-  if (status === Status.object) {
-    const { result } = native;
-    python.poll();
-    return fromPython(python, result, importOptionsFor(args, handle.options));
-  }
+// law python/readAsFloat: python/native_calls
+/** Has the next results of the type of this one, which is derived from float, read by machine code. */
+function readAsFloat(python: Interpreter, native: NativeCalls, object: bigint): void {
+  const type = python.typeOf(object);
+  if (python.keepsType(type)) native.readAsFloat(type);
+}
+
+/** The error of a call that has failed, or was not made. */
+function errorOfCall(python: Interpreter, status: Status, native: NativeCalls, afterwards: bigint): unknown {
   const unused = status === Status.notMade ? [...native.made, afterwards] : [];
   const error = pendingError(python);
   for (const one of unused) if (one !== 0n) python.release(one);
   python.poll();
-  throw withHint(error, args);
+  return error;
 }
 
 function callByParts(handle: Handle, args: readonly unknown[]): unknown {

@@ -7,7 +7,7 @@
 import { ffiPort, libc, NativeArena } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** Looks at the counters of guest/release_counters.py. Needs the interpreter's lock. */
+/** Looks at the counters of guest/release_counters.py. Needs the interpreter's lock, but where it is said not to. */
 export class ReleaseMemory {
   readonly #python: Interpreter;
   /** How many pieces of memory with counters there are, how many counters in use, and how many unclaimed capsules. */
@@ -36,6 +36,19 @@ export class ReleaseMemory {
     if (numbers[2] !== 0) return true;
     if (numbers[1] === 0) return false;
     if (numbers[0] !== this.#addresses.length) this.#addresses = this.#find();
+    return this.#hasCounted();
+  }
+
+  // law python/ReleaseMemory.mayHaveChanged: python/host_exports
+  /** As {@linkcode hasChanged}, without the lock: also true where the lock is needed to find out. */
+  mayHaveChanged(): boolean {
+    const numbers = this.#numbers;
+    if (numbers[2] !== 0) return true;
+    return numbers[1] !== 0 && (numbers[0] !== this.#addresses.length || this.#hasCounted());
+  }
+
+  /** Whether a counter that is known is not zero. */
+  #hasCounted(): boolean {
     const { memcmp } = libc().memory;
     for (const address of this.#addresses) {
       if (memcmp(address, this.#zeros, this.#length) !== 0) return true;

@@ -8,10 +8,8 @@
  */
 import { FfiError, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { mostItems } from "./item_programs.ts";
 import { Kind, notSimple } from "./kinds.ts";
-
-/** How many addresses are copied at once. */
-export const mostItems = 256;
 
 /** How much of a sequence's own memory is looked at to find where its items are, in words of 64 bits. */
 const headWords = 8;
@@ -87,11 +85,22 @@ export class Sequences {
     if (count <= 0) return;
     const start = (kind === Kind.list ? wordOf(this.#copy(object + this.#listAt, 1), 0) : object + this.#tupleAt) +
       BigInt(8 * from);
-    const words = this.#copy(start, count);
-    for (let i = 0; i < count; i++) {
-      const value = this.#quick(wordOf(words, i));
-      if (value === notSimple) return;
-      values.push(value);
+    const { itemReader } = this.#python;
+    const before = values.length;
+    let words: DataView<ArrayBuffer> | null = null;
+    let others = 1; // that are read one by one before machine code is tried again: more each time it has read nothing
+    for (;;) {
+      const at = values.length - before;
+      itemReader?.readListed(start + BigInt(8 * at), count - at, values);
+      others = values.length - before > at ? 1 : 2 * others;
+      for (let k = 0; k < others; k++) {
+        const i = values.length - before;
+        if (i === count) return;
+        words ??= this.#copy(start, count);
+        const value = this.#quick(wordOf(words, i));
+        if (value === notSimple) return;
+        values.push(value);
+      }
     }
   }
 

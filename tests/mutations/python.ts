@@ -502,6 +502,15 @@ export const pythonMutations: readonly Mutation[] = [
       "What Python's consumers have released is kept.",
     ],
   ]),
+  ...law("python/Interpreter.pollWithoutLock", [
+    ["    if (!isQuiet) this.locked(() => this.poll());\n", "", "What a call has released is kept until another one."],
+    ["this.#javascript?.hasDead !== true && ", "", "Functions that a call has released are kept."],
+    [
+      " && this.#releases?.mayHaveChanged() === false",
+      "",
+      "Arrays that a call has released are kept.",
+    ],
+  ]),
   ...law("python/Interpreter.call", [
     [
       "    this.#releaseAll(args, keywords);\n    return result;\n",
@@ -564,12 +573,15 @@ export const pythonMutations: readonly Mutation[] = [
     ["adopts ? native.result : 0n;", "0n;", "A method is given again without a reference, which is never freed."],
   ]),
   ...law("python/call", [
-    ["    const afterwards = handle.takeForCall();\n", "    const afterwards = 0n;\n", "A method keeps its object."],
+    ["  const afterwards = handle.takeForCall();\n", "  const afterwards = 0n;\n", "A method keeps its object."],
     [
-      "      python.leave();\n    }\n  } finally",
-      "    }\n  } finally",
+      "status, native, afterwards);\n  } finally {\n    python.leave();\n  }\n",
+      "status, native, afterwards);\n  } finally {}\n",
       "The lock is kept after a call whose result is an object.",
     ],
+  ]),
+  ...law("python/readAsFloat", [
+    ["if (python.keepsType(type)) native", "native", "An object of a new class is read as a float, which it is not."],
   ]),
   ...law("python/withHint", [
     [
@@ -612,11 +624,31 @@ export const pythonMutations: readonly Mutation[] = [
       "Entries are written beyond their memory.",
     ],
     ["entriesWord + this.#entries * entryWords", "entriesWord", "Entries of one dict are those of another."],
-    ["this.#objectsAt + 8 * index", "this.#objectsAt", "Entries are in the first dict, or in no dict."],
+    ["this.#places[index]", "this.#places[0]", "Entries are in the first dict, or in no dict."],
   ]),
   ...law("python/NativeCalls.value", [
     ["Number.isSafeInteger(number) ? number :", "number === number ? number :", "Large integers are rounded."],
     [">>> 0);", "| 0);", "Integers beyond 31 bits are others."],
+  ]),
+  ...law("python/itemProgram", [
+    [
+      '["copy", "first", "keptTo"], ["call", "kept", itemOffsets.Py_DecRef]',
+      "",
+      "Numbers of a range are never freed.",
+    ],
+    ['      ["ifZero", "keptTo", "other"],\n', "", "The end of an iterator is taken for an item."],
+    [
+      '    ["ifZero", "rows", "integer"],\n    ["go", "other"],\n',
+      "",
+      "Integers of more than 64 bits are cut off.",
+    ],
+  ]),
+  ...law("python/ItemReader.run", [
+    [
+      "Number.isSafeInteger(number) ? number : this.#view.getBigInt64(8 * at + 8, littleEndian)",
+      "number",
+      "Large integers are rounded.",
+    ],
   ]),
   ...law("python/makeArguments", [
     [
@@ -670,14 +702,18 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/ReleaseMemory.hasChanged", [
     ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that nobody took is kept."],
     [
-      "!== 0) return true;\n    }\n    return false;",
-      "!== 0) return false;\n    }\n    return false;",
-      "What consumers have released is kept.",
-    ],
-    [
       "    if (numbers[0] !== this.#addresses.length) this.#addresses = this.#find();\n",
       "",
       "No counter is ever looked at.",
+    ],
+  ]),
+  ...law("python/ReleaseMemory.mayHaveChanged", [
+    ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that nobody took is kept."],
+    ["numbers[0] !== this.#addresses.length || ", "", "Counters beyond those that are known are not looked at."],
+    [
+      "!== 0) return true;\n    }\n    return false;",
+      "!== 0) return false;\n    }\n    return false;",
+      "What consumers have released is kept.",
     ],
   ]),
   ...law("python/Sequences.constructor", [
@@ -692,9 +728,9 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Sequences.readValues", [
     [
-      "      if (value === notSimple) return;\n",
-      "      if (value === notSimple) continue;\n",
-      "Items that take longer are left out.",
+      "        if (value === notSimple) return;\n",
+      "",
+      "Items that take longer are something that stands for them.",
     ],
     ["Number.isSafeInteger(number) ? number : notSimple", "number", "Large integers are rounded."],
     [

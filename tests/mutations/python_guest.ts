@@ -364,7 +364,11 @@ export const pythonGuestMutations: readonly Mutation[] = [
   ]),
   ...law("python/is_plain_exception", [
     ["        or error.__cause__ is not None\n", "", "The cause of an exception is not told."],
-    ["        isinstance(error, WITH_MORE_TEXT)\n", "        False\n", "The place of a syntax error is not told."],
+    ["isinstance(error, WITH_MORE_TEXT))\n", "False)\n", "The place of a syntax error is not told."],
+  ]),
+  ...law("python/brief_exception", [
+    [' and "\\0" not in message', "", "A message is cut off at its first NUL."],
+    [" and message == last", "", "A traceback ends with a text that was stripped."],
   ]),
   ...law("python/places_of", [
     [

@@ -26,8 +26,11 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/described", [["  cause === null\n", "  true\n", "What an exception was raised from is lost."]]),
+  ...law("python/PythonError", [
+    ['Object.defineProperty(this, "stack", joinedStack);', ";", "A stack has no frame of Python."],
+  ]),
   ...law("python/joinStack", [
-    ["[error.message, message]", "[message]", "A message that has got longer stands in the stack twice."],
+    ["[message, this.#made].find(", "[this.#made].find(", "A message that has got longer stands in the stack twice."],
   ]),
   ...law("python/Interpreter.calledBack", [
     ["    this.raised = own;\n", "", "A KeyError that goes through JavaScript is no KeyError any more."],

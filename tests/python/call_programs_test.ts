@@ -1,15 +1,12 @@
 /**
  * The programs that call Python, on emulated processors of both kinds: which functions they call in which order with
- * what, and what they leave in their memory. The functions are one piece of code by hand, which writes down what it is
- * called with, returns what a list says, and spoils every register that it may.
+ * what, and what they leave in their memory.
  */
 import { assertEquals } from "@std/assert";
-import { Buffer } from "node:buffer";
-import { spawnSync } from "node:child_process";
+import type { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { layoutOf } from "../../src/ffi/struct.ts";
-import { aarch64, type Operation, x8664 } from "../../src/native/assembler.ts";
+import type { Operation } from "../../src/native/assembler.ts";
 import {
   attributeProgram,
   call_block,
@@ -21,14 +18,10 @@ import {
   offsets,
   Status,
 } from "../../src/python/call_programs.ts";
-import { missingUnicorn, python } from "../support/emulator.ts";
+import { type Architecture, base, type Call, emulate, memoryFor, place } from "../support/emulated_calls.ts";
+import { missingUnicorn } from "../support/emulator.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
-
-/** Where emulate_call.py puts the memory; in it: the block, the functions, what they write and return, objects. */
-const base = 0x30_0000;
-const place = { block: 0, functions: 0x1000, log: 0x3000, script: 0xa000, objects: 0xb000, size: 0xd000 };
-const functionBytes = 0x100;
 
 const named = [
   ...["PyGILState_Ensure", "PyGILState_Release", "PyObject_VectorcallDict", "PyObject_GetAttr", "Py_DecRef"],
@@ -37,61 +30,12 @@ const named = [
 ] as const;
 type Name = typeof named[number];
 
-const word = (value: bigint) => [...new Uint8Array(BigUint64Array.of(BigInt.asUintN(64, value)).buffer)];
-const log = BigInt(base + place.log);
-
-/** Writes {id, four arguments, a double}, and returns what is next in the script, as an integer and as a double. */
-const functions = {
-  x86_64: (id: number) => [
-    ...[0x48, 0xb8, ...word(log)], // movabs rax, log
-    ...[0x4c, 0x8b, 0x00], // mov r8, [rax]
-    ...[0x49, 0xc7, 0x00, id, 0, 0, 0], // mov qword [r8], id
-    ...[0x49, 0x89, 0x78, 0x08, 0x49, 0x89, 0x70, 0x10], // mov [r8 + 8], rdi; mov [r8 + 16], rsi
-    ...[0x49, 0x89, 0x50, 0x18, 0x49, 0x89, 0x48, 0x20], // mov [r8 + 24], rdx; mov [r8 + 32], rcx
-    ...[0x66, 0x41, 0x0f, 0xd6, 0x40, 0x28], // movq [r8 + 40], xmm0
-    ...[0x49, 0x83, 0xc0, 0x30, 0x4c, 0x89, 0x00], // add r8, 48; mov [rax], r8
-    ...[0x4c, 0x8b, 0x48, 0x08], // mov r9, [rax + 8]
-    ...[0x4d, 0x8b, 0x11, 0xf3, 0x41, 0x0f, 0x7e, 0x01], // mov r10, [r9]; movq xmm0, [r9]
-    ...[0x4d, 0x8b, 0x59, 0x08], // mov r11, [r9 + 8]
-    ...[0x49, 0x83, 0xc1, 0x10, 0x4c, 0x89, 0x48, 0x08], // add r9, 16; mov [rax + 8], r9
-    ...named[id] === "PyLong_AsLongLongAndOverflow" ? [0x44, 0x89, 0x1e] : [], // mov [rsi], r11d
-    ...[0x4c, 0x89, 0xd0], // mov rax, r10
-    ...[0x48, 0xc7, 0xc7, 0xff, 0xff, 0xff, 0xff], // mov rdi, -1, and so on
-    ...[0x48, 0x89, 0xfe, 0x48, 0x89, 0xfa, 0x48, 0x89, 0xf9, 0x49, 0x89, 0xf8, 0x49, 0x89, 0xf9, 0x49, 0x89, 0xfa],
-    ...[0x49, 0x89, 0xfb, 0xc3], // mov r11, rdi; ret
-  ],
-  aarch64: (id: number) => {
-    const put = (register: number, at: number) => 0xf9000000 | at / 8 << 10 | 10 << 5 | register; // str, [x10, #at]
-    const code = [
-      0x58000009, // ldr x9, log
-      0xf940012a, // ldr x10, [x9]
-      0xd280000b | id << 5, // mov x11, #id
-      ...[put(11, 0), put(0, 8), put(1, 16), put(2, 24), put(3, 32)],
-      0xfd000000 | 5 << 10 | 10 << 5, // str d0, [x10, #40]
-      0x9100c14a, // add x10, x10, #48
-      0xf900012a, // str x10, [x9]
-      0xf940052a, // ldr x10, [x9, #8]
-      0xf940014b, // ldr x11, [x10]
-      0xfd400140, // ldr d0, [x10]
-      0xf940054c, // ldr x12, [x10, #8]
-      0x9100414a, // add x10, x10, #16
-      0xf900052a, // str x10, [x9, #8]
-      ...named[id] === "PyLong_AsLongLongAndOverflow" ? [0xb900002c] : [], // str w12, [x1]
-      0xaa0b03e0, // mov x0, x11
-      ...Array.from({ length: 17 }, (_, i) => 0x92800000 | i + 1), // mov x1 to x17, #-1
-      0xd65f03c0, // ret
-    ];
-    if (code.length % 2 === 1) code.push(0);
-    code[0] = 0x58000009 | code.length << 5;
-    return [...new Uint8Array(Uint32Array.from(code).buffer), ...word(log)];
-  },
-} as const;
-
-const architectures = { x86_64: x8664, aarch64 } as const;
-
 /** What is called, and what an object may be. */
 const object = fc.nat(7).map((i) => BigInt(base + place.objects + 0x40 * (i + 1)));
-const types = { float: 0x7000_0001n, int: 0x7000_0002n, method: 0x7000_0003n, other: 0x7000_0004n } as const;
+const types = {
+  ...{ float: 0x7000_0001n, int: 0x7000_0002n, method: 0x7000_0003n, other: 0x7000_0004n },
+  otherFloat: 0x7000_0005n,
+} as const;
 const [none, yes, no] = [9, 10, 11].map((i) => BigInt(base + place.objects + 0x40 * i)) as [bigint, bigint, bigint];
 const known = { none, true: yes, false: no } as const;
 const anything = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
@@ -142,18 +86,14 @@ const cases = fc.record({
 });
 type Case = typeof cases extends fc.Arbitrary<infer C> ? C : never;
 
-interface Call {
-  readonly name: Name;
-  readonly args: readonly bigint[];
-  readonly returns: readonly [result: bigint, second: bigint];
-}
-
 const minus = (value: bigint) => BigInt.asUintN(64, -value);
 const blockAt = (field: keyof typeof offsets) => BigInt(base + place.block + offsets[field]);
 
 /** The calls that are to be made, by the description of Python's functions, and what is to stand in the block. */
-function expectedOf(one: Case): { readonly calls: readonly Call[]; readonly after: Readonly<Record<string, bigint>> } {
-  const calls: Call[] = [];
+function expectedOf(
+  one: Case,
+): { readonly calls: readonly Call<Name>[]; readonly after: Readonly<Record<string, bigint>> } {
+  const calls: Call<Name>[] = [];
   const call = (name: Name, args: readonly bigint[], result = 0n, second = 0n) => {
     calls.push({ name, args, returns: [result, second] });
     return result;
@@ -218,7 +158,7 @@ function expectedOf(one: Case): { readonly calls: readonly Call[]; readonly afte
     if (result === 0n) return end(Status.raised);
   }
   const type = typeOf(one, result);
-  if (type === types.float) {
+  if (type === types.float || type === types.otherFloat) {
     after["value"] = call("PyFloat_AsDouble", [result], one.value);
     return simple(Status.float);
   }
@@ -259,14 +199,8 @@ function typeOf(one: Case, object: bigint): bigint {
   return object >= none ? types.other : types[one.type];
 }
 
-function memoryOf(one: Case, arch: keyof typeof functions, calls: readonly Call[]): Buffer {
-  const memory = Buffer.alloc(place.size);
-  const set = (at: number, value: bigint) => memory.writeBigUInt64LE(BigInt.asUintN(64, value), at);
-  const functionAt = (name: Name) => BigInt(base + place.functions + functionBytes * named.indexOf(name));
-  named.forEach((_, id) => memory.set(functions[arch](id), place.functions + functionBytes * id));
-  set(place.log, log + 16n);
-  set(place.log + 8, BigInt(base + place.script));
-  calls.forEach(({ returns }, i) => returns.forEach((value, k) => set(place.script + 16 * i + 8 * k, value)));
+function memoryOf(one: Case, arch: Architecture, calls: readonly Call<Name>[]): Buffer {
+  const { memory, set, functionAt } = memoryFor(named, arch, calls);
   for (let i = 1; i <= 11; i++) {
     const at = place.objects + 0x40 * i;
     set(at + one.typeAt, typeOf(one, BigInt(base + at)));
@@ -276,7 +210,13 @@ function memoryOf(one: Case, arch: keyof typeof functions, calls: readonly Call[
   const count = one.arguments.length;
   const fields: Partial<Record<keyof typeof offsets, bigint>> = {
     ...{ minusFloat: minus(types.float), minusInt: minus(types.int), minusNone: minus(known.none) },
-    ...{ minusTrue: minus(known.true), minusFalse: minus(known.false), object: one.object, name: one.name },
+    ...{
+      minusOtherFloat: minus(types.otherFloat),
+      minusTrue: minus(known.true),
+      minusFalse: minus(known.false),
+      object: one.object,
+      name: one.name,
+    },
     ...{ afterwards: one.afterwards, count: BigInt(count), entryCount: BigInt(entriesOf(one).length) },
     ...{ countAndFlag: BigInt(count - Number(isNamed(one))) | 1n << 63n },
     ...{ byName: isNamed(one) ? blockAt("objects") + 8n * BigInt(count - 1) : 0n },
@@ -312,8 +252,6 @@ function programOf({ kind, typeAt, locks }: Case): readonly Operation[] {
   return kind === "attribute" ? attributeProgram(typeAt, locks) : callProgram(typeAt, locks, kind === "framed");
 }
 
-const hex = (code: Uint8Array) => Buffer.from(code).toString("hex");
-
 for (const arch of ["x86_64", "aarch64"] as const) {
   test(
     ...needs(missingUnicorn, `${arch}: a program calls what it should with what it should, and says what came`),
@@ -321,32 +259,17 @@ for (const arch of ["x86_64", "aarch64"] as const) {
       check(
         fc.property(fc.noShrink(fc.array(cases, { minLength: 60, maxLength: 60 })), (all) => {
           const expected = all.map(expectedOf);
-          const given = all.map((one, i) => ({
-            arch,
-            memory: hex(memoryOf(one, arch, expected[i]?.calls ?? [])),
-            code: hex(architectures[arch](programOf(one))),
-            arguments: [base + place.block],
+          const programs = all.map((one, i) => ({
+            program: programOf(one),
+            memory: memoryOf(one, arch, expected[i]?.calls ?? []),
           }));
-          const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
-          const { status, stdout, stderr } = spawnSync(python, [script], {
-            input: JSON.stringify(given),
-            encoding: "utf8",
-            maxBuffer: 2 ** 28,
-          });
-          assertEquals(status, 0, stderr);
-          const reports = JSON.parse(stdout) as { memory: string; returned: boolean; preserved: boolean }[];
-          reports.forEach(({ memory, returned, preserved }, i) => {
+          emulate(arch, programs).forEach(({ read, returned, preserved, calls: made }, i) => {
             const { calls, after } = expected[i] ?? { calls: [], after: {} };
-            const bytes = Buffer.from(memory, "hex");
-            const read = (at: number) => bytes.readBigUInt64LE(at);
-            const made = Number(read(place.log) - log - 16n) / 48;
-            const seen = Array.from({ length: made }, (_, k) => {
-              const at = place.log + 16 + 48 * k;
-              const name = named[Number(read(at))] ?? "?";
+            const seen = made.map(({ id, args }, k) => {
+              const name = named[id] ?? "?";
+              const all = args.slice(0, calls[k]?.args.length ?? 4);
               // A maker may take its first argument as a double.
-              const count = calls[k]?.args.length ?? 4;
-              const args = Array.from({ length: count }, (_, n) => read(at + 8 + 8 * n));
-              return { name, args: name === "make" ? [...args, read(at + 40)] : args };
+              return { name, args: name === "make" ? [...all, args[4] ?? 0n] : all };
             });
             const wanted = calls.map(({ name, args }) => ({
               name: name as string,

@@ -188,5 +188,28 @@ def own():
     assertEquals(String(hinted.stack).split("kwargs({ a })").length, 2, "the message is there once");
     hinted.stack = "another";
     assertEquals(hinted.stack, "another");
+
+    const { stackTraceLimit } = Error;
+    function reader(error: Error): string[] {
+      return String(error.stack).split("\n");
+    }
+    try {
+      for (const limit of [0, 3, 40]) {
+        Error.stackTraceLimit = limit;
+        const error = errorOf(() => python.evaluate("outer")(() => python.evaluate("1 / 0")));
+        assertEquals(Error.stackTraceLimit, limit);
+        const lines = reader(error).filter((line) => !line.includes("<string>")).slice(1);
+        assert(limit === 40 ? lines.length > 10 : lines.length === limit, String(error.stack));
+        const isThere = lines.some((line) => line.includes("errorOf") && line.includes("generators_test"));
+        assertEquals(isThere, limit === 40, "where it was thrown");
+        assert(
+          !lines.some((line) => line.includes("reader") || line.includes("PythonError")),
+          "and not where it was read",
+        );
+      }
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
+    assert(String(new Error("another").stack).includes("generators_test"), "errors have stacks afterwards");
   },
 );

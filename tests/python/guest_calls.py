@@ -9,7 +9,7 @@ import __main__
 import embedder  # noqa: F401 -- sets the path
 from guest.call_frames import arguments_cell, call_framed, call_framed_by_name, function_cell, keywords_cell
 from guest.conversions import call_method, integer_of, pairs_of
-from guest.exceptions import describe_exception, format_traceback, known_places, outline_exception
+from guest.exceptions import brief_exception, describe_exception, format_traceback, known_places, outline_exception
 from guest.foreign_arrays import check_elements, is_plain, request_capsule
 
 
@@ -78,9 +78,16 @@ class Outlines(unittest.TestCase):
             return error
 
     def check(self, error, is_plain):
-        name, message, traceback, last, places, _ = outline_exception(error)
+        name, message, traceback, last, places, cause = outline_exception(error)
         self.assertEqual(traceback is None, is_plain)
         expected = describe_exception(error)
+        brief = brief_exception(error)
+        if isinstance(brief, str):
+            self.assertEqual(brief.split("\0"), [name, message, places])
+            self.assertEqual((traceback, last), (None, message))
+        else:
+            self.assertEqual(brief, [name, message, traceback, last, places, cause])
+            self.assertTrue(traceback or last != message or "\0" in name + message)
         del error
         self.assertEqual((name, message, traceback or format_traceback(last, places)), expected)
 
@@ -99,6 +106,7 @@ class Outlines(unittest.TestCase):
             raise error
 
         texts = [(), ("",), ("a",), ("two\nlines",), ("  spaces \x1f",), ("half \udc80",), (1, 2), (None,)]
+        texts += [("a\0NUL",), ("ends\0",)]
         for kind in ValueError, KeyError, OSError, ZeroDivisionError, Own, Main, SystemExit, KeyboardInterrupt:
             for text in texts:
                 for depth in 0, 1, 2, 7:  # many frames that are the same are counted

@@ -174,3 +174,43 @@ test(...needs(missing, "more layouts than are kept are exported as they are, aga
   }
   assertEquals(liveExports(), before);
 });
+
+test(...needs(missing, "what is released in a call by machine code is taken back right after it"), () => {
+  const python = open();
+  python.run(`
+def hold_all(count): held.extend(np.from_dlpack(brought) for _ in range(count))
+def hold_capsule(): held.append(brought.__dlpack__(max_version=(1, 0)))
+def drop_last(): del held[-1]
+def counted(): return len(counters.kept)
+def unclaimed(): return int(counters.numbers_for_javascript[2])
+def bring(array):
+    global brought, counters
+    brought, counters = array, type(array).__dlpack__.__globals__["counters"]
+`);
+  // A call polls after it, so what these say is as of before their own poll.
+  const { bring, hold_all: holdAll, hold_capsule: holdCapsule, drop_last: dropLast, counted, unclaimed, held } = python
+    .import("__main__");
+  const view = StridedMemoryView.fromTypedArray(new Float64Array(4));
+  bring(view);
+  for (let i = 0; i < 2; i++) { // the first call of each is made step by step
+    holdAll(0);
+    holdCapsule();
+    dropLast();
+    held.clear();
+  }
+  const before: [number, number] = [counted(), unclaimed()];
+  for (const count of [1, 300]) { // in one piece of memory, and in several
+    holdAll(count);
+    const all = counted();
+    assert(all >= before[0] + count);
+    dropLast(); // of many one whose counter is in the last piece
+    assert(counted() < all);
+    held.clear();
+    assertEquals(counted(), before[0]);
+  }
+  holdCapsule();
+  assert(unclaimed() > before[1]);
+  held.clear();
+  assertEquals([counted(), unclaimed()], before);
+  python.run("del brought"); // all files of a process may share the interpreter
+});

@@ -17,6 +17,7 @@ const open = () => Python.open({ home: typeof found === "string" ? "" : found.ex
 /** Values as JavaScript has them after they were in Python, of all kinds that are read at once, and of others. */
 const value: fc.Arbitrary<unknown> = fc.oneof(
   fc.integer(),
+  fc.maxSafeInteger(),
   fc.double({ noInteger: true }),
   fc.string({ unit: "binary", maxLength: 8 }),
   fc.constantFrom<unknown>(
@@ -24,7 +25,12 @@ const value: fc.Arbitrary<unknown> = fc.oneof(
     true,
     false,
     -1,
+    2n ** 53n,
+    -(2n ** 53n),
     2n ** 60n,
+    2n ** 63n - 1n,
+    -(2n ** 63n),
+    2n ** 63n,
     -(2n ** 90n),
     "\ud800",
     "x".repeat(5000),
@@ -204,21 +210,27 @@ test(...needs(missing, "ranges, tuples and iterators give all that they have, in
     [...large].map((one) => BigInt(one as number | bigint)),
     [-3n, -2n, -1n, 0n, 1n, 2n].map((i) => 2n ** 53n + i),
   );
+  for (const end of [2n ** 63n, -(2n ** 63n)]) {
+    using across: PyObject = python.evaluate(`range(${end - 300n}, ${end + 300n})`);
+    assertEquals([...across], Array.from({ length: 600 }, (_, i) => end - 300n + BigInt(i)));
+  }
   using lazy: PyObject = python.evaluate(
     "(i for i in taken) if globals().update(taken=iter(range(100))) is None else None",
   );
   for (const value of lazy) if (value === 4) break;
   assertEquals(python.evaluate("next(taken)"), 5, "no more was taken of an iterator than was asked for");
-  using broken: PyObject = python.evaluate("(1 // (3 - i) for i in range(9))");
-  const seen: unknown[] = [];
-  assertThrows(
-    () => {
-      for (const value of broken) seen.push(value);
-    },
-    PythonError,
-    "ZeroDivisionError",
-  );
-  assertEquals(seen, [0, 0, 1]);
+  for (const text of ["(1 // (3 - i) for i in range(9))", "map(lambda i: 1 // (3 - i), range(9))"]) {
+    using broken: PyObject = python.evaluate(text);
+    const seen: unknown[] = [];
+    assertThrows(
+      () => {
+        for (const value of broken) seen.push(value);
+      },
+      PythonError,
+      "ZeroDivisionError",
+    );
+    assertEquals(seen, [0, 0, 1]);
+  }
   using list: PyObject = python.evaluate("[1, 2, 3]");
   const iterator = list[Symbol.iterator]();
   list.$close();

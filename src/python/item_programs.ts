@@ -1,0 +1,130 @@
+/**
+ * The values of many items as programs of machine code: of a list, a tuple or an iterator. One by one each item costs
+ * JavaScript two calls of C, for its type and for its value.
+ *
+ * @module
+ */
+import type { StructDescription } from "../../bindings/abi.ts";
+import { layoutOf } from "../ffi/mod.ts";
+import type { Operation } from "../native/mod.ts";
+import { ifSame, Status } from "./call_programs.ts";
+
+/** Most items that a program reads. */
+export const mostItems = 256;
+
+/** What came of an item. */
+const read_item = {
+  status: "u64", // one of Status, from float to false
+  value: "u64", // a double, or an integer
+} as const satisfies StructDescription;
+
+/** What the programs work on. */
+export const item_block = {
+  // Functions of the interpreter.
+  PyFloat_AsDouble: "ptr",
+  PyLong_AsLongLongAndOverflow: "ptr",
+  PyIter_Next: "ptr",
+  Py_DecRef: "ptr",
+  // Addresses with the sign changed, as in a block for calls.
+  minusFloat: "u64",
+  minusInt: "u64",
+  minusNone: "u64",
+  minusTrue: "u64",
+  minusFalse: "u64",
+  source: "ptr", // the iterator, or where the address of the next item is
+  left: "u64", // how many items are still to be read
+  // What stands at `source` and is none of these values: a new reference if it comes from an iterator, where NULL says
+  // that there is nothing, or an exception. Only if some are left.
+  result: "ptr",
+  overflow: "u64",
+  items: [read_item, mostItems],
+  beyond: "u64", // a double is written with 8 bytes of something else behind it
+} as const satisfies StructDescription;
+
+export const { offsets: itemOffsets } = layoutOf(item_block);
+const { size: readBytes, offsets: readOffsets } = layoutOf(read_item);
+
+// `kept` is the block; `keptTo` the item, and `keptFrom` where its value goes.
+
+// law python/itemProgram: python/item_programs
+/**
+ * Reads items up to the first that is no float, no int of 64 bits, and neither None, True nor False. The lock is held.
+ *
+ * @param typeAt where in an object its type is
+ * @param isIterator whether the items come from an iterator; else their addresses lie one after the other
+ */
+export function itemProgram(typeAt: number, isIterator: boolean): readonly Operation[] {
+  const next: Operation[] = isIterator
+    ? [
+      ["get", "first", "kept", itemOffsets.source],
+      ["call", "kept", itemOffsets.PyIter_Next],
+      ["result", "keptTo"],
+      ["ifZero", "keptTo", "other"],
+    ]
+    : [
+      ["get", "rows", "kept", itemOffsets.source],
+      ["get", "keptTo", "rows", 0],
+    ];
+  // An item of a list is the list's, and not released.
+  const over: Operation[] = isIterator ? [["copy", "first", "keptTo"], ["call", "kept", itemOffsets.Py_DecRef]] : [
+    ["get", "rows", "kept", itemOffsets.source],
+    ["point", "rows", "rows", 8],
+    ["put", "rows", "kept", itemOffsets.source],
+  ];
+  const become = (status: Status): Operation[] => [["set", "rows", status], ["go", "read"]];
+  return [
+    ["enter"],
+    ["copy", "kept", "first"],
+    ["point", "keptFrom", "kept", itemOffsets.items],
+    ["label", "next"],
+    ["get", "left", "kept", itemOffsets.left],
+    ["ifZero", "left", "all"],
+    ...next,
+    ["get", "rows", "keptTo", typeAt],
+    ...ifSame("rows", itemOffsets.minusFloat, "float"),
+    ...ifSame("rows", itemOffsets.minusInt, "int"),
+    ...ifSame("keptTo", itemOffsets.minusNone, "none"),
+    ...ifSame("keptTo", itemOffsets.minusTrue, "true"),
+    ...ifSame("keptTo", itemOffsets.minusFalse, "false"),
+    ["label", "other"],
+    ["put", "keptTo", "kept", itemOffsets.result],
+    ["label", "all"],
+    ["leave"],
+    ["return"],
+
+    ["label", "float"],
+    ["copy", "first", "keptTo"],
+    ["call", "kept", itemOffsets.PyFloat_AsDouble],
+    ["point", "first", "keptFrom", readOffsets.value],
+    ["store", 16, "first"],
+    ...become(Status.float),
+
+    ["label", "int"],
+    ["copy", "first", "keptTo"],
+    ["point", "second", "kept", itemOffsets.overflow],
+    ["call", "kept", itemOffsets.PyLong_AsLongLongAndOverflow],
+    ["result", "first"],
+    ["put", "first", "keptFrom", readOffsets.value],
+    ["get", "rows", "kept", itemOffsets.overflow],
+    ["ifZero", "rows", "integer"],
+    ["go", "other"],
+    ["label", "integer"],
+    ...become(Status.int),
+
+    ["label", "none"],
+    ...become(Status.none),
+    ["label", "true"],
+    ...become(Status.true),
+    ["label", "false"],
+    ["set", "rows", Status.false],
+
+    ["label", "read"],
+    ["put", "rows", "keptFrom", readOffsets.status],
+    ["point", "keptFrom", "keptFrom", readBytes],
+    ...over,
+    ["get", "left", "kept", itemOffsets.left],
+    ["lower", "left"],
+    ["put", "left", "kept", itemOffsets.left],
+    ["go", "next"],
+  ];
+}
