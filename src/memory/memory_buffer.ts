@@ -7,7 +7,7 @@ import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../dev
 import { isSticky, observerOf } from "../driver/mod.ts";
 import { exactAddress } from "../ffi/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
-import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs, showBytes } from "../layout/mod.ts";
+import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
@@ -42,6 +42,8 @@ let exactPtr: (buffer: MemoryBuffer) => number;
 export function exactPtrOf(buffer: MemoryBuffer): number {
   return exactPtr(buffer);
 }
+
+const waysToMake = "resource.allocate(bytes), MemoryBuffer.fromArrayBuffer() or another of its static calls";
 
 /** Memory that someone else frees: to close its buffer is no more than to drop the owner. */
 function freeNothing(): void {}
@@ -90,19 +92,15 @@ export class MemoryBuffer {
     describe: Allocation["describe"],
     pool: MemoryPool | null,
   ) {
-    checkMade(
-      kind,
-      "MemoryBuffer",
-      "resource.allocate(bytes), MemoryBuffer.fromArrayBuffer() or another of its static calls",
-    );
+    if (kind === undefined) throw notMade("MemoryBuffer", waysToMake);
     this.#describe = describe;
     this.pool = pool;
     this.size = size;
     this.kind = kind;
     this.device = kind === "pinned" ? null : device;
     this.#driven = device;
-    stream?.retain();
-    const driver = device?.driver ?? null;
+    if (stream !== null) stream.retain();
+    const driver = device === null ? null : device.driver;
     const retained = null;
     this.#state = { ptr, size, free, argument, driver, retained, stream, owner, pins: 0, closed: false };
   }
@@ -167,9 +165,7 @@ export class MemoryBuffer {
     checkOptions(options, fromPointerOptionNames);
     checkRange(ptr, size);
     const { owner, device = null, stream, name } = options;
-    if (device?.isGone) {
-      throw new TypeError(`Cannot make a buffer of memory of ${device}: its Cuda is closed`);
-    }
+    if (device !== null && device.isGone) throw isGone(device);
     const kind = device === null ? "host" : "device";
     const buffer = new MemoryBuffer(ptr, size, device, kind, null, owner, freeNothing, undefined, undefined, null);
     if (device !== null && stream !== null) {
@@ -472,6 +468,10 @@ export class MemoryBuffer {
       return `${describeBuffer(buffer)}${home}${buffer.isClosed ? ", closed" : ""}`;
     });
   }
+}
+
+function isGone(device: CudaDevice): TypeError {
+  return new TypeError(`Cannot make a buffer of memory of ${device}: its Cuda is closed`);
 }
 
 /** `"weights" 4 KiB of device 0`. */

@@ -76,7 +76,7 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/checkRange", [
-    ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],
+    ["!Number.isSafeInteger(size) || size < 0) throw", "false) throw", "A size that cannot be is believed."],
     ["ptr < 0n || ", "", "An address that cannot be is believed."],
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
     ["ptr + BigInt(size) > addressEnd", "false", "Bytes beyond the end of memory are believed."],
@@ -101,7 +101,7 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/MemoryBuffer.made", [
-    ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
+    ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before what is freed on it."],
     ["    freeIfDropped(this, state);\n", "", "A buffer that is only dropped is never freed."],
     [
       "buffer.#borrowedHome = stream ?? device.defaultStream;",
