@@ -104,7 +104,7 @@ export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, relea
   const size = offset + bytesFrom(layout);
   const ptr = foreignStart(layout, data, offset, size, "an array");
   if (release === undefined) {
-    const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
+    const buffer = MemoryBuffer.fromOwner(ptr, size, null, source);
     return make(buffer, offset, layout, dtype, readonly, null);
   }
   const buffer = MemoryBuffer.fromForeign(ptr, size, null, "host", null, source, release, releaseSource);
@@ -133,7 +133,7 @@ export function fromCudaArrayInterface<T>(
   orderStreams(producer, home);
   const buffer = home === null && release === undefined
     // nothing has to be done when it ends
-    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null })
+    ? MemoryBuffer.fromOwner(ptr, size, device, source)
     : release === undefined
     ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, returnToProducer)
     : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, returnAndRelease);

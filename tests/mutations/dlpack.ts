@@ -15,7 +15,7 @@ export const dlpackMutations: readonly Mutation[] = [
     ["  if (device !== consumer) {\n", "  if (false) {\n", "A consumer waits for another device's stream."],
   ]),
   ...law("dlpack/fromArrayInterface", [
-    ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
+    ["size, null, source)", "size, null, undefined)", "Foreign memory is collected while a view uses it."],
   ]),
   ...law("dlpack/fromCudaArrayInterface", [
     ['  checkPlace(options, "Cannot import by the CUDA Array Interface");\n', "", "A number for a device is none."],
@@ -31,8 +31,8 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
     ["home, source, producer", "home, undefined, producer", "Foreign memory is collected while a view uses it."],
     [
-      "{ owner: source, device, stream: null }",
-      "{ device, stream: null }",
+      "size, device, source)",
+      "size, device, undefined)",
       "Foreign memory is collected while a view uses it.",
     ],
   ]),

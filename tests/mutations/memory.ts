@@ -13,7 +13,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/freeIfUnused", [
     [
-      "  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => freeNow(state));\n  else freeNow(state);\n",
+      "  if (driver !== null && isCapturing(driver)) freeAfterCaptures(driver, state);\n  else freeNow(state);\n",
       "  freeNow(state);\n",
       "A free becomes part of a graph, or spoils its capture.",
     ],
@@ -121,8 +121,8 @@ export const memoryMutations: readonly Mutation[] = [
     [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
     ["    if (closed) throw this.#closed(doing);\n", "", "The address of freed memory is given out."],
     [
-      "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {\n",
-      "    if (false) {\n",
+      "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) throw",
+      "    if (false) throw",
       "Memory that another thread has been given is read and written.",
     ],
     [
