@@ -11,7 +11,7 @@ import {
 import { observerOf } from "../driver/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { unknownOption } from "../layout/mod.ts";
+import { none, unknownOption } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { type ArrayParts, byteCount, firstAddress, withLastingCopies } from "../copy/mod.ts";
 import { ArrayNode, type ArrowNode } from "./array_node.ts";
@@ -96,6 +96,10 @@ function withBuffers(array: ArrowNode, lasting: (buffer: ArrayParts) => ArrayPar
  * Unknown options may only be null or undefined, as the protocol allows to later versions: they would change nothing.
  */
 export function checkOptions(options: ToArrowOptions): ToArrowOptions {
+  return options === none ? options : checkNames(options);
+}
+
+function checkNames(options: ToArrowOptions): ToArrowOptions {
   for (const name of Object.keys(options)) {
     const value: unknown = Reflect.get(options, name);
     if (name !== "requestedSchema" && value !== null && value !== undefined) {

@@ -36,9 +36,13 @@ export function exportNumbers(array: ArrayParts, where: "host" | "device"): Arro
   if (!layout.isContiguousC || shape.some((extent) => extent >= 2 ** 31)) return null;
   pollIfMany();
   const data = firstAddress(array);
-  if (buffer.endsWithWorker) return withLastingCopies([array], (lasting) => exportNumbers(lasting(array), where));
+  if (buffer.endsWithWorker) return exportLastingCopy(array, where);
   const place = where === "host" ? onHost([array]) : placeOfBuffer(buffer);
   return new ArrowDeviceArray(new NumbersExport(structPool(format, axes), format, buffer, shape, data, place, where));
+}
+
+function exportLastingCopy(array: ArrayParts, where: "host" | "device"): ArrowDeviceArray | null {
+  return withLastingCopies([array], (lasting) => exportNumbers(lasting(array), where));
 }
 
 /**

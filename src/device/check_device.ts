@@ -24,8 +24,11 @@ export function isSameDevice(one: CudaDevice, other: CudaDevice): boolean {
  * @param doing what was to be done with which object: `Cannot wait for an event`
  */
 export function checkSameCuda(object: OfDevice, device: CudaDevice, doing: string): void {
-  if (object.device.driver === device.driver) return;
-  throw new TypeError(`${doing} of another Cuda: expected one of the Cuda that ${device} belongs to`);
+  if (object.device.driver !== device.driver) throw otherCuda(device, doing);
+}
+
+function otherCuda(device: CudaDevice, doing: string): TypeError {
+  return new TypeError(`${doing} of another Cuda: expected one of the Cuda that ${device} belongs to`);
 }
 
 /** Throws if an object belongs to another device, or another Cuda. See {@linkcode checkSameCuda}. */

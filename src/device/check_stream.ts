@@ -16,21 +16,31 @@ export function checkStream(stream: CudaStream, device: CudaDevice, doing: strin
 
 /** Throws if a stream is none, or closed. See {@linkcode checkSameCuda}. */
 export function checkOpenStream(stream: CudaStream, doing: string): void {
-  if (!(stream instanceof CudaStream)) {
-    throw new TypeError(`${doing}: expected a CudaStream, got ${stream === null ? "null" : typeof stream}`);
-  }
-  if (stream.isClosed) {
-    throw new TypeError(`${doing}: expected an open one, got a closed CudaStream${quoted(stream.name)}`);
-  }
+  if (!(stream instanceof CudaStream)) throw noStream(stream, doing);
+  if (stream.isClosed) throw isClosed(stream, doing);
+}
+
+function noStream(given: unknown, doing: string): TypeError {
+  return new TypeError(`${doing}: expected a CudaStream, got ${given === null ? "null" : typeof given}`);
+}
+
+function isClosed({ name }: CudaStream, doing: string): TypeError {
+  return new TypeError(`${doing}: expected an open one, got a closed CudaStream${quoted(name)}`);
 }
 
 // law device/checkDevice: order/refusals
 /** Throws if a device is none, above all a number: every Cuda has a device 0. */
 function checkDevice(device: CudaDevice, doing: string): void {
-  if (device instanceof CudaDevice) return;
-  const got: unknown = device;
-  const found = typeof got === "number" ? `${got}: use cuda.device(${got})` : got === null ? "null" : typeof got;
-  throw new TypeError(`${doing}: expected a CudaDevice, got ${found}`);
+  if (!(device instanceof CudaDevice)) throw noDevice(device, doing);
+}
+
+function noDevice(given: unknown, doing: string): TypeError {
+  const found = typeof given === "number"
+    ? `${given}: use cuda.device(${given})`
+    : given === null
+    ? "null"
+    : typeof given;
+  return new TypeError(`${doing}: expected a CudaDevice, got ${found}`);
 }
 
 /** Where an array will be used. */

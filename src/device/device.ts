@@ -407,13 +407,17 @@ export class CudaDevice {
   }
 
   #checkOpen(): void {
-    if (this.#references.isClosed) throw new TypeError(`Cannot use ${this}: its Cuda is closed`);
+    if (this.#references.isClosed) throw this.#closed();
+  }
+
+  #closed(): TypeError {
+    return new TypeError(`Cannot use ${this}: its Cuda is closed`);
   }
 
   // law device/CudaDevice.checkThere: device/check_device
   /** The memory that calls of the driver write their results to is freed with the device. */
   #checkThere(): void {
-    if (this.#references.isDestroyed) throw new TypeError(`Cannot use ${this}: its Cuda is closed`);
+    if (this.#references.isDestroyed) throw this.#closed();
   }
 
   /** Whether its `Cuda` is closed: it makes nothing new. */

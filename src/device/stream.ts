@@ -145,8 +145,12 @@ export class CudaStream {
 
   // law device/CudaStream.open: device/stream, memory/memory_programs, sim/behaviours
   #open(doing: string): bigint {
-    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream${quoted(this.name)}`);
+    if (this.#isShut) throw this.#closed(doing);
     return this.#handle;
+  }
+
+  #closed(doing: string): TypeError {
+    return new TypeError(`Cannot ${doing} a closed CudaStream${quoted(this.name)}`);
   }
 
   // law device/CudaStream.orSuccessor: device/stream, memory/memory_programs, sim/behaviours

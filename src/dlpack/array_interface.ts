@@ -104,7 +104,7 @@ export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, relea
   const size = offset + bytesFrom(layout);
   const ptr = foreignStart(layout, data, offset, size, "an array");
   if (release === undefined) {
-    const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
+    const buffer = MemoryBuffer.fromOwner(ptr, size, null, source);
     return make(buffer, offset, layout, dtype, readonly, null);
   }
   const buffer = MemoryBuffer.fromForeign(ptr, size, null, "host", null, source, release, releaseSource);
@@ -123,12 +123,7 @@ export function fromCudaArrayInterface<T>(
   checkPlace(options, "Cannot import by the CUDA Array Interface");
   const { layout, dtype, data, readonly, stream } = readInterface(source, "__cuda_array_interface__");
   const device = options.stream?.device ?? options.device;
-  if (device === undefined) {
-    throw new ExchangeError(
-      "Cannot import by the CUDA Array Interface, which does not say which device the memory is on: pass { stream } " +
-        "to say where the memory will be used, or { device }.",
-    );
-  }
+  if (device === undefined) throw noDevice();
   const producer = producerStream(stream, device, options);
   const offset = bytesBefore(layout);
   const size = offset + bytesFrom(layout);
@@ -138,11 +133,18 @@ export function fromCudaArrayInterface<T>(
   orderStreams(producer, home);
   const buffer = home === null && release === undefined
     // nothing has to be done when it ends
-    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null })
+    ? MemoryBuffer.fromOwner(ptr, size, device, source)
     : release === undefined
     ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, returnToProducer)
     : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, returnAndRelease);
   return make(buffer, offset, layout, dtype, readonly, buffer);
+}
+
+function noDevice(): ExchangeError {
+  return new ExchangeError(
+    "Cannot import by the CUDA Array Interface, which does not say which device the memory is on: pass { stream } to " +
+      "say where the memory will be used, or { device }.",
+  );
 }
 
 // law dlpack/array_interface/returnToProducer: dlpack/array_interface, dlpack/host_consumers, order/programs
@@ -172,14 +174,20 @@ function producerStream(stream: unknown, device: CudaDevice, options: ImportOpti
   const known = typeof stream === "bigint" && options.stream !== null ? device.knownStream(stream) : null;
   if (known !== null) return known;
   const handle = toAddress(stream);
-  if (handle === null) throw unusable(`stream is ${show(stream)}, expected null or a handle`);
-  if (handle === 0n) {
-    throw unusable(
-      "stream is 0, which the protocol forbids: it must be 1 for the legacy default stream, 2 for the " +
-        "per-thread one, or null",
-    );
-  }
+  if (handle === null) throw noHandle(stream);
+  if (handle === 0n) throw handleIsNull();
   return options.stream === null ? null : consumerStream(device, handle);
+}
+
+function noHandle(stream: unknown): ExchangeError {
+  return unusable(`stream is ${show(stream)}, expected null or a handle`);
+}
+
+function handleIsNull(): ExchangeError {
+  return unusable(
+    "stream is 0, which the protocol forbids: it must be 1 for the legacy default stream, 2 for the per-thread one, or " +
+      "null",
+  );
 }
 
 interface Described {
@@ -201,21 +209,31 @@ function readInterface(source: unknown, name: InterfaceName): Described {
   const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null
     ? Reflect.get(source, name)
     : undefined;
-  if (typeof found !== "object" || found === null) throw unusable(`expected an object with ${name}`);
+  if (typeof found !== "object" || found === null) throw noInterface(name);
   const { shape, typestr, descr, data, strides, version, mask, stream }: Description = found;
-  if (typeof version !== "number" || !Number.isInteger(version) || version < 0) {
-    throw unusable(`version is ${show(version)}, expected 3 or an older one`);
-  }
-  if (mask !== undefined && mask !== null) {
-    throw unusable("it has a mask. Fill the masked elements in first, or exchange data and mask as two arrays");
-  }
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 0) throw noVersion(version);
+  if (mask !== undefined && mask !== null) throw isMasked();
   const dtype = readDtype(typestr, descr);
   const layout = readLayout(shape, strides, dtype.itemsize);
-  if (!Array.isArray(data) || data.length !== 2) {
-    throw unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
-  }
+  if (!Array.isArray(data) || data.length !== 2) throw noData(data);
   const address: unknown = data[0]; // destructuring an array would go through an iterator
   return { layout, dtype, data: readAddress(address), readonly: Boolean(data[1]), stream };
+}
+
+function noInterface(name: InterfaceName): ExchangeError {
+  return unusable(`expected an object with ${name}`);
+}
+
+function noVersion(version: unknown): ExchangeError {
+  return unusable(`version is ${show(version)}, expected 3 or an older one`);
+}
+
+function noData(data: unknown): ExchangeError {
+  return unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
+}
+
+function isMasked(): ExchangeError {
+  return unusable("it has a mask. Fill the masked elements in first, or exchange data and mask as two arrays");
 }
 
 function readLayout(shape: unknown, strides: unknown, itemsize: number): StridedLayout {
@@ -224,6 +242,10 @@ function readLayout(shape: unknown, strides: unknown, itemsize: number): Strided
     const known = cachedLayout(shape, isDense ? null : strides, shape.length, itemsize, itemsize);
     if (known !== null) return known;
   }
+  return newLayout(shape, strides, isDense, itemsize);
+}
+
+function newLayout(shape: unknown, strides: unknown, isDense: boolean, itemsize: number): StridedLayout {
   const extents = readNumbers("shape", shape, 0);
   const steps = isDense ? null : readNumbers("strides", strides, -Infinity);
   try {
@@ -231,24 +253,32 @@ function readLayout(shape: unknown, strides: unknown, itemsize: number): Strided
     cacheLayout(layout, !isDense);
     return layout;
   } catch (error) {
-    throw unusable(error instanceof Error ? error.message : String(error), error);
+    throw refused(error);
   }
 }
 
 const inBytes = { divideStrides: true };
 
 function readDtype(typestr: unknown, descr: unknown): DType {
-  if (typeof typestr !== "string") throw unusable(`typestr is ${show(typestr)}, expected a string such as "<f4"`);
+  if (typeof typestr !== "string") throw noTypestr(typestr);
+  if (descr !== undefined) checkDescription(typestr, descr);
+  try {
+    return DType.from(typestr);
+  } catch (error) {
+    throw refused(error);
+  }
+}
+
+function checkDescription(typestr: string, descr: unknown): void {
   const isStructured = Array.isArray(descr) &&
     (descr.length !== 1 || !Array.isArray(descr[0]) || descr[0].length !== 2 || descr[0][0] !== "");
   if (isStructured && typestr.includes("V")) {
     throw unusable("its elements are structures. Exchange each field as an array of its own");
   }
-  try {
-    return DType.from(typestr);
-  } catch (error) {
-    throw unusable(error instanceof Error ? error.message : String(error), error);
-  }
+}
+
+function noTypestr(typestr: unknown): ExchangeError {
+  return unusable(`typestr is ${show(typestr)}, expected a string such as "<f4"`);
 }
 
 function readNumbers(what: string, values: unknown, least: number): number[] {
@@ -267,14 +297,23 @@ function readNumbers(what: string, values: unknown, least: number): number[] {
 
 function readAddress(address: unknown): bigint {
   const ptr = address === null ? 0n : toAddress(address);
-  if (ptr === null) throw unusable(`its address is ${show(address)}, expected an integer from 0 on`);
+  if (ptr === null) throw noAddress(address);
   return ptr;
+}
+
+function noAddress(address: unknown): ExchangeError {
+  return unusable(`its address is ${show(address)}, expected an integer from 0 on`);
 }
 
 /** A 64-bit address or handle, or null if the value is none. */
 function toAddress(value: unknown): bigint | null {
   if (typeof value === "number" && Number.isSafeInteger(value)) return value < 0 ? null : BigInt(value);
   return typeof value === "bigint" && isAddress(value) ? value : null;
+}
+
+/** What the room of layouts does not take is no array for an import either. */
+function refused(cause: unknown): ExchangeError {
+  return unusable(cause instanceof Error ? cause.message : String(cause), cause);
 }
 
 function unusable(why: string, cause?: unknown): ExchangeError {

@@ -12,13 +12,13 @@ const farEnough = addressEnd - (1n << 53n);
 
 // law dlpack/bytesBefore: dlpack/import, dlpack/array_interface, dlpack/fuzz
 /** Bytes from the lowest element of a layout to its offset 0. */
-export function bytesBefore({ volume, minOffset, itemsize }: StridedLayout): number {
-  return volume === 0 || minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize);
+export function bytesBefore({ minOffset, itemsize }: StridedLayout): number {
+  return minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize);
 }
 
 /** Bytes from offset 0 of a layout to the end of its highest element. */
-export function bytesFrom({ volume, maxOffset, itemsize }: StridedLayout): number {
-  return volume === 0 ? 0 : 0 - wholeBytes(-maxOffset - 1, itemsize);
+export function bytesFrom({ maxOffset, itemsize }: StridedLayout): number {
+  return 0 - wholeBytes(-maxOffset - 1, itemsize);
 }
 
 // law dlpack/foreignStart: dlpack/import, dlpack/array_interface, dlpack/fuzz
@@ -34,25 +34,32 @@ export function bytesFrom({ volume, maxOffset, itemsize }: StridedLayout): numbe
  */
 export function foreignStart(layout: StridedLayout, data: bigint, before: number, size: number, what: string): bigint {
   if (layout.volume === 0) return 0n;
-  if (data === 0n) {
-    throw new ExchangeError(`Cannot import ${what} of ${layout.volume} elements: its data pointer is NULL`);
-  }
+  if (data === 0n) throw isNull(layout, what);
   const ptr = before === 0 ? data : data - BigInt(before);
   if ((before !== 0 && ptr <= 0n) || (data > farEnough && ptr + BigInt(size) > addressEnd)) {
-    throw new ExchangeError(
-      `Cannot import ${what} of ${size} bytes from ${before} before address ${data}: they lie outside of memory`,
-    );
+    throw isOutside(data, before, size, what);
   }
   return ptr;
 }
 
-// law dlpack/wholeBytes: dlpack/import, dlpack/array_interface, dlpack/fuzz
-/**
- * Bytes of so many elements, rounded down. For packed elements in eights, which take whole bytes: a fraction of 2^52
- * elements has more bits than a number holds.
- */
+function isNull({ volume }: StridedLayout, what: string): ExchangeError {
+  return new ExchangeError(`Cannot import ${what} of ${volume} elements: its data pointer is NULL`);
+}
+
+function isOutside(data: bigint, before: number, size: number, what: string): ExchangeError {
+  return new ExchangeError(
+    `Cannot import ${what} of ${size} bytes from ${before} before address ${data}: they lie outside of memory`,
+  );
+}
+
+/** Bytes of so many elements, rounded down. */
 function wholeBytes(elements: number, itemsize: number): number {
-  if (itemsize >= 1) return elements * itemsize;
+  return itemsize >= 1 ? elements * itemsize : packedBytes(elements, itemsize);
+}
+
+// law dlpack/packedBytes: dlpack/import, dlpack/array_interface, dlpack/fuzz
+/** Of packed elements, in eights, which take whole bytes: a fraction of 2^52 elements has more bits than a number. */
+function packedBytes(elements: number, itemsize: number): number {
   const eights = Math.floor(elements / 8);
   return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);
 }

@@ -11,7 +11,7 @@ import {
 } from "../../bindings/dlpack.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isAddress, lowHalf } from "../ffi/mod.ts";
-import { cachedLayout, cacheLayout, DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
+import { DType } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import type { MakeArray } from "../copy/mod.ts";
 import {
@@ -23,9 +23,10 @@ import {
   type ToDlpackOptions,
 } from "./tensor.ts";
 import { callRelease } from "../native/mod.ts";
-import { misaligned, readNumbers, readTensor, type TensorFields } from "./struct.ts";
+import { misaligned, readTensor, type TensorFields } from "./struct.ts";
 import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
 import { bytesBefore, bytesFrom, foreignStart } from "./foreign_range.ts";
+import { readLayout, refused } from "./tensor_layout.ts";
 
 // law dlpack/fromDlpack: order/refusals
 /**
@@ -132,7 +133,7 @@ function take<T>(
   const { data: base, byteOffset, deviceType, flags } = fields;
   const dtype = readDtype(fields);
   const device = readDevice(fields, stream?.device ?? used);
-  const layout = readLayout(fields, dtype);
+  const layout = readLayout(fields, dtype.itemsize);
   const data = base === 0n || byteOffset === 0n ? base : base + byteOffset;
   const offset = bytesBefore(layout);
   const size = offset + bytesFrom(layout);
@@ -149,13 +150,15 @@ function take<T>(
 // law dlpack/checkAddress: dlpack/import, dlpack/fuzz, arrow/host_order
 /** @returns the lower half of the address */
 function checkAddress(address: bigint): number {
-  if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
-  if (!isAddress(address)) {
-    throw new ExchangeError(`Cannot import a DLPack tensor: its address is ${address}, expected one of 64 bits`);
-  }
+  if (address === 0n || !isAddress(address)) throw noAddress(address);
   const low = lowHalf(address);
   if ((low & 7) !== 0) throw misaligned("address", address);
   return low;
+}
+
+function noAddress(address: bigint): ExchangeError {
+  const why = address === 0n ? "NULL" : `${address}, expected one of 64 bits`;
+  return new ExchangeError(`Cannot import a DLPack tensor: its address is ${why}`);
 }
 
 // law dlpack/returnToProducer: dlpack/import, dlpack/fuzz
@@ -173,58 +176,27 @@ function readDtype({ code, bits, lanes, flags }: TensorFields): DType {
   try {
     return DType.fromParts(code, bits, lanes, padded);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });
-  }
-}
-
-/** Extents and strides of the tensor that is being read. The arrays are made once. */
-const extents: number[] = Array.from({ length: MAX_NDIM }, () => 0);
-const steps: number[] = Array.from({ length: MAX_NDIM }, () => 0);
-
-function readLayout(fields: TensorFields, { itemsize }: DType): StridedLayout {
-  const { ndim } = fields;
-  readNumbers(fields, extents, steps);
-  const strides = fields.hasStrides ? steps : null;
-  const known = cachedLayout(extents, strides, ndim, itemsize, 1);
-  if (known !== null) return known;
-  try {
-    // Which refuses numbers that were rounded.
-    const layout = new StridedLayout(
-      extents.slice(0, ndim),
-      strides === null ? null : strides.slice(0, ndim),
-      itemsize,
-    );
-    cacheLayout(layout, strides !== null);
-    return layout;
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });
+    throw refused(error);
   }
 }
 
 // law dlpack/readDevice: dlpack/import, dlpack/fuzz
 /** @param device where the memory will be used */
-function readDevice(fields: TensorFields, device: CudaDevice | undefined): CudaDevice | null {
-  const { deviceType, deviceId } = fields;
+function readDevice({ deviceType, deviceId }: TensorFields, device: CudaDevice | undefined): CudaDevice | null {
   switch (deviceType) {
     case DLDeviceType.kDLCPU:
     case DLDeviceType.kDLCUDAHost:
       return null;
     case DLDeviceType.kDLCUDA:
-    case DLDeviceType.kDLCUDAManaged: {
-      if (device === undefined) {
-        throw new ExchangeError(
-          `Cannot import memory of CUDA device ${deviceId}: pass { stream } to say where it will be used, or ` +
-            "{ device }",
-        );
-      }
-      if (device.ordinal !== deviceId) {
-        throw new ExchangeError(`Cannot import memory of CUDA device ${deviceId} for ${device}`);
-      }
+    case DLDeviceType.kDLCUDAManaged:
+      if (device === undefined || device.ordinal !== deviceId) throw wrongDevice(deviceId, device);
       return device;
-    }
     default:
       throw wrongType(deviceType);
   }
+}
+
+function wrongDevice(deviceId: number, device: CudaDevice | undefined): ExchangeError {
+  const why = device === undefined ? ": pass { stream } to say where it will be used, or { device }" : ` for ${device}`;
+  return new ExchangeError(`Cannot import memory of CUDA device ${deviceId}${why}`);
 }

@@ -165,27 +165,6 @@ export function misaligned(name: string, address: bigint): ExchangeError {
   return new ExchangeError(`Cannot import a DLPack tensor: its ${name} is ${address}, expected a multiple of 8`);
 }
 
-/** Reads extents into an array, and strides, where there are any, into another one. Beyond 2^53 they are rounded. */
-export function readNumbers(fields: TensorFields, extents: number[], steps: number[]): void {
-  const { ndim, shape, strides, stridesBehind } = fields;
-  if (ndim === 0) return;
-  const bytes = readForeign(shape, stridesBehind + 8 * ndim);
-  readInt64s(bytes, 0, ndim, extents);
-  if (stridesBehind > 0) readInt64s(bytes, stridesBehind, ndim, steps);
-  else if (strides !== 0n) readInt64s(readForeign(strides, 8 * ndim), 0, ndim, steps);
-}
-
-/**
- * Small ones are taken as they are: what was computed may be kept as a floating-point number, in another kind of array.
- */
-function readInt64s(bytes: DataView, from: number, count: number, values: number[]): void {
-  for (let i = 0; i < count; i++) {
-    const low = bytes.getInt32(from + i * 8, littleEndian);
-    const high = bytes.getInt32(from + i * 8 + 4, littleEndian);
-    values[i] = high === low >> 31 ? low : high * 2 ** 32 + (low >>> 0);
-  }
-}
-
 /** A struct of ours, in one block of memory with a counter of releases, the shape and the strides. */
 class TensorBlock {
   /**

@@ -80,6 +80,8 @@ class BunPort implements FfiPort {
   readonly #process: BunProcess;
   readonly #ffi: BunFfi;
   #dlsym: ((handle: bigint, name: Uint8Array<ArrayBuffer>) => bigint) | undefined;
+  /** What calls an address, by the address and the types. */
+  readonly #callers = new Map<string, NativeFunction<FunctionDescription>>();
 
   constructor(version: string, process: BunProcess) {
     const arch = process.arch === "x64" ? "x86_64" : process.arch === "arm64" ? "aarch64" : "other";
@@ -152,11 +154,20 @@ class BunPort implements FfiPort {
 
   functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {
     checkFunction(address);
-    const symbol = { ...this.#symbol(args, returns), ptr: Number(address) };
-    const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<D> };
+    // the caller vouches for the types
+    const f = this.#callerOf({ ...this.#symbol(args, returns), ptr: Number(address) }) as NativeFunction<D>;
     if (!takesStruct(args)) return f;
     // the caller vouches for the types
     return withStructs(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>;
+  }
+
+  /** Made once: the code that Bun compiles for it, 500 bytes, is never freed. */
+  #callerOf(symbol: BunSymbol & { readonly ptr: number }): NativeFunction<FunctionDescription> {
+    const key = `${symbol.ptr} ${symbol.args} ${symbol.returns}`;
+    return this.#callers.getOrInsertComputed(key, () => {
+      const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<FunctionDescription> };
+      return f;
+    });
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {

@@ -14,5 +14,10 @@
  * @throws {TypeError} if it is missing
  */
 export function checkMade(given: unknown, name: string, way: string): void {
-  if (given === undefined) throw new TypeError(`Cannot call new ${name}(): use ${way}`);
+  if (given === undefined) throw notMade(name, way);
+}
+
+/** What {@linkcode checkMade} throws, for constructors that are run for each import: they look themselves. */
+export function notMade(name: string, way: string): TypeError {
+  return new TypeError(`Cannot call new ${name}(): use ${way}`);
 }

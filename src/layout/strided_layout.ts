@@ -248,7 +248,7 @@ export class StridedLayout {
 
   /** The smallest and the largest offset of an element, in elements from offset 0; [0, -1] if there are none. */
   get offsetBounds(): readonly [min: number, max: number] {
-    return this.found().offsetBounds ??= boundsOf(this.shape, this.strides, this.sliceOffset, this.volume);
+    return this.facts?.offsetBounds ?? this.findBounds();
   }
 
   /** The smallest offset of an element, in elements from offset 0; 0 if there are none. */
@@ -683,6 +683,11 @@ export class StridedLayout {
   /** What has been found out about the layout so far. */
   private found(): Facts {
     return this.facts ??= new Facts();
+  }
+
+  /** What {@linkcode StridedLayout.offsetBounds} is when it is first asked for. */
+  private findBounds(): readonly [min: number, max: number] {
+    return this.found().offsetBounds = boundsOf(this.shape, this.strides, this.sliceOffset, this.volume);
   }
 
   /** A layout of these elements, all of them and no others, in another shape. */

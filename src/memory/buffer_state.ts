@@ -62,8 +62,13 @@ export function freeIfUnused(state: BufferState): void {
   if (!state.closed || state.pins > 0) return;
   const { driver } = state;
   // A free must neither become part of a graph nor invalidate its capture.
-  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => freeNow(state));
+  if (driver !== null && isCapturing(driver)) freeAfterCaptures(driver, state);
   else freeNow(state);
+}
+
+/** Apart: a function that has another one in it makes room for what they share each time it is called. */
+function freeAfterCaptures(driver: CudaDriver, state: BufferState): void {
+  afterCaptures(driver, () => freeNow(state));
 }
 
 // law memory/freeNow: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,

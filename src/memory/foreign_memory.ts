@@ -43,12 +43,18 @@ const farEnough = addressEnd - (1n << 53n);
  *   pointer
  */
 export function checkRange(ptr: bigint, size: number): void {
-  if (!Number.isSafeInteger(size) || size < 0) {
-    throw noSize(`make a buffer of ${show(size)} bytes`, size);
-  }
+  if (!Number.isSafeInteger(size) || size < 0) throw noBytes(size);
   if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > addressEnd) || (ptr === 0n && size > 0)) {
-    throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
+    throw noRange(ptr, size);
   }
+}
+
+function noBytes(size: number): RangeError {
+  return noSize(`make a buffer of ${show(size)} bytes`, size);
+}
+
+function noRange(ptr: bigint, size: number): RangeError {
+  return new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
 }
 
 // law memory/addressWithin: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,

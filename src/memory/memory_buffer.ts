@@ -7,7 +7,7 @@ import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../dev
 import { isSticky, observerOf } from "../driver/mod.ts";
 import { exactAddress } from "../ffi/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
-import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs, showBytes } from "../layout/mod.ts";
+import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
@@ -42,6 +42,8 @@ let exactPtr: (buffer: MemoryBuffer) => number;
 export function exactPtrOf(buffer: MemoryBuffer): number {
   return exactPtr(buffer);
 }
+
+const waysToMake = "resource.allocate(bytes), MemoryBuffer.fromArrayBuffer() or another of its static calls";
 
 /** Memory that someone else frees: to close its buffer is no more than to drop the owner. */
 function freeNothing(): void {}
@@ -90,19 +92,15 @@ export class MemoryBuffer {
     describe: Allocation["describe"],
     pool: MemoryPool | null,
   ) {
-    checkMade(
-      kind,
-      "MemoryBuffer",
-      "resource.allocate(bytes), MemoryBuffer.fromArrayBuffer() or another of its static calls",
-    );
+    if (kind === undefined) throw notMade("MemoryBuffer", waysToMake);
     this.#describe = describe;
     this.pool = pool;
     this.size = size;
     this.kind = kind;
     this.device = kind === "pinned" ? null : device;
     this.#driven = device;
-    stream?.retain();
-    const driver = device?.driver ?? null;
+    if (stream !== null) stream.retain();
+    const driver = device === null ? null : device.driver;
     const retained = null;
     this.#state = { ptr, size, free, argument, driver, retained, stream, owner, pins: 0, closed: false };
   }
@@ -167,17 +165,25 @@ export class MemoryBuffer {
     checkOptions(options, fromPointerOptionNames);
     checkRange(ptr, size);
     const { owner, device = null, stream, name } = options;
-    if (device?.isGone) {
-      throw new TypeError(`Cannot make a buffer of memory of ${device}: its Cuda is closed`);
-    }
-    const kind = device === null ? "host" : "device";
-    const buffer = new MemoryBuffer(ptr, size, device, kind, null, owner, freeNothing, undefined, undefined, null);
+    const buffer = MemoryBuffer.fromOwner(ptr, size, device, owner);
     if (device !== null && stream !== null) {
       if (stream !== undefined) checkStream(stream, device, "Cannot make a buffer with a home stream");
       buffer.#borrowedHome = stream ?? device.defaultStream;
     }
     if (name !== undefined) buffer.name = name;
     return buffer;
+  }
+
+  /**
+   * As {@linkcode MemoryBuffer.fromPointer} without a stream, for the exchange protocols, which have looked at the
+   * address themselves: to make options and to check them takes a quarter of an import's time.
+   *
+   * @throws {TypeError} if the device's Cuda is closed
+   */
+  static fromOwner(ptr: bigint, size: number, device: CudaDevice | null, owner: unknown): MemoryBuffer {
+    if (device !== null && device.isGone) throw isGone(device);
+    const kind = device === null ? "host" : "device";
+    return new MemoryBuffer(ptr, size, device, kind, null, owner, freeNothing, undefined, undefined, null);
   }
 
   /**
@@ -188,8 +194,7 @@ export class MemoryBuffer {
    * @throws {RangeError} if it has no such part
    */
   static fromArrayBuffer(owner: ArrayBuffer, byteOffset: number, size: number): MemoryBuffer {
-    const ptr = addressWithin(owner, byteOffset, size);
-    return new MemoryBuffer(ptr, size, null, "host", null, owner, freeNothing, undefined, undefined, null);
+    return MemoryBuffer.fromOwner(addressWithin(owner, byteOffset, size), size, null, owner);
   }
 
   /** The memory of a typed array, which lives as long as the array. */
@@ -221,17 +226,19 @@ export class MemoryBuffer {
   #open(doing: string): bigint {
     const { closed, owner, ptr } = this.#state;
     if (closed) throw this.#closed(doing);
-    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {
-      throw new TypeError(
-        `Cannot ${doing} ${this.size} bytes of an ArrayBuffer that was transferred: they may be gone. ` +
-          "Copy the array first",
-      );
-    }
+    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) throw this.#transferred(doing);
     return ptr;
   }
 
   #side(doing: string): TransferSide {
     return { buffer: this, ptr: this.#open(doing), device: this.#driven };
+  }
+
+  #transferred(doing: string): TypeError {
+    return new TypeError(
+      `Cannot ${doing} ${this.size} bytes of an ArrayBuffer that was transferred: they may be gone. ` +
+        "Copy the array first",
+    );
   }
 
   #closed(doing: string): TypeError {
@@ -472,6 +479,10 @@ export class MemoryBuffer {
       return `${describeBuffer(buffer)}${home}${buffer.isClosed ? ", closed" : ""}`;
     });
   }
+}
+
+function isGone(device: CudaDevice): TypeError {
+  return new TypeError(`Cannot make a buffer of memory of ${device}: its Cuda is closed`);
 }
 
 /** `"weights" 4 KiB of device 0`. */

@@ -64,17 +64,17 @@ export abstract class ExportedArray<D extends DTypeName = DTypeName> extends Ele
    *
    * @throws {ExchangeError} if Arrow cannot express this view: elements out of C order, a type that it does not have
    */
-  toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
+  toArrowDevice(options: ToArrowOptions = none): ArrowDeviceArray {
     return numbersToArrow(this, options, "device");
   }
 
   /** The Arrow C device protocol, as other libraries call it. */
-  __arrow_c_device_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
+  __arrow_c_device_array__(options: ToArrowOptions = none): ArrowDeviceArray {
     return numbersToArrow(this, options, "device");
   }
 
   /** The Arrow C data protocol, as other libraries call it. @throws {ExchangeError} for device memory */
-  __arrow_c_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
+  __arrow_c_array__(options: ToArrowOptions = none): ArrowDeviceArray {
     return numbersToArrow(this, options, "host");
   }
 }

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
 import { describeArray } from "./describe.ts";
 import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
 import type { Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
@@ -22,7 +21,7 @@ import type {
   StridedLayout,
   TypedArray,
 } from "../layout/mod.ts";
-import { checkOptions, DType, none, showAs } from "../layout/mod.ts";
+import { checkOptions, DType, none, notMade, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
 import { ExportedArray } from "./exported_array.ts";
@@ -44,6 +43,8 @@ import { layoutOfArray, memoryOfArray } from "./typed_array.ts";
 
 /** The member by which this room and those above make a view of parts. Programs cannot: nothing is checked. */
 export const makeView: unique symbol = Symbol("makeView");
+
+const waysToMake = "StridedMemoryView.zeros(shape), from(array), fromBuffer() or another of its static calls";
 
 /**
  * Memory seen as an n-dimensional array. Making a view moves no data, and views of a view share its memory.
@@ -87,12 +88,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     imported: Closeable | null,
   ) {
     super();
-    checkMade(
-      dtype,
-      "StridedMemoryView",
-      "StridedMemoryView.zeros(shape), from(array), fromBuffer() or another of its static calls",
-    );
-    if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
+    if (dtype === undefined) throw notMade("StridedMemoryView", waysToMake);
     this.layout = layout;
     this.dtype = dtype;
     this.readonly = readonly;
@@ -409,6 +405,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    */
   override [sameMemory]<N extends DTypeName>(layout: StridedLayout, dtype: DType<N>): StridedMemoryView<N> {
     const { buffer, offset, readonly } = this;
+    if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
     checkBounds(buffer, offset, layout);
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }

@@ -7,7 +7,7 @@ export const deviceMutations: readonly Mutation[] = [
     ["this.#memory === undefined || this.#memory.pool.isClosed", "this.#memory === undefined", "It is closed for all."],
   ]),
   ...law("device/checkDevice", [
-    ["  if (device instanceof CudaDevice) return;\n", "  if (device !== null) return;\n", "A number is a device."],
+    ["!(device instanceof CudaDevice)", "device === null", "A number is a device."],
   ]),
   ...law("device/completion", [
     [
@@ -362,7 +362,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.open", [
     [
-      "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream${quoted(this.name)}`);\n",
+      "    if (this.#isShut) throw this.#closed(doing);\n",
       "",
       "A destroyed handle is given to the driver.",
     ],

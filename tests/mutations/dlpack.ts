@@ -15,7 +15,7 @@ export const dlpackMutations: readonly Mutation[] = [
     ["  if (device !== consumer) {\n", "  if (false) {\n", "A consumer waits for another device's stream."],
   ]),
   ...law("dlpack/fromArrayInterface", [
-    ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
+    ["size, null, source)", "size, null, undefined)", "Foreign memory is collected while a view uses it."],
   ]),
   ...law("dlpack/fromCudaArrayInterface", [
     ['  checkPlace(options, "Cannot import by the CUDA Array Interface");\n', "", "A number for a device is none."],
@@ -31,8 +31,8 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
     ["home, source, producer", "home, undefined, producer", "Foreign memory is collected while a view uses it."],
     [
-      "{ owner: source, device, stream: null }",
-      "{ device, stream: null }",
+      "size, device, source)",
+      "size, device, undefined)",
       "Foreign memory is collected while a view uses it.",
     ],
   ]),
@@ -48,13 +48,13 @@ export const dlpackMutations: readonly Mutation[] = [
   ]),
   ...law("dlpack/producerStream", [
     [
-      "  if (handle === 0n) {\n",
-      "  if (false) {\n",
+      "  if (handle === 0n) throw",
+      "  if (false) throw",
       "Stream 0, which the protocol forbids, is taken for the default stream.",
     ],
   ]),
   ...law("dlpack/readInterface", [
-    ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
+    ["  if (mask !== undefined && mask !== null) throw", "  if (false) throw", "A mask is silently dropped."],
   ]),
   ...law("dlpack/Export.constructor", [
     ["    buffer.pin();\n", "", "Memory is freed under a consumer."],
@@ -96,17 +96,17 @@ export const dlpackMutations: readonly Mutation[] = [
   ]),
   ...law("dlpack/bytesBefore", [
     [
-      "volume === 0 || minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize)",
+      "minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize)",
       "0",
       "Elements before the first one lie outside of the memory that is vouched for.",
     ],
   ]),
   ...law("dlpack/foreignStart", [
-    ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
+    ["  if (data === 0n) throw", "  if (false) throw", "Elements at NULL are believed."],
     ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
     [" || (data > farEnough && ptr + BigInt(size) > addressEnd)", "", "Memory beyond the end of memory is believed."],
   ]),
-  ...law("dlpack/wholeBytes", [
+  ...law("dlpack/packedBytes", [
     [
       "  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);\n",
       "  return Math.floor(elements * itemsize);\n",
@@ -156,8 +156,8 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("dlpack/checkAddress", [
-    ["  if (!isAddress(address)) {\n", "  if (false) {\n", "An address that no memory has is read."],
-    ["  if (address === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
+    [" || !isAddress(address)", "", "An address that no memory has is read."],
+    ["address === 0n || ", "", "A struct at NULL is read."],
     [
       '  if ((low & 7) !== 0) throw misaligned("address", address);\n',
       "",
@@ -178,16 +178,8 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("dlpack/readDevice", [
-    [
-      "      if (device.ordinal !== deviceId) {\n",
-      "      if (false) {\n",
-      "Memory is used on a device where it is not.",
-    ],
-    [
-      "      if (device === undefined) {\n",
-      "      if (false) {\n",
-      "Memory of a device that nobody named is a nameless error.",
-    ],
+    [" || device.ordinal !== deviceId", "", "Memory is used on a device where it is not."],
+    ["why = device === undefined ?", "why = false ?", "Memory of a device that nobody named is a nameless error."],
   ]),
   ...law("dlpack/planExport", [
     ["isElsewhere || endsWithWorker || copy", "isElsewhere || copy", "Tensors are lent in place."],

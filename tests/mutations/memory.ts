@@ -13,7 +13,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/freeIfUnused", [
     [
-      "  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => freeNow(state));\n  else freeNow(state);\n",
+      "  if (driver !== null && isCapturing(driver)) freeAfterCaptures(driver, state);\n  else freeNow(state);\n",
       "  freeNow(state);\n",
       "A free becomes part of a graph, or spoils its capture.",
     ],
@@ -76,7 +76,7 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/checkRange", [
-    ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],
+    ["!Number.isSafeInteger(size) || size < 0) throw", "false) throw", "A size that cannot be is believed."],
     ["ptr < 0n || ", "", "An address that cannot be is believed."],
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
     ["ptr + BigInt(size) > addressEnd", "false", "Bytes beyond the end of memory are believed."],
@@ -101,7 +101,7 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/MemoryBuffer.made", [
-    ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
+    ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before what is freed on it."],
     ["    freeIfDropped(this, state);\n", "", "A buffer that is only dropped is never freed."],
     [
       "buffer.#borrowedHome = stream ?? device.defaultStream;",
@@ -121,8 +121,8 @@ export const memoryMutations: readonly Mutation[] = [
     [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
     ["    if (closed) throw this.#closed(doing);\n", "", "The address of freed memory is given out."],
     [
-      "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {\n",
-      "    if (false) {\n",
+      "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) throw",
+      "    if (false) throw",
       "Memory that another thread has been given is read and written.",
     ],
     [

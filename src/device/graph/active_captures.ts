@@ -19,6 +19,11 @@ let waiting: { readonly driver: CudaDriver; readonly work: () => void }[] = [];
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Whether any stream of a driver is being captured by us. Captures of other libraries are not known. */
 export function isCapturing(driver: CudaDriver): boolean {
+  return active.length > 0 && isCapturedOf(driver);
+}
+
+/** Apart, as the loops below: what asks is so frequent that it should be compiled into its callers, and no loop is. */
+function isCapturedOf(driver: CudaDriver): boolean {
   for (const capture of active) if (capture.stream.device.driver === driver) return true;
   return false;
 }
@@ -58,7 +63,10 @@ export function endCapture(capture: StreamCapture): void {
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Notes that an event was recorded on a stream: a stream that waits for it joins the capture, if there is one. */
 export function noteRecord(event: CudaEvent, stream: CudaStream): void {
-  if (active.length === 0) return;
+  if (active.length > 0) noteRecordInCaptures(event, stream);
+}
+
+function noteRecordInCaptures(event: CudaEvent, stream: CudaStream): void {
   for (const capture of active) capture.recorded(event, capture.includes(stream));
 }
 
@@ -66,6 +74,9 @@ export function noteRecord(event: CudaEvent, stream: CudaStream): void {
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Notes that a stream waits for an event. */
 export function noteWait(stream: CudaStream, event: CudaEvent): void {
-  if (active.length === 0) return;
+  if (active.length > 0) noteWaitInCaptures(stream, event);
+}
+
+function noteWaitInCaptures(stream: CudaStream, event: CudaEvent): void {
   for (const capture of active) capture.waits(stream, event);
 }
