@@ -5,7 +5,8 @@
  * a context, the context makes workers, and a worker's `connections.ts` are endpoints and listeners (`listen/`, where
  * UCX accepts, or our own sockets with a secret). What is sent or received becomes contiguous memory with a promise
  * (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when `order/` says that the
- * memory is there, in its turn (`start_queue.ts`). Each is an `Operation` in native memory; when UCX is done with it,
+ * memory is there, in its turn (`start_queue.ts`); what other processes cannot map is copied to memory that they can
+ * (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory; when UCX is done with it,
  * machine code puts its number into a ring. `progress.ts` lets UCX work and settles what the ring says has ended. Peers
  * that end without UCX noticing are noticed by `peer_liveness.ts`.
  *
