@@ -155,11 +155,6 @@ export function isSticky(error: unknown): boolean {
   return error instanceof CudaError && error.isSticky;
 }
 
-/** Whether an error says that there is not enough memory. */
-export function isOutOfMemory(error: unknown): error is CudaError {
-  return error instanceof CudaError && error.code === CUresult.CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 /** Whether a driver's answer says that a context is lost. */
 export function isStickyCode(code: number): boolean {
   return lost.has(code);

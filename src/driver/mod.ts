@@ -17,7 +17,6 @@ export {
   cudaError,
   decodeVersion,
   type DriverGroups,
-  isOutOfMemory,
   isSticky,
   isStickyCode,
   libcuda,

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC } from "../../bindings/cuda_types.ts";
+import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
 import { besideCaptures, checkSameCuda, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
-import { checkCuda, checkRelease, CudaError, isOutOfMemory } from "../driver/mod.ts";
+import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
@@ -58,6 +58,11 @@ const plain: DriverCalls = {
   acquire: ({ driver }, out, bytes) => checkCuda(driver, "cuMemAlloc_v2", driver.memory.cuMemAlloc_v2(out, bytes)),
   release: free,
 };
+
+/** Whether an error says that there is not enough memory. */
+export function isOutOfMemory(error: unknown): error is CudaError {
+  return error instanceof CudaError && error.code === CUresult.CUDA_ERROR_OUT_OF_MEMORY;
+}
 
 function describeDeviceMemory(device: CudaDevice): string {
   const { free, total } = device.memoryInfo();

@@ -16,6 +16,7 @@ export { type Access, accessesBetween, planAccess, takeAccess } from "./copy_acc
 export { DeviceMemoryResource } from "./device_memory_resource.ts";
 export {
   DriverMemoryResource,
+  isOutOfMemory,
   ManagedMemoryResource,
   PinnedMemoryResource,
   SynchronousMemoryResource,

@@ -10,8 +10,7 @@
  * @module
  */
 import { captureOf, type CudaDevice, type CudaEvent, type CudaStream, enqueueCopy } from "../device/mod.ts";
-import { isOutOfMemory } from "../driver/mod.ts";
-import { type MemoryBuffer, SynchronousMemoryResource } from "../memory/mod.ts";
+import { isOutOfMemory, type MemoryBuffer, SynchronousMemoryResource } from "../memory/mod.ts";
 import { outcome, type PendingCopy } from "./pending_copies.ts";
 
 /**
