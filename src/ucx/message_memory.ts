@@ -195,6 +195,7 @@ function landsInCapture(): TypeError {
   );
 }
 
+// law ucx/takeForeign: ucx/order, ucx/programs, ucx/message_memory
 /** Takes another library's array, by a view that is closed when UCX is done with it. */
 function takeForeign(
   memory: Memory,

@@ -116,6 +116,7 @@ class Window {
     for (const piece of this.#idle.splice(0)) this.#free(piece);
   }
 
+  // law ucx/StagingWindow.make: ucx/pool_staging
   #make(size: number): Piece | null {
     try {
       const piece = new Piece(this.#resource.allocate(size), this.#device.createEvent(), this);

@@ -559,6 +559,8 @@ export const ucxMutations: readonly Mutation[] = [
       "  memory.address",
       "Memory of a message that waits is freed when its buffer is closed.",
     ],
+  ]),
+  ...law("ucx/takeForeign", [
     ["        view.close();\n      },", "      },", "Another library's array is kept for ever."],
   ]),
   ...law("ucx/openUcp", [
@@ -653,7 +655,11 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.cancel(operation, transferred());", "void operation;", "UCX writes to memory that is another's by now."],
   ]),
   ...law("ucx/errorOf", [
-    ["operation.isTransferred ? transferred() : null", "null", "What has come is looked for where it is not."],
+    [
+      "operation.isTransferred ? transferred() : operation.failure",
+      "operation.failure",
+      "What has come is looked for where it is not.",
+    ],
   ]),
   ...law("ucx/Receiver.begin", [
     [
@@ -872,6 +878,13 @@ export const ucxMutations: readonly Mutation[] = [
     ["piece.bytes === size && ", "", "A message is written beyond the end of its piece."],
     ["if (other === undefined) return null;", "if (other === undefined) break;", "More is kept than allowed."],
     ["      this.#free(other);\n", "", "Pieces that make room for others are never freed."],
+  ]),
+  ...law("ucx/StagingWindow.make", [
+    [
+      "if (isOutOfMemory(error)) return null; // UCX finds its way without\n",
+      "",
+      "A message fails for want of memory.",
+    ],
   ]),
   ...law("ucx/StagingWindow.takeBack", [
     ["if (this.#isClosed) this.#free(piece);\n    else this", "this", "A piece that comes back late is never freed."],

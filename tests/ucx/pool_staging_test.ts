@@ -2,11 +2,12 @@
  * Large messages of memory that other processes cannot map: by way of pieces of ours, which are copied in the order of
  * the buffer's stream. Against a libucp whose every answer is scripted, on simulated GPUs.
  */
-import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { afterEach, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import {
   Cuda,
+  CudaError,
   type CudaStream,
   HostMemoryResource,
   ManagedMemoryResource,
@@ -140,6 +141,25 @@ test("what goes through a piece is what needs one: long, of a pool or managed, a
   assertEquals(new PoolStaging().isFor(pool, device.totalMemory / 16 + 1), false);
   stream.capture(() => assertEquals(lends(pool, size), false)).close();
   assertEquals(lends(pool, size), true);
+});
+
+test("a GPU whose memory is used up sends as UCX does", () => {
+  using cuda = Cuda.simulate({ memory: 64 << 20 });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using pool = device.memory.allocate(8 << 20, { stream });
+  const staging = new PoolStaging(32 << 20);
+  const others: MemoryBuffer[] = [];
+  assertThrows(() => {
+    for (;;) others.push(new SynchronousMemoryResource(device).allocate(4 << 20));
+  }, CudaError);
+  assertEquals(staging.lend(pool, 8 << 20), null);
+  for (const other of others.splice(0, 4)) other.close();
+  for (let i = 0; i < 5; i++) reclaim(); // the simulator's answers to queries come late, too
+  staging.lend(pool, 8 << 20)?.giveBack();
+  assert(staging.lend(pool, 8 << 20) !== null);
+  staging.close();
+  for (const other of others) other.close();
 });
 
 /** A scripted endpoint whose worker has pieces. */
