@@ -229,10 +229,11 @@ export const copyMutations: readonly Mutation[] = [
     ['apply("v128.or", kept, carried)', "kept", "The host rounds integers of 64 bits to even twice."],
     ['apply("v128.bitselect", kept, marked, isSmall)', "marked", "Small integers of 64 bits lose their lowest bits."],
     [
-      "loop.constant(64, 1n << 52n)",
-      "loop.constant(64, 0n)",
+      "loop.constant(lane, 2n ** BigInt(room - 1))",
+      "loop.constant(lane, 0n)",
       "Small negative integers of 64 bits lose their lowest bits.",
     ],
+    ['"i32x4", 24]', '"i32x4", 31]', "The host rounds integers of 32 bits twice."],
   ]),
   ...law("copy/wholes", [
     ['to.bits === 16 ? last : "s"', '"s"', "Large floats become half of the largest integer of 16 bits."],
