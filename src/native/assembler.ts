@@ -5,7 +5,10 @@
  * @module
  */
 import { ffiPort } from "../ffi/mod.ts";
+import { aarch64Vector } from "./aarch64_vectors.ts";
 import { instructions, mapExecutable } from "./machine_code.ts";
+import type { VectorOperation, VectorSide } from "./vector_registers.ts";
+import { x8664Vector } from "./x8664_vectors.ts";
 
 /** What operations work with. The two processors have others besides, of which programs need not know. */
 export type Register = keyof typeof x8664Registers;
@@ -54,6 +57,8 @@ export type Operation =
   | readonly ["call", base: Register, offset: number]
   /** A register becomes what a call has returned, unless that is a floating-point number: it is in the one for data. */
   | readonly ["result", into: Register]
+  /** Works with vectors: constants are found from `first` on, input from `second` on, and output from `third` on. */
+  | readonly ["vector", operation: VectorOperation]
   | readonly ["return"];
 
 /** System V: arguments come in rdi, rsi, rdx. No base is rsp or r12, which would need a longer form. */
@@ -85,6 +90,10 @@ const aarch64Registers: { readonly [Name in Register]: number } = {
   keptTo: 20,
   keptFrom: 21,
 };
+
+function sidesIn({ first, second, third }: { readonly [Name in Register]: number }): Record<VectorSide, number> {
+  return { constants: first, input: second, output: third };
+}
 
 /** Code of an operation, given how far off its label is; the distance is counted as the processor counts it. */
 interface Encoder {
@@ -235,6 +244,8 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
       return [0xff, ...atOffset(2, r[operation[1]], operation[2])]; // call [base + offset]; as above
     case "result":
       return withRegister(0x89, 0, r[operation[1]]); // mov register, rax
+    case "vector":
+      return x8664Vector(operation[1], sidesIn(r));
     case "return":
       return [0xc3];
   }
@@ -308,6 +319,8 @@ function aarch64Operation(operation: Operation, distance: number): readonly numb
       ];
     case "result":
       return [0xaa0003e0 | r[operation[1]]]; // mov register, x0
+    case "vector":
+      return aarch64Vector(operation[1], sidesIn(r));
     case "return":
       return [0xd65f03c0];
   }

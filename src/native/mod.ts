@@ -46,3 +46,4 @@ export {
   type StridedMove,
 } from "./strided_mover.ts";
 export { canStartThreads, ThreadTeam } from "./thread_team.ts";
+export { type NativeLoop, nativeLoop, prepareLoop, type VectorLoopCode } from "./vector_loop.ts";

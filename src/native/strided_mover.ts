@@ -218,9 +218,14 @@ export function prepareMove(move: StridedMove): PreparedMove | null {
   if (here === null) return null;
   const code = move.element === undefined ? here.moves.get(move.bytes) : here.fills.get(move.element);
   const buffer = jobOf(move, code !== undefined, move.isFar === true ? nonTemporalCopy() : here.memcpy);
-  const call = [code ?? here.runs, ffiPort().addressOf(buffer)] as const;
+  return placedBy(code ?? here.runs, buffer);
+}
+
+/** Code with its job, which begins with the two addresses. */
+export function placedBy(code: bigint, job: ArrayBuffer): PreparedMove {
+  const call = [code, ffiPort().addressOf(job)] as const;
   return {
-    addresses: new Uint32Array(buffer, 0, 4),
+    addresses: new Uint32Array(job, 0, 4),
     job: ffiPort().handle(call[1]),
     code: ffiPort().handle(call[0]),
     call,

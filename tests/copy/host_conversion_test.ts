@@ -5,6 +5,8 @@ import { exactAddress, ffiPort } from "../../src/ffi/mod.ts";
 import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { bytesOf, conversionOf } from "../../src/copy/conversion.ts";
 import { convertHost, explainHostConversion } from "../../src/copy/host_conversion.ts";
+import { threadsFor } from "../../src/copy/host_parts.ts";
+import { canMoveNatively } from "../../src/native/mod.ts";
 import { apart, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
 import { GuardedMemory } from "../support/guarded_memory.ts";
 import { check, fc } from "../support/property.ts";
@@ -198,8 +200,17 @@ test("how many are converted at a time is said, and whether they are gathered an
   const dense = (...shape: number[]) => [StridedLayout.dense(shape, 8), StridedLayout.dense(shape, 4)] as const;
   const by = "float64 to float32 by the host, by vectors";
   assertEquals(explained(...dense(10, 20)), `200 elements from ${by}`);
-  assertEquals(explained(...dense(3000)), `3000 elements from ${by}, 1024 at a time`);
-  assertEquals(explained(...dense(1000, 1000)), `1000000 elements from ${by}, 512 at a time`);
+  const rounded = conversionBetween("float32", "float16");
+  const halves = [StridedLayout.dense([3000], 4), StridedLayout.dense([3000], 2)] as const;
+  const byVectors = "3000 elements from float32 to float16 by the host, by vectors, 2048 at a time";
+  assertEquals(explainHostConversion(...halves, rounded), byVectors);
+  if (canMoveNatively()) {
+    const natively = "float64 to float32 by the host, by machine code";
+    assertEquals(explained(...dense(3000)), `3000 elements from ${natively}`);
+    const threads = threadsFor({ run: 48 * 10 ** 6, runs: 1, isFree: true });
+    const many = `8000000 elements from ${natively}${threads < 2 ? "" : ` on ${threads} threads`}`;
+    assertEquals(explained(...dense(8000, 1000)), many);
+  }
   const [from, to] = dense(100, 100);
   assertEquals(explained(from.transposed(), to), `10000 elements from ${by}, 32 x 32 at a time, gathered, scattered`);
   const [wide] = dense(100, 200);
