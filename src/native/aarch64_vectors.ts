@@ -5,6 +5,7 @@
  */
 import type { Computation, VectorOperation, VectorSide } from "./vector_registers.ts";
 
+// law native/aarch64Computations: native/vector_code
 /** v8 to v15 would have to be preserved. */
 function numberOf(register: number): number {
   return register < 8 ? register : register + 8;
@@ -52,7 +53,6 @@ function shift(opcode: number, bits: number, sign: 1 | -1): Encoder {
   };
 }
 
-// law native/aarch64Computations: native/vector_code
 const encoders: { readonly [Name in Computation]: Encoder } = {
   "v128.and": binary(0x4e201c00),
   "v128.or": binary(0x4ea01c00),

@@ -29,6 +29,7 @@ const equal = { 8: [0x66, 0x74], 16: [0x66, 0x75], 32: [0x66, 0x76], 64: [0x66, 
 /** What computes into a register, from others, of which it may be one. */
 type Encoder = (into: number, one: number, other: number, last: number, count: number) => number[];
 
+// law native/x8664Computations: native/vector_code
 /** Changes its first operand. */
 function binary(opcode: Opcode, ...number: readonly number[]): Encoder {
   return (into, one, other) => {
@@ -76,7 +77,6 @@ function evens(opcode: number, last: 2 | 4, count: number, narrow: Opcode): Enco
   ];
 }
 
-// law native/x8664Computations: native/vector_code
 const encoders: { readonly [Name in Computation]: Encoder } = {
   "v128.and": binary(and),
   "v128.or": binary(or),

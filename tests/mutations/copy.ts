@@ -601,6 +601,28 @@ export const copyMutations: readonly Mutation[] = [
       "One thread does most.",
     ],
   ]),
+  ...law("copy/convertInPlace", [
+    [
+      "  checkSpan({ start: from, end: from + volume * stage.fromBytes }, source);\n",
+      "",
+      "What is converted is read from behind the memory.",
+    ],
+    [
+      "  checkSpan({ start: to, end: to + volume * stage.toBytes }, destination);\n",
+      "",
+      "What was converted is written behind the memory.",
+    ],
+    ["  if (fromStart === 0 || toStart === 0) return false;\n", "", "Memory that has no address is written at NULL."],
+    ["known?.stage === stage ? known", "known !== undefined ? known", "A conversion of other types is made again."],
+    ["toStart + to, fromStart + from", "toStart, fromStart + from", "Results are written before their place."],
+    ["toStart + to, fromStart + from", "toStart + to, fromStart", "Elements before the first one are converted."],
+  ]),
+  ...law("copy/readyRun", [
+    ["move(count - turn, 1)", "move(whole * turn, 1)", "What is behind the elements is converted, too."],
+    ["[one, ...rest]", "[one]", "Where several threads convert, the last elements are not."],
+    ["? [move(count - turn, 1)] : []", "? [] : []", "The last elements are not converted."],
+    ["move(start * turn, length)", "move(start, length)", "Threads convert the same elements."],
+  ]),
   ...law("copy/runShares", [
     ["    if (error instanceof FfiError) return false;\n", "", "A copy fails for want of a thread."],
     ["    runMoves(ours, toStart, fromStart);\n", "", "This thread's part is not copied."],
