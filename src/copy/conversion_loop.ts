@@ -55,8 +55,10 @@ function writtenLoop({ from, to }: Conversion): { loop: VectorLoop; bytes: [inpu
   const convert = () => convertTurn(loop, { from, to });
   if (from.kind === "float" && from.bits === 64 && !from.isComplex && isInteger(to) && to.bits === 64) {
     const doubles = Array.from({ length: TURN * bytesOf(from) / 16 }, (_, at) => 16 * at);
-    const areSmall = doubles.map((at) => isSmallWhole(loop, loop.load(at), lanesOf(to)))
-      .reduce((all, one) => apply("v128.and", all, one));
+    let areSmall = isSmallWhole(loop, loop.load(0), lanesOf(to));
+    for (const at of doubles.slice(1)) {
+      areSmall = loop.keep(apply("v128.and", areSmall, isSmallWhole(loop, loop.load(at), lanesOf(to))));
+    }
     loop.either(areSmall, () => doubles.forEach((at) => loop.store(smallWhole(loop, loop.load(at)), at)), convert);
   } else convert();
   return { loop, bytes: [TURN * bytesOf(from), TURN * bytesOf(to)] };

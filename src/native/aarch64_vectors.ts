@@ -5,13 +5,16 @@
  */
 import type { Computation, VectorOperation, VectorSide } from "./vector_registers.ts";
 
-// law native/aarch64Computations: native/vector_code
+// law native/aarch64Computations: native/vector_code, copy/native_conversion
 /** v8 to v15 would have to be preserved. */
 function numberOf(register: number): number {
   return register < 8 ? register : register + 8;
 }
 
 const spare = 31;
+
+/** A register for a number that nobody has. */
+const general = 16;
 
 /** What computes into a register, from others, of which it may be one. */
 type Encoder = (into: number, one: number, other: number, last: number, count: number) => number[];
@@ -83,7 +86,6 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i32x4.eq": binary(0x6ea08c00),
   "i32x4.ne": differs(0x6ea08c00),
   "i32x4.gt_s": binary(0x4ea03400),
-  "i32x4.min_s": binary(0x4ea06c00),
   "i32x4.extend_low_i16x8_s": unary(0x0f10a400),
   "i32x4.extend_high_i16x8_s": unary(0x4f10a400),
   "i32x4.extend_low_i16x8_u": unary(0x2f10a400),
@@ -95,23 +97,46 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i64x2.extend_high_i32x4_s": unary(0x4f20a400),
   "i64x2.extend_low_i32x4_u": unary(0x2f20a400),
   "i64x2.extend_high_i32x4_u": unary(0x6f20a400),
+  "i64x2.shl": shift(0x4f005400, 64, 1),
   "i64x2.shr_u": shift(0x6f000400, 64, -1),
+  "i64x2.add": binary(0x4ee08400),
+  "i64x2.sub": binary(0x6ee08400),
+  "i64x2.eq": binary(0x6ee08c00),
   "i64x2.ne": differs(0x6ee08c00),
   "f32x4.ne": differs(0x4e20e400), // fcmeq
-  "f32x4.add": binary(0x4e20d400),
   "f32x4.sub": binary(0x4ea0d400),
   "f32x4.convert_i32x4_s": unary(0x4e21d800), // scvtf
   "f32x4.convert_i32x4_u": unary(0x6e21d800), // ucvtf
   "f32x4.demote_f64x2_zero": unary(0x0e616800), // fcvtn
+  "f64x2.eq": binary(0x4e60e400),
   "f64x2.ne": differs(0x4e60e400),
+  "f64x2.lt": (into, one, other) => [with3(0x6ee0e400, into, other, one)], // fcmgt
+  "f64x2.ge": binary(0x6e60e400),
+  "f64x2.abs": unary(0x4ee0f800),
+  "f64x2.floor": unary(0x4e619800), // frintm
+  "f64x2.trunc": unary(0x4ee19800), // frintz
   "f64x2.add": binary(0x4e60d400),
   "f64x2.sub": binary(0x4ee0d400),
+  "f64x2.mul": binary(0x6e60dc00),
+  "f64x2.pmax": (into, one, other) => [
+    with3(0x6ee0e400, spare, other, one), // fcmgt
+    with3(0x6e601c00, spare, other, one), // bsl
+    ...copied(into, spare),
+  ],
   "f64x2.convert_low_i32x4_s": unary(0x0f20a400, 0x4e61d800), // sxtl, scvtf
   "f64x2.promote_low_f32x4": unary(0x0e617800), // fcvtl
 };
 
 /** The instructions of an operation, whose sides are at registers of those numbers. */
 export function aarch64Vector(operation: VectorOperation, sides: Readonly<Record<VectorSide, number>>): number[] {
+  if (operation[0] === "anyZero") {
+    return [
+      with3(0x4ee09800, spare, numberOf(operation[1]), 0), // cmeq with 0
+      with3(0x6eb0a800, spare, spare, 0), // umaxv
+      with3(0x1e260000, general, spare, 0), // fmov w16, s31
+      with3(0x7100001f, 0, general, 0), // cmp w16, #0
+    ];
+  }
   if (operation[0] !== "compute") {
     const [name, register, side, offset] = operation;
     const opcode = name === "readVector" ? 0x3dc00000 : 0x3d800000; // ldr, str

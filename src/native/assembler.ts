@@ -33,7 +33,7 @@ export type Operation =
   | readonly ["point", into: Register, base: Register, offset: number]
   /** Takes 1 away, and notes whether nothing is left. */
   | readonly ["lower", register: Register]
-  /** Goes on at a label unless nothing was left; `put` may stand between the two. */
+  /** Goes on at a label unless nothing was left, or no lane was 0; `put` may stand between the two. */
   | readonly ["unlessZero", label: string]
   | readonly ["ifZero", register: Register, label: string]
   | readonly ["go", label: string]

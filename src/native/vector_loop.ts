@@ -5,7 +5,7 @@
  */
 import { assembleHere, type Operation } from "./assembler.ts";
 import { placedBy, type PreparedMove } from "./strided_mover.ts";
-import { inRegisters, type VectorTurn } from "./vector_registers.ts";
+import { inRegisters, type TurnOperation, type VectorTurn } from "./vector_registers.ts";
 
 /** A loop, and how many bytes of input and output, multiples of 16, go by in each turn. */
 export interface VectorLoopCode extends VectorTurn {
@@ -40,13 +40,27 @@ export function vectorLoopProgram(loop: VectorLoopCode): readonly Operation[] | 
     ["get", "left", "first", 16],
     ...constants,
     ["label", "turn"],
-    ...operations.map((operation): Operation => ["vector", operation]),
+    ...operations.flatMap(operationsOf),
     ["point", "second", "second", loop.inputBytes],
     ["point", "third", "third", loop.outputBytes],
     ["lower", "left"],
     ["unlessZero", "turn"],
     ["return"],
   ];
+}
+
+/** Of a turn that has at most one place where it goes one way or another. */
+function operationsOf(operation: TurnOperation): readonly Operation[] {
+  switch (operation[0]) {
+    case "ifAllSet":
+      return [["unlessZero", "otherwise"]];
+    case "otherwise":
+      return [["go", "end"], ["label", "otherwise"]];
+    case "end":
+      return [["label", "end"]];
+    default:
+      return [["vector", operation]];
+  }
 }
 
 /** Has a loop assembled, for ever: whoever asks keeps it. Null as from {@linkcode vectorLoopProgram}, or by refusal. */

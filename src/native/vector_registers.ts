@@ -47,7 +47,6 @@ export const computations = {
   "i32x4.eq": 2,
   "i32x4.ne": 2,
   "i32x4.gt_s": 2,
-  "i32x4.min_s": 2,
   "i32x4.extend_low_i16x8_s": 1,
   "i32x4.extend_high_i16x8_s": 1,
   "i32x4.extend_low_i16x8_u": 1,
@@ -59,17 +58,28 @@ export const computations = {
   "i64x2.extend_high_i32x4_s": 1,
   "i64x2.extend_low_i32x4_u": 1,
   "i64x2.extend_high_i32x4_u": 1,
+  "i64x2.shl": 1,
   "i64x2.shr_u": 1,
+  "i64x2.add": 2,
+  "i64x2.sub": 2,
+  "i64x2.eq": 2,
   "i64x2.ne": 2,
   "f32x4.ne": 2,
-  "f32x4.add": 2,
   "f32x4.sub": 2,
   "f32x4.convert_i32x4_s": 1,
   "f32x4.convert_i32x4_u": 1,
   "f32x4.demote_f64x2_zero": 1,
+  "f64x2.eq": 2,
   "f64x2.ne": 2,
+  "f64x2.lt": 2,
+  "f64x2.ge": 2,
+  "f64x2.abs": 1,
+  "f64x2.floor": 1,
+  "f64x2.trunc": 1,
   "f64x2.add": 2,
   "f64x2.sub": 2,
+  "f64x2.mul": 2,
+  "f64x2.pmax": 2,
   "f64x2.convert_low_i32x4_s": 1,
   "f64x2.promote_low_f32x4": 1,
 } as const;
@@ -96,7 +106,12 @@ export type VectorOperation =
   | readonly ["readVector", into: number, side: VectorSide, offset: number]
   | readonly ["writeVector", value: number, side: VectorSide, offset: number]
   /** `into` may be one of the operands, of which no other is changed; `count` is how far lanes are shifted. */
-  | readonly ["compute", name: Computation, into: number, operands: readonly number[], count: number];
+  | readonly ["compute", name: Computation, into: number, operands: readonly number[], count: number]
+  /** Notes whether a lane of 64 bits is 0, as what is left is noted. */
+  | readonly ["anyZero", value: number];
+
+/** What is done in a turn; what is between `ifAllSet`, which a note precedes, and `otherwise` if it says none. */
+export type TurnOperation = VectorOperation | readonly ["ifAllSet"] | readonly ["otherwise"] | readonly ["end"];
 
 // law native/inRegisters: native/vector_code, copy/native_conversion
 /**
@@ -104,14 +119,14 @@ export type VectorOperation =
  *
  * @returns null if that needs a computation that is not listed, or more registers
  */
-export function inRegisters({ constants, body }: VectorTurn): readonly VectorOperation[] | null {
+export function inRegisters({ constants, body }: VectorTurn): readonly TurnOperation[] | null {
   const registers = new Map([...constants.keys()].map((local, register) => [local, register]));
   const free = Array.from({ length: VECTOR_REGISTERS - registers.size }, (_, i) => registers.size + i);
   const uses = usesOf(body);
   /** By register: how often what is in it will still be taken. */
   const left = Array.from(free, () => 0);
   for (const register of registers.values()) left[register] = Infinity;
-  const operations: VectorOperation[] = [];
+  const operations: TurnOperation[] = [];
   const sides: VectorSide[] = [];
   const stack: number[] = [];
   let count = 0;
@@ -152,6 +167,20 @@ export function inRegisters({ constants, body }: VectorTurn): readonly VectorOpe
         operations.push(["readVector", into, sides.pop() ?? "input", value]);
         break;
       }
+      case "i64x2.all_true":
+        operations.push(["anyZero", taken(stack.pop() ?? NaN)]);
+        break;
+      // What both ways need is free behind the second one; nothing that one of them keeps is taken elsewhere.
+      case "if":
+        if (operations.some(([kind]) => kind === "ifAllSet")) return null; // one is enough
+        operations.push(["ifAllSet"]);
+        break;
+      case "else":
+        operations.push(["otherwise"]);
+        break;
+      case "end":
+        operations.push(["end"]);
+        break;
       case "v128.store":
         operations.push(["writeVector", taken(stack.pop() ?? NaN), sides.pop() ?? "output", value]);
         break;

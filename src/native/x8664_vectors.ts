@@ -7,7 +7,7 @@
  */
 import type { Computation, VectorOperation, VectorSide } from "./vector_registers.ts";
 
-/** What stands before the register of an opcode of the map 0f: 66, f2, f3 or nothing; 38 where it is of that map. */
+/** What stands before the register of an opcode of the map 0f: 66, f2, f3 or nothing; 38 or 3a where it is of such a map. */
 type Opcode = readonly [prefix: 0 | 0x66 | 0xf2 | 0xf3, ...code: readonly number[]];
 
 const spare = 15;
@@ -29,13 +29,18 @@ const equal = { 8: [0x66, 0x74], 16: [0x66, 0x75], 32: [0x66, 0x76], 64: [0x66, 
 /** What computes into a register, from others, of which it may be one. */
 type Encoder = (into: number, one: number, other: number, last: number, count: number) => number[];
 
-// law native/x8664Computations: native/vector_code
+// law native/x8664Computations: native/vector_code, copy/native_conversion
 /** Changes its first operand. */
 function binary(opcode: Opcode, ...number: readonly number[]): Encoder {
   return (into, one, other) => {
     if (into !== other || into === one) return [...copied(into, one), ...sse(opcode, into, other, ...number)];
     return [...copied(spare, other), ...copied(into, one), ...sse(opcode, into, spare, ...number)];
   };
+}
+
+/** With the operands in the other order. */
+function turned(encoder: Encoder): Encoder {
+  return (into, one, other, last, count) => encoder(into, other, one, last, count);
 }
 
 function unary(opcode: Opcode): Encoder {
@@ -109,7 +114,6 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i32x4.eq": binary(equal[32]),
   "i32x4.ne": differs(32),
   "i32x4.gt_s": binary([0x66, 0x66]),
-  "i32x4.min_s": binary([0x66, 0x38, 0x39]),
   "i32x4.extend_low_i16x8_s": unary([0x66, 0x38, 0x23]),
   "i32x4.extend_high_i16x8_s": upper([0x66, 0x38, 0x23]),
   "i32x4.extend_low_i16x8_u": unary([0x66, 0x38, 0x33]),
@@ -132,10 +136,13 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i64x2.extend_high_i32x4_s": upper([0x66, 0x38, 0x25]),
   "i64x2.extend_low_i32x4_u": unary([0x66, 0x38, 0x35]),
   "i64x2.extend_high_i32x4_u": upper([0x66, 0x38, 0x35]),
+  "i64x2.shl": shift(0x73, 6),
   "i64x2.shr_u": shift(0x73, 2),
+  "i64x2.add": binary([0x66, 0xd4]),
+  "i64x2.sub": binary([0x66, 0xfb]),
+  "i64x2.eq": binary(equal[64]),
   "i64x2.ne": differs(64),
   "f32x4.ne": binary([0, 0xc2], 4), // cmpneqps
-  "f32x4.add": binary([0, 0x58]),
   "f32x4.sub": binary([0, 0x5c]),
   "f32x4.convert_i32x4_s": unary([0, 0x5b]),
   // By halves of 16 bits, which are exact, so that only their sum is rounded: the upper one, which may look like a sign,
@@ -153,15 +160,36 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
     ...sse([0, 0x58], into, spare),
   ],
   "f32x4.demote_f64x2_zero": unary([0x66, 0x5a]),
+  "f64x2.eq": binary([0x66, 0xc2], 0), // cmpeqpd
   "f64x2.ne": binary([0x66, 0xc2], 4),
+  "f64x2.lt": binary([0x66, 0xc2], 1),
+  "f64x2.ge": turned(binary([0x66, 0xc2], 2)), // cmplepd
+  "f64x2.abs": (into, one) => [
+    ...copied(into, one),
+    ...sse(equal[8], spare, spare), // all ones
+    ...shifted(0x73, 2, spare, 1),
+    ...sse(and, into, spare),
+  ],
+  "f64x2.floor": (into, one) => sse([0x66, 0x3a, 0x09], into, one, 9), // roundpd, down
+  "f64x2.trunc": (into, one) => sse([0x66, 0x3a, 0x09], into, one, 11), // towards 0
   "f64x2.add": binary([0x66, 0x58]),
   "f64x2.sub": binary([0x66, 0x5c]),
+  "f64x2.mul": binary([0x66, 0x59]),
+  "f64x2.pmax": turned(binary([0x66, 0x5f])), // maxpd leaves its second operand where it is not less
   "f64x2.convert_low_i32x4_s": unary([0xf3, 0xe6]),
   "f64x2.promote_low_f32x4": unary([0, 0x5a]),
 };
 
 /** The bytes of an operation, whose sides are at registers of those numbers, below 8. */
 export function x8664Vector(operation: VectorOperation, sides: Readonly<Record<VectorSide, number>>): number[] {
+  if (operation[0] === "anyZero") {
+    // pcmpeqq with 0, ptest
+    return [
+      ...sse(xor, spare, spare),
+      ...sse(equal[64], spare, operation[1]),
+      ...sse([0x66, 0x38, 0x17], spare, spare),
+    ];
+  }
   if (operation[0] !== "compute") {
     const [name, register, side, offset] = operation;
     const rex = 0x40 | register >> 3 << 2;

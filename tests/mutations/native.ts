@@ -156,6 +156,7 @@ export const nativeMutations: readonly Mutation[] = [
     ["evens(0x72, 4, 16,", "evens(0x72, 2, 16,", "On x86-64 integers saturate instead of losing their upper bits."],
     ["    ...shifted(0x72, 2, into, 1),\n", "", "On x86-64 large positive integers become negative floats."],
     ["[...sse([0x66, 0x70], into, one, 0xee), ", "[...copied(into, one), ", "On x86-64 elements are converted twice."],
+    ["...sse([0x66, 0x38, 0x17], spare, spare)", "", "On x86-64 it is not asked whether all lanes are set."],
     [
       "const modes = 0x80 | (register & 7) << 3 | sides[side];",
       "const modes = 0x80 | (register & 7) << 3 | sides.input;",
@@ -166,6 +167,7 @@ export const nativeMutations: readonly Mutation[] = [
     ["register < 8 ? register : register + 8", "register", "On arm64 registers that belong to the caller are changed."],
     ["    ...copied(spare, last),\n", "", "On arm64 lanes are selected by what the last selection left."],
     ["with3(opcode | 0x40000000, spare", "with3(opcode, spare", "On arm64 half of the elements are lost."],
+    ["    with3(0x6eb0a800, spare, spare, 0), // umaxv\n", "", "On arm64 one lane is asked for all."],
     ["sign === 1 ? bits + count : 2 * bits - count", "bits + count", "On arm64 lanes are shifted too far."],
     ["with3(0x6e205800, into, into, 0)", "with3(0x6e205800, into, one, 0)", "On arm64 what differs is not compared."],
     ["offset / 16 << 10", "offset / 8 << 10", "On arm64 other elements are read and written."],
@@ -177,6 +179,7 @@ export const nativeMutations: readonly Mutation[] = [
       '["point", "third", "third", loop.inputBytes]',
       "Results lie apart.",
     ],
+    ['return [["unlessZero", "otherwise"]];', "return [];", "Large doubles become small integers of 64 bits."],
     ['["get", "left", "first", 16]', '["set", "left", 1]', "One turn is made."],
   ]),
   ...law("native/moveProgram", [

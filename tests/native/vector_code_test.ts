@@ -67,7 +67,7 @@ function computed(name: Computation, count: number, operands: Uint8Array): Uint8
 /** NaN for every NaN: which one is left open. */
 function comparable(name: Computation, bytes: Uint8Array): unknown {
   const { buffer, byteOffset } = bytes.slice();
-  if (name.endsWith("ne")) return [...bytes];
+  if (/\.(eq|ne|lt|gt|ge)$/.test(name)) return [...bytes];
   if (name.startsWith("f32x4")) return [...new Float32Array(buffer, byteOffset, 4)].map(String);
   if (name.startsWith("f64x2")) return [...new Float64Array(buffer, byteOffset, 2)].map(String);
   return [...bytes];
@@ -224,6 +224,15 @@ test("code that needs something else is not translated, nor code that needs too 
   assertEquals(inRegisters({ constants: new Map(), body: chain })?.length, 21);
   const renamed: VectorInstruction[] = [["local.get", 5], ["local.set", 6], ["local.get", 1], ["local.get", 5]];
   assertEquals(inRegisters({ constants: new Map(), body: [...loaded, ...renamed, ["v128.store", 0]] }), null);
+  const either: VectorInstruction[] = [
+    ...[...body.slice(1, 3), ["i64x2.all_true"], ["if"]] as const,
+    ...[...body, ["else"], ...body, ["end"]] as const,
+  ];
+  assertEquals(inRegisters({ constants: new Map(), body: either })?.map(([kind]) => kind), [
+    ...["readVector", "anyZero", "ifAllSet", "readVector", "writeVector"],
+    ...["otherwise", "readVector", "writeVector", "end"],
+  ]);
+  assertEquals(inRegisters({ constants: new Map(), body: [...either, ...either] }), null);
   const reversed = Array.from({ length: 16 }, (_, i) => 15 - i);
   const shuffle: VectorInstruction[] = [["local.get", 0], ["v128.load", 0], ["i8x16.shuffle", ...reversed]];
   assertEquals(inRegisters({ constants: new Map(), body: [...body.slice(0, 3), ...shuffle] }), null);
