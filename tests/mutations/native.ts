@@ -152,7 +152,7 @@ export const nativeMutations: readonly Mutation[] = [
       "On x86-64 NaN becomes the least integer, and what is too large, too.",
     ],
     ["    ...shifted(0x72, 4, spare, 31), // psrad\n", "", "On x86-64 what is too large becomes a wrong integer."],
-    ["    ...sse(equal[8], spare, spare), // all ones\n", "", "On x86-64 what differs is what does not."],
+    ["    ...sse(xor, into, spare),\n  ];", "  ];", "On x86-64 what differs is what does not."],
     ["evens(0x72, 4, 16,", "evens(0x72, 2, 16,", "On x86-64 integers saturate instead of losing their upper bits."],
     ["    ...shifted(0x72, 2, into, 1),\n", "", "On x86-64 large positive integers become negative floats."],
     ["[...sse([0x66, 0x70], into, one, 0xee), ", "[...copied(into, one), ", "On x86-64 elements are converted twice."],
