@@ -120,6 +120,16 @@ export const nativeMutations: readonly Mutation[] = [
     ["  addresses[1] = to / 2 ** 32;\n", "", "What is written lies elsewhere."],
     ["  addresses[3] = from / 2 ** 32;\n", "", "What is read lies elsewhere."],
   ]),
+  ...law("native/gatherProgram", [
+    [
+      '["insertAt", 2 * i + 1, "second", "fromStep"]',
+      '["insert", 2 * i + 1, "second"]',
+      "Every second byte is one before.",
+    ],
+    [" && row.to === 1 &&", " &&", "Bytes that belong apart are written side by side."],
+    ["isGathered(move) ? here.gathers : ", "", "Sixteen bytes count as four."],
+    ['["point", "third", "third", together]', '["point", "third", "third", 1]', "Bytes are written over others."],
+  ]),
   ...law("native/inRegisters", [
     [
       "    if (left[register] === 0) free.unshift(register);\n",
