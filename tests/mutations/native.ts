@@ -105,6 +105,7 @@ export const nativeMutations: readonly Mutation[] = [
     ["4: 0x4d40c800", "4: 0x0d40c800", "On arm64 half of a filled row is 0."],
   ]),
   ...law("native/prepareMove", [
+    ["isGathered(move) ? together : unrolled", "unrolled", "Bytes behind a row are written."],
     ["move.isFar === true ? nonTemporalCopy() : here.memcpy", "here.memcpy", "A large copy is first fetched."],
     ["2 * row.to, 2 * row.from", "2 * row.from, 2 * row.to", "The third of four pieces lies elsewhere."],
     ["to: to - toBack, from: from - fromBack", "to, from", "A row begins where the one before ends."],
@@ -114,7 +115,7 @@ export const nativeMutations: readonly Mutation[] = [
       "The first time an axis is cut short.",
     ],
     [".toReversed()", "", "Outer axes are walked as if they were inner ones."],
-    ["row.extent - several * unrolled", "0", "What is left of a row is not moved."],
+    ["row.extent - several * atOnce", "0", "What is left of a row is not moved."],
   ]),
   ...law("native/runMove", [
     ["  addresses[1] = to / 2 ** 32;\n", "", "What is written lies elsewhere."],
@@ -127,7 +128,6 @@ export const nativeMutations: readonly Mutation[] = [
       "Every second byte is one before.",
     ],
     [" && row.to === 1 &&", " &&", "Bytes that belong apart are written side by side."],
-    ["isGathered(move) ? here.gathers : ", "", "Sixteen bytes count as four."],
     ['["point", "third", "third", together]', '["point", "third", "third", 1]', "Bytes are written over others."],
   ]),
   ...law("native/inRegisters", [

@@ -11,13 +11,12 @@ import {
   fillProgram,
   gatherProgram,
   isGathered,
-  jobOf,
   type MoveAxis,
   moveProgram,
   runProgram,
   type StridedMove,
-  units,
-} from "../../src/native/strided_mover.ts";
+} from "../../src/native/move_programs.ts";
+import { jobOf, units } from "../../src/native/strided_mover.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
