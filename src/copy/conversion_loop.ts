@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { enlist, type Enlisted, type WasmFunction } from "../wasm/mod.ts";
+import { type NativeLoop, nativeLoop, type VectorLoopCode } from "../native/mod.ts";
+import { enlist, type Enlisted } from "../wasm/mod.ts";
 import { bytesOf, type Conversion, isInteger, type NumberType } from "./conversion.ts";
 import { converted, isSmallWhole, type Lanes, resized, smallWhole } from "./number_code.ts";
 import { fromSmallFloats, toSmallFloats } from "./small_float_code.ts";
@@ -19,29 +20,48 @@ export type ConversionLoop = Enlisted;
 export const TURN = 16;
 
 const loops = new Map<string, ConversionLoop>();
+const nativeLoops = new Map<string, NativeLoop | null>();
 
 /** The loop of a conversion, compiled once. If both types are complex it is that of their parts. */
-export function loopOf({ from, to }: Conversion): ConversionLoop {
-  const key = from.isComplex && to.isComplex ? `${from.bits} ${to.bits}` : `${from.name} ${to.name}`;
-  return loops.getOrInsertComputed(key, () => enlist(conversionLoop({ from, to })));
+export function loopOf(conversion: Conversion): ConversionLoop {
+  return loops.getOrInsertComputed(keyOf(conversion), () => {
+    const { loop, bytes } = writtenLoop(conversion);
+    return enlist(loop.finished(...bytes));
+  });
+}
+
+/** The same by machine code, which works on any memory; null where there is none for it. */
+export function nativeLoopOf(conversion: Conversion): NativeLoop | null {
+  return nativeLoops.getOrInsertComputed(keyOf(conversion), () => nativeLoop(vectorLoopOf(conversion)));
+}
+
+function keyOf({ from, to }: Conversion): string {
+  return from.isComplex && to.isComplex ? `${from.bits} ${to.bits}` : `${from.name} ${to.name}`;
+}
+
+/** What machine code is made of. Exported for the test that tries it on other processors. */
+export function vectorLoopOf(conversion: Conversion): VectorLoopCode {
+  const { loop, bytes } = writtenLoop(conversion);
+  return loop.code(...bytes);
 }
 
 // law copy/conversionLoop: copy/conversion_loop
-/** The code of a conversion. */
-function conversionLoop({ from, to }: Conversion): WasmFunction {
+/** The code of a conversion, and the bytes of input and output in a turn. */
+function writtenLoop({ from, to }: Conversion): { loop: VectorLoop; bytes: [input: number, output: number] } {
   if (from.isComplex && to.isComplex) {
-    return conversionLoop({ from: { ...from, isComplex: false }, to: { ...to, isComplex: false } });
+    return writtenLoop({ from: { ...from, isComplex: false }, to: { ...to, isComplex: false } });
   }
-  const [inputBytes, outputBytes] = [TURN * bytesOf(from), TURN * bytesOf(to)];
   const loop = new VectorLoop();
   const convert = () => convertTurn(loop, { from, to });
   if (from.kind === "float" && from.bits === 64 && !from.isComplex && isInteger(to) && to.bits === 64) {
-    const doubles = Array.from({ length: inputBytes / 16 }, (_, at) => 16 * at);
-    const areSmall = doubles.map((at) => isSmallWhole(loop, loop.load(at), lanesOf(to)))
-      .reduce((all, one) => apply("v128.and", all, one));
+    const doubles = Array.from({ length: TURN * bytesOf(from) / 16 }, (_, at) => 16 * at);
+    let areSmall = isSmallWhole(loop, loop.load(0), lanesOf(to));
+    for (const at of doubles.slice(1)) {
+      areSmall = loop.keep(apply("v128.and", areSmall, isSmallWhole(loop, loop.load(at), lanesOf(to))));
+    }
     loop.either(areSmall, () => doubles.forEach((at) => loop.store(smallWhole(loop, loop.load(at)), at)), convert);
   } else convert();
-  return loop.finished(inputBytes, outputBytes);
+  return { loop, bytes: [TURN * bytesOf(from), TURN * bytesOf(to)] };
 }
 
 /** Converts what is converted in one turn. */

@@ -3,9 +3,10 @@
  *
  * @module
  */
+import type { NativeLoop } from "../native/mod.ts";
 import { run, scratch } from "../wasm/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
-import { type ConversionLoop, loopOf, TURN } from "./conversion_loop.ts";
+import { type ConversionLoop, loopOf, nativeLoopOf, TURN } from "./conversion_loop.ts";
 
 /**
  * Most bytes on either side: with them, with what they are made of and with what is on the stage the processor's nearest
@@ -35,20 +36,28 @@ export class ConversionStage {
   readonly most: number;
   /** Where their results are then in the memory. */
   readonly outputAt: number;
+  /** How many elements a turn of the loop converts. */
+  readonly turn: number;
+  readonly #conversion: Conversion;
   readonly #size: number;
-  readonly #parts: number;
   readonly #loop: ConversionLoop;
 
   constructor(conversion: Conversion) {
     const { from, to } = conversion;
+    this.#conversion = conversion;
     this.fromBytes = bytesOf(from);
     this.toBytes = bytesOf(to);
     this.most = MOST_BYTES / Math.max(this.fromBytes, this.toBytes);
     // Not a multiple of a page behind the elements, which would make processors wait for addresses that look alike.
     this.outputAt = this.most * this.fromBytes + 64;
     this.#size = this.outputAt + this.most * this.toBytes;
-    this.#parts = from.isComplex && to.isComplex ? 2 : 1;
+    this.turn = from.isComplex && to.isComplex ? TURN / 2 : TURN;
     this.#loop = loopOf(conversion);
+  }
+
+  /** What converts elements where they are, without a stage; null where there is no machine code for it. */
+  native(): NativeLoop | null {
+    return nativeLoopOf(this.#conversion);
   }
 
   /** Whether so many elements are far. */
@@ -75,7 +84,7 @@ export class ConversionStage {
 
   /** Converts so many elements, at least one; and a few that happen to lie behind them, to nobody's harm. */
   convert(count: number): void {
-    run(this.#loop, 0, this.outputAt, Math.ceil(count * this.#parts / TURN));
+    run(this.#loop, 0, this.outputAt, Math.ceil(count / this.turn));
   }
 
   /** Puts the results side by side. */

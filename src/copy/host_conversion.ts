@@ -1,7 +1,8 @@
 /**
  * Copies in host memory that convert the elements, by the rules of `conversion.ts`.
  *
- * Elements are brought to the memory of WebAssembly in boxes, converted there (`conversion_stage.ts`), and put where they
+ * Elements that lie side by side are converted where they are, if there is machine code for it (`native_conversion.ts`).
+ * Others are brought to the memory of WebAssembly in boxes, converted there (`conversion_stage.ts`), and put where they
  * belong, by the mover of strided elements. A few that lie side by side are brought with `TypedArray.set`: for them no
  * plan has to be made, or found.
  *
@@ -14,19 +15,32 @@ import { type ConversionPlan, isRun, planConversion } from "./conversion_plan.ts
 import { type ConversionStage, stageOf } from "./conversion_stage.ts";
 import type { HostArray } from "./host_copy.ts";
 import { checkSpan } from "./host_move.ts";
+import { convertInPlace, threadsOf } from "./native_conversion.ts";
 
 /**
  * Copies every element, converted, to its place. Both must begin at whole bytes; they must not overlap.
  *
+ * @param natively whether by machine code, where there is some for it
  * @throws {RangeError} if not all elements are in the memory
  */
-export function convertHost(source: HostArray, destination: HostArray, conversion: Conversion): void {
+export function convertHost(
+  source: HostArray,
+  destination: HostArray,
+  conversion: Conversion,
+  natively = true,
+): void {
   const { volume } = destination.layout;
   if (volume === 0) return;
   const stage = stageOf(conversion);
-  const isDense = source.layout.isContiguousC && destination.layout.isContiguousC;
-  if (isDense && volume <= stage.most) convertRun(stage, source, destination, volume);
-  else convertBoxes(readyFor(source.layout, destination.layout, stage), source, destination);
+  if (isDense(source.layout, destination.layout)) {
+    if (volume <= stage.most) return convertRun(stage, source, destination, volume);
+    if (natively && convertInPlace(stage, source, destination)) return;
+  }
+  convertBoxes(readyFor(source.layout, destination.layout, stage), source, destination);
+}
+
+function isDense(source: StridedLayout, destination: StridedLayout): boolean {
+  return source.isContiguousC && destination.isContiguousC;
 }
 
 // law copy/convertRun: copy/host_conversion
@@ -76,10 +90,15 @@ export function explainHostConversion(
   if (volume === 0) return "nothing to copy";
   const { from, to } = conversion;
   const stage = stageOf(conversion);
+  const what = `${volume} elements from ${from.name} to ${to.name} by the host`;
+  if (isDense(source, destination) && volume > stage.most && stage.native() !== null) {
+    const threads = threadsOf(stage, volume);
+    return `${what}, by machine code${threads < 2 ? "" : ` on ${threads} threads`}`;
+  }
   const { axes, box } = planFor(source, destination, stage);
   const isWhole = axes.every(({ extent }, axis) => extent === box[axis]);
   return [
-    [`${volume} elements from ${from.name} to ${to.name} by the host`, "by vectors"],
+    [what, "by vectors"],
     isWhole ? [] : [`${box.join(" x ")} at a time`],
     isRun(axes, box, "from", stage.fromBytes) ? [] : ["gathered"],
     isRun(axes, box, "to", stage.toBytes) ? [] : ["scattered"],

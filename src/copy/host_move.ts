@@ -24,8 +24,8 @@ export interface HostMemory {
 }
 
 /** A move that is ready, and where its first piece lies. */
-interface ReadyMove {
-  readonly place: PlacedMove;
+export interface ReadyMove {
+  readonly place: Pick<PlacedMove, "toOffset" | "fromOffset">;
   readonly prepared: PreparedMove;
 }
 
@@ -85,7 +85,11 @@ export function carryOut(ready: ReadyPlan, to: HostPlace, from: HostPlace): void
 }
 
 /** Makes all moves of a plan by machine code, from and to addresses of offset 0; whoever calls answers for both. */
-export function runAll({ moves, shares }: ReadyPlan, toStart: number, fromStart: number): void {
+export function runAll(
+  { moves, shares }: Pick<ReadyPlan, "moves" | "shares">,
+  toStart: number,
+  fromStart: number,
+): void {
   if (shares === null || !runShares(shares, toStart, fromStart)) runMoves(moves ?? [], toStart, fromStart);
 }
 

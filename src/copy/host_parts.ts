@@ -23,7 +23,10 @@ export const leastSplit = 2 ** 20;
  *
  * @param cpus how many there are; by default those of this machine
  */
-export function threadsFor({ run, runs, isFree }: HostPlan, cpus?: number): number {
+export function threadsFor(
+  { run, runs, isFree }: Pick<HostPlan, "run" | "runs" | "isFree">,
+  cpus?: number,
+): number {
   const bytes = run * runs;
   if (bytes < worthThreads || !isFree) return 1;
   return Math.max(1, Math.min(cpus ?? navigator.hardwareConcurrency, mostThreads, Math.floor(bytes / leastOfThread)));
@@ -74,7 +77,7 @@ function partsOf(move: PlacedMove, count: number): PlacedMove[] {
 const enoughParts = 8;
 
 /** Ranges that are about equal, and none of them empty. */
-function rangesOf(extent: number, count: number): { readonly start: number; readonly length: number }[] {
+export function rangesOf(extent: number, count: number): { readonly start: number; readonly length: number }[] {
   const starts = Array.from({ length: count }, (_, i) => Math.floor(i * extent / count));
   return starts.map((start, i) => ({ start, length: (starts[i + 1] ?? extent) - start }))
     .filter(({ length }) => length > 0);

@@ -82,11 +82,16 @@ function demoted(vectors: readonly Vector[]): Vector[] {
   return evens(vectors.map((vector) => apply("f32x4.demote_f64x2_zero", vector)), 8);
 }
 
-/** Doubles that become the same smaller floats as numbers of 32 or 64 bits. */
+/** Doubles that become the same smaller floats as numbers of 64 bits. */
 export function roundableDoubles(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): Vector[] {
-  const isLong = from.kind !== "float" && from.bits === 64;
-  const numbers = isLong ? vectors.map((vector) => withoutTies(loop, vector, from)) : vectors;
+  const numbers = from.kind === "float" ? vectors : vectors.map((vector) => withoutTies(loop, vector, from));
   return converted(loop, numbers, from, { kind: "float", bits: 64 });
+}
+
+/** Floats that become the same floats of 16 bits as integers of 32 bits. */
+export function roundableFloats(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): Vector[] {
+  const numbers = vectors.map((vector) => withoutTies(loop, vector, from));
+  return converted(loop, numbers, from, { kind: "float", bits: 32 });
 }
 
 // law copy/longToDouble: copy/conversion_loop
@@ -111,17 +116,19 @@ function longToDouble(loop: VectorLoop, vector: Vector, { kind }: Lanes): Vector
 
 // law copy/withoutTies: copy/conversion_loop
 /**
- * Integers of 64 bits that are exact as doubles, and become the same float as what they are made of. What is small is
- * exact. Of what is large the lowest 11 bits are far below all that a smaller float can tell apart: one bit above them
- * says whether any was set.
+ * Integers of 64 or 32 bits that are exact as floats of as many, and become the same smaller float as what they are made
+ * of. What is small is exact. Of what is large the lowest bits, as many as the float has no room for, are far below all
+ * that a smaller float can tell apart: one bit above them says whether any was set.
  */
-function withoutTies(loop: VectorLoop, vector: Vector, { kind }: Lanes): Vector {
+function withoutTies(loop: VectorLoop, vector: Vector, { kind, bits }: Lanes): Vector {
+  const [lane, shape, room] = bits === 64 ? [64, "i64x2", 53] as const : [32, "i32x4", 24] as const;
   const kept = loop.keep(vector);
-  const lowest = loop.constant(64, 0x7ffn);
-  const carried = apply("i64x2.add", apply("v128.and", kept, lowest), lowest);
-  const marked = apply("v128.and", apply("v128.or", kept, carried), loop.constant(64, ~0x7ffn));
-  const size = kind === "int" ? apply("i64x2.add", kept, loop.constant(64, 1n << 52n)) : kept;
-  const isSmall = apply("i64x2.eq", shifted(64, "shr_u", size, 53), loop.constant(64, 0n));
+  const most = 2n ** BigInt(lane - room) - 1n;
+  const lowest = loop.constant(lane, most);
+  const carried = apply(`${shape}.add`, apply("v128.and", kept, lowest), lowest);
+  const marked = apply("v128.and", apply("v128.or", kept, carried), loop.constant(lane, ~most));
+  const size = kind === "int" ? apply(`${shape}.add`, kept, loop.constant(lane, 2n ** BigInt(room - 1))) : kept;
+  const isSmall = apply(`${shape}.eq`, shifted(lane, "shr_u", size, room), loop.constant(lane, 0n));
   return apply("v128.bitselect", kept, marked, isSmall);
 }
 

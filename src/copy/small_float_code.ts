@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { converted, type Lanes, resized, roundableDoubles } from "./number_code.ts";
+import { converted, type Lanes, resized, roundableDoubles, roundableFloats } from "./number_code.ts";
 import { apply, evens, paired, shifted, type Vector, type VectorLoop } from "./vector_code.ts";
 
 /** As float32, which has room for every one. */
@@ -29,6 +29,7 @@ export function toSmallFloats(
 function roundable(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): Vector[] {
   const isExact = from.bits < 32 || (from.kind === "float" && from.bits === 32);
   if (isExact) return converted(loop, vectors, from, { kind: "float", bits: 32 });
+  if (from.bits === 32) return roundableFloats(loop, vectors, from);
   return paired(roundableDoubles(loop, vectors, from), (one, other) => odd(loop, loop.keep(one), loop.keep(other)));
 }
 

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { VectorLoopCode } from "../native/mod.ts";
 import type { Instruction, WasmFunction } from "../wasm/mod.ts";
 
 /** Instructions that leave a vector. One that is used more than once is to be kept first. */
@@ -74,6 +75,12 @@ export class VectorLoop {
   /** The same double in each lane. */
   double(value: number): Vector {
     return this.constant(64, new BigUint64Array(Float64Array.of(value).buffer)[0] ?? 0n);
+  }
+
+  /** What machine code can be made of, given the same. */
+  code(inputBytes: number, outputBytes: number): VectorLoopCode {
+    const constants = new Map([...this.#constants.values()].map(({ local, bits }) => [local, bits]));
+    return { constants, body: this.#body, inputBytes, outputBytes };
   }
 
   /** The function, given by how much input and output go on with each turn. */

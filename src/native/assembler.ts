@@ -5,7 +5,10 @@
  * @module
  */
 import { ffiPort } from "../ffi/mod.ts";
+import { aarch64Vector } from "./aarch64_vectors.ts";
 import { instructions, mapExecutable } from "./machine_code.ts";
+import type { VectorOperation, VectorSide } from "./vector_registers.ts";
+import { x8664Vector } from "./x8664_vectors.ts";
 
 /** What operations work with. The two processors have others besides, of which programs need not know. */
 export type Register = keyof typeof x8664Registers;
@@ -30,7 +33,7 @@ export type Operation =
   | readonly ["point", into: Register, base: Register, offset: number]
   /** Takes 1 away, and notes whether nothing is left. */
   | readonly ["lower", register: Register]
-  /** Goes on at a label unless nothing was left; `put` may stand between the two. */
+  /** Goes on at a label unless nothing was left, or no lane was 0; `put` may stand between the two. */
   | readonly ["unlessZero", label: string]
   | readonly ["ifZero", register: Register, label: string]
   | readonly ["go", label: string]
@@ -43,6 +46,10 @@ export type Operation =
   | readonly ["storeAt", unit: Unit, base: Register, index: "toStep" | "fromStep"]
   /** Reads so many bytes, and fills the register for data with them again and again. */
   | readonly ["repeat", unit: Unit, base: Register]
+  /** Reads one byte into one of the register for data, of which the first one makes the others 0. */
+  | readonly ["insert", place: number, base: Register]
+  /** The same at a register plus another one. */
+  | readonly ["insertAt", place: number, base: Register, index: "toStep" | "fromStep"]
   /** Saves what a function must preserve of the `kept` registers, and the address that it returns to. */
   | readonly ["enter"]
   /** Restores it. */
@@ -54,6 +61,8 @@ export type Operation =
   | readonly ["call", base: Register, offset: number]
   /** A register becomes what a call has returned, unless that is a floating-point number: it is in the one for data. */
   | readonly ["result", into: Register]
+  /** Works with vectors: constants are found from `first` on, input from `second` on, and output from `third` on. */
+  | readonly ["vector", operation: VectorOperation]
   | readonly ["return"];
 
 /** System V: arguments come in rdi, rsi, rdx. No base is rsp or r12, which would need a longer form. */
@@ -85,6 +94,10 @@ const aarch64Registers: { readonly [Name in Register]: number } = {
   keptTo: 20,
   keptFrom: 21,
 };
+
+function sidesIn({ first, second, third }: { readonly [Name in Register]: number }): Record<VectorSide, number> {
+  return { constants: first, input: second, output: third };
+}
 
 /** Code of an operation, given how far off its label is; the distance is counted as the processor counts it. */
 interface Encoder {
@@ -190,6 +203,11 @@ const x8664Repeats = {
   16: [],
 } as const;
 
+/** Before the first byte, so that it does not wait for what was there. */
+function emptied(place: number): readonly number[] {
+  return place === 0 ? [0x66, 0x0f, 0xef, 0xc0] : []; // pxor xmm0, xmm0
+}
+
 function x8664Bytes(operation: Operation, distance: number): readonly number[] {
   const r = x8664Registers;
   switch (operation[0]) {
@@ -227,6 +245,13 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
       return [...x8664StoresAt[operation[1]], 0x04, (r[operation[3]] & 7) << 3 | r[operation[2]]];
     case "repeat":
       return [...x8664Loads[operation[1]], r[operation[2]], ...x8664Repeats[operation[1]]];
+    case "insert": // pinsrb xmm0, [base], place
+      return [...emptied(operation[1]), 0x66, 0x0f, 0x3a, 0x20, r[operation[2]], operation[1]];
+    case "insertAt":
+      return [
+        ...[...emptied(operation[1]), 0x66, 0x42, 0x0f, 0x3a, 0x20, 0x04],
+        ...[(r[operation[3]] & 7) << 3 | r[operation[2]], operation[1]],
+      ];
     case "enter":
       return [0x53, 0x41, 0x55, 0x41, 0x56]; // push rbx, r13, r14: the stack is aligned for calls now
     case "leave":
@@ -235,6 +260,8 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
       return [0xff, ...atOffset(2, r[operation[1]], operation[2])]; // call [base + offset]; as above
     case "result":
       return withRegister(0x89, 0, r[operation[1]]); // mov register, rax
+    case "vector":
+      return x8664Vector(operation[1], sidesIn(r));
     case "return":
       return [0xc3];
   }
@@ -253,6 +280,15 @@ const aarch64StoresAt = { 1: 0x38206809, 2: 0x78206809, 4: 0xb8206809, 8: 0xf820
 const aarch64Repeats = { 1: 0x4d40c000, 2: 0x4d40c400, 4: 0x4d40c800, 8: 0x4d40cc00, 16: 0x3dc00000 } as const;
 
 const scratch = 16;
+
+/** ld1 {v0.b}[place], but for its base. */
+function lane(place: number): number {
+  return 0x0d400000 | place >> 3 << 30 | (place & 7) << 10;
+}
+
+function zeroed(place: number): readonly number[] {
+  return place === 0 ? [0x6f00e400] : []; // movi v0.2d, #0
+}
 
 // law native/aarch64Operation: native/strided_mover
 function aarch64Operation(operation: Operation, distance: number): readonly number[] {
@@ -297,6 +333,14 @@ function aarch64Operation(operation: Operation, distance: number): readonly numb
       return [aarch64StoresAt[operation[1]] | r[operation[3]] << 16 | r[operation[2]] << 5];
     case "repeat":
       return [aarch64Repeats[operation[1]] | r[operation[2]] << 5];
+    case "insert":
+      return [...zeroed(operation[1]), lane(operation[1]) | r[operation[2]] << 5];
+    case "insertAt":
+      return [
+        ...zeroed(operation[1]),
+        0x8b000000 | r[operation[3]] << 16 | r[operation[2]] << 5 | scratch, // add x16, base, index
+        lane(operation[1]) | scratch << 5,
+      ];
     case "enter":
       return [0xa9bd7bfd, 0xa90153f3, 0xf90013f5]; // stp x29, x30, [sp, #-48]!; stp x19, x20, [sp, #16]; str x21, ...
     case "leave":
@@ -308,6 +352,8 @@ function aarch64Operation(operation: Operation, distance: number): readonly numb
       ];
     case "result":
       return [0xaa0003e0 | r[operation[1]]]; // mov register, x0
+    case "vector":
+      return aarch64Vector(operation[1], sidesIn(r));
     case "return":
       return [0xd65f03c0];
   }

@@ -32,17 +32,11 @@ export {
 } from "./completion_callbacks.ts";
 export { newArrayBuffer } from "./huge_pages.ts";
 export { mapExecutable } from "./machine_code.ts";
+export type { MoveAxis, StridedMove } from "./move_programs.ts";
 export { nonTemporalCopy } from "./non_temporal_copy.ts";
 export { type ReadableWatch, watchReadable } from "./readable_watch.ts";
 export { releaseThunks } from "./release_thunk.ts";
 export { runCode } from "./run_code.ts";
-export {
-  canMoveNatively,
-  type MoveAxis,
-  placeMove,
-  type PreparedMove,
-  prepareMove,
-  runMove,
-  type StridedMove,
-} from "./strided_mover.ts";
+export { canMoveNatively, placeMove, type PreparedMove, prepareMove, runMove } from "./strided_mover.ts";
 export { canStartThreads, ThreadTeam } from "./thread_team.ts";
+export { type NativeLoop, nativeLoop, prepareLoop, type VectorLoopCode } from "./vector_loop.ts";

@@ -7,30 +7,23 @@
  * @module
  */
 import { cString, ffiPort, type HandleArgument, libc } from "../ffi/mod.ts";
-import { assembleHere, type Operation, type Unit } from "./assembler.ts";
+import { assembleHere, type Unit } from "./assembler.ts";
 import type { NativeCall } from "./call_ring.ts";
+import {
+  axisBytes,
+  fillProgram,
+  gatherProgram,
+  head,
+  isGathered,
+  type MoveAxis,
+  moveProgram,
+  runProgram,
+  type StridedMove,
+  together,
+  unrolled,
+} from "./move_programs.ts";
 import { nonTemporalCopy } from "./non_temporal_copy.ts";
 import { runCode } from "./run_code.ts";
-
-/** An axis: how many, and how many bytes from one to the next. */
-export interface MoveAxis {
-  readonly extent: number;
-  readonly to: number;
-  readonly from: number;
-}
-
-/** A move: pieces of so many bytes along axes, the last one fastest. No axis has an extent of 0. */
-export interface StridedMove {
-  readonly bytes: number;
-  readonly axes: readonly MoveAxis[];
-  /**
-   * If a piece is 16 bytes that repeat one element: its bytes, which are then all that is read for it. No step of the
-   * last axis is made in the source.
-   */
-  readonly element?: Unit;
-  /** Whether runs, which no instruction moves at once, are written past the caches: so much that none would keep it. */
-  readonly isFar?: boolean;
-}
 
 /** A move that can be made again and again, on one thread: it counts in memory of its own. */
 export interface PreparedMove {
@@ -42,141 +35,6 @@ export interface PreparedMove {
   readonly call: NativeCall;
 }
 
-/** Bytes of a job before the axes that are counted in memory: 0 to, 8 from, then as the programs say. */
-const head = 88;
-const axisBytes = 32;
-
-// law native/moveProgram: native/strided_mover
-/** Goes to the next row along the axes that are counted in memory, each {extent, left, to, from}, then 0. */
-function nextAlong(job: "first" | "kept", to: "third" | "keptTo", from: "second" | "keptFrom"): Operation[] {
-  return [
-    ["point", "axis", job, head],
-    ["label", "next axis"],
-    ["get", "rows", "axis", 0],
-    ["ifZero", "rows", "over"],
-    ["addFrom", to, "axis", 16],
-    ["addFrom", from, "axis", 24],
-    ["get", "left", "axis", 8],
-    ["lower", "left"],
-    ["put", "left", "axis", 8],
-    ["unlessZero", "plane"],
-    ["put", "rows", "axis", 8], // as many again, when the axis before has moved on
-    ["point", "axis", "axis", axisBytes],
-    ["go", "next axis"],
-    ["label", "over"],
-  ];
-}
-
-/** Pieces that a row's loop moves before it looks whether there are more. */
-const unrolled = 4;
-
-/** A row: as often as the job says at 16 so many pieces, and at 24 single ones. */
-function row(pieces: readonly Operation[], piece: readonly Operation[]): Operation[] {
-  return [
-    ["get", "left", "first", 16],
-    ["ifZero", "left", "singles"],
-    ["label", "several"],
-    ...pieces,
-    ["lower", "left"],
-    ["unlessZero", "several"],
-    ["label", "singles"],
-    ["get", "left", "first", 24],
-    ["ifZero", "left", "row's end"],
-    ["label", "single"],
-    ...piece,
-    ["lower", "left"],
-    ["unlessZero", "single"],
-    ["label", "row's end"],
-  ];
-}
-
-function repeated(operations: readonly Operation[], times: number): Operation[] {
-  return Array.from({ length: times }, () => operations).flat();
-}
-
-/**
- * Moves pieces. Called with a job: 16 and 24 as above, 32 and 40 the steps from one to the next, 48 rows, 56 and 64 the
- * steps from the end of one to the next, 72 and 80 two steps from one to the next.
- *
- * Of two pieces the second one is found by adding a step to where the first one is, and then two steps are made at once,
- * by numbers in registers: with an addition for each piece, of which each waits for the one before, small pieces took
- * half as long again.
- */
-export function moveProgram(unit: Unit): readonly Operation[] {
-  return [
-    ["enter"],
-    ["get", "kept", "first", 72],
-    ["get", "third", "first", 0],
-    ["get", "second", "first", 8],
-    ["get", "toStep", "first", 32],
-    ["get", "fromStep", "first", 40],
-    ["label", "plane"],
-    ["get", "axis", "first", 80], // until the next axis is looked for
-    ["get", "rows", "first", 48],
-    ["label", "row"],
-    ...row(
-      repeated([
-        ["load", unit, "second"],
-        ["store", unit, "third"],
-        ["loadAt", unit, "second", "fromStep"],
-        ["storeAt", unit, "third", "toStep"],
-        ["add", "second", "axis"],
-        ["add", "third", "kept"],
-      ], unrolled / 2),
-      [
-        ["load", unit, "second"],
-        ["store", unit, "third"],
-        ["add", "second", "fromStep"],
-        ["add", "third", "toStep"],
-      ],
-    ),
-    ["addFrom", "third", "first", 56],
-    ["addFrom", "second", "first", 64],
-    ["lower", "rows"],
-    ["unlessZero", "row"],
-    ...nextAlong("first", "third", "second"),
-    ["leave"],
-    ["return"],
-  ];
-}
-
-/** Fills rows, whose pieces are 16 bytes that repeat one element. Called with a job as above. */
-export function fillProgram(unit: Unit): readonly Operation[] {
-  const fill: Operation[] = [["store", 16, "third"], ["add", "third", "toStep"]];
-  return [
-    ["get", "third", "first", 0],
-    ["get", "second", "first", 8],
-    ["get", "toStep", "first", 32],
-    ["label", "plane"],
-    ["get", "rows", "first", 48],
-    ["label", "row"],
-    ["repeat", unit, "second"],
-    ...row(repeated(fill, unrolled), fill),
-    ["addFrom", "third", "first", 56],
-    ["addFrom", "second", "first", 64],
-    ["lower", "rows"],
-    ["unlessZero", "row"],
-    ...nextAlong("first", "third", "second"),
-    ["return"],
-  ];
-}
-
-/** Called with a job: 16 bytes of a run, 24 the address of memcpy, or of what is called as it is. */
-export const runProgram: readonly Operation[] = [
-  ["enter"],
-  ["copy", "kept", "first"],
-  ["get", "keptTo", "kept", 0],
-  ["get", "keptFrom", "kept", 8],
-  ["label", "plane"],
-  ["copy", "first", "keptTo"],
-  ["copy", "second", "keptFrom"],
-  ["get", "third", "kept", 16],
-  ["call", "kept", 24],
-  ...nextAlong("kept", "keptTo", "keptFrom"),
-  ["leave"],
-  ["return"],
-];
-
 /** The sizes that one instruction moves. */
 export const units: readonly Unit[] = [16, 8, 4, 2, 1];
 
@@ -184,6 +42,7 @@ interface Mover {
   readonly moves: ReadonlyMap<number, bigint>;
   readonly fills: ReadonlyMap<number, bigint>;
   readonly runs: bigint;
+  readonly gathers: bigint;
   readonly memcpy: bigint;
 }
 
@@ -191,13 +50,14 @@ let mover: Mover | null | undefined;
 
 function moverHere(): Mover | null {
   if (mover !== undefined) return mover;
-  const addresses = assembleHere([runProgram, ...units.map(moveProgram), ...units.map(fillProgram)]);
+  const addresses = assembleHere([runProgram, gatherProgram, ...units.map(moveProgram), ...units.map(fillProgram)]);
   if (addresses === null) return mover = null;
   const byUnit = (first: number) => new Map(units.map((unit, i) => [unit, addresses[first + i] ?? 0n]));
   return mover = {
     runs: addresses[0] ?? 0n,
-    moves: byUnit(1),
-    fills: byUnit(1 + units.length),
+    gathers: addresses[1] ?? 0n,
+    moves: byUnit(2),
+    fills: byUnit(2 + units.length),
     memcpy: libc().loading.dlsym(0n, cString("memcpy")),
   };
 }
@@ -216,11 +76,20 @@ export function canMoveNatively(): boolean {
 export function prepareMove(move: StridedMove): PreparedMove | null {
   const here = moverHere();
   if (here === null) return null;
-  const code = move.element === undefined ? here.moves.get(move.bytes) : here.fills.get(move.element);
+  const code = isGathered(move)
+    ? here.gathers
+    : move.element === undefined
+    ? here.moves.get(move.bytes)
+    : here.fills.get(move.element);
   const buffer = jobOf(move, code !== undefined, move.isFar === true ? nonTemporalCopy() : here.memcpy);
-  const call = [code ?? here.runs, ffiPort().addressOf(buffer)] as const;
+  return placedBy(code ?? here.runs, buffer);
+}
+
+/** Code with its job, which begins with the two addresses. */
+export function placedBy(code: bigint, job: ArrayBuffer): PreparedMove {
+  const call = [code, ffiPort().addressOf(job)] as const;
   return {
-    addresses: new Uint32Array(buffer, 0, 4),
+    addresses: new Uint32Array(job, 0, 4),
     job: ffiPort().handle(call[1]),
     code: ffiPort().handle(call[0]),
     call,
@@ -228,7 +97,8 @@ export function prepareMove(move: StridedMove): PreparedMove | null {
 }
 
 /** What the programs read. Exported for the test that runs them on other processors. */
-export function jobOf({ bytes, axes }: StridedMove, isUnit: boolean, memcpy: bigint): ArrayBuffer {
+export function jobOf(move: StridedMove, isUnit: boolean, memcpy: bigint): ArrayBuffer {
+  const { bytes, axes } = move;
   // From where one row of an axis ends, its own steps made, to where the next one along the axis before begins.
   const steps = axes.map(({ extent, to, from }, i) => {
     const inner = axes[i + 1];
@@ -240,8 +110,9 @@ export function jobOf({ bytes, axes }: StridedMove, isUnit: boolean, memcpy: big
   const words = new BigInt64Array(head / 8 + rest.length * axisBytes / 8 + 1);
   if (isUnit) {
     const [row, rows] = [steps.at(-1) ?? single, steps.at(-2) ?? single];
-    const several = Math.floor(row.extent / unrolled);
-    const pieces = [several, row.extent - several * unrolled, row.to, row.from];
+    const atOnce = isGathered(move) ? together : unrolled;
+    const several = Math.floor(row.extent / atOnce);
+    const pieces = [several, row.extent - several * atOnce, row.to, row.from];
     words.set([...pieces, rows.extent, rows.to, rows.from, 2 * row.to, 2 * row.from].map(BigInt), 2);
   } else words.set([BigInt(bytes), memcpy], 2);
   rest.forEach(({ extent, to, from }, i) =>

@@ -87,6 +87,7 @@ export const opcodes = {
   "i8x16.shuffle": vector(13, "lanes"),
   "i8x16.ne": vector(36, "none"),
   "i16x8.ne": vector(46, "none"),
+  "i32x4.eq": vector(55, "none"),
   "i32x4.ne": vector(56, "none"),
   "i32x4.gt_s": vector(59, "none"),
   "f32x4.ne": vector(66, "none"),

@@ -39,23 +39,25 @@ test("every loop makes of every bit pattern what converting one after the other 
         const source = bitPatterns(from, seed);
         const count = source.length / bytesOf(from);
         const expected = convertedOneByOne(source, conversion);
-        const result = pattern(expected.length, seed);
         const side = (bytes: Uint8Array<ArrayBuffer>, type: NumberType) => ({
           ...{ bytes, offset: 0, layout: StridedLayout.dense([count], bytesOf(type)) },
         });
-        convertHost(side(source, from), side(result, to), conversion);
         const [read, written] = [DType.from(from.name), DType.from(to.name)];
-        const differences: string[] = [];
-        for (let at = 0; at < result.length && differences.length < 10; at++) {
-          if (result[at] === expected[at]) continue;
-          const index = Math.floor(at / bytesOf(to));
-          const [one, other] = [result, expected]
-            .map(({ buffer }) => shown(written.read(new DataView(buffer), index * bytesOf(to))));
-          if (one === other) continue; // which NaN is left open
-          const value = shown(read.read(new DataView(source.buffer), index * bytesOf(from)));
-          differences.push(`${from.name} ${value} became ${to.name} ${one}, not ${other}`);
+        for (const natively of [true, false]) {
+          const result = pattern(expected.length, seed);
+          convertHost(side(source, from), side(result, to), conversion, natively);
+          const differences: string[] = [];
+          for (let at = 0; at < result.length && differences.length < 10; at++) {
+            if (result[at] === expected[at]) continue;
+            const index = Math.floor(at / bytesOf(to));
+            const [one, other] = [result, expected]
+              .map(({ buffer }) => shown(written.read(new DataView(buffer), index * bytesOf(to))));
+            if (one === other) continue; // which NaN is left open
+            const value = shown(read.read(new DataView(source.buffer), index * bytesOf(from)));
+            differences.push(`${from.name} ${value} became ${to.name} ${one}, not ${other}`);
+          }
+          assertEquals(differences, [], natively ? "natively" : "by WebAssembly");
         }
-        assertEquals(differences, []);
       }),
       1,
     );

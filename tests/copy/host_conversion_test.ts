@@ -5,6 +5,8 @@ import { exactAddress, ffiPort } from "../../src/ffi/mod.ts";
 import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { bytesOf, conversionOf } from "../../src/copy/conversion.ts";
 import { convertHost, explainHostConversion } from "../../src/copy/host_conversion.ts";
+import { threadsFor } from "../../src/copy/host_parts.ts";
+import { canMoveNatively } from "../../src/native/mod.ts";
 import { apart, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
 import { GuardedMemory } from "../support/guarded_memory.ts";
 import { check, fc } from "../support/property.ts";
@@ -172,20 +174,23 @@ test("one layout is planned for each pair of types, and each source, that it mee
 test("what is not in the memory is not converted", () => {
   const conversion = conversionBetween("uint8", "float32");
   const layout = (shape: number[], itemsize: number) => StridedLayout.dense(shape, itemsize);
-  for (const count of [16, 5000]) {
+  for (const [count, natively] of [[16, true], [5000, true], [5000, false]] as const) {
     const [from, to] = [new Uint8Array(count), new Uint8Array(4 * count)];
     const convert = (shift: number) =>
       convertHost(
         { bytes: from, offset: 0, layout: layout([count], 1) },
         { bytes: to, offset: 4 * shift, layout: layout([count], 4) },
         conversion,
+        natively,
       );
     convert(0);
     for (const shift of [1, -1]) assertThrows(() => convert(shift), RangeError, "expected all elements in the memory");
     const address = exactAddress(ffiPort().addressOf(from.buffer));
     const short = { bytes: from, offset: 0, layout: layout([count], 1), memory: { address, size: count - 1 } };
     const toWhole = { bytes: to, offset: 0, layout: layout([count], 4) };
-    if (count > 16) assertThrows(() => convertHost(short, toWhole, conversion), RangeError, "of 4999: expected all");
+    if (count > 16) {
+      assertThrows(() => convertHost(short, toWhole, conversion, natively), RangeError, "of 4999: expected all");
+    }
     structuredClone(from.buffer, { transfer: [from.buffer] });
     assertThrows(() => convert(0), RangeError, "of 0: expected all elements in the memory");
   }
@@ -198,8 +203,18 @@ test("how many are converted at a time is said, and whether they are gathered an
   const dense = (...shape: number[]) => [StridedLayout.dense(shape, 8), StridedLayout.dense(shape, 4)] as const;
   const by = "float64 to float32 by the host, by vectors";
   assertEquals(explained(...dense(10, 20)), `200 elements from ${by}`);
-  assertEquals(explained(...dense(3000)), `3000 elements from ${by}, 1024 at a time`);
-  assertEquals(explained(...dense(1000, 1000)), `1000000 elements from ${by}, 512 at a time`);
+  const rounded = conversionBetween("float32", "float16");
+  const halves = [StridedLayout.dense([3000], 4), StridedLayout.dense([3000], 2)] as const;
+  const byVectors = "3000 elements from float32 to float16 by the host, by vectors, 2048 at a time";
+  assertEquals(explainHostConversion(...halves, rounded), byVectors);
+  if (canMoveNatively()) {
+    const natively = "float64 to float32 by the host, by machine code";
+    assertEquals(explained(...dense(3000)), `3000 elements from ${natively}`);
+    assertEquals(explained(...dense(8000, 1000)), `8000000 elements from ${natively}`);
+    const threads = threadsFor({ run: 96 * 10 ** 6, runs: 1, isFree: true });
+    const many = `16000000 elements from ${natively}${threads < 2 ? "" : ` on ${threads} threads`}`;
+    assertEquals(explained(...dense(16_000, 1000)), many);
+  }
   const [from, to] = dense(100, 100);
   assertEquals(explained(from.transposed(), to), `10000 elements from ${by}, 32 x 32 at a time, gathered, scattered`);
   const [wide] = dense(100, 200);

@@ -5,7 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { type HostPlan, type PlacedMove, planHostCopy } from "../../src/copy/host_plan.ts";
-import type { MoveAxis } from "../../src/native/strided_mover.ts";
+import type { MoveAxis } from "../../src/native/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { permutations } from "../support/strided_oracle.ts";
 

@@ -229,10 +229,11 @@ export const copyMutations: readonly Mutation[] = [
     ['apply("v128.or", kept, carried)', "kept", "The host rounds integers of 64 bits to even twice."],
     ['apply("v128.bitselect", kept, marked, isSmall)', "marked", "Small integers of 64 bits lose their lowest bits."],
     [
-      "loop.constant(64, 1n << 52n)",
-      "loop.constant(64, 0n)",
+      "loop.constant(lane, 2n ** BigInt(room - 1))",
+      "loop.constant(lane, 0n)",
       "Small negative integers of 64 bits lose their lowest bits.",
     ],
+    ['"i32x4", 24]', '"i32x4", 31]', "The host rounds integers of 32 bits twice."],
   ]),
   ...law("copy/wholes", [
     ['to.bits === 16 ? last : "s"', '"s"', "Large floats become half of the largest integer of 16 bits."],
@@ -599,6 +600,28 @@ export const copyMutations: readonly Mutation[] = [
       "axes[0] ?? longest",
       "One thread does most.",
     ],
+  ]),
+  ...law("copy/convertInPlace", [
+    [
+      "  checkSpan({ start: from, end: from + volume * stage.fromBytes }, source);\n",
+      "",
+      "What is converted is read from behind the memory.",
+    ],
+    [
+      "  checkSpan({ start: to, end: to + volume * stage.toBytes }, destination);\n",
+      "",
+      "What was converted is written behind the memory.",
+    ],
+    ["  if (fromStart === 0 || toStart === 0) return false;\n", "", "Memory that has no address is written at NULL."],
+    ["known?.stage === stage ? known", "known !== undefined ? known", "A conversion of other types is made again."],
+    ["toStart + to, fromStart + from", "toStart, fromStart + from", "Results are written before their place."],
+    ["toStart + to, fromStart + from", "toStart + to, fromStart", "Elements before the first one are converted."],
+  ]),
+  ...law("copy/readyRun", [
+    ["move(count - turn, 1)", "move(whole * turn, 1)", "What is behind the elements is converted, too."],
+    ["[one, ...rest]", "[one]", "Where several threads convert, the last elements are not."],
+    ["? [move(count - turn, 1)] : []", "? [] : []", "The last elements are not converted."],
+    ["move(start * turn, length)", "move(start, length)", "Threads convert the same elements."],
   ]),
   ...law("copy/runShares", [
     ["    if (error instanceof FfiError) return false;\n", "", "A copy fails for want of a thread."],

@@ -105,6 +105,7 @@ export const nativeMutations: readonly Mutation[] = [
     ["4: 0x4d40c800", "4: 0x0d40c800", "On arm64 half of a filled row is 0."],
   ]),
   ...law("native/prepareMove", [
+    ["isGathered(move) ? together : unrolled", "unrolled", "Bytes behind a row are written."],
     ["move.isFar === true ? nonTemporalCopy() : here.memcpy", "here.memcpy", "A large copy is first fetched."],
     ["2 * row.to, 2 * row.from", "2 * row.from, 2 * row.to", "The third of four pieces lies elsewhere."],
     ["to: to - toBack, from: from - fromBack", "to, from", "A row begins where the one before ends."],
@@ -114,11 +115,82 @@ export const nativeMutations: readonly Mutation[] = [
       "The first time an axis is cut short.",
     ],
     [".toReversed()", "", "Outer axes are walked as if they were inner ones."],
-    ["row.extent - several * unrolled", "0", "What is left of a row is not moved."],
+    ["row.extent - several * atOnce", "0", "What is left of a row is not moved."],
   ]),
   ...law("native/runMove", [
     ["  addresses[1] = to / 2 ** 32;\n", "", "What is written lies elsewhere."],
     ["  addresses[3] = from / 2 ** 32;\n", "", "What is read lies elsewhere."],
+  ]),
+  ...law("native/gatherProgram", [
+    [
+      '["insertAt", 2 * i + 1, "second", "fromStep"]',
+      '["insert", 2 * i + 1, "second"]',
+      "Every second byte is one before.",
+    ],
+    [" && row.to === 1 &&", " &&", "Bytes that belong apart are written side by side."],
+    ['["point", "third", "third", together]', '["point", "third", "third", 1]', "Bytes are written over others."],
+  ]),
+  ...law("native/inRegisters", [
+    [
+      "    if (left[register] === 0) free.unshift(register);\n",
+      "    free.unshift(register);\n",
+      "A vector that is still needed is overwritten.",
+    ],
+    [
+      "        if (left[register] !== 0) return null; // kept under two names, one of which may outlive the other\n",
+      "",
+      "A vector with two names is overwritten when one of them is over.",
+    ],
+    ["Object.hasOwn(computations, computation)", "true", "Code that nobody can encode is assembled."],
+    ["VECTOR_REGISTERS - registers.size", "VECTOR_REGISTERS", "Vectors are put into registers that do not exist."],
+    [
+      '"upper half") taken(stack.pop() ?? NaN);',
+      '"upper half") stack.pop();',
+      "Registers are lost, and loops with them.",
+    ],
+    ["set !== undefined) uses", "set !== undefined && local > 20) uses", "A vector is overwritten before it is read."],
+  ]),
+  ...law("native/x8664Computations", [
+    [
+      "    if (into !== other || into === one) return",
+      "    if (into !== other || true) return",
+      "On x86-64 the second operand is lost where the result goes to it.",
+    ],
+    [
+      "    ...sse([0, 0xc2], spare, spare, 0), // cmpeqps: all ones, or 0 for NaN\n",
+      "",
+      "On x86-64 NaN becomes the least integer, and what is too large, too.",
+    ],
+    ["    ...shifted(0x72, 4, spare, 31), // psrad\n", "", "On x86-64 what is too large becomes a wrong integer."],
+    ["    ...sse(xor, into, spare),\n  ];", "  ];", "On x86-64 what differs is what does not."],
+    ["evens(0x72, 4, 16,", "evens(0x72, 2, 16,", "On x86-64 integers saturate instead of losing their upper bits."],
+    ["    ...shifted(0x72, 2, into, 1),\n", "", "On x86-64 large positive integers become negative floats."],
+    ["[...sse([0x66, 0x70], into, one, 0xee), ", "[...copied(into, one), ", "On x86-64 elements are converted twice."],
+    ["...sse([0x66, 0x38, 0x17], spare, spare)", "", "On x86-64 it is not asked whether all lanes are set."],
+    [
+      "const modes = 0x80 | (register & 7) << 3 | sides[side];",
+      "const modes = 0x80 | (register & 7) << 3 | sides.input;",
+      "On x86-64 the source is written.",
+    ],
+  ]),
+  ...law("native/aarch64Computations", [
+    ["register < 8 ? register : register + 8", "register", "On arm64 registers that belong to the caller are changed."],
+    ["    ...copied(spare, last),\n", "", "On arm64 lanes are selected by what the last selection left."],
+    ["with3(opcode | 0x40000000, spare", "with3(opcode, spare", "On arm64 half of the elements are lost."],
+    ["    with3(0x6eb0a800, spare, spare, 0), // umaxv\n", "", "On arm64 one lane is asked for all."],
+    ["sign === 1 ? bits + count : 2 * bits - count", "bits + count", "On arm64 lanes are shifted too far."],
+    ["with3(0x6e205800, into, into, 0)", "with3(0x6e205800, into, one, 0)", "On arm64 what differs is not compared."],
+    ["offset / 16 << 10", "offset / 8 << 10", "On arm64 other elements are read and written."],
+  ]),
+  ...law("native/vectorLoopProgram", [
+    ["constantsAt + 16 * i", "constantsAt", "All constants are the first one."],
+    [
+      '["point", "third", "third", loop.outputBytes]',
+      '["point", "third", "third", loop.inputBytes]',
+      "Results lie apart.",
+    ],
+    ['return [["unlessZero", "otherwise"]];', "return [];", "Large doubles become small integers of 64 bits."],
+    ['["get", "left", "first", 16]', '["set", "left", 1]', "One turn is made."],
   ]),
   ...law("native/moveProgram", [
     ['["loadAt", unit, "second", "fromStep"]', '["load", unit, "second"]', "Every second piece is one that was moved."],

@@ -9,13 +9,14 @@ import { fileURLToPath } from "node:url";
 import { aarch64, type Operation, type Unit, x8664 } from "../../src/native/assembler.ts";
 import {
   fillProgram,
-  jobOf,
+  gatherProgram,
+  isGathered,
   type MoveAxis,
   moveProgram,
   runProgram,
   type StridedMove,
-  units,
-} from "../../src/native/strided_mover.ts";
+} from "../../src/native/move_programs.ts";
+import { jobOf, units } from "../../src/native/strided_mover.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -78,6 +79,13 @@ const moves: fc.Arbitrary<{ readonly program: readonly Operation[]; readonly mov
       axes: axes.map((axis, i) => i === axes.length - 1 ? { ...axis, from: 0 } : axis),
     },
   })),
+  fc.record({
+    axes,
+    row: fc.record({ extent: fc.integer({ min: 16, max: 50 }), from: fc.integer({ min: -20, max: 20 }) }),
+  })
+    .map(({ axes, row }) => ({ bytes: 1, axes: [...axes.slice(0, 3), { ...row, to: 1 }] }))
+    .filter(({ axes }) => axes.reduce((count, { extent }) => count * extent, 1) < 1000)
+    .map((move) => ({ program: gatherProgram, move })),
   fc.record({ bytes: fc.integer({ min: 1, max: 40 }), axes }).filter(({ bytes, axes }) =>
     axes.reduce((count, { extent }) => count * extent, bytes) < 2000 // the emulator takes as many steps
   ).map((move) => ({ program: runProgram, move })),
@@ -148,6 +156,16 @@ function emulate(arch: keyof typeof architectures, all: readonly Case[]): void {
 
 const patternOf = (size: number, seed: number) => new Uint8Array(size).map((_, i) => i * 7 + (i >> 5) + seed);
 
+test("single bytes of a long row that is dense where they are written are gathered", () => {
+  const row = (to: number, extent: number) => ({ axes: [{ extent: 3, to: 100, from: 1 }, { extent, to, from: 3 }] });
+  assertEquals(isGathered({ bytes: 1, ...row(1, 16) }), true);
+  for (const other of [row(1, 15), row(-1, 16), row(2, 16), { axes: [] }]) {
+    assertEquals(isGathered({ bytes: 1, ...other }), false);
+  }
+  assertEquals(isGathered({ bytes: 2, ...row(1, 16) }), false);
+  assertEquals(isGathered({ bytes: 1, element: 1, ...row(1, 16) }), false);
+});
+
 for (const arch of ["x86_64", "aarch64"] as const) {
   test(
     ...needs(missingUnicorn, `${arch}: machine code moves along any axes, writes nothing else, and can do it again`),
@@ -165,6 +183,8 @@ for (const arch of ["x86_64", "aarch64"] as const) {
 
   test(...needs(missingUnicorn, `${arch}: machine code reads nothing behind the last element`), () => {
     const last = [{ extent: 3, to: 16, from: 0 }];
+    const gathered = { bytes: 1, axes: [{ extent: 35, to: 1, from: 0 }] };
+    emulate(arch, [{ program: gatherProgram, move: gathered, memory: patternOf(mapped, 3), from: mapped - 1 }]);
     emulate(
       arch,
       units.flatMap((unit) => {

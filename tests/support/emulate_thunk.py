@@ -33,7 +33,10 @@ X86_PRESERVED = [
     x86.UC_X86_REG_R14,
     x86.UC_X86_REG_R15,
 ]
-ARM_PRESERVED = [getattr(arm, f"UC_ARM64_REG_X{n}") for n in range(18, 30)]
+ARM_PRESERVED = [
+    *(getattr(arm, f"UC_ARM64_REG_X{n}") for n in range(18, 30)),
+    *(getattr(arm, f"UC_ARM64_REG_D{n}") for n in range(8, 16)),  # the lower halves of vectors
+]
 
 
 def is_exclusive_store(word):

@@ -1,0 +1,214 @@
+/**
+ * Code of vectors, as it is written for WebAssembly, for a processor: what stands on a stack there is put into
+ * registers.
+ *
+ * Vectors of 16 bytes are alike everywhere, and so is most of what can be done with them: `x8664_vectors.ts` and
+ * `aarch64_vectors.ts` have an instruction or a few for each computation that is listed here. Code that needs another
+ * one, or more registers, remains WebAssembly's.
+ *
+ * @module
+ */
+
+/** An instruction by the name that WebAssembly's specification gives it, with what follows its opcode. */
+export type VectorInstruction = readonly [name: string, ...values: readonly (number | bigint)[]];
+
+/** What is done in each turn of a loop, with a stack that is empty before and behind it, and before each store. */
+export interface VectorTurn {
+  /** By local: a word of 64 bits that it has twice, before the first turn and in each. */
+  readonly constants: ReadonlyMap<number, bigint>;
+  /** Local 0 is an address to read at, 1 one to write at, and all others hold vectors. */
+  readonly body: readonly VectorInstruction[];
+}
+
+/** Names of what takes vectors, how many, and leaves one. The shuffles are called by what they do. */
+export const computations = {
+  "v128.and": 2,
+  "v128.or": 2,
+  "v128.xor": 2,
+  "v128.bitselect": 3,
+  "upper half": 1,
+  "lower halves": 2,
+  "evens of 4": 2,
+  "evens of 2": 2,
+  "evens of 1": 2,
+  "i8x16.min_u": 2,
+  "i8x16.ne": 2,
+  "i8x16.narrow_i16x8_s": 2,
+  "i8x16.narrow_i16x8_u": 2,
+  "i16x8.ne": 2,
+  "i16x8.narrow_i32x4_s": 2,
+  "i16x8.narrow_i32x4_u": 2,
+  "i16x8.extend_low_i8x16_s": 1,
+  "i16x8.extend_high_i8x16_s": 1,
+  "i16x8.extend_low_i8x16_u": 1,
+  "i16x8.extend_high_i8x16_u": 1,
+  "i16x8.shl": 1,
+  "i32x4.add": 2,
+  "i32x4.eq": 2,
+  "i32x4.ne": 2,
+  "i32x4.gt_s": 2,
+  "i32x4.extend_low_i16x8_s": 1,
+  "i32x4.extend_high_i16x8_s": 1,
+  "i32x4.extend_low_i16x8_u": 1,
+  "i32x4.extend_high_i16x8_u": 1,
+  "i32x4.shl": 1,
+  "i32x4.shr_u": 1,
+  "i32x4.trunc_sat_f32x4_s": 1,
+  "i64x2.extend_low_i32x4_s": 1,
+  "i64x2.extend_high_i32x4_s": 1,
+  "i64x2.extend_low_i32x4_u": 1,
+  "i64x2.extend_high_i32x4_u": 1,
+  "i64x2.shl": 1,
+  "i64x2.shr_u": 1,
+  "i64x2.add": 2,
+  "i64x2.sub": 2,
+  "i64x2.eq": 2,
+  "i64x2.ne": 2,
+  "f32x4.ne": 2,
+  "f32x4.sub": 2,
+  "f32x4.convert_i32x4_s": 1,
+  "f32x4.convert_i32x4_u": 1,
+  "f32x4.demote_f64x2_zero": 1,
+  "f64x2.eq": 2,
+  "f64x2.ne": 2,
+  "f64x2.lt": 2,
+  "f64x2.ge": 2,
+  "f64x2.abs": 1,
+  "f64x2.floor": 1,
+  "f64x2.trunc": 1,
+  "f64x2.add": 2,
+  "f64x2.sub": 2,
+  "f64x2.mul": 2,
+  "f64x2.pmax": 2,
+  "f64x2.convert_low_i32x4_s": 1,
+  "f64x2.promote_low_f32x4": 1,
+} as const;
+
+export type Computation = keyof typeof computations;
+
+/** Shuffles by their lanes. */
+const shuffles: ReadonlyMap<string, Computation> = new Map([
+  ["8,9,10,11,12,13,14,15,0,1,2,3,4,5,6,7", "upper half"],
+  ["0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23", "lower halves"],
+  ["0,1,2,3,8,9,10,11,16,17,18,19,24,25,26,27", "evens of 4"],
+  ["0,1,4,5,8,9,12,13,16,17,20,21,24,25,28,29", "evens of 2"],
+  ["0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30", "evens of 1"],
+]);
+
+/** Registers for vectors, by numbers from 0 on. */
+export const VECTOR_REGISTERS = 14;
+
+/** What offsets are counted from. */
+export type VectorSide = "input" | "output" | "constants";
+
+/** What is done with vectors in registers. Offsets are multiples of 16. */
+export type VectorOperation =
+  | readonly ["readVector", into: number, side: VectorSide, offset: number]
+  | readonly ["writeVector", value: number, side: VectorSide, offset: number]
+  /** `into` may be one of the operands, of which no other is changed; `count` is how far lanes are shifted. */
+  | readonly ["compute", name: Computation, into: number, operands: readonly number[], count: number]
+  /** Notes whether a lane of 64 bits is 0, as what is left is noted. */
+  | readonly ["anyZero", value: number];
+
+/** What is done in a turn; what is between `ifAllSet`, which a note precedes, and `otherwise` if it says none. */
+export type TurnOperation = VectorOperation | readonly ["ifAllSet"] | readonly ["otherwise"] | readonly ["end"];
+
+// law native/inRegisters: native/vector_code, copy/native_conversion
+/**
+ * Puts code into registers: constants into the first ones, in their order.
+ *
+ * @returns null if that needs a computation that is not listed, or more registers
+ */
+export function inRegisters({ constants, body }: VectorTurn): readonly TurnOperation[] | null {
+  const registers = new Map([...constants.keys()].map((local, register) => [local, register]));
+  const free = Array.from({ length: VECTOR_REGISTERS - registers.size }, (_, i) => registers.size + i);
+  const uses = usesOf(body);
+  /** By register: how often what is in it will still be taken. */
+  const left = Array.from(free, () => 0);
+  for (const register of registers.values()) left[register] = Infinity;
+  const operations: TurnOperation[] = [];
+  const sides: VectorSide[] = [];
+  const stack: number[] = [];
+  let count = 0;
+  /** Takes a vector from the stack; where it was taken for the last time, its register is the next one that is used. */
+  const taken = (register: number): number => {
+    left[register] = (left[register] ?? 0) - 1;
+    if (left[register] === 0) free.unshift(register);
+    return register;
+  };
+  const placed = (): number | null => {
+    const register = free.shift();
+    if (register === undefined) return null;
+    left[register] = 1;
+    stack.push(register);
+    return register;
+  };
+  for (const [at, [name, ...values]] of body.entries()) {
+    const value = Number(values[0]);
+    switch (name) {
+      case "local.get":
+        if (value < 2) sides.push(value === 0 ? "input" : "output");
+        else stack.push(registers.get(value) ?? NaN);
+        break;
+      case "local.set": {
+        const register = taken(stack.pop() ?? NaN);
+        if (left[register] !== 0) return null; // kept under two names, one of which may outlive the other
+        free.shift();
+        registers.set(value, register);
+        left[register] = uses.get(at) ?? 0;
+        break;
+      }
+      case "i32.const":
+        count = value;
+        break;
+      case "v128.load": {
+        const into = placed();
+        if (into === null) return null;
+        operations.push(["readVector", into, sides.pop() ?? "input", value]);
+        break;
+      }
+      case "i64x2.all_true":
+        operations.push(["anyZero", taken(stack.pop() ?? NaN)]);
+        break;
+      // What both ways need is free behind the second one; nothing that one of them keeps is taken elsewhere.
+      case "if":
+        if (operations.some(([kind]) => kind === "ifAllSet")) return null; // one is enough
+        operations.push(["ifAllSet"]);
+        break;
+      case "else":
+        operations.push(["otherwise"]);
+        break;
+      case "end":
+        operations.push(["end"]);
+        break;
+      case "v128.store":
+        operations.push(["writeVector", taken(stack.pop() ?? NaN), sides.pop() ?? "output", value]);
+        break;
+      default: {
+        const computation = name === "i8x16.shuffle" ? shuffles.get(values.join()) : name as Computation;
+        if (computation === undefined || !Object.hasOwn(computations, computation)) return null;
+        const operands = stack.splice(-computations[computation]);
+        // A vector whose halves change places was taken twice.
+        if (computation === "upper half") taken(stack.pop() ?? NaN);
+        operands.slice(0, 1).forEach(taken);
+        const into = placed();
+        if (into === null) return null;
+        operands.slice(1).forEach(taken);
+        operations.push(["compute", computation, into, operands, count]);
+      }
+    }
+  }
+  return operations;
+}
+
+/** By place of each `local.set`: how often what it keeps is taken, until the local is set again. */
+function usesOf(body: readonly VectorInstruction[]): Map<number, number> {
+  const [uses, last] = [new Map<number, number>(), new Map<number, number>()];
+  for (const [at, [name, value]] of body.entries()) {
+    const local = Number(value);
+    if (name === "local.set") last.set(local, at);
+    const set = name === "local.get" ? last.get(local) : undefined;
+    if (set !== undefined) uses.set(set, (uses.get(set) ?? 0) + 1);
+  }
+  return uses;
+}

@@ -1,0 +1,202 @@
+/**
+ * Vectors on x86-64: SSE4.1, which engines ask for, too, before they run WebAssembly with vectors.
+ *
+ * An instruction changes its first operand, so it is given a copy; the last register is for what takes several.
+ *
+ * @module
+ */
+import type { Computation, VectorOperation, VectorSide } from "./vector_registers.ts";
+
+/** What stands before the register of an opcode of the map 0f: 66, f2, f3 or nothing; 38 or 3a where it is of such a map. */
+type Opcode = readonly [prefix: 0 | 0x66 | 0xf2 | 0xf3, ...code: readonly number[]];
+
+const spare = 15;
+
+/** An instruction with two registers of vectors, and perhaps a number. */
+function sse([prefix, ...code]: Opcode, register: number, other: number, ...number: readonly number[]): number[] {
+  const rex = 0x40 | register >> 3 << 2 | other >> 3;
+  const modes = 0xc0 | (register & 7) << 3 | other & 7;
+  return [...prefix === 0 ? [] : [prefix], ...rex === 0x40 ? [] : [rex], 0x0f, ...code, modes, ...number];
+}
+
+function copied(into: number, from: number): number[] {
+  return into === from ? [] : sse([0, 0x28], into, from); // movaps
+}
+
+const [and, or, xor]: readonly [Opcode, Opcode, Opcode] = [[0x66, 0xdb], [0x66, 0xeb], [0x66, 0xef]];
+const equal = { 8: [0x66, 0x74], 16: [0x66, 0x75], 32: [0x66, 0x76], 64: [0x66, 0x38, 0x29] } as const;
+
+/** What computes into a register, from others, of which it may be one. */
+type Encoder = (into: number, one: number, other: number, last: number, count: number) => number[];
+
+// law native/x8664Computations: native/vector_code, copy/native_conversion
+/** Changes its first operand. */
+function binary(opcode: Opcode, ...number: readonly number[]): Encoder {
+  return (into, one, other) => {
+    if (into !== other || into === one) return [...copied(into, one), ...sse(opcode, into, other, ...number)];
+    return [...copied(spare, other), ...copied(into, one), ...sse(opcode, into, spare, ...number)];
+  };
+}
+
+/** With the operands in the other order. */
+function turned(encoder: Encoder): Encoder {
+  return (into, one, other, last, count) => encoder(into, other, one, last, count);
+}
+
+function unary(opcode: Opcode): Encoder {
+  return (into, one) => sse(opcode, into, one);
+}
+
+/** A unary operation on the upper half. */
+function upper(opcode: Opcode): Encoder {
+  return (into, one) => [...sse([0x66, 0x70], into, one, 0xee), ...sse(opcode, into, into)]; // pshufd
+}
+
+/** By a number; the opcode has a second part where else a register is named. */
+function shifted(opcode: number, part: 2 | 4 | 6, register: number, count: number): number[] {
+  return sse([0x66, opcode], part, register, count);
+}
+
+function shift(opcode: number, part: 2 | 6): Encoder {
+  return (into, one, _other, _last, count) => [...copied(into, one), ...shifted(opcode, part, into, count)];
+}
+
+function differs(bits: keyof typeof equal): Encoder {
+  return (into, one, other) => [
+    ...binary(equal[bits])(into, one, other, 0, 0),
+    ...sse(equal[8], spare, spare), // all ones
+    ...sse(xor, into, spare),
+  ];
+}
+
+/** Two vectors as one, with instructions that saturate: what is taken off is made the sign, or 0, first. */
+function evens(opcode: number, last: 2 | 4, count: number, narrow: Opcode): Encoder {
+  return (into, one, other) => [
+    ...copied(spare, other),
+    ...copied(into, one),
+    ...[into, spare].flatMap((register) => [
+      ...shifted(opcode, 6, register, count),
+      ...shifted(opcode, last, register, count),
+    ]),
+    ...sse(narrow, into, spare),
+  ];
+}
+
+const encoders: { readonly [Name in Computation]: Encoder } = {
+  "v128.and": binary(and),
+  "v128.or": binary(or),
+  "v128.xor": binary(xor),
+  "v128.bitselect": (into, one, other, last) => [
+    ...copied(spare, one),
+    ...sse(xor, spare, other),
+    ...sse(and, spare, last),
+    ...sse(xor, spare, other),
+    ...copied(into, spare),
+  ],
+  "upper half": (into, one) => sse([0x66, 0x70], into, one, 0x4e), // pshufd
+  "lower halves": binary([0x66, 0x6c]), // punpcklqdq
+  "evens of 4": binary([0, 0xc6], 0x88), // shufps
+  "evens of 2": evens(0x72, 4, 16, [0x66, 0x6b]), // pslld, psrad, packssdw
+  "evens of 1": evens(0x71, 2, 8, [0x66, 0x67]), // psllw, psrlw, packuswb
+  "i8x16.min_u": binary([0x66, 0xda]),
+  "i8x16.ne": differs(8),
+  "i8x16.narrow_i16x8_s": binary([0x66, 0x63]),
+  "i8x16.narrow_i16x8_u": binary([0x66, 0x67]),
+  "i16x8.ne": differs(16),
+  "i16x8.narrow_i32x4_s": binary([0x66, 0x6b]),
+  "i16x8.narrow_i32x4_u": binary([0x66, 0x38, 0x2b]),
+  "i16x8.extend_low_i8x16_s": unary([0x66, 0x38, 0x20]),
+  "i16x8.extend_high_i8x16_s": upper([0x66, 0x38, 0x20]),
+  "i16x8.extend_low_i8x16_u": unary([0x66, 0x38, 0x30]),
+  "i16x8.extend_high_i8x16_u": upper([0x66, 0x38, 0x30]),
+  "i16x8.shl": shift(0x71, 6),
+  "i32x4.add": binary([0x66, 0xfe]),
+  "i32x4.eq": binary(equal[32]),
+  "i32x4.ne": differs(32),
+  "i32x4.gt_s": binary([0x66, 0x66]),
+  "i32x4.extend_low_i16x8_s": unary([0x66, 0x38, 0x23]),
+  "i32x4.extend_high_i16x8_s": upper([0x66, 0x38, 0x23]),
+  "i32x4.extend_low_i16x8_u": unary([0x66, 0x38, 0x33]),
+  "i32x4.extend_high_i16x8_u": upper([0x66, 0x38, 0x33]),
+  "i32x4.shl": shift(0x72, 6),
+  "i32x4.shr_u": shift(0x72, 2),
+  // What is too large, and NaN, becomes the least integer: 0 is taken for NaN, and whose sign has changed is turned over.
+  "i32x4.trunc_sat_f32x4_s": (into, one) => [
+    ...copied(into, one),
+    ...copied(spare, into),
+    ...sse([0, 0xc2], spare, spare, 0), // cmpeqps: all ones, or 0 for NaN
+    ...sse(and, into, spare),
+    ...sse(xor, spare, into), // its sign is set where the number has none
+    ...sse([0xf3, 0x5b], into, into), // cvttps2dq
+    ...sse(and, spare, into),
+    ...shifted(0x72, 4, spare, 31), // psrad
+    ...sse(xor, into, spare),
+  ],
+  "i64x2.extend_low_i32x4_s": unary([0x66, 0x38, 0x25]),
+  "i64x2.extend_high_i32x4_s": upper([0x66, 0x38, 0x25]),
+  "i64x2.extend_low_i32x4_u": unary([0x66, 0x38, 0x35]),
+  "i64x2.extend_high_i32x4_u": upper([0x66, 0x38, 0x35]),
+  "i64x2.shl": shift(0x73, 6),
+  "i64x2.shr_u": shift(0x73, 2),
+  "i64x2.add": binary([0x66, 0xd4]),
+  "i64x2.sub": binary([0x66, 0xfb]),
+  "i64x2.eq": binary(equal[64]),
+  "i64x2.ne": differs(64),
+  "f32x4.ne": binary([0, 0xc2], 4), // cmpneqps
+  "f32x4.sub": binary([0, 0x5c]),
+  "f32x4.convert_i32x4_s": unary([0, 0x5b]),
+  // By halves of 16 bits, which are exact, so that only their sum is rounded: the upper one, which may look like a sign,
+  // by half as much twice.
+  "f32x4.convert_i32x4_u": (into, one) => [
+    ...copied(spare, one),
+    ...shifted(0x72, 6, spare, 16),
+    ...shifted(0x72, 2, spare, 16),
+    ...copied(into, one),
+    ...sse([0x66, 0xfa], into, spare), // psubd
+    ...shifted(0x72, 2, into, 1),
+    ...sse([0, 0x5b], into, into), // cvtdq2ps
+    ...sse([0, 0x58], into, into), // addps
+    ...sse([0, 0x5b], spare, spare),
+    ...sse([0, 0x58], into, spare),
+  ],
+  "f32x4.demote_f64x2_zero": unary([0x66, 0x5a]),
+  "f64x2.eq": binary([0x66, 0xc2], 0), // cmpeqpd
+  "f64x2.ne": binary([0x66, 0xc2], 4),
+  "f64x2.lt": binary([0x66, 0xc2], 1),
+  "f64x2.ge": turned(binary([0x66, 0xc2], 2)), // cmplepd
+  "f64x2.abs": (into, one) => [
+    ...copied(into, one),
+    ...sse(equal[8], spare, spare), // all ones
+    ...shifted(0x73, 2, spare, 1),
+    ...sse(and, into, spare),
+  ],
+  "f64x2.floor": (into, one) => sse([0x66, 0x3a, 0x09], into, one, 9), // roundpd, down
+  "f64x2.trunc": (into, one) => sse([0x66, 0x3a, 0x09], into, one, 11), // towards 0
+  "f64x2.add": binary([0x66, 0x58]),
+  "f64x2.sub": binary([0x66, 0x5c]),
+  "f64x2.mul": binary([0x66, 0x59]),
+  "f64x2.pmax": turned(binary([0x66, 0x5f])), // maxpd leaves its second operand where it is not less
+  "f64x2.convert_low_i32x4_s": unary([0xf3, 0xe6]),
+  "f64x2.promote_low_f32x4": unary([0, 0x5a]),
+};
+
+/** The bytes of an operation, whose sides are at registers of those numbers, below 8. */
+export function x8664Vector(operation: VectorOperation, sides: Readonly<Record<VectorSide, number>>): number[] {
+  if (operation[0] === "anyZero") {
+    // pcmpeqq with 0, ptest
+    return [
+      ...sse(xor, spare, spare),
+      ...sse(equal[64], spare, operation[1]),
+      ...sse([0x66, 0x38, 0x17], spare, spare),
+    ];
+  }
+  if (operation[0] !== "compute") {
+    const [name, register, side, offset] = operation;
+    const rex = 0x40 | register >> 3 << 2;
+    const modes = 0x80 | (register & 7) << 3 | sides[side];
+    const bytes = [offset & 255, offset >> 8 & 255, offset >> 16 & 255, offset >> 24];
+    return [...rex === 0x40 ? [] : [rex], 0x0f, name === "readVector" ? 0x10 : 0x11, modes, ...bytes]; // movups
+  }
+  const [, name, into, [one = 0, other = 0, last = 0], count] = operation;
+  return encoders[name](into, one, other, last, count);
+}

@@ -1,0 +1,214 @@
+/**
+ * Conversions by machine code: on emulated processors of both kinds, and by this one's on threads, up to the ends of
+ * memory. What becomes of every value is tried in conversion_loop_test.ts, and how it lies in host_conversion_test.ts.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { exactAddress } from "../../src/ffi/mod.ts";
+import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
+import { aarch64, x8664 } from "../../src/native/assembler.ts";
+import { canMoveNatively } from "../../src/native/mod.ts";
+import { loopJob, vectorLoopProgram } from "../../src/native/vector_loop.ts";
+import { bytesOf, type Conversion, conversionOf, type NumberType } from "../../src/copy/conversion.ts";
+import { TURN, vectorLoopOf } from "../../src/copy/conversion_loop.ts";
+import { stageOf } from "../../src/copy/conversion_stage.ts";
+import { runAll } from "../../src/copy/host_move.ts";
+import { convertInPlace, readyRun } from "../../src/copy/native_conversion.ts";
+import { pattern } from "../support/arrays.ts";
+import { missingUnicorn, python } from "../support/emulator.ts";
+import { GuardedMemory } from "../support/guarded_memory.ts";
+import { needs } from "../support/needs.ts";
+import { elements, pairsOfTypes, shown } from "../support/numbers.ts";
+import { check, fc } from "../support/property.ts";
+import { convertedOneByOne } from "../support/scalar_conversion.ts";
+
+/** Where emulate_call.py puts the memory, and how much there is: what is behind it may not even be read. */
+const [base, mapped] = [0x30_0000, 0x1_0000];
+
+const architectures = { x86_64: x8664, aarch64 } as const;
+
+const noCode = canMoveNatively() ? null : "the system refuses executable memory";
+
+const conversions = pairsOfTypes.flatMap(({ from, to }): Conversion[] => {
+  const conversion = conversionOf(DType.from(from.name), DType.from(to.name));
+  return conversion === null ? [] : [conversion];
+});
+
+/** Those that there is machine code for. */
+const translated = conversions.filter((conversion) => vectorLoopProgram(vectorLoopOf(conversion)) !== null);
+
+function conversionBetween(from: string, to: string): Conversion {
+  const conversion = conversionOf(DType.from(from), DType.from(to));
+  if (conversion === null) throw new Error(`${from} to ${to} converts nothing`);
+  return conversion;
+}
+
+/** So many elements, of which half are ones at which something changes; or of doubles small ones, at times all. */
+function elementsOf(type: NumberType, count: number, seed: number): Uint8Array<ArrayBuffer> {
+  if (type.name === "float64" && seed % 2 === 0) {
+    const large = seed % 4 === 0 ? NaN : (seed >> 2) % count;
+    const size = (i: number) => i === large ? 2 ** 60 : 2 ** 52;
+    return new Uint8Array(Float64Array.from({ length: count }, (_, i) => Math.sin(i + seed) * size(i) / 2).buffer);
+  }
+  const dtype = DType.from(type.name);
+  const bytes = pattern(count * dtype.itemsize, seed);
+  const view = new DataView(bytes.buffer);
+  fc.sample(elements(type), { numRuns: Math.ceil(count / 2), seed })
+    .forEach((value, i) => dtype.write(view, 2 * i * dtype.itemsize, value));
+  return bytes;
+}
+
+/** Elements in words: which NaN one is was left open. */
+function shownAll({ name }: NumberType, bytes: Uint8Array): string[] {
+  const dtype = DType.from(name);
+  const view = new DataView(bytes.slice().buffer);
+  return Array.from({ length: bytes.length / dtype.itemsize }, (_, i) => shown(dtype.read(view, i * dtype.itemsize)));
+}
+
+test("of the pairs that programs convert most, most have machine code", () => {
+  const names = translated.map(({ from, to }) => `${from.name} ${to.name}`);
+  const wanted = [
+    ["float64 float32", "float32 float64", "int32 float64", "int32 float32", "uint8 float32", "float32 int32"],
+    ["float32 uint8", "int64 float64", "int64 int32", "int32 int64", "bfloat16 float32", "float32 bfloat16"],
+    ["bool uint8", "float32 bool", "float32 complex64", "complex128 float64", "complex64 complex128"],
+    ["float64 int64", "int32 bfloat16", "uint32 bfloat16"],
+  ].flat();
+  assertEquals(wanted.filter((name) => !names.includes(name)), []);
+});
+
+for (const arch of ["x86_64", "aarch64"] as const) {
+  test(
+    ...needs(missingUnicorn, `${arch}: machine code converts every turn as it is to, and touches nothing else`),
+    () => {
+      check(
+        fc.property(fc.nat(2 ** 20), fc.nat(15), (seed, shift) => {
+          // Of this one more, because it goes one way or another.
+          const whole = Array.from({ length: 16 }, () => conversionBetween("float64", "int64"));
+          const cases = [...translated, ...whole].map((conversion, i) => {
+            const loop = vectorLoopOf(conversion);
+            const { from } = conversion;
+            const turns = 1 + (seed + i) % 3;
+            const program = vectorLoopProgram(loop);
+            assert(program !== null);
+            const job = new Uint8Array(loopJob([...loop.constants.values()], turns));
+            const input = elementsOf(from, turns * loop.inputBytes / bytesOf(from), seed + i);
+            const memory = pattern(mapped, seed);
+            const [toAt, fromAt] = [0x1000 + shift, mapped - input.length]; // nothing behind the last element is there
+            memory.set(job, 0);
+            memory.set(input, fromAt);
+            const addresses = new DataView(memory.buffer);
+            addresses.setBigUint64(0, BigInt(base + toAt), true);
+            addresses.setBigUint64(8, BigInt(base + fromAt), true);
+            const results = convertedOneByOne(input, conversion);
+            const code = architectures[arch](program).toHex();
+            return { conversion, memory, toAt, results, code };
+          });
+          const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
+          const input = JSON.stringify(cases.map(({ code, memory }) => ({
+            ...{ arch, code, memory: memory.toHex(), arguments: [base] },
+          })));
+          const { status, stdout, stderr } = spawnSync(python, [script], {
+            input,
+            encoding: "utf8",
+            maxBuffer: 2 ** 28,
+          });
+          assertEquals(status, 0, stderr);
+          const reports: { memory: string; returned: boolean; preserved: boolean }[] = JSON.parse(stdout);
+          assertEquals(reports.length, cases.length);
+          for (const [i, { conversion: { from, to }, memory, toAt, results }] of cases.entries()) {
+            const { memory: after = "", returned, preserved } = reports[i] ?? {};
+            const bytes = Uint8Array.fromHex(after);
+            const end = toAt + results.length;
+            const message = `${from.name} to ${to.name}`;
+            assertEquals(shownAll(to, bytes.subarray(toAt, end)), shownAll(to, results), message);
+            memory.set(bytes.subarray(toAt, end), toAt);
+            assertEquals(bytes.findIndex((byte, at) => byte !== memory[at]), -1, message);
+            assertEquals({ returned, preserved }, { returned: true, preserved: true }, message);
+          }
+        }),
+        3,
+      );
+    },
+  );
+}
+
+test(
+  ...needs(noCode, "as many elements as there are are converted by any number of threads, up to the ends of memory"),
+  () => {
+    const memory = new GuardedMemory();
+    const ends = fc.record({
+      conversion: fc.constantFrom(...translated),
+      count: fc.oneof(fc.integer({ min: TURN, max: 4 * TURN }), fc.integer({ min: TURN, max: 3000 })),
+      threads: fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 4 })),
+      shift: fc.nat(70),
+      seed: fc.nat(2 ** 20),
+    });
+    check(
+      fc.property(ends, ({ conversion, count, threads, shift, seed }) => {
+        memory.reset();
+        const { from, to } = conversion;
+        const source = elementsOf(from, count, seed);
+        const results = convertedOneByOne(source, conversion);
+        // Behind the elements nothing may be read or written; what is before them is to stay.
+        const [read, written] = [memory.bytes(shift + source.length), memory.bytes(shift + results.length)];
+        read.bytes.set(source, shift);
+        written.bytes.set(pattern(written.bytes.length, seed));
+        const stage = stageOf(conversion);
+        const loop = stage.native();
+        assert(loop !== null);
+        const ready = readyRun(stage, loop, count, threads);
+        const addressOf = ({ address }: { readonly address: bigint }) => exactAddress(address) + shift;
+        runAll(ready, addressOf(written), addressOf(read));
+        assertEquals(shownAll(to, written.bytes.subarray(shift)), shownAll(to, results));
+        assertEquals(written.bytes.subarray(0, shift), pattern(written.bytes.length, seed).subarray(0, shift));
+        assertEquals(read.bytes.subarray(shift), source);
+      }),
+      300,
+    );
+  },
+);
+
+test(
+  ...needs(noCode, "elements are converted again with the same layouts, wherever they begin and whatever they become"),
+  () => {
+    const count = 5000;
+    const layout = (itemsize: number, first: number) =>
+      StridedLayout.dense([count + first], itemsize).sliced(slice(first));
+    const destination = layout(4, 3);
+    for (const [from, first] of [["float32", 0], ["uint8", 2], ["float32", 5], ["float32", 0]] as const) {
+      const conversion = conversionBetween(from, "int32");
+      const source = elementsOf(conversion.from, count + first, first);
+      for (const offset of [0, 8]) {
+        const bytes = pattern(4 * (count + 3) + offset, 1);
+        const expected = bytes.slice();
+        const { itemsize } = DType.from(from);
+        expected.set(convertedOneByOne(source.subarray(first * itemsize), conversion), offset + 12);
+        const isDone = convertInPlace(
+          stageOf(conversion),
+          { bytes: source, offset: 0, layout: layout(itemsize, first) },
+          { bytes, offset, layout: destination },
+        );
+        assertEquals(isDone, true);
+        assertEquals(bytes.findIndex((byte, at) => byte !== expected[at]), -1, `${from} ${first} ${offset}`);
+      }
+    }
+  },
+);
+
+test("what has no machine code, or no address that stays, is left to others", () => {
+  const layout = (itemsize: number) => StridedLayout.dense([100], itemsize);
+  const convert = (conversion: Conversion, bytes: Uint8Array<ArrayBuffer>) =>
+    convertInPlace(
+      stageOf(conversion),
+      { bytes: new Uint8Array(100 * bytesOf(conversion.from)), offset: 0, layout: layout(bytesOf(conversion.from)) },
+      { bytes, offset: 0, layout: layout(bytesOf(conversion.to)) },
+    );
+  const movable = new Uint8Array(new ArrayBuffer(400, { maxByteLength: 800 }));
+  assertEquals(convert(conversionBetween("uint8", "float32"), movable), false);
+  for (const conversion of conversions) {
+    if (translated.includes(conversion)) continue;
+    assertEquals(convert(conversion, new Uint8Array(100 * bytesOf(conversion.to))), false);
+  }
+});
