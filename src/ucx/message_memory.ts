@@ -145,13 +145,14 @@ function takeBuffer(
   const memoryType = typeOf(buffer, doing, cuda);
   // UCX copies in the context that it finds current when it makes progress, and before 1.19 fails where it finds none.
   if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();
+  const pin = buffer.pinned(); // first: a closed buffer is an error
+  memory.held = pin;
   memory.bytes = bytes;
   const piece = cuda === null ? null : cuda.lend(buffer, bytes);
   if (piece !== null && buffer.stream !== null) {
-    takeStaged(memory, buffer, buffer.stream, ptr, piece, doing);
+    takeStaged(memory, pin, buffer.stream, ptr, piece, doing);
     return null; // what its stream has to do comes before the copy, and UCX has other memory
   }
-  memory.held = buffer.pinned();
   memory.address = ptr;
   memory.memoryType = memoryType;
   return buffer;
@@ -164,13 +165,12 @@ function takeBuffer(
  */
 function takeStaged(
   memory: Memory,
-  buffer: MemoryBuffer,
+  pin: Disposable,
   stream: CudaStream,
   ptr: bigint,
   piece: StagingPiece,
   doing: Doing,
 ): void {
-  const pin = buffer.pinned();
   memory.held = {
     [Symbol.dispose]: () => {
       piece.giveBack();

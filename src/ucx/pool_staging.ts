@@ -1,10 +1,10 @@
 /**
  * Memory of ours through which large messages of a pool's and of managed memory go.
  *
- * No other process can map memory of a pool (`cuMemAllocAsync`), nor managed memory. UCX sends it by way of the host, or of fragments of
- * its own: 0.6 to 8 GB/s between two GPUs that copy 380 from memory of no pool (H100s, UCX 1.22). So a message is
- * copied on its GPU, in the order of the buffer's home stream, to or from a piece of memory of no pool, and UCX has
- * the piece. Pieces are kept for the next messages: to allocate and to free waits for the whole GPU, and other
+ * No other process can map memory of a pool (`cuMemAllocAsync`), nor managed memory. UCX sends it by way of the host,
+ * or of fragments of its own: 0.6 to 8 GB/s between two GPUs that copy 380 from memory of no pool (H100s, UCX 1.22). So
+ * a message is copied on its GPU, in the order of the buffer's home stream, to or from a piece of memory of no pool, and
+ * UCX has the piece. Pieces are kept for the next messages: to allocate and to free waits for the whole GPU, and other
  * processes keep their mappings.
  *
  * @module

@@ -555,8 +555,8 @@ export const ucxMutations: readonly Mutation[] = [
       "UCX has memory before it is there.",
     ],
     [
-      "  memory.held = buffer.pinned();\n  memory.address",
-      "  memory.address",
+      "  memory.held = pin;\n",
+      "  pin[Symbol.dispose]();\n",
       "Memory of a message that waits is freed when its buffer is closed.",
     ],
   ]),

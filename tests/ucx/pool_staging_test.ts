@@ -284,6 +284,17 @@ test("a receive that fails, or is given up, ends at once, and its piece is lent 
   again?.giveBack();
 });
 
+test("a closed buffer is an error before anything is taken", async () => {
+  const { device, driver, from, to, endpoint, receiver, operations } = scene();
+  const buffer = device.memory.allocate(size, { stream: from });
+  buffer.close();
+  await assertRejects(() => endpoint.send(buffer), TypeError, "closed");
+  const other = device.memory.allocate(size, { stream: to });
+  other.close();
+  await assertRejects(() => receiver.recv(other, none, null, plainTags), TypeError, "closed");
+  assertEquals([operations.inUse, driver.calls("cuMemAlloc_v2")], [0, 0]);
+});
+
 test("what comes while the stream is captured is an error of its message, and nothing of the graph", async () => {
   const { device, to, ucp, receiver, operations } = scene();
   using buffer = device.memory.allocate(size, { stream: to });
