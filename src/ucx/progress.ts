@@ -18,8 +18,8 @@ import { transferred } from "./taken_memory.ts";
 
 /**
  * How a worker waits for messages. `adaptive`: polls for a moment, longer while messages flow, then sleeps until UCX
- * has news. `event`: sleeps at once. `busy`: polls as long as an operation is pending, and sleeps while none is. The
- * event loop turns at least once a millisecond in all of them.
+ * has news. `event`: sleeps at once. `busy`: polls as long as an operation is pending, and sleeps while none is, a moment
+ * after the last news. The event loop turns at least once a millisecond in all of them.
  */
 export type ProgressMode = "adaptive" | "busy" | "event";
 
@@ -547,9 +547,10 @@ export class Progress {
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
     const isPolling = hasEnded || !this.#isQuiet || // what UCX has yet to do wakes nobody up
       this.#copies.areDueWithin(patienceAtMost) ||
-      (this.#mode === "busy"
-        ? this.#pending > this.#abandoned
-        : this.#mode === "adaptive" && now - this.#lastNews < this.#patience);
+      // Who falls asleep between two messages, although nobody waits for one, keeps the event loop from its timers.
+      (this.#pending > this.#abandoned && this.#mode !== "adaptive"
+        ? this.#mode === "busy"
+        : now - this.#lastNews < this.#patience);
     if (isPolling) this.#queueTurn();
     else this.#sleep();
   };
