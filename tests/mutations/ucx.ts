@@ -708,6 +708,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.turn", [
     ["now - this.#lastNews < this.#patience", "true", "A worker that has nothing to do takes a processor."],
+    [
+      "(this.#pending > this.#abandoned && this.#mode",
+      "(this.#mode",
+      "Workers fall asleep between two messages, and the event loop has no time for timers.",
+    ],
   ]),
   ...law("ucx/Progress.sleep", [
     [
