@@ -74,6 +74,29 @@ function row(pieces: readonly Operation[], piece: readonly Operation[]): Operati
   ];
 }
 
+/** Planes of rows along all axes, from `second` to `third`. @param before what a plane begins with, and a row */
+function planes(
+  ofRow: readonly Operation[],
+  before: { readonly plane?: readonly Operation[]; readonly row?: readonly Operation[] } = {},
+): Operation[] {
+  return [
+    ["label", "plane"],
+    ...before.plane ?? [],
+    ["get", "rows", "first", 48],
+    ["label", "row"],
+    ...before.row ?? [],
+    ...ofRow,
+    ["addFrom", "third", "first", 56],
+    ["addFrom", "second", "first", 64],
+    ["lower", "rows"],
+    ["unlessZero", "row"],
+    ...nextAlong("first", "third", "second"),
+  ];
+}
+
+/** The two steps from one to the next: the register counts axes, too, when a plane is over. */
+const twoSteps: readonly Operation[] = [["get", "axis", "first", 80]];
+
 function repeated(operations: readonly Operation[], times: number): Operation[] {
   return Array.from({ length: times }, () => operations).flat();
 }
@@ -94,31 +117,25 @@ export function moveProgram(unit: Unit): readonly Operation[] {
     ["get", "second", "first", 8],
     ["get", "toStep", "first", 32],
     ["get", "fromStep", "first", 40],
-    ["label", "plane"],
-    ["get", "axis", "first", 80], // until the next axis is looked for
-    ["get", "rows", "first", 48],
-    ["label", "row"],
-    ...row(
-      repeated([
-        ["load", unit, "second"],
-        ["store", unit, "third"],
-        ["loadAt", unit, "second", "fromStep"],
-        ["storeAt", unit, "third", "toStep"],
-        ["add", "second", "axis"],
-        ["add", "third", "kept"],
-      ], unrolled / 2),
-      [
-        ["load", unit, "second"],
-        ["store", unit, "third"],
-        ["add", "second", "fromStep"],
-        ["add", "third", "toStep"],
-      ],
+    ...planes(
+      row(
+        repeated([
+          ["load", unit, "second"],
+          ["store", unit, "third"],
+          ["loadAt", unit, "second", "fromStep"],
+          ["storeAt", unit, "third", "toStep"],
+          ["add", "second", "axis"],
+          ["add", "third", "kept"],
+        ], unrolled / 2),
+        [
+          ["load", unit, "second"],
+          ["store", unit, "third"],
+          ["add", "second", "fromStep"],
+          ["add", "third", "toStep"],
+        ],
+      ),
+      { plane: twoSteps },
     ),
-    ["addFrom", "third", "first", 56],
-    ["addFrom", "second", "first", 64],
-    ["lower", "rows"],
-    ["unlessZero", "row"],
-    ...nextAlong("first", "third", "second"),
     ["leave"],
     ["return"],
   ];
@@ -131,16 +148,7 @@ export function fillProgram(unit: Unit): readonly Operation[] {
     ["get", "third", "first", 0],
     ["get", "second", "first", 8],
     ["get", "toStep", "first", 32],
-    ["label", "plane"],
-    ["get", "rows", "first", 48],
-    ["label", "row"],
-    ["repeat", unit, "second"],
-    ...row(repeated(fill, unrolled), fill),
-    ["addFrom", "third", "first", 56],
-    ["addFrom", "second", "first", 64],
-    ["lower", "rows"],
-    ["unlessZero", "row"],
-    ...nextAlong("first", "third", "second"),
+    ...planes(row(repeated(fill, unrolled), fill), { row: [["repeat", unit, "second"]] }),
     ["return"],
   ];
 }
@@ -175,27 +183,21 @@ export const gatherProgram: readonly Operation[] = [
   ["get", "third", "first", 0],
   ["get", "second", "first", 8],
   ["get", "fromStep", "first", 40],
-  ["label", "plane"],
-  ["get", "axis", "first", 80], // until the next axis is looked for
-  ["get", "rows", "first", 48],
-  ["label", "row"],
-  ...row(
-    [
-      ...Array.from({ length: together / 2 }, (_, i): Operation[] => [
-        ["insert", 2 * i, "second"],
-        ["insertAt", 2 * i + 1, "second", "fromStep"],
-        ["add", "second", "axis"],
-      ]).flat(),
-      ["store", 16, "third"],
-      ["point", "third", "third", together],
-    ],
-    [["load", 1, "second"], ["store", 1, "third"], ["add", "second", "fromStep"], ["point", "third", "third", 1]],
+  ...planes(
+    row(
+      [
+        ...Array.from({ length: together / 2 }, (_, i): Operation[] => [
+          ["insert", 2 * i, "second"],
+          ["insertAt", 2 * i + 1, "second", "fromStep"],
+          ["add", "second", "axis"],
+        ]).flat(),
+        ["store", 16, "third"],
+        ["point", "third", "third", together],
+      ],
+      [["load", 1, "second"], ["store", 1, "third"], ["add", "second", "fromStep"], ["point", "third", "third", 1]],
+    ),
+    { plane: twoSteps },
   ),
-  ["addFrom", "third", "first", 56],
-  ["addFrom", "second", "first", 64],
-  ["lower", "rows"],
-  ["unlessZero", "row"],
-  ...nextAlong("first", "third", "second"),
   ["leave"],
   ["return"],
 ];

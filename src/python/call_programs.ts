@@ -133,13 +133,82 @@ export function ifSame(register: Register, minus: number, label: string): Operat
   return [["copy", "axis", register], ["addFrom", "axis", "kept", minus], ["ifZero", "axis", label]];
 }
 
+/** Where in a block is what the values of objects are told and read by. */
+interface KindOffsets {
+  readonly minusFloat: number;
+  readonly minusInt: number;
+  readonly minusNone: number;
+  readonly minusTrue: number;
+  readonly minusFalse: number;
+  readonly PyFloat_AsDouble: number;
+  readonly PyLong_AsLongLongAndOverflow: number;
+  readonly overflow: number;
+}
+
+/** Where a value goes, in which register its {@linkcode Status} is left, and which labels come next. */
+interface ReadInto {
+  readonly base: "kept" | "keptFrom";
+  readonly value: number;
+  readonly status: Register;
+  readonly done: string;
+  /** For an int that has more than 64 bits. */
+  readonly other: string;
+}
+
+// law python/tellKinds: python/call_programs, python/item_programs
+/** Goes to the part of {@linkcode readKinds} for the object in `keptTo`; on, if it is none of these values. */
+export function tellKinds(at: KindOffsets, typeAt: number, otherFloats: readonly Operation[] = []): Operation[] {
+  return [
+    ["get", "rows", "keptTo", typeAt],
+    ...ifSame("rows", at.minusFloat, "float"),
+    ...otherFloats,
+    ...ifSame("rows", at.minusInt, "int"),
+    ...ifSame("keptTo", at.minusNone, "none"),
+    ...ifSame("keptTo", at.minusTrue, "true"),
+    ...ifSame("keptTo", at.minusFalse, "false"),
+  ];
+}
+
+// law python/readKinds: python/call_programs, python/item_programs
+/** Reads the value of the object in `keptTo`, a part for each kind, and ends at the label `done`. */
+export function readKinds(at: KindOffsets, { base, value, status, done, other }: ReadInto): Operation[] {
+  const become = (kind: Status): Operation[] => [["set", status, kind], ["go", done]];
+  return [
+    ["label", "float"],
+    ["copy", "first", "keptTo"],
+    ["call", "kept", at.PyFloat_AsDouble],
+    ["point", "first", base, value],
+    ["store", 16, "first"],
+    ...become(Status.float),
+
+    ["label", "int"],
+    ["copy", "first", "keptTo"],
+    ["point", "second", "kept", at.overflow],
+    ["call", "kept", at.PyLong_AsLongLongAndOverflow],
+    ["result", "first"],
+    ["put", "first", base, value],
+    ["get", "rows", "kept", at.overflow],
+    ["ifZero", "rows", "integer"],
+    ["go", other],
+    ["label", "integer"],
+    ...become(Status.int),
+
+    ["label", "none"],
+    ...become(Status.none),
+    ["label", "true"],
+    ...become(Status.true),
+    ["label", "false"],
+    ["set", status, Status.false],
+    ["label", done],
+  ];
+}
+
 function finish(status: Status): Operation[] {
   return [["set", "first", status], ["put", "first", "kept", offsets.status], ["leave"], ["return"]];
 }
 
 /** What every program does with what has come, in `keptTo`. */
 function ends(typeAt: number, locks: boolean): Operation[] {
-  const become = (status: Status): Operation[] => [["set", "keptFrom", status], ["go", "simple"]];
   const unlock: Operation[] = [
     ["get", "rows", "kept", offsets.keepsLock],
     ["ifZero", "rows", "unlock"],
@@ -149,46 +218,14 @@ function ends(typeAt: number, locks: boolean): Operation[] {
     ["call", "kept", offsets.PyGILState_Release],
   ];
   return [
-    ["get", "rows", "keptTo", typeAt],
-    ...ifSame("rows", offsets.minusFloat, "float"),
-    ...ifSame("rows", offsets.minusOtherFloat, "float"),
-    ...ifSame("rows", offsets.minusInt, "int"),
-    ...ifSame("keptTo", offsets.minusNone, "none"),
-    ...ifSame("keptTo", offsets.minusTrue, "true"),
-    ...ifSame("keptTo", offsets.minusFalse, "false"),
+    ...tellKinds(offsets, typeAt, ifSame("rows", offsets.minusOtherFloat, "float")),
     ["label", "object"],
     ["put", "keptTo", "kept", offsets.result],
     ...finish(Status.object),
     ["label", "raised"],
     ...finish(Status.raised),
 
-    ["label", "float"],
-    ["copy", "first", "keptTo"],
-    ["call", "kept", offsets.PyFloat_AsDouble],
-    ["point", "first", "kept", offsets.value],
-    ["store", 16, "first"],
-    ...become(Status.float),
-
-    ["label", "int"],
-    ["copy", "first", "keptTo"],
-    ["point", "second", "kept", offsets.overflow],
-    ["call", "kept", offsets.PyLong_AsLongLongAndOverflow],
-    ["result", "first"],
-    ["put", "first", "kept", offsets.value],
-    ["get", "rows", "kept", offsets.overflow],
-    ["ifZero", "rows", "integer"],
-    ["go", "object"],
-    ["label", "integer"],
-    ...become(Status.int),
-
-    ["label", "none"],
-    ...become(Status.none),
-    ["label", "true"],
-    ...become(Status.true),
-    ["label", "false"],
-    ["set", "keptFrom", Status.false],
-
-    ["label", "simple"],
+    ...readKinds(offsets, { base: "kept", value: offsets.value, status: "keptFrom", done: "simple", other: "object" }),
     ["copy", "first", "keptTo"],
     ["call", "kept", offsets.Py_DecRef],
     ["label", "done"],

@@ -7,7 +7,7 @@
 import type { StructDescription } from "../../bindings/abi.ts";
 import { layoutOf } from "../ffi/mod.ts";
 import type { Operation } from "../native/mod.ts";
-import { ifSame, Status } from "./call_programs.ts";
+import { readKinds, tellKinds } from "./call_programs.ts";
 
 /** Most items that a program reads. */
 export const mostItems = 256;
@@ -71,7 +71,6 @@ export function itemProgram(typeAt: number, isIterator: boolean): readonly Opera
     ["point", "rows", "rows", 8],
     ["put", "rows", "kept", itemOffsets.source],
   ];
-  const become = (status: Status): Operation[] => [["set", "rows", status], ["go", "read"]];
   return [
     ["enter"],
     ["copy", "kept", "first"],
@@ -80,45 +79,20 @@ export function itemProgram(typeAt: number, isIterator: boolean): readonly Opera
     ["get", "left", "kept", itemOffsets.left],
     ["ifZero", "left", "all"],
     ...next,
-    ["get", "rows", "keptTo", typeAt],
-    ...ifSame("rows", itemOffsets.minusFloat, "float"),
-    ...ifSame("rows", itemOffsets.minusInt, "int"),
-    ...ifSame("keptTo", itemOffsets.minusNone, "none"),
-    ...ifSame("keptTo", itemOffsets.minusTrue, "true"),
-    ...ifSame("keptTo", itemOffsets.minusFalse, "false"),
+    ...tellKinds(itemOffsets, typeAt),
     ["label", "other"],
     ["put", "keptTo", "kept", itemOffsets.result],
     ["label", "all"],
     ["leave"],
     ["return"],
 
-    ["label", "float"],
-    ["copy", "first", "keptTo"],
-    ["call", "kept", itemOffsets.PyFloat_AsDouble],
-    ["point", "first", "keptFrom", readOffsets.value],
-    ["store", 16, "first"],
-    ...become(Status.float),
-
-    ["label", "int"],
-    ["copy", "first", "keptTo"],
-    ["point", "second", "kept", itemOffsets.overflow],
-    ["call", "kept", itemOffsets.PyLong_AsLongLongAndOverflow],
-    ["result", "first"],
-    ["put", "first", "keptFrom", readOffsets.value],
-    ["get", "rows", "kept", itemOffsets.overflow],
-    ["ifZero", "rows", "integer"],
-    ["go", "other"],
-    ["label", "integer"],
-    ...become(Status.int),
-
-    ["label", "none"],
-    ...become(Status.none),
-    ["label", "true"],
-    ...become(Status.true),
-    ["label", "false"],
-    ["set", "rows", Status.false],
-
-    ["label", "read"],
+    ...readKinds(itemOffsets, {
+      base: "keptFrom",
+      value: readOffsets.value,
+      status: "rows",
+      done: "read",
+      other: "other",
+    }),
     ["put", "rows", "keptFrom", readOffsets.status],
     ["point", "keptFrom", "keptFrom", readBytes],
     ...over,

@@ -637,11 +637,12 @@ export const pythonMutations: readonly Mutation[] = [
       "Numbers of a range are never freed.",
     ],
     ['      ["ifZero", "keptTo", "other"],\n', "", "The end of an iterator is taken for an item."],
-    [
-      '    ["ifZero", "rows", "integer"],\n    ["go", "other"],\n',
-      "",
-      "Integers of more than 64 bits are cut off.",
-    ],
+  ]),
+  ...law("python/tellKinds", [
+    ['    ...ifSame("keptTo", at.minusNone, "none"),\n', "", "None is an object."],
+  ]),
+  ...law("python/readKinds", [
+    ['    ["ifZero", "rows", "integer"],\n    ["go", other],\n', "", "Integers of more than 64 bits are cut off."],
   ]),
   ...law("python/ItemReader.run", [
     [
