@@ -1,8 +1,9 @@
 /**
  * Access to another device's memory, taken for a copy between the two. Without it the driver sends the bytes by way of
- * the host: 38 GB/s between two H200s where there are 390. It is enough that one of the two devices can use the memory
- * of the other, whichever, and it is taken once, as torch does: 20 ms at first, and half a millisecond for each GiB
- * that the pool has (both measured there with driver 580).
+ * the host: 38 GB/s between two H200s where there are 390. Access by one of the two devices would be enough, but that
+ * device would then move the bytes of both directions: among four H200s that send to each other 560 GB/s instead of
+ * 1500. So the one that sends gets it, once for each direction, as with torch: 20 ms at first, and half a millisecond
+ * for each GiB that the pool has (all measured there with driver 580).
  *
  * @module
  */
@@ -70,18 +71,21 @@ function canBeGranted(access: Access): boolean {
  * Decides what to take for a copy between the memory of two devices.
  *
  * @param accesses each would be enough; the best first
- * @returns null if one of them is granted already, or none can be
+ * @returns null if what decides is granted already, or none can be
  */
 export function planAccess(accesses: readonly Access[]): Access | null {
-  if (accesses.some(isTaken)) return null;
   const [first] = accesses;
   if (first === undefined || isCapturing(first.owner.driver)) return null; // it would invalidate the capture
   // Access to a pool serves kernels as well; to a device's ordinary memory, copies of the driver alone.
-  return accesses.find((access) => access.buffer.pool !== null && canBeGranted(access)) ??
-    accesses.find(canBeGranted) ?? null;
+  const decides = accesses.find((access) => access.buffer.pool !== null && isPossible(access)) ??
+    accesses.find(isPossible);
+  return decides === undefined || isTaken(decides) ? null : decides;
 }
 
-// law memory/takeAccess: copy/peer_copy
+function isPossible(access: Access): boolean {
+  return isTaken(access) || canBeGranted(access);
+}
+
 /**
  * Takes what {@linkcode planAccess} has decided, unless the driver refuses: then the copy goes by way of the host. If
  * the user of a pool has withheld access, it stays withheld, and the console is warned.

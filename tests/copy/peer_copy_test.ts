@@ -103,9 +103,11 @@ test("a copy between two devices moves each element to its place, with access to
         there.copyFrom(here, { stream });
         const granted = pools.map((pool) => pool.peerAccessibleBy.size === 1);
         access.forEach((one, i) => assert(one === undefined || one === granted[i], "what the user has said stands"));
-        const isRefused = access.every((one) => one === false);
-        if (here.layout.volume > 0) assertEquals(granted.includes(true), !isRefused, "one of the two is enough");
-        assert(!granted.every(Boolean) || access.every((one) => one === true), "no more is taken than is needed");
+        // The side that lies close together is the one that the other side's device is to use.
+        const best = here.layout.isDense && !there.layout.isDense ? 0 : 1;
+        const decides = access[best] === false ? 1 - best : best;
+        const expected = access.map((one, i) => one ?? (i === decides && (here.layout.volume > 0)));
+        assertEquals(granted, expected, "of what may be granted the best is, and no more");
         assertEquals(there.explainCopyFrom(here, { stream }), said, "what was said was done");
         using result = pinned.allocate(destination.size);
         using reader = device(cuda, 1).createStream();
@@ -284,8 +286,18 @@ function accessCalls(cuda: Cuda): { readonly calls: string[]; refuse: boolean } 
 }
 
 // 38 GB/s without, 390 with it, between two H200s, where torch had enabled it by itself.
-test("access for copies between two devices is taken once, of pools and of ordinary memory, whatever copies", () => {
+// With access in one direction alone one of two devices moves the bytes of both: among four H200s that send to each other
+// 560 GB/s instead of 1500.
+test("access for copies between two devices is taken once for each direction, whatever memory and whatever copies", () => {
   const sources = ["pool", "ordinary"] as const;
+  const expected: { readonly [kinds: string]: string[] } = {
+    "pool to pool": ["cuMemPoolSetAccess", "cuMemPoolSetAccess"],
+    // What serves kernels as well serves both directions: there is one pool.
+    "pool to ordinary": ["cuMemPoolSetAccess"],
+    "ordinary to pool": ["cuMemPoolSetAccess"],
+    // What has gaps on both sides goes by way of memory of the device's pool: no kernel reaches over.
+    "ordinary to ordinary": ["cuCtxEnablePeerAccess", "cuCtxEnablePeerAccess", "cuMemPoolSetAccess"],
+  };
   for (const [from, to] of sources.flatMap((one) => sources.map((other) => [one, other] as const))) {
     using cuda = Cuda.simulate({ devices: 2 });
     const seen = accessCalls(cuda);
@@ -302,10 +314,7 @@ test("access for copies between two devices is taken once, of pools and of ordin
       over(destination).sliced(slice(), slice(0, 7)).copyFrom(over(source).sliced(slice(), slice(1, 8)));
       over(source).copyFrom(over(destination));
     }
-    const isPool = from === "pool" || to === "pool";
-    // What has gaps on both sides goes by way of memory of the device's pool, if no kernel reaches over.
-    const expected = isPool ? ["cuMemPoolSetAccess"] : ["cuCtxEnablePeerAccess", "cuMemPoolSetAccess"];
-    assertEquals(seen.calls, expected, `${from} to ${to}`);
+    assertEquals(seen.calls.toSorted(), expected[`${from} to ${to}`], `${from} to ${to}`);
     for (const device of cuda.devices) device.synchronize();
     [source, destination].forEach((buffer) => buffer.close());
   }

@@ -9,11 +9,16 @@ export const memoryResourcesMutations: readonly Mutation[] = [
     ["pool.isClosed || isWithheld", "isWithheld", "A copy from a closed pool's memory throws."],
   ]),
   ...law("memory/planAccess", [
-    ["  if (accesses.some(isTaken)) return null;\n", "", "Access to a second pool is taken that nobody needs."],
+    [
+      "decides === undefined || isTaken(decides)",
+      "decides === undefined",
+      "What is granted is asked for at every copy.",
+    ],
+    ["const decides = ", "const decides = accesses.find(isTaken) ?? ", "One of two devices moves what goes both ways."],
     [" || isCapturing(first.owner.driver)", "", "What a capture could refuse is asked for while it goes on."],
     [
-      "access.buffer.pool !== null && canBeGranted(access)",
-      "canBeGranted(access)",
+      "access.buffer.pool !== null && isPossible(access)",
+      "isPossible(access)",
       "Kernels go without access that they could have.",
     ],
   ]),
