@@ -102,6 +102,8 @@ async function byChannel(path: string, what: string): Promise<void> {
   }
   using stream = device.createStream();
   using sink = new HostMemoryResource().allocate(2 ** 24);
+  using slow = new SynchronousMemoryResource(device).allocate(2 ** 30, { stream });
+  using copy = device.memory.allocate(2 ** 24, { stream });
   for (;;) {
     const value = await channel.receive({ stream }) as { buffer: MemoryBuffer; round: number } | undefined;
     if (value === undefined) return;
@@ -110,8 +112,11 @@ async function byChannel(path: string, what: string): Promise<void> {
       await channel.receive(); // killed meanwhile, with the buffer open
     }
     const { buffer, round } = value;
-    for (let i = 0; i < 20; i++) buffer.copyTo(sink, { stream });
+    // Its owner gets it back when the message is there, and must not use it before this stream has read it.
+    for (let i = 0; i < 20; i++) slow.fill(i, { stream });
+    copy.copyFrom(buffer, { stream });
     buffer.close();
+    copy.copyTo(sink, { stream });
     stream.synchronize();
     const wrong = sink.bytes().findIndex((byte) => byte !== round);
     await channel.send({ round, wrong });

@@ -154,9 +154,12 @@ for (const runtime of runtimes) {
       using stream = device.createStream();
       using pool = new DeviceMemoryResource(device, { shareable: true });
       const plain = new SynchronousMemoryResource(device);
+      using slow = plain.allocate(2 ** 30, { stream });
       for (let round = 1; round <= 30; round++) {
         const buffer = (round % 5 === 0 ? plain : pool).allocate(2 ** 24, { stream });
-        for (let i = 0; i < 10; i++) buffer.fill(i === 9 ? round : 0xee, { stream });
+        buffer.fill(0xee, { stream });
+        for (let i = 0; i < 20; i++) slow.fill(i, { stream }); // for longer than the message takes
+        buffer.fill(round, { stream });
         await channel.send({ buffer, round });
         buffer.close(); // the next round gets this memory as soon as the other process is done with it
       }

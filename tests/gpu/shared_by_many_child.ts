@@ -17,7 +17,9 @@ using sink = new HostMemoryResource().allocate(2 ** 16);
 for (;;) {
   const buffer = await channel.receive({ stream: owner }) as MemoryBuffer | undefined;
   if (buffer === undefined) break;
+  own.wait(owner); // the home of what came, which waits for the other process
   copy.copyFrom(buffer, { stream: own }); // from one device to the other, if they are two
+  owner.wait(own); // where it is let go of
   copy.copyTo(sink, { stream: own });
   await own.completed();
   await channel.send([...new Set(sink.bytes())]);

@@ -8,7 +8,7 @@ import { assertEquals } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
 import { MemoryChannel, UnixListener } from "../../src/public/sharing.ts";
-import { Cuda, DeviceMemoryResource } from "../../mod.ts";
+import { Cuda, DeviceMemoryResource, SynchronousMemoryResource } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { patiently } from "../support/child.ts";
 import { missingGpus } from "../support/gpu.ts";
@@ -48,11 +48,14 @@ test(title, { ...options, ...patiently }, async () => {
   ended.catch(() => {}); // at the end of the test they all do
   const channels: MemoryChannel[] = [];
   for (const _ of others) channels.push(new MemoryChannel(await Promise.race([listener.accept(), ended]), cuda));
+  using slow = new SynchronousMemoryResource(device).allocate(2 ** 30);
   let orders = 0;
   for (const order of permutations(channels.map((_, i) => i))) {
     const value = orders++ % 251;
     const buffer = pool.allocate(2 ** 16, { stream });
     buffer.fill(0xff, { stream });
+    // Several milliseconds: far longer than the message takes.
+    if (orders % 50 === 0) { for (let i = 0; i < 20; i++) slow.fill(i, { stream }); }
     buffer.fill(value, { stream }); // nobody waits for it but who reads it there
     await Promise.all(channels.map((channel) => channel.send(buffer)));
     const heard = await Promise.all(channels.map((channel) => channel.receive()));
