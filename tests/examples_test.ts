@@ -5,17 +5,11 @@ import { join, relative } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { libnvrtc } from "../src/driver/mod.ts";
-import { examplesOf, runExample } from "./support/examples.ts";
+import { comments, examplesOf, runExample } from "./support/examples.ts";
 import { missing } from "./support/missing_library.ts";
 import { needs } from "./support/needs.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-
-/** The doc comments of a source file, without their stars. */
-function comments(text: string): string {
-  return [...text.matchAll(/\/\*\*(?<body>.*?)\*\//gs)]
-    .map(({ groups }) => (groups?.["body"] ?? "").replace(/^\s*\* ?/gm, "")).join("\n");
-}
 
 const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".ts") && !file.startsWith("layout")) // the layout room runs its own

@@ -36,6 +36,12 @@ export function assertPrinted({ code }: Example, printed: string): void {
   assertEquals(plain(printed), plain(promised(code)));
 }
 
+/** The doc comments of a source file, without their stars. */
+export function comments(text: string): string {
+  return [...text.matchAll(/\/\*\*(?<body>.*?)\*\//gs)]
+    .map(({ groups }) => (groups?.["body"] ?? "").replace(/^\s*\* ?/gm, "")).join("\n");
+}
+
 /** What the comments behind console.log say will be printed, with spaces and line breaks made one. */
 function promised(code: string): string {
   return [...code.matchAll(/^\s*console\.log\(.*\);\s*\/\/ (?<out>.*)$/gm)].map(({ groups }) => groups?.["out"] ?? "")

@@ -1,0 +1,50 @@
+/**
+ * What the guides and doc comments show on a simulated GPU does on a real one what they say: each example that
+ * simulates a driver opens the real one instead, and prints the same.
+ */
+import { assert } from "@std/assert";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { comments, type Example, examplesOf, runExample } from "../support/examples.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** About the simulator itself, or what only it says of a kernel that fails. */
+const simulated = ["docs/simulator.md", "docs/errors.md, example 2", "src/sim/", "src/testing/", "src/ptx/error.ts"];
+
+function filesOf(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(ending)).map((file) => join(folder, file));
+}
+
+const pages = ["README.md", ...filesOf("docs", ".md")].map((file) =>
+  [file, readFileSync(join(root, file), "utf8")] as const
+);
+const sources = ["mod.ts", ...filesOf("src", ".ts")].map((file) =>
+  [file, comments(readFileSync(join(root, file), "utf8"))] as const
+);
+const examples = [...pages, ...sources].flatMap(([file, text]) =>
+  [undefined, "nvrtc"].flatMap((need) => examplesOf(relative(root, join(root, file)), text, need))
+).filter(({ name, code }) => code.includes("Cuda.simulate(") && !simulated.some((one) => name.startsWith(one)));
+
+/** The example with a real driver, and how many devices it wants. */
+function onGpu({ name, code }: Example): { readonly example: Example; readonly devices: number } {
+  const devices = Number(/devices: (\d+)/.exec(code)?.[1] ?? 1);
+  const opened = code.replace(/Cuda\.simulate\((.*?)\);/g, (_, options: string) => {
+    const rest = options.replace(/(devices|seed): \d+,? ?/g, "").replace(/^\{\s*\}$/, "");
+    return `Cuda.open(${rest});`;
+  });
+  return { example: { name, code: opened }, devices };
+}
+
+test("there are examples that simulate a GPU", () => assert(examples.length >= 10, `${examples.length}`));
+
+for (const one of examples) {
+  const { example, devices } = onGpu(one);
+  const [title, { skip }] = needs(missingGpus(devices), `${example.name}: prints on a GPU what it says`);
+  test(title, { skip }, () => runExample(example));
+}
