@@ -18,6 +18,14 @@ import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 const bytes = 256 << 20;
 const repeats = 10;
 
+/** How fast copies must be, in terms of the driver's in one piece and of torch's. */
+interface Least {
+  readonly piece: number;
+  readonly torch: number;
+}
+
+const one: Least = { piece: 0.95, torch: 0.97 };
+
 interface Pair {
   readonly from: CudaDevice;
   readonly to: CudaDevice;
@@ -89,11 +97,11 @@ export async function measureMatrix(cuda: Cuda, askTorch: Torch): Promise<number
     "",
     "as one device's",
   );
-  const report = (from: string, to: string, some: readonly Pair[], torch: number | undefined, least: number) => {
+  const report = (from: string, to: string, some: readonly Pair[], torch: number | undefined, least: Least) => {
     for (const pair of some) pair.copy(); // takes access
     const ours = rate(some, (pair) => pair.copy());
     const piece = rate(some, bare);
-    const passes = ours >= 0.95 * piece && (torch === undefined || ours >= least * torch);
+    const passes = ours >= least.piece * piece && (torch === undefined || ours >= least.torch * torch);
     if (!passes) failures++;
     row(
       from,
@@ -111,9 +119,10 @@ export async function measureMatrix(cuda: Cuda, askTorch: Torch): Promise<number
     askTorch("matrix", { bytes, pairs: some.map(({ from, to }) => [from.ordinal, to.ordinal]) });
   // torch's copies into one device wait for each other, and cannot be had without. What nothing orders is held to the
   // driver's rate alone: a device that three others fill at once is slower.
-  for (const pair of pairs) report(`${pair.from.ordinal}`, `${pair.to.ordinal}`, [pair], await ask([pair]), 0.97);
-  report("all", "at once", pairs, await ask(pairs), 0);
+  for (const pair of pairs) report(`${pair.from.ordinal}`, `${pair.to.ordinal}`, [pair], await ask([pair]), one);
+  report("all", "at once", pairs, await ask(pairs), { ...one, torch: 0 });
+  // Where nothing else holds the copies up it shows that each comes after what both homes hold, and they after it.
   const rounds = inRounds(pairs, cuda.devices.length);
-  report("all", "in rounds", rounds, await ask(rounds), 0.97);
+  report("all", "in rounds", rounds, await ask(rounds), { piece: 0.9, torch: 0.95 });
   return failures;
 }
