@@ -7,7 +7,7 @@
  * driver's one call for both, and 90% of it passes. A call for a small copy takes at most half as long again as the
  * bare driver's, or as torch's. Between two devices, of whose pools nothing was said, one piece runs at 95% of what
  * `cuMemcpyPeerAsync` reaches with access, and whatever does not lie alike at 97% of torch's rate or more; where all
- * devices send to all in rounds, at 90% of the driver's and 95% of torch's.
+ * devices send to all in rounds, at 90% of the driver's and of torch's.
  *
  * ```sh CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/copy.ts CAUSEWAY_PYTHON=venv/bin/python bun bench/copy.ts
  * layouts host # some sections: layouts, conversions, host, small, devices, matrix

@@ -46,5 +46,6 @@ test("there are examples that simulate a GPU", () => assert(examples.length >= 1
 for (const one of examples) {
   const { example, devices } = onGpu(one);
   const [title, { skip }] = needs(missingGpus(devices), `${example.name}: prints on a GPU what it says`);
-  test(title, { skip }, () => runExample(example));
+  const visible = Array.from({ length: devices }, (_, i) => i).join(",");
+  test(title, { skip }, () => runExample(example, { CUDA_VISIBLE_DEVICES: visible }));
 }
