@@ -86,6 +86,8 @@ export const libc = {
     lseek: { args: ["i32", "i64", "i32"], returns: "i64" },
     // ssize_t pread(int fd, void *buf, size_t count, off_t offset);
     pread: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
+    // ssize_t readlink(const char *path, char *buf, size_t bufsiz);
+    readlink: { args: ["buffer", "ptr", "size"], returns: "i64" },
     // ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset);
     pwrite: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
   },
@@ -228,7 +230,7 @@ export const SCM = { RIGHTS: 1 } as const;
 /** Flags of sendmsg() and recvmsg() (sys/socket.h, Linux). */
 export const MSG = { CTRUNC: 8, TRUNC: 0x20, NOSIGNAL: 0x4000, CMSG_CLOEXEC: 0x4000_0000 } as const;
 /** What poll() is asked and answers (poll.h, Linux). */
-export const poll_events = { POLLIN: 1, POLLOUT: 4 } as const;
+export const poll_events = { POLLIN: 1, POLLOUT: 4, POLLNVAL: 0x20 } as const;
 /** Flags of eventfd() (sys/eventfd.h, Linux). */
 export const EFD = { CLOEXEC: 0o2000000 } as const;
 /** Flags of epoll_create1() (sys/epoll.h, Linux). */

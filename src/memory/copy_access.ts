@@ -86,6 +86,7 @@ function isPossible(access: Access): boolean {
   return isTaken(access) || canBeGranted(access);
 }
 
+// law memory/takeAccess: copy/peer_copy
 /**
  * Takes what {@linkcode planAccess} has decided, unless the driver refuses: then the copy goes by way of the host. If
  * the user of a pool has withheld access, it stays withheld, and the console is warned.

@@ -17,6 +17,7 @@ import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod
 import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
+import { lookForSockets } from "./event_loop.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { PoolStaging } from "./pool_staging.ts";
 import { printInfo } from "./print_info.ts";
@@ -122,6 +123,7 @@ export class Ucx {
     if (stagingBytes !== undefined && !(Number.isSafeInteger(stagingBytes) && stagingBytes >= 0)) {
       throw new RangeError(`Expected stagingBytes to be a number of bytes, 0 or more, got ${stagingBytes}`);
     }
+    lookForSockets(); // first: UCX has descriptors of the kind that this looks for
     const { path, functions } = openUcp(options.library);
     return new Ucx(path, functions, config, remoteMemory, stagingBytes);
   }

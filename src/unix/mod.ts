@@ -6,7 +6,7 @@
  * own sockets can. Every descriptor that is received or made is a `FileDescriptor`, which has one owner and is closed
  * once. Calls do not block: what cannot be done at once waits in `poll.ts`, which asks the system about all descriptors
  * together at turns of the event loop. `createWakeup` goes the other way: native code on any thread wakes the event
- * loop, by closing a socket. `DescriptorSet` makes several descriptors one, `openProcess` makes the end of a process
+ * loop, by closing a socket. `findSocketNews` tells whether the event loop has anything to do for sockets. `DescriptorSet` makes several descriptors one, `openProcess` makes the end of a process
  * one, and `runOn` keeps this process on one processor.
  *
  * @module
@@ -27,4 +27,5 @@ export {
   UnixSocket,
   type WaitOptions,
 } from "./socket.ts";
+export { findSocketNews } from "./socket_news.ts";
 export { createWakeup } from "./wakeup.ts";

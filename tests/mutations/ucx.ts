@@ -511,7 +511,13 @@ export const ucxMutations: readonly Mutation[] = [
       "    void turnWithSockets()",
       "Turns go on while sockets are to be served, and they are not.",
     ],
-    ["performance.now() - lastServed >= serveEvery", "false", "A server in the same thread answers seldom."],
+    ["areDue(performance.now())", "false", "A server in the same thread answers seldom."],
+  ]),
+  ...law("ucx/areDue", [
+    ["return since >= serveUnknownEvery", "return since >= 1000", "Where news is unknown sockets are served seldom."],
+    ["if (since >= serveAtLeastEvery) return true;", "", "What the system does not tell of is never served."],
+    ["return hasNews();", "return false;", "A server in the same thread answers late."],
+    ["return hasNews();", "return true;", "Sockets for which nothing comes take time from messages."],
   ]),
   ...law("ucx/checkTag", [
     ['typeof value !== "bigint"', "false", "An operation that FFI refuses is never given back: close waits for ever."],
