@@ -3,6 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
+  ...law("checker/currentSite", [
+    ["frames = 48", "frames = 16", "Of a copy to a typed array nobody learns where it was made."],
+  ]),
   ...law("checker/History.conflict", [
     [
       "if (writes) { for (const read of this.reads) if (!isBefore(read, clock)) return read; }",

@@ -1,5 +1,6 @@
 /**
- * Imports one file of the package in a fresh process, and prints what it exports and which of its rooms were loaded.
+ * Imports one file of the package in a fresh process, and prints what it exports, which of its rooms were loaded, and how
+ * many errors were made meanwhile.
  */
 import inspector from "node:inspector";
 import { createRequire } from "node:module";
@@ -15,6 +16,15 @@ if (!isBun) { // Deno's modules are in no cache that a program can see; its debu
   session.on("Debugger.scriptParsed", ({ params }) => void parsed.push(params.url));
   session.post("Debugger.enable");
 }
+let errors = 0;
+for (const name of ["Error", "TypeError", "RangeError"] as const) {
+  globalThis[name] = new Proxy(globalThis[name], {
+    construct(target, args, called) {
+      errors++;
+      return Reflect.construct(target, args, called);
+    },
+  });
+}
 const module: object = await import(pathToFileURL(path).href);
 const files = isBun ? Object.keys(createRequire(import.meta.url).cache) : parsed;
 const own = new URL("../../", import.meta.url).pathname;
@@ -22,5 +32,5 @@ const rooms = files.map((file) => file.replace("file://", "")).filter((file) => 
   .map((file) => /^(?:src\/(\w+)\/|(bindings)\/)/.exec(file.slice(own.length)))
   .map((match) => match?.[1] ?? match?.[2])
   .filter((room) => room !== undefined && room !== "public");
-console.log(JSON.stringify({ names: Object.keys(module).sort(), rooms: [...new Set(rooms)].sort() }));
+console.log(JSON.stringify({ names: Object.keys(module).sort(), rooms: [...new Set(rooms)].sort(), errors }));
 process.exit(0); // the debugger would keep Deno waiting
