@@ -28,6 +28,33 @@ const examples = [
   ),
 ];
 
+/** The pages whose examples with a mark are run, and by which test, if it is not this one. */
+const marked: { readonly [mark: string]: readonly string[] } = {
+  files: ["README.md", "docs/files.md", "docs/vortex.md", "docs/workers.md"],
+  nvrtc: ["docs/kernels.md"],
+  cell: ["docs/notebooks.md"], // tests/peers/notebook_test.ts
+  torch: ["README.md", "docs/arrays.md", "docs/python.md"], // tests/peers/guides_test.ts
+  pyarrow: ["docs/arrow.md", "docs/python.md"], // the same, and tests/python/arrow_capsules_test.ts
+  npm: ["docs/arrow.md"], // tests/peers/guides_test.ts
+  numpy: ["docs/python.md"], // tests/python/export_array_test.ts
+  python: ["docs/python.md"], // tests/python/frame_test.ts
+  server: ["docs/ucx.md"], // tests/ucx/guide_test.ts
+  client: ["docs/ucx.md"],
+  ucxx: ["docs/ucx.md"],
+  polars: ["docs/vortex.md"], // tests/vortex/file/docs_test.ts
+  duckdb: ["docs/vortex.md"],
+  pyvortex: ["docs/vortex.md"],
+  http: ["docs/vortex.md"],
+};
+
+test("every block of code of a page is run by some test", () => {
+  for (const file of [...pages, "docs/layout.md"]) {
+    for (const [, mark = ""] of readFileSync(join(root, file), "utf8").matchAll(/^```ts ?(.*)$/gm)) {
+      assert(mark === "" || marked[mark]?.includes(file), `${file} has an example marked ${mark}, which no test runs`);
+    }
+  }
+});
+
 test("there are examples to run", () => {
   assert(examples.filter(({ name }) => name.startsWith("README.md")).length >= 2);
   assert(examples.some(({ name }) => name.startsWith("mod.ts")));

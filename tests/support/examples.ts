@@ -4,12 +4,13 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = "deno" in process.versions ? ["run", "--quiet", "--no-lock", "--no-prompt", "--allow-ffi"] : [];
@@ -58,29 +59,54 @@ function entry(subpath: string | undefined): string {
   return pathToFileURL(join(root, subpath === undefined ? "mod.ts" : `src/public/${subpath}.ts`)).href;
 }
 
+/** Writes an example to a file that a runtime runs, and says how. The folder is the caller's to remove. */
+function written({ code }: Example, permissions: readonly `--allow-${string}`[]) {
+  // Packages of npm are found from within the repository, in a folder that git ignores.
+  const base = code.includes('from "apache-arrow"') ? join(root, ".cache") : tmpdir();
+  mkdirSync(base, { recursive: true });
+  const folder = mkdtempSync(join(base, "causeway-example-"));
+  const file = join(folder, "example.ts");
+  const text = code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`);
+  writeFileSync(file, text);
+  return { folder, args: [...run, ...run.length === 0 ? [] : permissions, file] };
+}
+
 /**
  * Runs an example, which must print what its comments say. `env` is set besides what is inherited. Its folder is this
  * repository's, whose files it may read if that is said.
  */
 export function runExample(
   example: Example,
-  env: Readonly<Record<string, string>> = {},
+  env: Readonly<Record<string, string | undefined>> = {},
   permissions: readonly `--allow-${string}`[] = [],
 ): void {
-  const folder = mkdtempSync(join(tmpdir(), "causeway-example-"));
+  const { folder, args } = written(example, permissions);
   try {
-    const file = join(folder, "example.ts");
-    writeFileSync(
-      file,
-      example.code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`),
-    );
-    const printed = execFileSync(process.execPath, [...run, ...run.length === 0 ? [] : permissions, file], {
-      cwd: root,
-      encoding: "utf8",
-      timeout: 60_000,
-      env: { ...process.env, ...env },
-    });
-    assertPrinted(example, printed);
+    const options = { cwd: root, encoding: "utf8", timeout: 60_000, env: { ...process.env, ...env } } as const;
+    assertPrinted(example, execFileSync(process.execPath, args, options));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/**
+ * As {@linkcode runExample}, for an example that talks to this process, or to another one: it may go on meanwhile.
+ *
+ * @param signal ends it; what it has printed is not looked at then
+ */
+export async function runExampleBeside(
+  example: Example,
+  env: Readonly<Record<string, string | undefined>> = {},
+  permissions: readonly `--allow-${string}`[] = [],
+  signal?: AbortSignal,
+): Promise<void> {
+  const { folder, args } = written(example, permissions);
+  const options = { cwd: root, encoding: "utf8", timeout: 60_000, env: { ...process.env, ...env }, signal } as const;
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, args, options);
+    assertPrinted(example, stdout);
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
   } finally {
     rmSync(folder, { recursive: true });
   }
