@@ -104,23 +104,26 @@ async function byChannel(path: string, what: string): Promise<void> {
   using sink = new HostMemoryResource().allocate(2 ** 24);
   using slow = new SynchronousMemoryResource(device).allocate(2 ** 30, { stream });
   using copy = device.memory.allocate(2 ** 24, { stream });
+  const results: { round: number; wrong: number }[] = [];
   for (;;) {
     const value = await channel.receive({ stream }) as { buffer: MemoryBuffer; round: number } | undefined;
-    if (value === undefined) return;
+    if (value === undefined || value.buffer === undefined) break;
     if (what === "dies") {
       await channel.send("here");
       await channel.receive(); // killed meanwhile, with the buffer open
     }
     const { buffer, round } = value;
     // Its owner gets it back when the message is there, and must not use it before this stream has read it.
-    for (let i = 0; i < 20; i++) slow.fill(i, { stream });
+    if (round % 2 === 0) { for (let i = 0; i < 40; i++) slow.fill(i, { stream }); }
     copy.copyFrom(buffer, { stream });
     buffer.close();
+    await channel.send("closed");
     copy.copyTo(sink, { stream });
     stream.synchronize();
     const wrong = sink.bytes().findIndex((byte) => byte !== round);
-    await channel.send({ round, wrong });
+    results.push({ round, wrong });
   }
+  await channel.send(results);
 }
 
 if (import.meta.main) {
