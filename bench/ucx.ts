@@ -244,7 +244,7 @@ const { values, positionals: [filter = ""] } = parseArgs({
 const onGpus = values.gpu || values.gpus;
 const rounds = Number(values.rounds);
 if (!(rounds >= 1)) throw new RangeError(`Expected --rounds=K with a positive K, got ${values.rounds}`);
-for (const how of ["sync", "awaited"] as const) {
+for (const how of ["sync", "awaited", "bare"] as const) {
   const row = latency(sm, 8, how, 50_000, 1);
   const name = `${row.name}, with 10,000 receives pending`;
   if (!name.includes(filter) || onGpus) continue;
