@@ -329,8 +329,9 @@ export class MemoryBuffer {
   /**
    * Copies all bytes of another buffer of the same size, or of a typed array, into this one.
    *
-   * Between host buffers the copy is done on return. With device memory it is enqueued on the stream: the host side
-   * must not change, or be read, before the stream has passed it. It stays allocated until then, even if its buffer is
+   * Between host buffers the copy is done on return. With device memory it is enqueued on the stream, in the order of
+   * that stream alone: if it is not the home stream of a side, let it wait for that one before, and that one for it
+   * after (`stream.wait(home)`), or copy views, which do both. The host side must not change, or be read, before the stream has passed it. It stays allocated until then, even if its buffer is
    * closed or the typed array dropped; a graph keeps what copies in it use. Much ordinary host memory goes through
    * pinned memory by way of native threads, faster than the driver alone moves it: then the call returns when the
    * host's side is done.
@@ -350,7 +351,7 @@ export class MemoryBuffer {
   }
 
   /**
-   * Fills the buffer with a value.
+   * Fills the buffer with a value, in the order of the stream that is given, as {@linkcode MemoryBuffer.copyFrom}.
    *
    * @param value an unsigned number of `width` bytes, repeated
    * @throws {RangeError} if the value does not fit, or the size is no multiple of the width
