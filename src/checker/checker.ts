@@ -102,6 +102,21 @@ export class CausalityChecker {
     }
   }
 
+  // law checker/CausalityChecker.received: checker/received
+  /**
+   * Notes that memory of another process was received on a stream, whose work up to now waits for that process. It
+   * counts as written there: what uses it elsewhere has to come after that. Memory that is received again while this
+   * process still has it is used as the two have agreed.
+   */
+  received(address: bigint, bytes: number, stream: bigint, call: string): void {
+    const state = this.#state;
+    const start = Number(address);
+    const allocation = state.memory.find(start);
+    if (allocation?.kind !== "imported" || allocation.opened > 1) return;
+    const home = state.stream(stream, call);
+    if (home !== null) state.enqueue(home, call, [{ start, end: start + bytes, kind: "write", writes: true }]);
+  }
+
   // law checker/CausalityChecker.hostAccess: checker/copies
   /** Notes that the host reads or writes memory by itself. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {

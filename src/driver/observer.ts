@@ -22,6 +22,12 @@ export interface DriverObserver {
   orderedElsewhere(context: bigint, first: bigint, then: bigint): void;
   /** Notes that the host reads or writes memory by itself. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void;
+  /**
+   * Notes that memory of another process was received: what is in it is there for what comes after this on a stream.
+   *
+   * @param call what received it, as a report names it
+   */
+  received(address: bigint, bytes: number, stream: bigint, call: string): void;
   /** Notes that a stream, a pool or memory was closed by its user, although it is still retained: it is no leak. */
   closedByUser(handle: bigint): void;
   /** Notes what the user calls a stream. */

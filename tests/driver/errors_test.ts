@@ -114,6 +114,7 @@ function observing(inner: CudaDriver, seen: Access[]): DriverObserver {
     mark: () => () => {},
     foreignStream: () => {},
     orderedElsewhere: () => {},
+    received: () => {},
     hostAccess: (...access) => void seen.push(access),
     closedByUser: () => {},
     nameStream: () => {},

@@ -3,6 +3,14 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
+  ...law("checker/CausalityChecker.received", [
+    [
+      "if (home !== null) state.enqueue",
+      "if (home === null) state.enqueue",
+      "Memory of another process is used too early.",
+    ],
+    [" || allocation.opened > 1", "", "Who has the memory already is reported for what another stream receives."],
+  ]),
   ...law("checker/currentSite", [
     ["frames = 48", "frames = 16", "Of a copy to a typed array nobody learns where it was made."],
   ]),

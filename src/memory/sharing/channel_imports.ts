@@ -4,6 +4,7 @@
  * @module
  */
 import type { CudaDevice, CudaStream } from "../../device/mod.ts";
+import { observerOf } from "../../driver/mod.ts";
 import type { FileDescriptor } from "../../unix/mod.ts";
 import { type Part, restore, type SharedResource, type ValueMessage } from "./channel_message.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
@@ -121,6 +122,7 @@ export class ChannelImports {
       ? importMemory(device, part.descriptor, options)
       : this.#pool(part.pool).importBuffer(part.descriptor, options);
     this.#buffers++;
+    observerOf(device.driver)?.received(buffer.ptr, buffer.size, home.handleFor("use"), "MemoryChannel.receive()");
     return buffer;
   }
 }
