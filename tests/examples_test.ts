@@ -30,7 +30,7 @@ const examples = [
 
 /** The pages whose examples with a mark are run, and by which test, if it is not this one. */
 const marked: { readonly [mark: string]: readonly string[] } = {
-  files: ["README.md", "docs/files.md", "docs/vortex.md", "docs/workers.md"],
+  files: ["docs/files.md", "docs/vortex.md", "docs/workers.md"],
   nvrtc: ["docs/kernels.md"],
   cell: ["docs/notebooks.md"], // tests/peers/notebook_test.ts
   torch: ["README.md", "docs/arrays.md", "docs/python.md"], // tests/peers/guides_test.ts

@@ -88,7 +88,7 @@ test("every subpath exports the names that it exports from the sources", patient
 });
 
 /** README's examples, as a program writes them that has installed the package from npm. */
-const examples: readonly Example[] = [undefined, "files", "torch"].flatMap((need) =>
+const examples: readonly Example[] = [undefined, "torch"].flatMap((need) =>
   examplesOf(`README.md${need === undefined ? "" : ` (${need})`}`, readme, need)
 ).map(({ name, code }) => ({ name, code: code.replaceAll("@causeway/causeway", "causeway") }));
 
