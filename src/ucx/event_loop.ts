@@ -10,7 +10,7 @@ import { findSocketNews } from "../unix/mod.ts";
 const serveEvery = 2;
 /** The same, whether anything is known to have come or not: how the runtime learns of it is its own affair. */
 const serveAtLeastEvery = 50;
-/** The same, where it cannot be known. */
+/** The same, where it cannot be known, or what has come is another thread's affair: it is still there when served. */
 const serveUnknownEvery = 4;
 
 /** What tells whether something has come; undefined before it was looked for. */
@@ -18,6 +18,8 @@ let hasNews: (() => boolean) | null | undefined;
 /** When sockets were last served, and last asked about, by `performance.now()`. */
 let lastServed = 0;
 let lastAsked = 0;
+/** For how long turns may follow each other before one serves sockets that are said to have news. */
+let every = serveEvery;
 /** The turn that serves them, while it is waited for: an immediate meanwhile would keep the event loop from doing so. */
 let serving: Promise<void> | null = null;
 
@@ -45,6 +47,7 @@ export function atNextTurn(act: () => void): void {
     serving = turnWithSockets().then(() => {
       serving = null;
       lastServed = performance.now();
+      every = hasNews?.() ? serveUnknownEvery : serveEvery;
     });
   }
   if (serving === null) nodeBuiltin("node:timers").setImmediate(act);
@@ -57,7 +60,7 @@ function areDue(now: number): boolean {
   const since = now - lastServed;
   if (hasNews === null || hasNews === undefined) return since >= serveUnknownEvery;
   if (since >= serveAtLeastEvery) return true;
-  if (since < serveEvery || now - lastAsked < serveEvery) return false;
+  if (since < every || now - lastAsked < every) return false;
   lastAsked = now;
   return hasNews();
 }
