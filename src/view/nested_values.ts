@@ -9,6 +9,12 @@ import { isTypedArray } from "./from.ts";
 /** Nested arrays of values, all of one depth and length; the innermost may be typed arrays. */
 export type NestedValues<V extends Scalar = Scalar> = readonly (V | NestedValues<V>)[] | TypedArray;
 
+/** Nested arrays of values alone. */
+export type NestedScalars<V extends Scalar> = readonly (V | NestedScalars<V>)[];
+
+/** A typed array, or nested arrays of them. */
+export type NestedTypedArrays<A extends TypedArray> = A | readonly NestedTypedArrays<A>[];
+
 /** The dtype that a value has by default: see {@linkcode dtypeOfValue}. */
 export type DTypeNameOfValue<V> = V extends number ? "float64"
   : V extends bigint ? "int64"
