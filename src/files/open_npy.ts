@@ -28,7 +28,8 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  *
  * Do not truncate a file that is mapped: whoever looks at a part that is gone then ends the process (SIGBUS), as in
  * every language. What other processes write to the file may show up at any time. Where somebody writes to a mapping
- * that is not writable, past `view.readonly`, the file stays as it is.
+ * that is not writable, past `view.readonly`, the file stays as it is. `view.asTypedArray({ readonly: true })` shows the
+ * mapping itself.
  *
  * @throws {NpyError} if the file is damaged or holds no array of numbers, as for `readNpy`, and for numbers that only a
  *   copy could make usable: of the other byte order, or not aligned

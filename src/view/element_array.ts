@@ -136,6 +136,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    */
   asTypedArray(options: AsTypedArrayOptions = none): TypedArrayOf<D> {
     if (options !== none) checkOptions(options, asTypedArrayOptionNames);
+    // law view/asTypedArray.readonly: view/elements
     if (this.readonly && options.readonly !== true) throw notForWriting();
     return asTypedArray(this) as TypedArrayOf<D>; // the class is `dtype.typedArray`
   }

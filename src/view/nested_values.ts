@@ -4,7 +4,7 @@
  * @module
  */
 import { type Complex, DType, type DTypeName, type ElementValue, type Scalar, type TypedArray } from "../layout/mod.ts";
-import { isTypedArray } from "./from.ts";
+import { describe, isTypedArray } from "./from.ts";
 
 /** Nested arrays of values, all of one depth and length; the innermost may be typed arrays. */
 export type NestedValues<V extends Scalar = Scalar> = readonly (V | NestedValues<V>)[] | TypedArray;
@@ -35,7 +35,7 @@ function isRow(value: unknown): value is Row {
  * @throws {TypeError} if it is no array
  */
 export function shapeOf(nested: unknown): number[] {
-  if (!isRow(nested)) throw new TypeError(`Expected an array, or nested ones, got ${typeof nested} ${String(nested)}`);
+  if (!isRow(nested)) throw new TypeError(`Expected an array, or nested ones, got ${describe(nested)}`);
   const shape: number[] = [];
   for (let row: unknown = nested; isRow(row); row = row[0]) {
     shape.push(row.length);

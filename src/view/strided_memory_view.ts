@@ -33,7 +33,7 @@ import {
   zeros,
 } from "./create.ts";
 import { ExportedArray } from "./exported_array.ts";
-import { fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
+import { describe, fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
 import type { DTypeNameOfValue, NestedScalars, NestedTypedArrays, NestedValues } from "./nested_values.ts";
@@ -142,7 +142,9 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     array: A,
     options: { readonly shape?: Shape } = {},
   ): StridedMemoryView<DTypeNameOfArray<A>> {
-    if (!ArrayBuffer.isView(array)) throw new TypeError(`Expected a typed array, got ${typeof array}${wayOut(array)}`);
+    if (!ArrayBuffer.isView(array)) {
+      throw new TypeError(`Expected a typed array, got ${describe(array)}${wayOut(array)}`);
+    }
     const dtype = DType.fromTypedArray(array);
     const layout = layoutOfArray(array, dtype, options);
     return new StridedMemoryView(memoryOfArray(array), 0, layout, dtype, false, null);

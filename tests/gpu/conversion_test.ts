@@ -45,7 +45,8 @@ test(...needs(missingGpus(), "a device converts every value of every type to wha
     // In the order of the destination, and through tiles.
     for (const axes of [[0, 1], [1, 0]]) {
       const shape = axes.map((axis) => source.shape[axis] ?? 0);
-      const into = (buffer: MemoryBuffer) => StridedMemoryView.fromBuffer(buffer, { shape, dtype: DType.from(to.name) });
+      const into = (buffer: MemoryBuffer) =>
+        StridedMemoryView.fromBuffer(buffer, { shape, dtype: DType.from(to.name) });
       const [seen, byHost] = [into(back), into(expected)];
       into(result).copyFrom(onDevice.permuted(axes), { stream, convert: true });
       seen.copyFrom(into(result), { stream });

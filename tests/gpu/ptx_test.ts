@@ -4,7 +4,14 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaStream, DeviceMemoryResource, type DTypeName, HostMemoryResource, type MemoryBuffer } from "../../mod.ts";
+import {
+  Cuda,
+  type CudaStream,
+  DeviceMemoryResource,
+  type DTypeName,
+  HostMemoryResource,
+  type MemoryBuffer,
+} from "../../mod.ts";
 import { loadPtx } from "../../src/ptx/mod.ts";
 import { type Argument, FlatMemory, launch, type Shape } from "../support/ptx/harness.ts";
 import { anyBits, around, type Case, execute, heading, type Types } from "../support/ptx/instruction.ts";

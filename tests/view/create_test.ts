@@ -194,7 +194,7 @@ test("nested arrays of several lengths, depths or types are refused with the pla
   assertThrows(ragged([1, 2n]), TypeError, "Expected a number for float64");
   assertThrows(ragged(["1"]), TypeError, "Expected a number for float64");
   assertThrows(ragged([null]), TypeError, "Expected { re, im } for complex128");
-  assertThrows(ragged(5), TypeError, "Expected an array, or nested ones, got number 5");
+  assertThrows(ragged(5), TypeError, "Expected an array, or nested ones, got 5");
   const self: unknown[] = [];
   self.push(self);
   assertThrows(ragged(self), RangeError, "at most 64 axes");

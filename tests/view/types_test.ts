@@ -179,7 +179,7 @@ test("a name that is none does not compile, nor one of another convention, nor a
   )
     .kernel("f");
   // @ts-expect-error -- no dtype
-  assertThrows(() => kernel.launch(cuda.device(0).defaultStream, 1, 1, [["unit32", 1]]), TypeError, "uint32");
+  assertThrows(() => kernel.launch(cuda.device(0).defaultStream, 1, 1, [["unit32", 1]]), TypeError, "Expected a dtype");
 });
 
 test("hasDType tells the compiler, and says what dtype.equals does", async () => {
