@@ -35,9 +35,6 @@ export interface CreateOptions<T extends DTypeLike = DTypeLike> {
   readonly stream?: CudaStream;
 }
 
-/** With an element type. */
-export type CreateOptionsOf<T extends DTypeLike> = CreateOptions<T> & { readonly dtype: T };
-
 const createOptionNames: OptionNames<CreateOptions> = { dtype: true, device: true, memory: true, stream: true };
 
 /** Options, or a dtype alone. */

@@ -36,9 +36,6 @@ export interface ArrayCopyOptions<T extends DTypeLike = DTypeLike> {
   readonly stream?: CudaStream;
 }
 
-/** With an element type. */
-export type ArrayCopyOptionsOf<T extends DTypeLike> = ArrayCopyOptions<T> & { readonly dtype: T };
-
 /** Their names. */
 const arrayCopyOptionNames: OptionNames<ArrayCopyOptions> = {
   order: true,

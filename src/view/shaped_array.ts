@@ -31,9 +31,6 @@ export interface ViewOptions<T extends DTypeLike = DTypeLike> {
   readonly dtype?: T;
 }
 
-/** With an element type. */
-export type ViewOptionsOf<T extends DTypeLike> = ViewOptions<T> & { readonly dtype: T };
-
 const viewOptionNames = { layout: true, dtype: true } as const;
 
 /** What a view tells of its layout, and the views that share its memory. */
@@ -120,7 +117,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
    *   last axis cannot be repacked: the message says why
    * @throws {TypeError} if the layout is none, as one that another Worker has sent
    */
-  view<const T extends DTypeLike>(as: T | ViewOptionsOf<T>): StridedMemoryView<DTypeNameOf<T>>;
+  view<const T extends DTypeLike>(as: T | ViewOptions<T> & { readonly dtype: T }): StridedMemoryView<DTypeNameOf<T>>;
   /** With another layout. */
   view(options: ViewOptions<never>): StridedMemoryView<D>;
   /** With options of which only the running program knows what they are. */

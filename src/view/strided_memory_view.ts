@@ -23,15 +23,7 @@ import type {
 } from "../layout/mod.ts";
 import { checkOptions, DType, none, notMade, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
-import {
-  arange,
-  type CreateOptions,
-  type CreateOptionsOf,
-  fromNested,
-  full,
-  type RangeBound,
-  zeros,
-} from "./create.ts";
+import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
 import { ExportedArray } from "./exported_array.ts";
 import { describe, fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
@@ -39,7 +31,6 @@ import { Lease } from "./lease.ts";
 import type { DTypeNameOfValue, NestedScalars, NestedTypedArrays, NestedValues } from "./nested_values.ts";
 import {
   type ArrayCopyOptions,
-  type ArrayCopyOptionsOf,
   type ArrayPlaceOptions,
   checkPlaceOfArray,
   copyOf,
@@ -224,7 +215,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    */
   static zeros<const T extends DTypeLike>(
     shape: Shape,
-    options: T | CreateOptionsOf<T>,
+    options: T | CreateOptions<T> & { readonly dtype: T },
   ): StridedMemoryView<DTypeNameOf<T>>;
   /** Of float64. */
   static zeros(shape: Shape, options?: CreateOptions<never>): StridedMemoryView<"float64">;
@@ -243,7 +234,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   static full<const T extends DTypeLike>(
     shape: Shape,
     value: ElementValue,
-    options: T | CreateOptionsOf<T>,
+    options: T | CreateOptions<T> & { readonly dtype: T },
   ): StridedMemoryView<DTypeNameOf<T>>;
   /** Of the value's own type. */
   static full<const V extends ElementValue>(
@@ -272,7 +263,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * ```
    */
   static arange<const T extends DTypeLike>(
-    ...given: [...bounds: Bounds<number> | Bounds<bigint>, options: T | CreateOptionsOf<T>]
+    ...given: [...bounds: Bounds<number> | Bounds<bigint>, options: T | CreateOptions<T> & { readonly dtype: T }]
   ): StridedMemoryView<DTypeNameOf<T>>;
   /** Of float64. */
   static arange(...given: [...bounds: Bounds<number>, options?: CreateOptions<never>]): StridedMemoryView<"float64">;
@@ -296,7 +287,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    */
   static fromArray<const T extends DTypeLike>(
     nested: NestedValues,
-    options: T | CreateOptionsOf<T>,
+    options: T | CreateOptions<T> & { readonly dtype: T },
   ): StridedMemoryView<DTypeNameOf<T>>;
   /** Of numbers, as float64. */
   static fromArray(nested: NestedScalars<number>, options?: CreateOptions<never>): StridedMemoryView<"float64">;
@@ -386,7 +377,9 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * console.log(there.strides, there.to("host").toArray()); // [ 1, 2 ] [ [ 1, 2 ], [ 3, 4 ] ]
    * ```
    */
-  copy<const T extends DTypeLike>(options: ArrayCopyOptionsOf<T>): StridedMemoryView<DTypeNameOf<T>>;
+  copy<const T extends DTypeLike>(
+    options: ArrayCopyOptions<T> & { readonly dtype: T },
+  ): StridedMemoryView<DTypeNameOf<T>>;
   /** Of the same type. */
   copy(options?: ArrayCopyOptions<never>): StridedMemoryView<D>;
   /** With options of which only the running program knows what they are. */

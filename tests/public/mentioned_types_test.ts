@@ -15,15 +15,11 @@ const doors = ["mod.ts", ...readdirSync(`${root}/src/public`).map((file) => `src
 /** Types that nobody writes down: what the compiler infers, and what the package alone gives its own constructors. */
 const kept: Readonly<Record<string, readonly string[]>> = {
   "inferred by the compiler from the arguments of what makes, views and asks arrays": [
-    "ArrayCopyOptionsOf",
     "Bounds",
-    "CreateOptionsOf",
     "DTypeNameOfValue",
     "NestedScalars",
     "NestedTypedArrays",
-    "OneDTypeName",
     "RangeBound",
-    "ViewOptionsOf",
   ],
   "parts of CudaDriver and SimulateOptions, which are public as a whole": ["DriverGroups", "DriverTraits", "LoadPtx"],
   "given to constructors that only this package calls, and to its own members marked as internal": [
