@@ -72,6 +72,7 @@ export { ExchangeError, liveExports, type MemoryKind } from "./src/order/mod.ts"
 export {
   type ArrayCopyOptions,
   type ArrayPlaceOptions,
+  type AsTypedArrayOptions,
   type CreateOptions,
   type ElementArray,
   type ExportedArray,
@@ -108,7 +109,16 @@ export { ArrowDeviceArray, arrowField } from "./src/cdata/mod.ts";
 export { kwargs, type PyObject, Python, PythonError } from "./src/python/mod.ts";
 
 // messages to other processes and machines
-export { type Receivable, type Received, type Sendable, Ucx, UcxEndpoint, UcxError, UcxWorker } from "./src/ucx/mod.ts";
+export {
+  type Receivable,
+  type Received,
+  type Sendable,
+  Ucx,
+  UcxEndpoint,
+  UcxError,
+  UcxListener,
+  UcxWorker,
+} from "./src/ucx/mod.ts";
 
 // what goes wrong
 export { CausalityError } from "./src/checker/mod.ts";

@@ -66,7 +66,7 @@ function view(dtype: string, shape: readonly number[], lie: Lie): StridedMemoryV
     const volume = extents.reduce((one, other) => one * other, 1);
     const buffer = new HostMemoryResource().allocate(volume * DType.from(dtype).itemsize);
     buffer.bytes().fill(0);
-    return StridedMemoryView.fromBuffer(buffer, { shape: extents, dtype });
+    return StridedMemoryView.fromBuffer(buffer, { shape: extents, dtype: DType.from(dtype) });
   };
   const last = shape.at(-1) ?? 1;
   switch (lie) {

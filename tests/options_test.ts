@@ -251,6 +251,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "StridedMemoryView.zeros": (_, wrong) => api.StridedMemoryView.zeros([1], wrong),
   "StridedMemoryView.full": (_, wrong) => api.StridedMemoryView.full([1], 1, wrong),
   "StridedMemoryView.fromArray": (_, wrong) => api.StridedMemoryView.fromArray([1], wrong),
+  "StridedMemoryView.asTypedArray": ({ view }, wrong) => view.asTypedArray(wrong),
   "StridedMemoryView.fill": ({ view }, wrong) => view.fill(1, wrong),
   "StridedMemoryView.copy": ({ view }, wrong) => view.copy(wrong),
   "StridedMemoryView.to": ({ view }, wrong) => view.to("host", wrong),

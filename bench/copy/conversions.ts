@@ -42,8 +42,8 @@ export async function measureConversions(cuda: Cuda, torch: Torch): Promise<numb
     using given = pool.allocate(Math.max(read, written), { stream });
     using result = pool.allocate(Math.max(read, written), { stream });
     given.fill(0, { stream });
-    const view = StridedMemoryView.fromBuffer(given, { shape, dtype: from }).permuted(axes);
-    const into = StridedMemoryView.fromBuffer(result, { shape: view.shape, dtype: to });
+    const view = StridedMemoryView.fromBuffer(given, { shape, dtype: DType.from(from) }).permuted(axes);
+    const into = StridedMemoryView.fromBuffer(result, { shape: view.shape, dtype: DType.from(to) });
     const rate = (bytes: number, enqueue: () => void) => deviceRate(device, stream, bytes, enqueue);
     const ours = rate(read + written, () => into.copyFrom(view, { stream, convert: true }));
     const piece = Math.floor((read + written) / 2);

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type Cuda, DeviceMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
+import { type Cuda, DeviceMemoryResource, DType, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { deviceRate, ratio, row, table, type Torch } from "./section.ts";
 import { enqueueCopy, enqueueFill } from "../../src/device/mod.ts";
 
@@ -64,7 +64,7 @@ export async function measureLayouts(cuda: Cuda, torch: Torch): Promise<number> 
     const piece = bytes * (1 + one.step) / 2;
     using destination = pool.allocate(Math.max(bytes, piece), { stream });
     source.fill(7, { stream });
-    const dtype = dtypes[one.itemsize] ?? "";
+    const dtype = DType.from(dtypes[one.itemsize] ?? "");
     const view = StridedMemoryView.fromBuffer(source, { shape: from.shape, strides: from.strides, dtype });
     const into = StridedMemoryView.fromBuffer(destination, { shape: to.shape, dtype });
     const rate = (enqueue: () => void) => deviceRate(device, stream, 2 * bytes, enqueue);

@@ -5,7 +5,7 @@
  */
 import { MAP, PROT, SEEK } from "../../bindings/libc.ts";
 import { attempt, cString, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
-import { checkOptions, type DType, DType as DTypes, type OptionNames, show } from "../layout/mod.ts";
+import { checkOptions, type DType, DType as DTypes, type DTypeLike, type OptionNames, show } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { about, NpyError } from "./error.ts";
@@ -16,7 +16,7 @@ export interface OpenNpyOptions {
   /** Whether writing to the view writes to the file. Default false: the view is read-only. */
   readonly writable?: boolean;
   /** As for `readNpy`: the type of elements of which the file says only how many bytes they have. */
-  readonly rawDtype?: DType | string;
+  readonly rawDtype?: DTypeLike;
 }
 
 const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDtype: true };
@@ -28,7 +28,8 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  *
  * Do not truncate a file that is mapped: whoever looks at a part that is gone then ends the process (SIGBUS), as in
  * every language. What other processes write to the file may show up at any time. Where somebody writes to a mapping
- * that is not writable, past `view.readonly`, the file stays as it is.
+ * that is not writable, past `view.readonly`, the file stays as it is. `view.asTypedArray({ readonly: true })` shows the
+ * mapping itself.
  *
  * @throws {NpyError} if the file is damaged or holds no array of numbers, as for `readNpy`, and for numbers that only a
  *   copy could make usable: of the other byte order, or not aligned

@@ -4,7 +4,7 @@
  * @module
  */
 import { checkSameDevice, type CudaDevice, type CudaStream } from "../device/mod.ts";
-import { checkOptions, DType, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, DType, type DTypeLike, type OptionNames } from "../layout/mod.ts";
 import { HostMemoryResource, type MemoryBuffer, type MemoryResource } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { about, NpyError } from "./error.ts";
@@ -26,7 +26,7 @@ export interface ReadNpyOptions {
    * The type of elements of which the file says only how many bytes they have (`V2`): so NumPy writes bfloat16 and the
    * other types of ml_dtypes. Other files are read as they say.
    */
-  readonly rawDtype?: DType | string;
+  readonly rawDtype?: DTypeLike;
 }
 
 /** Their names. */

@@ -153,9 +153,9 @@ export class DType<Name extends DTypeName = DTypeName> {
    * @throws {TypeError} if it is none of these, or cannot be read here: big-endian, objects, text, times, structures
    */
   static from<const T extends DTypeLike>(source: T): DType<DTypeNameOf<T>>;
-  /** A DLPack type, or one of which only the program knows what it is. */
-  static from(source: DTypeLike | DLPackDType): DType;
-  static from(source: DTypeLike | DLPackDType): DType {
+  /** A DLPack type, a string of another convention, or one of which only the running program knows what it is. */
+  static from(source: string | DType | DLPackDType): DType;
+  static from(source: string | DType | DLPackDType): DType {
     if (typeof source === "string") {
       const before = known.get(source);
       if (before !== undefined) return before;

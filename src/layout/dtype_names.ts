@@ -40,10 +40,13 @@ export type ScalarName =
 export type DTypeName = ScalarName | `${SubByteName}_packed` | `${ScalarName}x${number}`;
 
 /**
- * What a dtype can be given as: its name, or any other string that {@linkcode DType.from} knows. The names stand in the
- * union for editors to offer; `string` alone would swallow them.
+ * What a dtype can be given as: its name, which the compiler checks, or a {@linkcode DType}. A string that only the
+ * running program knows, and what other conventions call a dtype, {@linkcode DType.from} makes one of.
  */
-export type DTypeLike = DTypeName | (string & Record<never, never>) | DType;
+export type DTypeLike = DTypeName | DType;
+
+/** A name if it is one, and never if it may be several: what a view is asked for whether it has it. */
+export type OneDTypeName<N extends DTypeName, All = N> = N extends unknown ? ([All] extends [N] ? N : never) : never;
 
 /** The name of the dtype that is given so; any name, if the type does not say which. */
 export type DTypeNameOf<T> = T extends DTypeName ? T : T extends DType<infer Name> ? Name : DTypeName;

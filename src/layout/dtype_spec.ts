@@ -100,11 +100,15 @@ const namesElsewhere: Readonly<Record<string, string>> = {
 
 // law layout/unknownDtype: layout/dtype_names
 function unknown(source: string): never {
-  const names: readonly string[] = SCALAR_TYPES.map(({ name }) => name);
+  // Of two that are as near, one of whole bytes is what most mean.
+  const names: readonly string[] = SCALAR_TYPES.toSorted((one, other) => Number(one.bits < 8) - Number(other.bits < 8))
+    .map(({ name }) => name);
   const meant = meantBy(source, names);
+  const alike = names.filter((name) => name.startsWith(`${source}_`)); // of float8 there are several
   throw new TypeError(
     `Expected a dtype such as "float32", "<f4" or the Arrow format "f", got ${show(source)}. ` +
-      (meant === undefined ? "" : `Did you mean "${meant}"? `) + `The names are ${names.join(", ")}`,
+      (meant === undefined ? `The names are ${names.join(", ")}` : `Did you mean "${meant}"?`) +
+      (alike.length === 0 ? "" : ` There are ${alike.join(", ")}`),
   );
 }
 

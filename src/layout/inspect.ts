@@ -23,9 +23,9 @@ interface Class<T> {
  * @param describe what comes behind the name of the class; it neither waits nor asks the driver about running work
  */
 export function showAs<T extends object>(of: Class<T>, describe: (object: T) => string): void {
-  function inspect(this: T): string {
+  function inspect(this: T, ...given: readonly unknown[]): string {
     try {
-      return `${classNameOf(this)} ${describe(this)}`;
+      return `${classNameOf(this)} ${describe(this)}`.replaceAll("\n", `\n${indentOf(given)}`);
     } catch (error) {
       return `${classNameOf(this)} (${error instanceof Error ? error.message.split("\n")[0] : String(error)})`;
     }
@@ -33,6 +33,27 @@ export function showAs<T extends object>(of: Class<T>, describe: (object: T) => 
   for (const symbol of symbols) {
     Object.defineProperty(of.prototype, symbol, { value: inspect, writable: true, configurable: true });
   }
+}
+
+// law layout/indentOf: layout/inspect
+/**
+ * What the lines after the first begin with, inside of another object. Node, and Bun in `util.inspect`, put it there
+ * themselves. Deno says how many spaces it is, and Bun's console, which passes no more than two options, how deep it
+ * may still go: two spaces for each level that it has gone.
+ *
+ * @param given what the runtime calls the method with: options, or the depth that is left and options
+ */
+function indentOf([first, second]: readonly unknown[]): string {
+  const options = typeof first === "object" ? first : second;
+  if (typeof options !== "object" || options === null) return "";
+  if ("indentationLvl" in options) return spaces(options.indentationLvl);
+  if (!("depth" in options) || "showHidden" in options) return "";
+  return typeof options.depth === "number" && typeof first === "number" ? spaces(2 * (options.depth - first)) : "";
+}
+
+/** None, if it is no number of spaces: depths may be infinite. */
+function spaces(count: unknown): string {
+  return typeof count === "number" && count > 0 && count < 1000 ? " ".repeat(count) : "";
 }
 
 function classNameOf(object: object): string {

@@ -17,6 +17,7 @@ export type {
   DTypeNameOf,
   DTypeNameOfArray,
   ElementOf,
+  OneDTypeName,
   ScalarName,
   SubByteName,
   TypedArrayOf,

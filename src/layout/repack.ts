@@ -215,8 +215,9 @@ function checkAdjacent(shape: Shape, strides: readonly number[], axis: number): 
   const extent = at(shape, axis);
   if (extent === 0) throw new RangeError(`Cannot repack along axis ${axis} of ${formatShape(shape)}: its extent is 0`);
   if (extent > 1 && at(strides, axis) !== 1) {
-    const order = [...shape.keys()].filter((other) => other !== axis).concat(axis);
-    const copy = shape.includes(0) ? "" : `, or copy it first as toDense(${JSON.stringify(order)}) lays it out`;
+    const order = JSON.stringify([...shape.keys()].filter((other) => other !== axis).concat(axis));
+    const call = axis === shape.length - 1 ? "contiguous()" : `copy({ order: ${order} })`;
+    const copy = shape.includes(0) ? "" : `, or copy it first: ${call} of a view lays it out as toDense(${order})`;
     throw new RangeError(
       `Cannot repack along axis ${axis} of ${formatShape(shape)} with strides ${formatShape(strides)}: ` +
         `its stride must be 1. Choose another axis${copy}.`,

@@ -19,6 +19,7 @@ export {
   type FlattenOptions,
   MAX_NDIM,
   MAX_SPAN_IN_BYTES,
+  type OneDTypeName,
   type RepackOptions,
   type Scalar,
   type ScalarName,

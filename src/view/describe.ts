@@ -5,11 +5,14 @@
  */
 import type { ArrayParts } from "../copy/mod.ts";
 import { nameOf, quoted, show } from "../layout/mod.ts";
-import { print, printEnds } from "./print.ts";
+import { print, printEnds, rowsOf } from "./print.ts";
 
-/** More elements, or more lines of them, are not shown one and all. */
+/** More elements of one axis are not shown one and all. */
 const FEW = 64;
-const FEW_LINES = 8;
+/** Of more elements of several axes only the corners are shown. */
+const FEW_OF_ROWS = 256;
+/** Not even these, if that takes more lines. */
+const FEW_LINES = 24;
 
 // law view/describeArray: public/inspect
 /**
@@ -22,9 +25,20 @@ export function describeArray(array: ArrayParts): string {
   const about = `${what} ${placeName(array)}${readonly ? ", read-only" : ""}`;
   if (buffer.isClosed) return `${about}, closed`;
   if (buffer.kind !== "host" || layout.volume === 0) return about;
-  const lines = layout.volume / Math.max(layout.shape.at(-1) ?? 1, 1);
-  if (layout.volume * dtype.lanes > FEW || lines > FEW_LINES) return `${about}\n${printEnds(array)}`;
-  return `${about}\n${print(array)}`;
+  return `${about}\n${elements(array)}`;
+}
+
+/** The elements in a few lines: rows as long as they fit, and otherwise the first and the last of all. */
+function elements(array: ArrayParts): string {
+  const { layout, dtype } = array;
+  const count = layout.volume * dtype.lanes;
+  if (layout.ndim < 2) return count > FEW ? printEnds(array) : print(array);
+  for (const most of [FEW_OF_ROWS, 0]) {
+    if (rowsOf(array, count > most) > FEW_LINES) continue; // there may be very many
+    const text = print(array, most);
+    if (text.split("\n").length <= FEW_LINES) return text;
+  }
+  return printEnds(array);
 }
 
 function placeName({ buffer: { kind, device } }: ArrayParts): string {

@@ -15,7 +15,7 @@ import { hostWaits, noteElementAccess } from "../order/mod.ts";
 /** The element at an index. See `StridedMemoryView.get`. */
 export function readElement(array: ArrayParts, index: readonly number[], call: string): ElementValue {
   const at = placeOf(array, index);
-  checkOnHost(array, "read an element of");
+  checkOnHost(array, "read an element of device memory");
   hostWaits(array.buffer);
   noteElement(array, at, false, call);
   return array.dtype.read(memoryOf(array), at);
@@ -25,7 +25,7 @@ export function readElement(array: ArrayParts, index: readonly number[], call: s
 /** Sets the element at an index. See `StridedMemoryView.set`. */
 export function writeElement(array: ArrayParts, value: ElementValue, index: readonly number[]): void {
   const at = placeOf(array, index);
-  checkOnHost(array, "write an element of");
+  checkOnHost(array, "write an element of device memory");
   if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");
   hostWaits(array.buffer);
   noteElement(array, at, true, "view.set()");
@@ -52,7 +52,7 @@ export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
   if (shape.length === 0) {
     throw new TypeError("Cannot make arrays of a view without axes: expected at least one. item() is its element");
   }
-  checkOnHost(array, "read");
+  checkOnHost(array, "read device memory");
   hostWaits(array.buffer);
   noteElementAccess(array, false, "view.toArray()");
   const memory = memoryOf(array);
@@ -72,7 +72,7 @@ export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
 export function asTypedArray(array: ArrayParts): TypedArray {
   const { layout, dtype, buffer, offset } = array;
   const TypedArray = dtype.require("typedArray");
-  checkOnHost(array, "see as a typed array");
+  checkOnHost(array, "see device memory as a typed array");
   if (!layout.isContiguousC) {
     throw new TypeError(
       `Cannot see shape (${layout.shape.join(", ")}) with strides (${layout.strides.join(", ")}) as a typed array ` +
@@ -108,7 +108,7 @@ function memoryOf({ buffer }: ArrayParts): DataView<ArrayBuffer> {
 export function checkOnHost({ buffer }: ArrayParts, doing: string): void {
   if (buffer.isHostAccessible) return;
   throw new TypeError(
-    `Cannot ${doing} device memory from the host: expected memory of the host. \`await view.toTypedArray()\` copies ` +
+    `Cannot ${doing} from the host: expected memory of the host. \`await view.toTypedArray()\` copies ` +
       'all elements, and view.to("host") the array',
   );
 }

@@ -3,19 +3,65 @@
  *
  * @module
  */
-import { fillElements, type ViewFillOptions } from "../copy/mod.ts";
-import { type DTypeName, type ElementOf, none, type TypedArrayOf, type WritableOf } from "../layout/mod.ts";
+import { type ArrayParts, fillElements, type ViewFillOptions } from "../copy/mod.ts";
+import {
+  checkOptions,
+  DType,
+  type DTypeLike,
+  type DTypeName,
+  type ElementOf,
+  none,
+  type OneDTypeName,
+  type OptionNames,
+  show,
+  type TypedArrayOf,
+  type WritableOf,
+} from "../layout/mod.ts";
 import { asTypedArray, nestedArray, onlyIndex, readElement, writeElement } from "./element_access.ts";
 import { hasEqualElements } from "./equality.ts";
 import { print } from "./print.ts";
 import { ShapedArray } from "./shaped_array.ts";
+import type { StridedMemoryView } from "./strided_memory_view.ts";
 import { toTypedArray } from "./typed_array.ts";
+
+/** Options of {@linkcode StridedMemoryView.asTypedArray}. */
+export interface AsTypedArrayOptions {
+  /** Whether the caller only reads the array, as is needed for a read-only view. Default false. */
+  readonly readonly?: boolean;
+}
+
+const asTypedArrayOptionNames: OptionNames<AsTypedArrayOptions> = { readonly: true };
 
 /**
  * The elements of a view. Those in page-locked and managed memory are read and written by the host when it has waited
  * for the memory's home stream; those of device memory are not, and the error names what copies them.
  */
 export abstract class ElementArray<D extends DTypeName = DTypeName> extends ShapedArray<D> {
+  /**
+   * Whether the elements are of a dtype, for the compiler, too: behind `if (view.hasDType("float32"))` the view is a
+   * `StridedMemoryView<"float32">`, also where it came from a file, from Python or from a message.
+   *
+   * @param dtype a name, or a {@linkcode DType}
+   * @throws {TypeError} if it is none
+   *
+   * @example
+   * ```ts
+   * import { StridedMemoryView } from "@causeway/causeway";
+   *
+   * const view: StridedMemoryView = StridedMemoryView.from(Float32Array.of(1, 2, 4) as unknown); // of some dtype
+   * if (view.hasDType("float32")) {
+   *   const numbers: Float32Array = view.asTypedArray(); // the compiler knows
+   *   console.log(numbers); // Float32Array(3) [ 1, 2, 4 ]
+   * }
+   * ```
+   */
+  hasDType<const N extends DTypeName>(dtype: OneDTypeName<N>): this is StridedMemoryView<N>;
+  /** Whether they are of a dtype of which only the running program knows which. */
+  hasDType(dtype: DTypeLike): boolean;
+  hasDType(dtype: DTypeLike): boolean {
+    return this.dtype.equals(DType.from(dtype));
+  }
+
   /**
    * One element of host memory: a bigint for 64-bit integers, `{ re, im }` for complex numbers, a boolean, otherwise a
    * number; an array of them for a dtype with lanes. Each call waits for the home stream, if the memory has one: for
@@ -78,14 +124,20 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
 
   /**
    * The memory itself as a typed array of the class `dtype.typedArray`, in C order: no copy, so that what is written to
-   * either is seen in both, except that nothing may be written through a read-only view. The call waits for the
-   * memory's home stream; what is enqueued there later is for the caller to wait for. Closing the buffer empties the
-   * array.
+   * either is seen in both. The call waits for the memory's home stream; what is enqueued there later is for the caller
+   * to wait for. Closing the buffer empties the array.
    *
-   * @throws {TypeError} for device memory, elements that are not contiguous in C order or not aligned, and types that
-   *   no typed array has: the message says which, and what to do
+   * JavaScript has no typed arrays that cannot be written to. That of a read-only view is given to those who say that
+   * they only read, because writing to it would change what others take to be constant, as Python does its `bytes`.
+   *
+   * @param options `readonly: true`: the array will not be written to, so that a read-only view has one, too
+   * @throws {TypeError} for read-only views without that option, device memory, elements that are not contiguous in C
+   *   order or not aligned, and types that no typed array has: the message says which, and what to do
    */
-  asTypedArray(): TypedArrayOf<D> {
+  asTypedArray(options: AsTypedArrayOptions = none): TypedArrayOf<D> {
+    if (options !== none) checkOptions(options, asTypedArrayOptionNames);
+    // law view/asTypedArray.readonly: view/elements
+    if (this.readonly && options.readonly !== true) throw notForWriting();
     return asTypedArray(this) as TypedArrayOf<D>; // the class is `dtype.typedArray`
   }
 
@@ -127,4 +179,34 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   override toString(): string {
     return print(this);
   }
+
+  // law view/toPrimitive: view/elements
+  /**
+   * The text of the view in a template or as a key, and of a view without axes, which is one number, its element.
+   *
+   * @throws {TypeError} in arithmetic and in `+`, of a view with axes: what `view * 2` would be is no number
+   */
+  [Symbol.toPrimitive](hint: string): string | number | bigint | boolean {
+    if (hint === "string") return this.toString();
+    const value: unknown = this.shape.length === 0 ? this.item() : undefined;
+    if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return value;
+    throw noArithmetic(this);
+  }
+}
+
+function notForWriting(): TypeError {
+  return new TypeError(
+    "Cannot see a read-only view as a typed array that could be written to: expected { readonly: true }, from who only " +
+      "reads it. view.get() is an element, and copy().asTypedArray() and `await view.toTypedArray()` are copies",
+  );
+}
+
+function noArithmetic({ dtype, layout }: ArrayParts): TypeError {
+  return new TypeError(
+    `Cannot take a view of ${dtype} ${
+      show(layout.shape)
+    } for a number or add it to a text: views have no arithmetic. ` +
+      "torch or NumPy in this process have it on the same memory, as torch.mul(view, 2). view.get() is an element, and " +
+      "`${view}` the text",
+  );
 }

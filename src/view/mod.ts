@@ -13,7 +13,7 @@
  * @module
  */
 export type { CreateOptions } from "./create.ts";
-export type { ElementArray } from "./element_array.ts";
+export type { AsTypedArrayOptions, ElementArray } from "./element_array.ts";
 export type { ExportedArray } from "./exported_array.ts";
 export { arraySource, isArraySource } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";

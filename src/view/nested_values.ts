@@ -4,10 +4,16 @@
  * @module
  */
 import { type Complex, DType, type DTypeName, type ElementValue, type Scalar, type TypedArray } from "../layout/mod.ts";
-import { isTypedArray } from "./from.ts";
+import { describe, isTypedArray } from "./from.ts";
 
 /** Nested arrays of values, all of one depth and length; the innermost may be typed arrays. */
 export type NestedValues<V extends Scalar = Scalar> = readonly (V | NestedValues<V>)[] | TypedArray;
+
+/** Nested arrays of values alone. */
+export type NestedScalars<V extends Scalar> = readonly (V | NestedScalars<V>)[];
+
+/** A typed array, or nested arrays of them. */
+export type NestedTypedArrays<A extends TypedArray> = A | readonly NestedTypedArrays<A>[];
 
 /** The dtype that a value has by default: see {@linkcode dtypeOfValue}. */
 export type DTypeNameOfValue<V> = V extends number ? "float64"
@@ -29,7 +35,7 @@ function isRow(value: unknown): value is Row {
  * @throws {TypeError} if it is no array
  */
 export function shapeOf(nested: unknown): number[] {
-  if (!isRow(nested)) throw new TypeError(`Expected an array, or nested ones, got ${typeof nested} ${String(nested)}`);
+  if (!isRow(nested)) throw new TypeError(`Expected an array, or nested ones, got ${describe(nested)}`);
   const shape: number[] = [];
   for (let row: unknown = nested; isRow(row); row = row[0]) {
     shape.push(row.length);

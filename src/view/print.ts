@@ -18,11 +18,15 @@ const THRESHOLD = 1000;
 const EDGE = 3;
 const LINE_WIDTH = 75;
 
-/** Prints a view. Device memory is copied first, no more of it than is printed; its home stream is waited for. */
-export function print(view: ArrayParts): string {
+/**
+ * Prints a view. Device memory is copied first, no more of it than is printed; its home stream is waited for.
+ *
+ * @param most of more elements only the corners are printed
+ */
+export function print(view: ArrayParts, most: number = THRESHOLD): string {
   const { layout, dtype } = view;
   const lanes = dtype.lanes === 1 ? [] : [dtype.lanes]; // printed as an axis of their own
-  const isElided = layout.volume * dtype.lanes > THRESHOLD;
+  const isElided = layout.volume * dtype.lanes > most;
   const format = formatOf(dtype);
   if (layout.volume === 0) return "[]";
   const shown = view.layout.shape.map((extent) => indices(extent, isElided));
@@ -32,6 +36,11 @@ export function print(view: ArrayParts): string {
   const counts = [...shown.map(({ length }) => length), ...lanes];
   const gaps = [...view.layout.shape.map((extent) => isElided && extent > 2 * EDGE), ...lanes.map(() => false)];
   return bracketed(format.together(scalars), counts, gaps);
+}
+
+/** How many rows of the last axis are printed of an array, one and all or of the corners alone. */
+export function rowsOf({ layout: { shape } }: ArrayParts, isElided: boolean): number {
+  return shape.slice(0, -1).reduce((rows, extent) => rows * (isElided ? Math.min(extent, 2 * EDGE + 1) : extent), 1);
 }
 
 /** Prints the first and the last elements, in C order, in one line. */

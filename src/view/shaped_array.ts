@@ -117,9 +117,11 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
    *   last axis cannot be repacked: the message says why
    * @throws {TypeError} if the layout is none, as one that another Worker has sent
    */
-  view<const T extends DTypeLike>(dtype: T): StridedMemoryView<DTypeNameOf<T>>;
-  /** With another layout, element type, or both. */
-  view<const T extends DTypeLike = DType<D>>(options: ViewOptions<T>): StridedMemoryView<DTypeNameOf<T>>;
+  view<const T extends DTypeLike>(as: T | ViewOptions<T> & { readonly dtype: T }): StridedMemoryView<DTypeNameOf<T>>;
+  /** With another layout. */
+  view(options: ViewOptions<never>): StridedMemoryView<D>;
+  /** With options of which only the running program knows what they are. */
+  view(as: DTypeLike | ViewOptions): StridedMemoryView;
   view(as: DTypeLike | ViewOptions): StridedMemoryView {
     const options = typeof as === "string" || as instanceof DType ? { dtype: as } : as;
     checkOptions(options, viewOptionNames);

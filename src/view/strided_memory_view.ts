@@ -11,12 +11,12 @@ import { checkPlace, type CudaStream } from "../device/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { fromArrayInterface, fromCudaArrayInterface, fromDlpack } from "../dlpack/mod.ts";
 import type {
+  Complex,
   DTypeLike,
   DTypeName,
   DTypeNameOf,
   DTypeNameOfArray,
   ElementValue,
-  Scalar,
   Shape,
   StridedLayout,
   TypedArray,
@@ -25,10 +25,10 @@ import { checkOptions, DType, none, notMade, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
 import { ExportedArray } from "./exported_array.ts";
-import { fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
+import { describe, fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
-import type { DTypeNameOfValue, NestedValues } from "./nested_values.ts";
+import type { DTypeNameOfValue, NestedScalars, NestedTypedArrays, NestedValues } from "./nested_values.ts";
 import {
   type ArrayCopyOptions,
   type ArrayPlaceOptions,
@@ -133,7 +133,9 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     array: A,
     options: { readonly shape?: Shape } = {},
   ): StridedMemoryView<DTypeNameOfArray<A>> {
-    if (!ArrayBuffer.isView(array)) throw new TypeError(`Expected a typed array, got ${typeof array}${wayOut(array)}`);
+    if (!ArrayBuffer.isView(array)) {
+      throw new TypeError(`Expected a typed array, got ${describe(array)}${wayOut(array)}`);
+    }
     const dtype = DType.fromTypedArray(array);
     const layout = layoutOfArray(array, dtype, options);
     return new StridedMemoryView(memoryOfArray(array), 0, layout, dtype, false, null);
@@ -211,11 +213,16 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * @param options a dtype, or what else is wanted: on a device the zeros are enqueued on the memory's home stream.
    *   Default: float64 on the host
    */
-  static zeros<const T extends DTypeLike = "float64">(
+  static zeros<const T extends DTypeLike>(
     shape: Shape,
-    options?: T | CreateOptions<T>,
-  ): StridedMemoryView<DTypeNameOf<T>> {
-    return as(zeros(shape, options, make));
+    options: T | CreateOptions<T> & { readonly dtype: T },
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of float64. */
+  static zeros(shape: Shape, options?: CreateOptions<never>): StridedMemoryView<"float64">;
+  /** With options of which only the running program knows what they are. */
+  static zeros(shape: Shape, options?: DTypeLike | CreateOptions): StridedMemoryView;
+  static zeros(shape: Shape, options?: DTypeLike | CreateOptions): StridedMemoryView {
+    return zeros(shape, options, make);
   }
 
   /**
@@ -224,12 +231,21 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    *
    * @throws {TypeError | RangeError} if the value is none of the dtype
    */
-  static full<const V extends ElementValue, const T extends DTypeLike = DTypeNameOfValue<V>>(
+  static full<const T extends DTypeLike>(
+    shape: Shape,
+    value: ElementValue,
+    options: T | CreateOptions<T> & { readonly dtype: T },
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of the value's own type. */
+  static full<const V extends ElementValue>(
     shape: Shape,
     value: V,
-    options?: T | CreateOptions<T>,
-  ): StridedMemoryView<DTypeNameOf<T>> {
-    return as(full(shape, value, options, make));
+    options?: CreateOptions<never>,
+  ): StridedMemoryView<DTypeNameOfValue<V>>;
+  /** With options of which only the running program knows what they are. */
+  static full(shape: Shape, value: ElementValue, options?: DTypeLike | CreateOptions): StridedMemoryView;
+  static full(shape: Shape, value: ElementValue, options?: DTypeLike | CreateOptions): StridedMemoryView {
+    return full(shape, value, options, make);
   }
 
   /**
@@ -246,13 +262,17 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * console.log(`${StridedMemoryView.arange(6, "int32").reshaped([2, 3]).T.sliced(1)}`); // [1 4]
    * ```
    */
-  static arange<const T extends DTypeLike = "float64">(
-    ...given: [...bounds: Bounds<number>, options?: T | CreateOptions<T>]
+  static arange<const T extends DTypeLike>(
+    ...given: [...bounds: Bounds<number> | Bounds<bigint>, options: T | CreateOptions<T> & { readonly dtype: T }]
   ): StridedMemoryView<DTypeNameOf<T>>;
-  /** Of bigints. */
-  static arange<const T extends DTypeLike = "int64">(
-    ...given: [...bounds: Bounds<bigint>, options?: T | CreateOptions<T>]
-  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of float64. */
+  static arange(...given: [...bounds: Bounds<number>, options?: CreateOptions<never>]): StridedMemoryView<"float64">;
+  /** Of int64. */
+  static arange(...given: [...bounds: Bounds<bigint>, options?: CreateOptions<never>]): StridedMemoryView<"int64">;
+  /** With options of which only the running program knows what they are. */
+  static arange(
+    ...given: [...bounds: Bounds<number> | Bounds<bigint>, options?: DTypeLike | CreateOptions | undefined]
+  ): StridedMemoryView;
   static arange(...given: (RangeBound | DTypeLike | CreateOptions | undefined)[]): StridedMemoryView {
     return arange(given, make);
   }
@@ -265,20 +285,25 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * @throws {RangeError} if arrays of one axis differ in length: the message says where. Or a value is out of range
    * @throws {TypeError} if a value is none of the dtype
    */
-  static fromArray<V extends Scalar, const T extends DTypeLike = DTypeNameOfValue<V>>(
-    nested: NestedValues<V>,
-    options?: T | CreateOptions<T>,
+  static fromArray<const T extends DTypeLike>(
+    nested: NestedValues,
+    options: T | CreateOptions<T> & { readonly dtype: T },
   ): StridedMemoryView<DTypeNameOf<T>>;
-  /** Of bigints: where they are of several values, the compiler would want all axes to have those of the first. */
-  static fromArray<const T extends DTypeLike = "int64">(
-    nested: NestedValues<bigint>,
-    options?: T | CreateOptions<T>,
-  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of numbers, as float64. */
+  static fromArray(nested: NestedScalars<number>, options?: CreateOptions<never>): StridedMemoryView<"float64">;
+  /** Of bigints, as int64. */
+  static fromArray(nested: NestedScalars<bigint>, options?: CreateOptions<never>): StridedMemoryView<"int64">;
   /** Of booleans. */
-  static fromArray<const T extends DTypeLike = "bool">(
-    nested: NestedValues<boolean>,
-    options?: T | CreateOptions<T>,
-  ): StridedMemoryView<DTypeNameOf<T>>;
+  static fromArray(nested: NestedScalars<boolean>, options?: CreateOptions<never>): StridedMemoryView<"bool">;
+  /** Of complex numbers, as complex128. */
+  static fromArray(nested: NestedScalars<Complex>, options?: CreateOptions<never>): StridedMemoryView<"complex128">;
+  /** Of typed arrays, as what they are. */
+  static fromArray<A extends TypedArray>(
+    nested: NestedTypedArrays<A>,
+    options?: CreateOptions<never>,
+  ): StridedMemoryView<DTypeNameOfArray<A>>;
+  /** With values or options of which only the running program knows what they are. */
+  static fromArray(nested: NestedValues, options?: DTypeLike | CreateOptions): StridedMemoryView;
   static fromArray(nested: NestedValues, options?: DTypeLike | CreateOptions): StridedMemoryView {
     return fromNested(nested, options, make);
   }
@@ -352,8 +377,15 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * console.log(there.strides, there.to("host").toArray()); // [ 1, 2 ] [ [ 1, 2 ], [ 3, 4 ] ]
    * ```
    */
-  copy<const T extends DTypeLike = DType<D>>(options: ArrayCopyOptions<T> = none): StridedMemoryView<DTypeNameOf<T>> {
-    return as(copyOf(this, options, make));
+  copy<const T extends DTypeLike>(
+    options: ArrayCopyOptions<T> & { readonly dtype: T },
+  ): StridedMemoryView<DTypeNameOf<T>>;
+  /** Of the same type. */
+  copy(options?: ArrayCopyOptions<never>): StridedMemoryView<D>;
+  /** With options of which only the running program knows what they are. */
+  copy(options?: ArrayCopyOptions): StridedMemoryView;
+  copy(options: ArrayCopyOptions = none): StridedMemoryView {
+    return copyOf(this, options, make);
   }
 
   /** The array with its elements contiguous in C order: another view of the same memory if they are, else a copy. */

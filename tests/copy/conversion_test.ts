@@ -2,7 +2,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer, StridedMemoryView } from "../../mod.ts";
-import { DType, type Scalar, StridedLayout } from "../../src/layout/mod.ts";
+import { DType, type DTypeName, type Scalar, StridedLayout } from "../../src/layout/mod.ts";
 import { bytesOf, conversionOf, type NumberType } from "../../src/copy/conversion.ts";
 import { convertHost } from "../../src/copy/host_conversion.ts";
 import { check, fc } from "../support/property.ts";
@@ -95,7 +95,7 @@ test("the host converts every element of every type as its value says, and touch
 function view(buffer: MemoryBuffer, { layout, offset }: Placed, { name }: NumberType): StridedMemoryView {
   const { shape, strides } = layout;
   const start = layout.volume === 0 ? 0 : offset + layout.sliceOffsetInBytes;
-  return StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype: name, offset: start });
+  return StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype: DType.from(name), offset: start });
 }
 
 /** Begins at a multiple of an element, as memory usually does, unless the size says otherwise. */
@@ -255,7 +255,7 @@ test("integers of one size are copied as they are, and every other conversion is
   using buffer = allocate();
   using other = allocate();
   const convert = { convert: true };
-  const view = (dtype: string, memory = buffer) => StridedMemoryView.fromBuffer(memory, { shape: [2, 4], dtype });
+  const view = (dtype: DTypeName, memory = buffer) => StridedMemoryView.fromBuffer(memory, { shape: [2, 4], dtype });
   using host = new HostMemoryResource().allocate(64);
   const onHost = view("float64", host);
   const copied = "one copy of 32 bytes by the driver";

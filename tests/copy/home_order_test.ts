@@ -145,7 +145,7 @@ test("what was planned for one pair of arrays is done for another of the same la
           managed: new ManagedMemoryResource(device),
           host: new HostMemoryResource(),
         };
-        const dtype = { 1: "uint8", 2: "uint16", 4: "uint32" }[itemsize] ?? "";
+        const dtype = ({ 1: "uint8", 2: "uint16", 4: "uint32" } as const)[itemsize] ?? "uint8";
         const room = 64 * itemsize + 16;
         for (const [here, there, shift, otherShift] of pairs) {
           const made = ([[here, shift, source], [there, otherShift, destination]] as const).map(

@@ -11,7 +11,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { slice, StridedLayout } from "../../src/layout/mod.ts";
+import { DType, type DTypeLike, type DTypeName, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed } from "../support/arrays.ts";
@@ -53,7 +53,7 @@ const cases: fc.Arbitrary<Case> = fc.tuple(shapes, fc.constantFrom(1, 3, 4, 16))
   })
 );
 
-function view(buffer: MemoryBuffer, { layout, offset }: Placed, dtype: string): StridedMemoryView {
+function view(buffer: MemoryBuffer, { layout, offset }: Placed, dtype: DTypeLike): StridedMemoryView {
   const { shape, strides } = layout;
   const start = layout.volume === 0 ? 0 : offset + layout.sliceOffsetInBytes;
   return StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype, offset: start });
@@ -92,7 +92,7 @@ test("a copy between two devices moves each element to its place, with access to
         };
         const puts = [put(from, before), put(to, after)];
         const dtype = types[itemsize] ?? "";
-        const [here, there] = [view(from, source, dtype), view(to, destination, dtype)];
+        const [here, there] = [view(from, source, DType.from(dtype)), view(to, destination, DType.from(dtype))];
         const said = there.explainCopyFrom(here, { stream });
         const untouched = pools.map((pool) => pool.peerAccessibleBy.size);
         assertEquals(
@@ -128,10 +128,10 @@ test("a copy between two devices moves each element to its place, with access to
 });
 
 /** A view on each of two devices, of one pool each. */
-function two(cuda: Cuda, shape: readonly number[], dtypes: readonly [string, string] = ["float32", "float32"]) {
+function two(cuda: Cuda, shape: readonly number[], dtypes: readonly [DTypeName, DTypeName] = ["float32", "float32"]) {
   const [one, other] = [cuda.device(0), cuda.device(1)];
   const made = [one, other].map((device, i) => {
-    const dtype = dtypes[i] ?? "";
+    const dtype = dtypes[i] ?? "float32";
     const stream = device.createStream();
     const buffer = new DeviceMemoryResource(device).allocate(1 << 16, { stream });
     return { view: StridedMemoryView.fromBuffer(buffer, { shape, dtype }), buffer, stream };
@@ -218,7 +218,7 @@ test("elements are converted on the way between two devices, before they are sen
       layout: StridedLayout.dense([40, 30], pair.to.dtype.itemsize),
     });
     using host = new PinnedMemoryResource(cuda.device(0)).allocate(1 << 16);
-    const onHost = (dtype: string) => StridedMemoryView.fromBuffer(host, { shape: [40, 30], dtype });
+    const onHost = (dtype: DTypeName) => StridedMemoryView.fromBuffer(host, { shape: [40, 30], dtype });
     const numbers = Float64Array.from({ length: 1200 }, (_, i) => i % 250);
     onHost(dtypes[0]).copyFrom(StridedMemoryView.fromTypedArray(numbers, { shape: [40, 30] }), { convert: true });
     from.copyFrom(onHost(dtypes[0]));

@@ -16,7 +16,7 @@ function filled(buffer: MemoryBuffer, { name }: NumberType, values: readonly Sca
   const dtype = DType.from(name);
   const { buffer: memory, byteOffset } = buffer.bytes();
   values.forEach((value, i) => dtype.write(new DataView(memory), byteOffset + i * dtype.itemsize, value));
-  return StridedMemoryView.fromBuffer(buffer, { shape: [rows, columns], dtype: name });
+  return StridedMemoryView.fromBuffer(buffer, { shape: [rows, columns], dtype });
 }
 
 function words(view: StridedMemoryView): string[] {
@@ -40,12 +40,13 @@ test(...needs(missingGpus(), "a device converts every value of every type to wha
     using back = host.allocate(wanted);
     using expected = host.allocate(wanted);
     const source = filled(given, from, values);
-    const onDevice = StridedMemoryView.fromBuffer(there, { shape: [rows, columns], dtype: from.name });
+    const onDevice = StridedMemoryView.fromBuffer(there, { shape: [rows, columns], dtype: DType.from(from.name) });
     onDevice.copyFrom(source, { stream });
     // In the order of the destination, and through tiles.
     for (const axes of [[0, 1], [1, 0]]) {
       const shape = axes.map((axis) => source.shape[axis] ?? 0);
-      const into = (buffer: MemoryBuffer) => StridedMemoryView.fromBuffer(buffer, { shape, dtype: to.name });
+      const into = (buffer: MemoryBuffer) =>
+        StridedMemoryView.fromBuffer(buffer, { shape, dtype: DType.from(to.name) });
       const [seen, byHost] = [into(back), into(expected)];
       into(result).copyFrom(onDevice.permuted(axes), { stream, convert: true });
       seen.copyFrom(into(result), { stream });

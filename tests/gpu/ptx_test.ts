@@ -4,7 +4,14 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaStream, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer } from "../../mod.ts";
+import {
+  Cuda,
+  type CudaStream,
+  DeviceMemoryResource,
+  type DTypeName,
+  HostMemoryResource,
+  type MemoryBuffer,
+} from "../../mod.ts";
 import { loadPtx } from "../../src/ptx/mod.ts";
 import { type Argument, FlatMemory, launch, type Shape } from "../support/ptx/harness.ts";
 import { anyBits, around, type Case, execute, heading, type Types } from "../support/ptx/instruction.ts";
@@ -336,7 +343,7 @@ function sameBytes(
     arrays.map((one) => new Uint8Array(one.buffer, one.byteOffset, one.byteLength).slice());
   const [real, simulated] = [copies(), copies()];
   onDevice(stream, real, (addresses) => {
-    const passed = args(addresses).map((argument): bigint | [string, number] => {
+    const passed = args(addresses).map((argument): bigint | [DTypeName, number] => {
       if (typeof argument === "bigint") return argument;
       if ("int" in argument) return ["int32", argument.int];
       if ("float" in argument) return ["float32", argument.float];

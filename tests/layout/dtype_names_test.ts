@@ -139,4 +139,9 @@ test("a name with a letter or two wrong is answered with the nearest one, and on
   ]);
   assertEquals(["f4", "i8", "u1", "b1"].map(meant), ["<f4", "<i8", "|u1", "|b1"]);
   assertEquals(["object", "datetime64[ns]", ""].map(meant), [null, null, null]);
+  assertEquals(["int9", "uint12"].map(meant), ["int8", "uint16"]);
+  // All names are for those who come near none.
+  assertThrows(() => DType.from("object"), TypeError, "The names are ");
+  assertThrows(() => DType.from("float8"), TypeError, "There are float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, ");
+  assertEquals(assertThrows(() => DType.from("int9"), TypeError).message.length < 120, true);
 });

@@ -31,6 +31,28 @@ test("a slice is shown as Python writes it, without its methods, which Bun showe
   assertEquals([slice(1), slice(1, 10, 2)].map((one) => inspect(one)), ["Slice 1:", "Slice 1:10:2"]);
 });
 
+test("the lines after the first are indented where the runtime does not do it itself", () => {
+  const [deno, node] = ["Deno.customInspect", "nodejs.util.inspect.custom"].map((name) => Symbol.for(name));
+  const ask = (symbol: symbol | undefined, ...given: readonly unknown[]): string => {
+    const shown = new Shown("one\ntwo");
+    const method: unknown = symbol === undefined ? undefined : Reflect.get(shown, symbol);
+    if (typeof method !== "function") throw new Error("no method");
+    return method.apply(shown, given);
+  };
+  const plain = "Shown one\ntwo";
+  // Deno: a function, and how many spaces.
+  assertEquals(ask(deno, inspect, { depth: 4, showHidden: false, indentationLvl: 4 }), "Shown one\n    two");
+  assertEquals(ask(deno, inspect, { indentationLvl: 0 }), plain);
+  // Bun's console: the depth that is left, and that of the outermost object.
+  assertEquals(ask(node, 2, { depth: 2, colors: false }), plain);
+  assertEquals(ask(node, 0, { depth: 2, colors: false }), "Shown one\n    two");
+  assertEquals(ask(node, Infinity, { depth: Infinity, colors: false }), plain);
+  // Node, and Bun's util.inspect, indent what they are given.
+  assertEquals(ask(node, 0, { depth: 2, showHidden: false }), plain);
+  for (const given of [[], [null, null], [1], [2, { depth: null }], ["a", 7]]) assertEquals(ask(node, ...given), plain);
+  assertEquals(inspect({ a: new Shown("one\ntwo") }).split("\n").at(-2), "  two");
+});
+
 test("what cannot be described is shown by the first line of why", () => {
   assertEquals(inspect(new Shown(null)), "Shown (no text)");
 });

@@ -248,6 +248,15 @@ export const layoutMutations: readonly Mutation[] = [
       "A console fails.",
     ],
   ]),
+  ...law("layout/indentOf", [
+    [
+      '  if ("indentationLvl" in options) return spaces(options.indentationLvl);\n',
+      "",
+      "Deno shows rows at the margin.",
+    ],
+    ["2 * (options.depth - first)", "0", "Bun's console shows rows at the margin."],
+    [' || "showHidden" in options', "", "Bun's util.inspect indents rows twice."],
+  ]),
   ...law("layout/giveName", [
     ["  checkName(name);\n  names", "  names", "Names are empty."],
   ]),

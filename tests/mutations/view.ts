@@ -35,7 +35,7 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/readElement", [
     ["  hostWaits(array.buffer);\n", "", "What is read was not written yet."],
-    ['  checkOnHost(array, "read an element of");\n', "", "The host reads device memory."],
+    ['  checkOnHost(array, "read an element of device memory");\n', "", "The host reads device memory."],
     ["  noteElement(array, at, false, call);\n", "", "A read that races with a stream is not reported."],
   ]),
   ...law("view/writeElement", [
@@ -45,7 +45,7 @@ export const viewMutations: readonly Mutation[] = [
       "",
       "A read-only view is written to.",
     ],
-    ['  checkOnHost(array, "write an element of");\n', "", "The host writes device memory."],
+    ['  checkOnHost(array, "write an element of device memory");\n', "", "The host writes device memory."],
   ]),
   ...law("view/nestedArray", [
     ["  hostWaits(array.buffer);\n", "", "What is read was not written yet."],
@@ -54,6 +54,17 @@ export const viewMutations: readonly Mutation[] = [
     ["  hostWaits(buffer);\n", "", "What is seen was not written yet."],
     ["start % size !== 0 || ", "", "Elements that are not aligned fail with the engine's error."],
     ["bytes.byteOffset + start", "bytes.byteOffset", "The first elements of the buffer are seen."],
+  ]),
+  ...law("view/asTypedArray.readonly", [
+    [
+      "    if (this.readonly && options.readonly !== true) throw notForWriting();\n",
+      "",
+      "What others take to be constant is given away to be written to.",
+    ],
+  ]),
+  ...law("view/toPrimitive", [
+    ["  throw noArithmetic(this);", "  return this.toString();", "Arithmetic with arrays is NaN, and a sum a text."],
+    ['    if (hint === "string") return this.toString();\n', "", "An array in a template is an error."],
   ]),
   ...law("view/hasEqualElements", [
     [".dlpack.code !== BOOL", ".dlpack.code !== -1", "True is not true if another byte says so."],
@@ -115,5 +126,8 @@ export const viewMutations: readonly Mutation[] = [
   ...law("view/describeArray", [
     ['buffer.kind !== "host" || ', "", "A console waits for a stream."],
     ["  if (buffer.isClosed) return `${about}, closed`;\n", "", "A closed array is shown as open."],
+    ["of [FEW_OF_ROWS, 0]", "of [FEW_OF_ROWS]", "Of a large table one row of numbers is shown."],
+    ["    if (rowsOf(array, count > most) > FEW_LINES) continue; // there may be very many\n", "", "A console hangs."],
+    ['if (text.split("\\n").length <= FEW_LINES) return text;', "return text;", "Long rows fill the console."],
   ]),
 ];

@@ -116,7 +116,11 @@ for (const version of ["typescript-5.9", "typescript"]) {
       // @ts-expect-error
       export const other: number = new StridedLayout([1], null, 1);
       // @ts-expect-error
-      export const shape: Shape = "shape";`,
+      export const shape: Shape = "shape";
+      // @ts-expect-error it is of float64
+      export const view: StridedMemoryView<"float32"> = StridedMemoryView.zeros([1]);
+      // @ts-expect-error there is no such dtype
+      export const none = () => StridedMemoryView.zeros([1], "flot32");`,
     );
     run(tsc, folder);
     for (const [i, example] of examples.entries()) {

@@ -96,7 +96,7 @@ test(
       const buffer = resource.allocate(24 * itemsize);
       // Truth values are 0 or 1; everything else may be any bytes.
       buffer.bytes().set(pattern(buffer.size, 3).map((byte) => dtype === "bool" ? byte & 1 : byte));
-      const whole = StridedMemoryView.fromBuffer(buffer, { shape: [4, 6], dtype });
+      const whole = StridedMemoryView.fromBuffer(buffer, { shape: [4, 6], dtype: DType.from(dtype) });
       for (const [i, { name, items }] of parts.entries()) {
         for (
           const view of [whole.sliced(...items), whole.permuted([1, 0]).sliced(...i < 4 ? items.toReversed() : [])]

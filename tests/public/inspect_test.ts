@@ -3,7 +3,10 @@
  * internals, and never an error.
  */
 import { assert, assertEquals } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import process from "node:process";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import {
   Cuda,
@@ -17,6 +20,8 @@ import {
   Ucx,
 } from "../../mod.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
+import { isBun } from "../support/child.ts";
+import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 
 /** Why something cannot be opened here; null if it can. */
@@ -43,7 +48,7 @@ function shown(object: object): string {
     assertEquals(method.call(object), text);
   }
   assert(inspect({ nested: [object] }).replaceAll(/\s/g, "").includes(text.replaceAll(/\s/g, "")), text);
-  assert(text.split("\n").length <= 9, text);
+  assert(text.split("\n").length <= 25, text);
   return text;
 }
 
@@ -97,19 +102,25 @@ test("objects of a device are shown by name, place and size, and as closed when 
   assertEquals(shown(device), 'CudaDevice 0 "prefill": Simulated GPU 0, closed');
 });
 
-test("arrays of the host are shown with their first and last elements", () => {
+test("arrays of the host are shown in rows, of large ones the corners, and else with their first and last elements", () => {
   const small = StridedMemoryView.fromArray([[1, 2], [3, 4]], "float32");
   const table: [object, string][] = [
     [small, "StridedMemoryView float32 (2, 2) on the host\n[[1. 2.]\n [3. 4.]]"],
     [
       StridedMemoryView.arange(1000).reshaped([10, 100]),
       "StridedMemoryView float64 (10, 100) on the host\n" +
-      "[0. 1. 2. ... 997. 998. 999.]",
+      "[[  0.   1.   2. ...  97.  98.  99.]\n [100. 101. 102. ... 197. 198. 199.]\n" +
+      " [200. 201. 202. ... 297. 298. 299.]\n ...\n [700. 701. 702. ... 797. 798. 799.]\n" +
+      " [800. 801. 802. ... 897. 898. 899.]\n [900. 901. 902. ... 997. 998. 999.]]",
     ],
     [
       StridedMemoryView.arange(100, "int32").reshaped([10, 10]).T,
       "StridedMemoryView int32 (10, 10) on the host\n" +
-      "[0 10 20 ... 79 89 99]",
+      `${StridedMemoryView.arange(100, "int32").reshaped([10, 10]).T}`,
+    ],
+    [
+      StridedMemoryView.arange(1000, "int32").reshaped([10, 10, 10]),
+      "StridedMemoryView int32 (10, 10, 10) on the host\n[0 1 2 ... 997 998 999]",
     ],
     [StridedMemoryView.zeros([0, 2]), "StridedMemoryView float64 (0, 2) on the host"],
     [StridedMemoryView.full([], true), "StridedMemoryView bool () on the host\nTrue"],
@@ -131,6 +142,49 @@ test("arrays of the host are shown with their first and last elements", () => {
   buffer.close();
   assertEquals(shown(buffer), 'MemoryBuffer "here" 1 byte of host memory, closed');
   assertEquals(shown(view), 'StridedMemoryView "here" uint8 (1,) on the host, read-only, closed');
+});
+
+test("rows are shown as toString() prints them, as long as that is a few lines", () => {
+  const extent = fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 2000 }));
+  const seen = { rows: 0, corners: 0, ends: 0 };
+  check(
+    fc.property(fc.array(extent, { minLength: 2, maxLength: 4 }), (shape) => {
+      const view = StridedMemoryView.arange(7, "int16").sliced(6).broadcastTo(shape);
+      const [about, ...lines] = shown(view).split("\n");
+      assertEquals(about, `StridedMemoryView int16 (${shape.join(", ")}) on the host`);
+      const count = view.size;
+      const whole = `${view}`.split("\n");
+      // All elements are alike: of so long axes toString() prints the corners, too.
+      const corners = `${view.sliced(...shape.map(() => 0)).broadcastTo(shape.map((long) => long > 6 ? 1001 : long))}`
+        .split("\n");
+      if (count <= 256 && whole.length <= 24) {
+        assertEquals(lines, whole);
+        seen.rows++;
+      } else if (corners.length <= 24) {
+        assertEquals(lines, corners);
+        seen.corners++;
+      } else {
+        assertEquals(lines, ["[6 6 6 ... 6 6 6]"]);
+        seen.ends++;
+      }
+    }),
+    200,
+  );
+  assert(Math.min(...Object.values(seen)) > 5, JSON.stringify(seen));
+  const deep = StridedMemoryView.zeros([1], "int8").broadcastTo(Array.from({ length: 40 }, () => 2));
+  assert(shown(deep).endsWith("\n[0 0 0 ... 0 0 0]"));
+});
+
+test("inside of other objects rows stand under each other, in this runtime's console, too", () => {
+  const nested = { v: StridedMemoryView.fromArray([[1, 2], [3, 4]]) };
+  const view = "v: StridedMemoryView float64 (2, 2) on the host\n  [[1. 2.]\n   [3. 4.]]";
+  assertEquals(inspect(nested).replace("{ v", "{\n  v").replace(" }", "\n}"), `{\n  ${view}\n}`);
+  const { stdout } = spawnSync(process.execPath, [
+    ...isBun ? [] : ["run", "-A", "--no-check"],
+    fileURLToPath(new URL("./nested_child.ts", import.meta.url)),
+  ], { encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
+  assert(stdout.includes(`{\n  ${view}`), stdout);
+  assert(stdout.includes("[\n  StridedMemoryView float64 (2, 2) on the host\n  [[1. 2.]\n   [3. 4.]]"), stdout);
 });
 
 test("a console neither waits for a stream nor asks it, and during a capture spoils nothing", () => {

@@ -14,9 +14,11 @@ const doors = ["mod.ts", ...readdirSync(`${root}/src/public`).map((file) => `src
 
 /** Types that nobody writes down: what the compiler infers, and what the package alone gives its own constructors. */
 const kept: Readonly<Record<string, readonly string[]>> = {
-  "inferred by the compiler from the arguments of arange, full and fromArray": [
+  "inferred by the compiler from the arguments of what makes, views and asks arrays": [
     "Bounds",
     "DTypeNameOfValue",
+    "NestedScalars",
+    "NestedTypedArrays",
     "RangeBound",
   ],
   "parts of CudaDriver and SimulateOptions, which are public as a whole": ["DriverGroups", "DriverTraits", "LoadPtx"],

@@ -92,6 +92,7 @@ test("views, and what goes wrong at the start, are at the root alone; all else i
     "StridedMemoryView",
     "type ArrayCopyOptions",
     "type ArrayPlaceOptions",
+    "type AsTypedArrayOptions",
     "type CreateOptions",
     "type ElementArray",
     "type ExportedArray",

@@ -151,7 +151,7 @@ test(...needs(missing, "views of one layout are told apart by their type, and by
   const buffer = new HostMemoryResource().allocate(24);
   const { layout } = StridedMemoryView.fromBuffer(buffer, { shape: [6], dtype: "float32" });
   for (let i = 0; i < 12; i++) {
-    const [dtype, readonly] = [i % 3 === 0 ? "float32" : "int32", i % 2 === 0];
+    const [dtype, readonly] = [i % 3 === 0 ? "float32" : "int32", i % 2 === 0] as const;
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, readonly }).view({ layout });
     assertEquals(look(view).$value(), [i % 3 === 0 ? "<f4" : "<i4", !readonly]);
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { type Cuda, type MemoryBuffer, StridedLayout, StridedMemoryView } from "../../mod.ts";
+import { type Cuda, DType, type MemoryBuffer, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { fc } from "./property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed } from "./arrays.ts";
 import { room, type Where } from "./buffers.ts";
@@ -65,7 +65,7 @@ function aligned(placed: Placed): Placed {
 /** A side of a copy as a view of the memory that it is in. */
 export function view(buffer: MemoryBuffer, { layout, offset }: Placed, itemsize: number): StridedMemoryView {
   const { shape, strides } = layout;
-  const dtype = types[itemsize] ?? "";
+  const dtype = DType.from(types[itemsize] ?? "");
   const start = layout.volume === 0 ? 0 : offset + layout.sliceOffsetInBytes;
   return StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype, offset: start });
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { type MemoryBuffer, StridedMemoryView } from "../../mod.ts";
-import type { DType, StridedLayout } from "../../src/layout/mod.ts";
+import { DType, type StridedLayout } from "../../src/layout/mod.ts";
 
 /** What is seen, and from which byte on. */
 export interface LaidOut {
@@ -17,5 +17,5 @@ export interface LaidOut {
 /** A view of a buffer by a layout. @throws {RangeError} if it reaches outside */
 export function laidOut(buffer: MemoryBuffer, { layout, offset, dtype, readonly = false }: LaidOut): StridedMemoryView {
   const nothing = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype: "uint8", offset, readonly });
-  return nothing.view({ layout, dtype });
+  return nothing.view({ layout, dtype: DType.from(dtype) });
 }

@@ -53,7 +53,7 @@ export class Bordered {
     } else if (kind === "view") {
       this.#buffer = resource.allocate(total);
       this.#whole = this.#buffer.bytes();
-      const options = { shape: [size], dtype: "uint8", offset: border };
+      const options = { shape: [size], dtype: "uint8", offset: border } as const;
       this.memory = StridedMemoryView.fromBuffer(this.#buffer, options);
     } else {
       // A buffer has no border: it begins and ends with the message.

@@ -156,6 +156,49 @@ test("a view as a typed array shares its memory, of any class, and closing the b
   assertThrows(() => view.get(0), TypeError, "closed");
 });
 
+test("the memory of a read-only view is a typed array for those who say that they only read", () => {
+  const own = Uint8Array.of(1, 2, 3);
+  const view = StridedMemoryView.fromTypedArray(own);
+  const lasting = StridedMemoryView.fromBuffer(view.buffer, { shape: [3], dtype: "uint8", readonly: true });
+  for (const given of [[], [{}], [{ readonly: false }]] as const) {
+    assertThrows(() => lasting.asTypedArray(...given), TypeError, "expected { readonly: true }");
+  }
+  assertThrows(() => lasting.sliced(1).asTypedArray(), TypeError, "read-only view");
+  // @ts-expect-error -- no option
+  assertThrows(() => lasting.asTypedArray({ readOnly: true }), TypeError, "did you mean readonly?");
+  const [seen, same] = [lasting, view].map((one) => one.asTypedArray({ readonly: true }));
+  view.set(2, 0);
+  assertEquals([seen?.[0], same?.[0]], [2, 2]);
+  const copy = lasting.copy().asTypedArray();
+  copy[0] = 9;
+  assertEquals([own[0], lasting.get(0), lasting.equals(view)], [2, 2, true]);
+});
+
+test("arithmetic with views is refused with where there is some, and a view without axes is its element", () => {
+  const view = StridedMemoryView.arange(3, "int32");
+  const untyped: number = view as unknown as number;
+  for (const ask of [() => untyped * 2, () => untyped + 1, () => +untyped, () => "x: " + untyped, () => untyped > 1]) {
+    assertThrows(ask, TypeError, "views have no arithmetic. torch or NumPy");
+  }
+  assertThrows(
+    () => Number(StridedMemoryView.zeros([1])),
+    TypeError,
+    "Cannot take a view of float64 (1,) for a number",
+  );
+  assertEquals([`${view}`, String(view), [view].join(), { "[0 1 2]": 5 }[view as unknown as "[0 1 2]"]], [
+    ...["[0 1 2]", "[0 1 2]", "[0 1 2]"],
+    5,
+  ]);
+  const one = (at: number) => view.sliced(at) as unknown as number;
+  assertEquals([one(2) * 2, one(1) + 1, Number(one(2)), one(2) > one(1)], [4, 2, 2, true]);
+  assertEquals(StridedMemoryView.full([], 5n) as unknown as bigint + 1n, 6n);
+  const complex = StridedMemoryView.full([], { re: 1, im: 2 });
+  assertThrows(() => Number(complex), TypeError, "Cannot take a view of complex128 () for a number");
+  using cuda = Cuda.simulate();
+  using there = view.sliced(1).to(cuda.device(0));
+  assertThrows(() => Number(there), TypeError, "Cannot read an element of device memory from the host");
+});
+
 test("what is no typed array without a copy says why, and how to have one", () => {
   const view = StridedMemoryView.arange(6, "int32").reshaped([2, 3]);
   assertThrows(() => view.T.asTypedArray(), TypeError, "expected contiguous elements in C order");
@@ -181,6 +224,7 @@ test("elements of device memory are not the host's to use, and the error names w
     () => view.asTypedArray(),
   ];
   for (const ask of asks) assertThrows(ask, TypeError, "`await view.toTypedArray()` copies");
+  assertThrows(() => view.asTypedArray(), TypeError, "Cannot see device memory as a typed array from the host");
   assertEquals(await view.toTypedArray(), new Float32Array(4).fill(1.5));
   assertEquals([...view].map((row) => row.shape), [[2], [2]]);
 });

@@ -14,7 +14,19 @@ test("what is nearly an array is refused with what makes one of it", () => {
     assertThrows(() => StridedMemoryView.from(source), TypeError, wayOut);
     assertThrows(() => StridedMemoryView.fromTypedArray(source as Uint8Array), TypeError, wayOut);
   }
-  assertThrows(() => StridedMemoryView.from(new Date()), TypeError, "Cannot view Date");
+  const others: readonly (readonly [unknown, string])[] = [
+    [new Date(), "Date"],
+    [undefined, "undefined"],
+    [null, "null"],
+    [5, "5"],
+    ["hello", '"hello"'],
+    ["a".repeat(41), "a text of 41 characters"],
+    [() => 1, "a function"],
+  ];
+  for (const [source, word] of others) {
+    assertThrows(() => StridedMemoryView.from(source), TypeError, `Cannot view ${word}: expected a typed array or an`);
+    assertThrows(() => StridedMemoryView.fromTypedArray(source as Uint8Array), TypeError, `array, got ${word}`);
+  }
 });
 
 test("what is no buffer is refused at once: bytes, an address, and what is left of a buffer that was cloned", () => {

@@ -171,7 +171,7 @@ test("device memory is printed as host memory is, in order, and little of it is 
   new Int32Array(host.bytes().buffer).forEach((_, i, all) => all[i] = i);
   buffer.fill(255, { stream });
   buffer.copyFrom(host, { stream });
-  const options = { shape: [100, 100], dtype: "int32" };
+  const options = { shape: [100, 100], dtype: "int32" } as const;
   const [ours, theirs] = [StridedMemoryView.fromBuffer(host, options), StridedMemoryView.fromBuffer(buffer, options)];
   let copied = 0;
   intercept(cuda.driver, "copy", ({ cuMemcpyDtoHAsync_v2 }) => ({

@@ -60,7 +60,7 @@ test("a view is accepted exactly when every byte of every element lies inside th
 
 test("the refusal of a layout says what would be accepted", () => {
   using buffer = resource.allocate(16);
-  const options = { shape: [3, 2], dtype: "float32" };
+  const options = { shape: [3, 2], dtype: "float32" } as const;
   const error = assertThrows(() => StridedMemoryView.fromBuffer(buffer, options), RangeError);
   assertEquals(
     error.message,

@@ -4,7 +4,7 @@
  * @module
  */
 import { NativeArena } from "../../ffi/mod.ts";
-import { DType } from "../../layout/mod.ts";
+import { DType, type DTypeName } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkReachable, type KernelMemory } from "./kernel_memory.ts";
 
@@ -12,7 +12,7 @@ import { checkReachable, type KernelMemory } from "./kernel_memory.ts";
  * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a number
  * with its type, `["float32", 2.5]`, because JavaScript's numbers do not say how wide C's are.
  */
-export type KernelArg = bigint | KernelMemory | readonly [dtype: string, value: number | bigint | boolean];
+export type KernelArg = bigint | KernelMemory | readonly [dtype: DTypeName, value: number | bigint | boolean];
 
 /** The widest argument that is passed by value. */
 const slotBytes = 16;
@@ -73,7 +73,7 @@ export class ArgumentSlots {
 
 // law device/writeTyped: device/kernel/kernel, device/kernel/kernel_arguments, sim/behaviours
 /** Writes a number. @returns the bytes that it takes */
-function writeTyped(values: DataView, at: number, name: string, value: number | bigint | boolean): number {
+function writeTyped(values: DataView, at: number, name: DTypeName, value: number | bigint | boolean): number {
   // What kernels are given most is written at once, without looking up the dtype and how it is written.
   if (typeof value === "number") {
     if (name === "float32") {
@@ -96,7 +96,7 @@ export function isMemory(arg: KernelArg): arg is KernelMemory {
   return typeof arg === "object" && !isTyped(arg);
 }
 
-function isTyped(arg: KernelArg): arg is readonly [dtype: string, value: number | bigint | boolean] {
+function isTyped(arg: KernelArg): arg is readonly [dtype: DTypeName, value: number | bigint | boolean] {
   return Array.isArray(arg) && arg.length === 2 && typeof arg[0] === "string";
 }
 

@@ -48,7 +48,7 @@ export const valuesRows: readonly Row[] = [
   ["PTX with NUL", ({ own }) => own.device.loadPtx(".version\0"), TypeError, /contains NUL/],
   [
     "a dtype that is none",
-    ({ own }) => own.kernel.launch(own.stream, 1, 1, [0n, ["frob", 1], ["uint32", 1]]),
+    ({ own }) => own.kernel.launch(own.stream, 1, 1, [0n, ["frob" as "int8", 1], ["uint32", 1]]),
     TypeError,
     /add, argument 1: /,
   ],
@@ -97,7 +97,7 @@ export const valuesRows: readonly Row[] = [
     const says = typeof size === "bigint"
       ? /Cannot .* 10n bytes.*: expected a safe integer of at least 0, got a bigint: Number\(10n\) is one/
       : /Cannot .* bytes.*: expected a safe integer of at least 0, got/;
-    const view = { shape: [1], dtype: "uint8", offset: size };
+    const view = { shape: [1], dtype: "uint8", offset: size } as const;
     return [
       [`allocate ${what}`, ({ own }) => own.memory.allocate(size, { stream: own.stream }), TypeError, says],
       [`allocate ${what} on the host`, () => new HostMemoryResource().allocate(size), TypeError, says],

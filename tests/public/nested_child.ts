@@ -1,0 +1,6 @@
+/** Shows a view inside of other objects, as this runtime's console does. */
+import { StridedMemoryView } from "../../mod.ts";
+
+const v = StridedMemoryView.fromArray([[1, 2], [3, 4]]);
+console.log({ v });
+console.log([v]);
