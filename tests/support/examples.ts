@@ -98,10 +98,11 @@ export async function runExampleBeside(
   example: Example,
   env: Readonly<Record<string, string | undefined>> = {},
   permissions: readonly `--allow-${string}`[] = [],
-  signal?: AbortSignal,
+  signal: AbortSignal | null = null,
 ): Promise<void> {
   const { folder, args } = written(example, permissions);
-  const options = { cwd: root, encoding: "utf8", timeout: 60_000, env: { ...process.env, ...env }, signal } as const;
+  const limits = { timeout: 60_000, ...signal === null ? {} : { signal } };
+  const options = { cwd: root, encoding: "utf8", env: { ...process.env, ...env }, ...limits } as const;
   try {
     const { stdout } = await promisify(execFile)(process.execPath, args, options);
     assertPrinted(example, stdout);
