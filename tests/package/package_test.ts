@@ -200,6 +200,28 @@ test(...needs(node ?? null, "where there is only Node causeway says what to use 
   assert(/Deno or Bun.*bunx causeway doctor --json/s.test(stderr), stderr);
 });
 
+test(
+  ...needs(node ?? null, "where Node is told to run causeway it names what is there to run it, with the arguments"),
+  () => {
+    const { project } = installed();
+    const file = join(project, "node_modules/causeway/dist/bin.js");
+    const ways: readonly (readonly [programs: readonly string[], says: RegExp])[] = [
+      [[], /this is Node\. Neither is on PATH\. Install Bun 1\.4 .* and type: bunx causeway$/],
+      [["bun", "deno"], /this is Node\. Type: bunx causeway$/],
+      [["deno"], /this is Node\. Type: deno run -A .*\/bin\.js$/],
+    ];
+    for (const [programs, says] of ways) {
+      const path = pathOf("node", ...programs);
+      const { status, stderr } = spawnSync(join(path, "node"), [file], {
+        env: { ...process.env, PATH: path },
+        encoding: "utf8",
+      });
+      assertEquals(status, 1);
+      assert(says.test(stderr.replace(/\n$/, "")), stderr);
+    }
+  },
+);
+
 test(...needs(node ?? null, "in Node layouts work, and everything else is an FfiError that says Deno or Bun"), () => {
   const file = write(
     "on_node.js",
