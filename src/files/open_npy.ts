@@ -39,7 +39,7 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  * ```ts files
  * import { openNpy } from "@causeway/causeway";
  *
- * using digits = openNpy("examples/digits.npy");
+ * using digits = openNpy("examples/digits.npy"); // a file of this repository's
  * console.log(`${digits.sliced(0, 0)}`); // [ 0  0  5 13  9  1  0  0]
  * ```
  */

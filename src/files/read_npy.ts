@@ -54,7 +54,7 @@ export const readNpyOptionNames: OptionNames<ReadNpyOptions> = {
  * ```ts files
  * import { readNpy } from "@causeway/causeway";
  *
- * using digits = await readNpy("examples/digits.npy"); // to a GPU: { device: cuda.device(0) }
+ * using digits = await readNpy("examples/digits.npy"); // a file of this repository's
  * console.log(digits.dtype.name, digits.shape); // uint8 [ 1797, 8, 8 ]
  * ```
  */
