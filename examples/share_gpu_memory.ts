@@ -5,8 +5,7 @@
  *     deno run -A examples/share_gpu_memory.ts owner
  *     deno run -A examples/share_gpu_memory.ts user
  *
- * Three places go round, and events in messages keep the order. Without a GPU two simulated drivers in one process stand
- * for the two: `deno run -A examples/share_gpu_memory.ts simulate`. It prints:
+ * Three places go round, and events keep the order. Without a GPU say `simulate`, for both in one process. It prints:
  *
  * ```text
  * owner: 0 1 4 9 16 25 36 49, by way of 3 places
@@ -24,9 +23,9 @@ const [frames, places, n] = [8, 3, role === "simulate" ? 2 ** 10 : 2 ** 20];
 const rowsOf = (memory: MemoryBuffer) =>
   StridedMemoryView.fromBuffer(memory, { shape: [memory.size / n / 4, n], dtype: "uint32" });
 
-async function owner(socket: UnixSocket): Promise<void> {
-  using cuda = open();
-  using channel = new MemoryChannel(socket, cuda);
+async function owner(connect: () => UnixSocket | Promise<UnixSocket>): Promise<void> {
+  using cuda = open(); // before anybody waits: there may be no GPU
+  using channel = new MemoryChannel(await connect(), cuda);
   using stack = new DisposableStack();
   const device = cuda.device(0);
   const stream = stack.use(device.createStream());
@@ -51,9 +50,9 @@ async function owner(socket: UnixSocket): Promise<void> {
   console.log(`owner: ${values.join(" ")}, by way of ${places} places`);
 }
 
-async function user(socket: UnixSocket): Promise<void> {
+async function user(connect: () => UnixSocket | Promise<UnixSocket>): Promise<void> {
   using cuda = open();
-  using channel = new MemoryChannel(socket, cuda);
+  using channel = new MemoryChannel(await connect(), cuda);
   using stack = new DisposableStack();
   const device = cuda.device(0);
   const stream = stack.use(device.createStream());
@@ -71,9 +70,10 @@ async function user(socket: UnixSocket): Promise<void> {
 
 if (role === "simulate") {
   const [one, other] = UnixSocket.pair();
-  await Promise.all([owner(one), user(other)]);
+  await Promise.all([owner(() => one), user(() => other)]);
 } else if (role === "owner") {
   using listener = UnixListener.listen(path);
-  await owner(await listener.accept());
-} else if (role === "user") await user(await UnixSocket.connect(path, { timeout: 30_000 }));
-else console.error("Say what this process is: owner, user, or simulate for both");
+  await owner(() => (console.error(`waiting at ${path} for the user`), listener.accept()));
+} else if (role === "user") {
+  await user(() => (console.error(`waiting at ${path} for the owner`), UnixSocket.connect(path, { timeout: 30_000 })));
+} else console.error("Say what this process is: owner, user, or simulate for both");

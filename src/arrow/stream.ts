@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
+import { checkMade, showGiven } from "../layout/mod.ts";
 import {
   ArrowArrayStream,
   ArrowDeviceArray as ArrowDeviceStruct,
@@ -14,6 +14,7 @@ import { checkPlace } from "../device/mod.ts";
 import { allocate, ffiPort, layoutOf, libc, NativeArena, readCString, struct } from "../ffi/mod.ts";
 import { arrayOf, type ArrowArray } from "./array.ts";
 import {
+  ArrowDeviceArray,
   type ArrowField,
   type ArrowStreamPointer,
   fromArrowOptionNames,
@@ -27,6 +28,7 @@ import {
   tooLate,
   Walk,
 } from "../cdata/mod.ts";
+import { ArrowStreamExport, pointerOfExport } from "./stream_export.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
@@ -65,19 +67,25 @@ export class ArrowStream implements Iterable<ArrowArray> {
     finalizer.register(this, source, this);
   }
 
-  // law arrow/ArrowStream.from: order/refusals, python/arrow_capsules
+  // law arrow/ArrowStream.from: order/refusals, python/arrow_capsules, arrow/stream
   /**
    * Imports a stream: its struct is moved.
    *
-   * @param source the address of a stream, or an object of Python that speaks Arrow: a table, a reader
+   * @param source the address of a stream, what `exportArrowStream` has made, or an object of Python that speaks Arrow:
+   *   a table, a reader
    * @param options where the arrays will be used, as for `ArrowArray.from`
    * @throws {ExchangeError} if it is released, or does not give its schema; it then stays the caller's
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
     checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);
     const { requestedSchema = null, ...where } = options;
-    const opened = openForeignStream(source, requestedSchema);
+    const opened = source instanceof ArrowStreamExport ? null : openForeignStream(source, requestedSchema);
     if (opened === null && requestedSchema !== null) throw tooLate("stream");
+    if (source instanceof ArrowStreamExport) {
+      const stream = ArrowStream.#take(pointerOfExport(source), options);
+      source.take(); // it has been moved: nothing is left to release
+      return stream;
+    }
     if (opened === null) return ArrowStream.#take(pointerOf(source), options);
     try {
       return ArrowStream.#take(opened.pointers, where);
@@ -158,9 +166,16 @@ function pointerOf(source: unknown): ArrowStreamPointer {
     }
   }
   throw new ExchangeError(
-    "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of " +
-      "Python" + (isArrowSource(source) ? ". Import one array with ArrowArray.from()" : ""),
+    "Cannot import an Arrow stream: expected what exportArrowStream() has made, { stream } or { deviceStream }, " +
+      "addresses of structs, or an object of Python" + wayFor(source),
   );
+}
+
+/** What to do with a source that is no stream. */
+function wayFor(source: unknown): string {
+  if (Array.isArray(source)) return ". exportArrowStream() makes a stream of arrays";
+  if (isArrowSource(source) || source instanceof ArrowDeviceArray) return ". Import one array with ArrowArray.from()";
+  return `, got ${showGiven(source)}`;
 }
 
 /** Releases streams that are collected without having been closed. */

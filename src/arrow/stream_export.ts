@@ -20,6 +20,7 @@ import type { ArrowArray } from "./array.ts";
 import {
   type ArrowDeviceArray,
   type ArrowField,
+  type ArrowStreamPointer,
   differenceOf,
   equalTypes,
   exportArrow,
@@ -43,9 +44,20 @@ const exportStreamOptionNames: OptionNames<ExportStreamOptions> = { field: true,
 /** How often a consumer may ask for the schema: each time it gets a copy, which must exist before. */
 const schemaCopies = 8;
 
+let pointer: (exported: ArrowStreamExport) => ArrowStreamPointer;
+
+/**
+ * The struct of an export, for an import in this program, which moves it and only then takes it.
+ *
+ * @throws {ExchangeError} if it was taken before
+ */
+export function pointerOfExport(exported: ArrowStreamExport): ArrowStreamPointer {
+  return pointer(exported);
+}
+
 /**
  * An exported stream: an `ArrowArrayStream *`, or an `ArrowDeviceArrayStream *`, for a consumer. Exactly one may
- * take it over, and must then release it once. Arrays that it has not asked for are released with the stream.
+ * take it over, and must then release it once; `ArrowStream.from` takes the object itself. Arrays that it has not asked for are released with the stream.
  */
 export class ArrowStreamExport {
   readonly #stream: ExportedStream;
@@ -82,10 +94,22 @@ export class ArrowStreamExport {
    * @throws {ExchangeError} if it was taken before
    */
   take(): bigint {
-    if (this.#taken) throw new ExchangeError("Cannot use this Arrow stream: a consumer has already taken it over");
+    this.#checkTaken();
     this.#taken = true;
     finalizer.unregister(this);
     return this.#stream.address;
+  }
+
+  #checkTaken(): void {
+    if (this.#taken) throw new ExchangeError("Cannot use this Arrow stream: a consumer has already taken it over");
+  }
+
+  static {
+    pointer = (exported) => {
+      exported.#checkTaken();
+      const { address, isDevice } = exported.#stream;
+      return isDevice ? { deviceStream: address } : { stream: address };
+    };
   }
 
   // law arrow/ArrowStreamExport.close: arrow/stream, order/reclaim, order/programs
@@ -173,7 +197,7 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  * const views = [[1, 2], [3]].map((values) => StridedMemoryView.fromTypedArray(Int32Array.from(values)));
  * const batches = views.map((view) => ArrowArray.from(view));
  * using exported = exportArrowStream(batches);
- * using stream = ArrowStream.from({ stream: exported.take() }); // or any library in C
+ * using stream = ArrowStream.from(exported); // any library in C is given exported.take()
  * for (const array of stream) {
  *   console.log(`${array}`); // [1, 2] [3]
  * }

@@ -75,7 +75,8 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
 /** What imports a source that is no array but has arrays. */
 function importerOf(source: unknown): string {
   if (typeof source !== "object" || source === null) return "";
-  if ("stream" in source || "deviceStream" in source) return ". Import a stream with ArrowStream.from()";
+  const isExport = "isDevice" in source && "take" in source; // of exportArrowStream(), which is of a room above
+  if (isExport || "stream" in source || "deviceStream" in source) return ". Import a stream with ArrowStream.from()";
   return "data" in source ? ". Import vectors and tables of apache-arrow with fromApacheArrow()" : "";
 }
 

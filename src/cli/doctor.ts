@@ -19,7 +19,7 @@ import {
 } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { libucp, Ucx } from "../ucx/mod.ts";
-import { formatBytes } from "./table.ts";
+import { showBytes } from "../layout/mod.ts";
 
 /** A library: where it is and what version, or why it is not there and what to do. */
 export interface LibraryReport {
@@ -221,7 +221,7 @@ export function format(report: DoctorReport): string {
     "",
     "GPUs",
     ...gpus.map((gpu) =>
-      `  ${gpu.ordinal}  ${gpu.name}, compute capability ${gpu.computeCapability}, ${formatBytes(gpu.totalMemory)}, ` +
+      `  ${gpu.ordinal}  ${gpu.name}, compute capability ${gpu.computeCapability}, ${showBytes(gpu.totalMemory)}, ` +
       `${gpu.pciBusId}, ${gpu.uuid}`
     ),
     ...(cuda.available ? [`  driver supports CUDA ${cuda.driverVersion}`] : [`  none: ${cuda.reason}`]),

@@ -32,6 +32,7 @@ async function main([name, ...rest]: string[]): Promise<number> {
   if (name === "help") return await main([...rest, "--help"]);
   const known = [...commands, ...partners].find((one) => one.name === name);
   if (known !== undefined) return await known.run(rest);
+  if (name === "-v") throw new UsageError("unknown option -v; did you mean -V (--version)?", look);
   if (name.startsWith("-")) {
     throw new UsageError(`unknown option ${name}${didYouMean(name, ["--help", "--version", "-h", "-V"])}`, look);
   }

@@ -48,7 +48,7 @@ export function textTable(
   return lines;
 }
 
-/** A number of bytes in words: `57.5 kB`, `1.2 GB`. Decimal, as GB/s are. */
+/** Bytes that move, in words: `57.5 kB`, `1.2 GB`. Decimal, as GB/s are; what a memory has is told by `showBytes`. */
 export function formatBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);

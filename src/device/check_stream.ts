@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames, quoted } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, quoted, showGiven } from "../layout/mod.ts";
 import { checkSameCuda } from "./check_device.ts";
 import { CudaDevice } from "./device.ts";
+import { noStream } from "./no_stream.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Throws if a stream is none, closed, or of another Cuda than a device. See {@linkcode checkSameCuda}. */
@@ -20,10 +21,6 @@ export function checkOpenStream(stream: CudaStream, doing: string): void {
   if (stream.isClosed) throw isClosed(stream, doing);
 }
 
-function noStream(given: unknown, doing: string): TypeError {
-  return new TypeError(`${doing}: expected a CudaStream, got ${given === null ? "null" : typeof given}`);
-}
-
 function isClosed({ name }: CudaStream, doing: string): TypeError {
   return new TypeError(`${doing}: expected an open one, got a closed CudaStream${quoted(name)}`);
 }
@@ -35,12 +32,8 @@ function checkDevice(device: CudaDevice, doing: string): void {
 }
 
 function noDevice(given: unknown, doing: string): TypeError {
-  const found = typeof given === "number"
-    ? `${given}: use cuda.device(${given})`
-    : given === null
-    ? "null"
-    : typeof given;
-  return new TypeError(`${doing}: expected a CudaDevice, got ${found}`);
+  const way = typeof given === "number" ? `: use cuda.device(${given})` : "";
+  return new TypeError(`${doing}: expected a CudaDevice, got ${showGiven(given)}${way}`);
 }
 
 /** Where an array will be used. */

@@ -36,7 +36,7 @@ export function createEvent(device: CudaDevice, options: EventOptions): CudaEven
   return device.withContext(() => {
     const out = device.outParameter;
     checkCuda(driver, "cuEventCreate", driver.event.cuEventCreate(out.$address, flags));
-    return new CudaEvent(device, out.value, interprocess);
+    return new CudaEvent(device, out.value, interprocess, !timing);
   });
 }
 
@@ -47,7 +47,7 @@ export function importEvent(device: CudaDevice, handle: IpcHandle): CudaEvent {
   return device.withContext(() => {
     const out = device.outParameter;
     checkCuda(driver, "cuIpcOpenEventHandle", driver.ipc.cuIpcOpenEventHandle(out.$address, bytes));
-    const event = new CudaEvent(device, out.value, true);
+    const event = new CudaEvent(device, out.value, true, true);
     event[registerFinalizer]();
     return event;
   });

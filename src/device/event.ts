@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { checkMade, showAs } from "../layout/mod.ts";
+import { checkMade, showAs, showGiven } from "../layout/mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, NativeArena } from "../ffi/mod.ts";
 import { checkSameDevice } from "./check_device.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, type CudaDriver } from "../driver/mod.ts";
+import { checkCuda, checkRelease, type CudaDriver, cudaError } from "../driver/mod.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
@@ -50,16 +50,19 @@ export class CudaEvent {
   readonly isInterprocess: boolean;
   readonly #handle: bigint;
   readonly #argument: bigint | number;
+  /** Whether it was made to measure no time, which is not known of those that others have made. */
+  readonly #isUntimed: boolean;
   #closed = false;
   #state: EventState | null = null;
 
   /** Use {@linkcode CudaDevice.createEvent}. */
-  constructor(device: CudaDevice, handle: bigint, isInterprocess = false) {
+  constructor(device: CudaDevice, handle: bigint, isInterprocess = false, isUntimed = false) {
     checkMade(handle, "CudaEvent", "device.createEvent() or stream.record()");
     this.device = device;
     this.isInterprocess = isInterprocess;
     this.#handle = handle;
     this.#argument = ffiPort().handle(handle);
+    this.#isUntimed = isUntimed;
   }
 
   /**
@@ -139,15 +142,30 @@ export class CudaEvent {
     return code === CUresult.CUDA_SUCCESS;
   }
 
-  /** Milliseconds between two events made with `timing: true`, both done. */
+  // law device/CudaEvent.millisecondsSince: device/event
+  /**
+   * Milliseconds between two events made with `timing: true`, both recorded, and done.
+   *
+   * @throws {TypeError} if one is no event, closed, of another device, or was made without timing
+   * @throws {CudaError} CUDA_ERROR_INVALID_HANDLE if one was never recorded, CUDA_ERROR_NOT_READY if the work before it
+   *   is not done
+   */
   millisecondsSince(start: CudaEvent): number {
+    if (!(start instanceof CudaEvent)) {
+      throw new TypeError(`Cannot measure time: expected the CudaEvent that it began with, got ${showGiven(start)}`);
+    }
     const [from, to] = [start.#there("measure time from"), this.#there("measure time to")];
     checkSameDevice(start, this.device, "Cannot measure time since an event");
+    if (start.#isUntimed || this.#isUntimed) throw untimed(start.#isUntimed ? "from" : "to");
     using arena = new NativeArena();
     const out = arena.out("f32");
     const { driver } = this.device;
-    const code = driver.event.cuEventElapsedTime(out.$address, from, to);
-    checkCuda(driver, "cuEventElapsedTime", code);
+    const elapsed = (one: bigint, other: bigint) => driver.event.cuEventElapsedTime(out.$address, one, other);
+    const code = elapsed(from, to);
+    if (code !== CUresult.CUDA_SUCCESS) {
+      const isUnrecorded = (event: bigint) => elapsed(event, event) === CUresult.CUDA_ERROR_INVALID_HANDLE;
+      throw cudaError(driver, "cuEventElapsedTime", code, noTime(code, () => [isUnrecorded(from), isUnrecorded(to)]));
+    }
     return out.value;
   }
 
@@ -192,4 +210,31 @@ export class CudaEvent {
         `of ${event.device}${event.isInterprocess ? ", for other processes" : ""}${event.#closed ? ", closed" : ""}`,
     );
   }
+}
+
+function untimed(which: "from" | "to"): TypeError {
+  return new TypeError(
+    `Cannot measure time ${which} an event that was made without timing: make both with ` +
+      "device.createEvent({ timing: true }), and give them to stream.record(event)",
+  );
+}
+
+// law device/noTime: device/event
+/**
+ * Why there is no time between two events.
+ *
+ * @param unrecorded whether the first was never recorded, and the second: the driver is only asked if it matters
+ */
+function noTime(code: number, unrecorded: () => readonly [from: boolean, to: boolean]): string {
+  if (code === CUresult.CUDA_ERROR_NOT_READY) {
+    return "The work before one of the two events is not done: wait for the later one, await event.completed(), " +
+      "before the time is asked for";
+  }
+  if (code !== CUresult.CUDA_ERROR_INVALID_HANDLE) return "";
+  const [from, to] = unrecorded();
+  const which = from && to ? "Neither event was" : from ? "The first event was not" : "The second event was not";
+  return !from && !to
+    ? "Both events must measure time, and be recorded"
+    : `${which} recorded, or was last recorded in a capture: stream.record(event) before the work that is measured, ` +
+      "and after it";
 }

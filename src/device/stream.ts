@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade, quoted, showAs } from "../layout/mod.ts";
+import { checkMade, quoted, showAs, showGiven } from "../layout/mod.ts";
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, isAddress } from "../ffi/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
@@ -14,7 +14,7 @@ import { checkCuda, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, registerFinalizer } from "./finalizer.ts";
-import type { CudaEvent } from "./event.ts";
+import { CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph/graph.ts";
 import { atNext } from "./implied_order.ts";
 import type { ReferenceCount } from "./reference_count.ts";
@@ -201,6 +201,9 @@ export class CudaStream {
   record(given?: CudaEvent): CudaEvent {
     if (this.#isShut) this.#open("record an event in");
     if (given !== undefined) {
+      if (!(given instanceof CudaEvent)) {
+        throw noEvent("record an event: expected a CudaEvent, or nothing for a new one", given);
+      }
       if (given.device !== this.device) {
         given.argumentFor("record"); // what is closed is said to be: where it is from does not matter then
         checkSameDevice(given, this.device, "Cannot record an event");
@@ -243,6 +246,7 @@ export class CudaStream {
       }
       return;
     }
+    if (!(other instanceof CudaEvent)) throw noEvent("wait: expected a CudaEvent or a CudaStream", other);
     if (other.device !== this.device) {
       other.argumentFor("wait for");
       checkSameCuda(other, this.device, "Cannot wait for an event");
@@ -469,4 +473,8 @@ export class CudaStream {
   static {
     showAs(CudaStream, (stream) => `${stream}`.replace(/^CudaStream /, ""));
   }
+}
+
+function noEvent(doing: string, given: unknown): TypeError {
+  return new TypeError(`Cannot ${doing}, got ${showGiven(given)}`);
 }

@@ -101,12 +101,16 @@ export function checkCuda(driver: CudaDriver, call: string, code: number): void 
   if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, call, code);
 }
 
-/** The error of a code, in the driver's words, and with what to do where that is known. */
-export function cudaError(driver: CudaDriver, call: string, code: number): CudaError {
+/**
+ * The error of a code, in the driver's words, and with what to do where that is known.
+ *
+ * @param why what the caller knows of the reason: sentences without the last full stop
+ */
+export function cudaError(driver: CudaDriver, call: string, code: number, why = ""): CudaError {
   using arena = new NativeArena();
   const text = arena.out("ptr");
   driver.opening.cuGetErrorString(code, text.$address); // leaves NULL for a code that it does not know
-  const words = [readCString(text.value), remedies.get(code) ?? ""].filter((one) => one !== "");
+  const words = [readCString(text.value), remedies.get(code) ?? "", why].filter((one) => one !== "");
   return lost.has(code)
     ? stickyError(driver, call, code, words)
     : new CudaError(call, code, resultName(code), words.join(". "));

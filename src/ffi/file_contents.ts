@@ -30,7 +30,8 @@ const chunk = 1 << 30;
  */
 export function openFile(path: string | URL): OpenFile {
   const fs = nodeBuiltin("node:fs");
-  const file = namingErrors(`open ${path}`, () => fs.openSync(path, "r"));
+  checkPath("open", path);
+  const file = namingErrors(`open ${path}`, () => fs.openSync(path, "r"), () => missingFile(path));
   const close = () => fs.closeSync(file);
   try {
     const status = fs.fstatSync(file);
@@ -88,12 +89,35 @@ export function blobName(blob: Blob): string {
   return "name" in blob && typeof blob.name === "string" ? blob.name : `a Blob of ${blob.size} bytes`;
 }
 
-/** What a call of `node:fs` gives. @throws {SystemError} with what was done, if the system refused it */
-export function namingErrors<T>(doing: string, call: () => T): T {
+/** @throws {TypeError} for a URL of something else than a file */
+export function checkPath(doing: string, path: string | URL): void {
+  if (!(path instanceof URL) || path.protocol === "file:") return;
+  throw new TypeError(`Cannot ${doing} ${path}: expected a path or a file: URL. ${fetchFirst}`);
+}
+
+const fetchFirst = "What is elsewhere is fetched first, and given as bytes: await (await fetch(url)).bytes()";
+
+// law ffi/missingFile: files/sources
+/** What is most likely wrong about a path at which there is nothing, as a sentence without its full stop. */
+export function missingFile(path: string | URL): string {
+  const text = `${path}`;
+  if (typeof path === "string" && /^file:/i.test(text)) return "It is a URL as a string: pass new URL(it)";
+  if (typeof path === "string" && /^[a-z][a-z0-9+.-]+:\/\//i.test(text)) return `It is no path. ${fetchFirst}`;
+  if (text.startsWith("~")) return "Only a shell puts the home folder in the place of ~: write it out";
+  return "There is no such file";
+}
+
+/**
+ * What a call of `node:fs` gives.
+ *
+ * @param missing what to say where there is no such file or folder
+ * @throws {SystemError} with what was done, if the system refused it
+ */
+export function namingErrors<T>(doing: string, call: () => T, missing?: () => string): T {
   try {
     return call();
   } catch (error) {
-    throw systemErrorOf(doing, error);
+    throw systemErrorOf(doing, error, missing);
   }
 }
 
@@ -101,11 +125,11 @@ export function namingErrors<T>(doing: string, call: () => T): T {
  * The error of `node:fs` as one of this package. What the system did not say is left as it is: a path that makes no
  * sense, and Deno's refusal, which names the flag that is missing.
  */
-export function systemErrorOf(doing: string, error: unknown): unknown {
+export function systemErrorOf(doing: string, error: unknown, missing?: () => string): unknown {
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return error;
   const { code, syscall } = error;
   if (typeof code !== "string" || typeof syscall !== "string") return error;
   const known = Object.entries(errno).find(([name]) => name === code)?.[1];
   const number = known ?? ("errno" in error && typeof error.errno === "number" ? Math.abs(error.errno) : 0);
-  return new SystemError(doing, syscall, number, "", { cause: error });
+  return new SystemError(doing, syscall, number, code === "ENOENT" ? missing?.() ?? "" : "", { cause: error });
 }

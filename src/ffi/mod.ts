@@ -21,7 +21,16 @@ export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts"
 export { littleEndian } from "./endian.ts";
 export { exactAddress } from "./exact_address.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt, resizableBufferError } from "./errors.ts";
-export { blobName, namingErrors, openFile, readBlob, sizeOfBlob, systemErrorOf } from "./file_contents.ts";
+export {
+  blobName,
+  checkPath,
+  missingFile,
+  namingErrors,
+  openFile,
+  readBlob,
+  sizeOfBlob,
+  systemErrorOf,
+} from "./file_contents.ts";
 export { describeHostMemory } from "./host_memory.ts";
 export { type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";

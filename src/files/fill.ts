@@ -5,7 +5,7 @@
  * @module
  */
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
-import { slice } from "../layout/mod.ts";
+import { showGiven, slice } from "../layout/mod.ts";
 import { type MemoryBuffer, PinnedMemoryResource } from "../memory/mod.ts";
 import { hostReady, noteElementAccess } from "../order/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
@@ -16,6 +16,12 @@ export const blockBytes = 8 * 2 ** 20;
 
 /** Is told how far a file is read or written, in bytes of elements. */
 export type Progress = (done: number, total: number) => unknown;
+
+/** @throws {TypeError} if it is no function */
+export function checkProgress(progress: Progress | undefined): void {
+  if (progress === undefined || typeof progress === "function") return;
+  throw new TypeError(`Expected onProgress to be a function (done, total) => ..., got ${showGiven(progress)}`);
+}
 
 // law files/fill: files/device
 /**

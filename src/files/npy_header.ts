@@ -20,6 +20,11 @@ export interface NpyHeader {
 /** `\x93NUMPY` */
 const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59];
 
+/** Whether bytes begin as a `.npy` file does. */
+export function beginsAsNpy(bytes: Uint8Array): boolean {
+  return magic.every((byte, i) => bytes[i] === byte);
+}
+
 /** NumPy writes a few hundred bytes; more than this is no header. */
 const longestHeader = 65536;
 
@@ -40,8 +45,13 @@ export interface HeaderPlace {
  * @throws {NpyError} if this is no `.npy` file, of a version that is not known, or has no header
  */
 export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
-  if (got < 10 || magic.some((byte, i) => prefix[i] !== byte)) {
-    throw new NpyError("it is no .npy file: it does not begin with \\x93NUMPY");
+  if (got < 10 || !beginsAsNpy(prefix)) {
+    const isZip = got >= 4 && prefix[0] === 0x50 && prefix[1] === 0x4b && prefix[2] === 3 && prefix[3] === 4;
+    throw new NpyError(
+      `it is no .npy file: ${
+        isZip ? "it is a zip file, as .npz is. Use readNpz" : "it does not begin with \\x93NUMPY"
+      }`,
+    );
   }
   const fields = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
   const major = fields.getUint8(6);
@@ -97,6 +107,14 @@ const refused: { readonly [letter: string]: string } = {
   m: "time differences are no plain numbers. Save array.view('i8')",
 };
 
+/** The C compiler's, of 80 bits on x86-64 and of others elsewhere. */
+const longDoubles: { readonly [type: string]: string } = {
+  f16: "a longdouble is another number on each machine. Save array.astype('f8')",
+  f12: "a longdouble is another number on each machine. Save array.astype('f8')",
+  c32: "a clongdouble is another number on each machine. Save array.astype('c16')",
+  c24: "a clongdouble is another number on each machine. Save array.astype('c16')",
+};
+
 function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyHeader, "dtype" | "swapped"> {
   if (descr === null) {
     throw new NpyError("elements are structures, of fields with names. Save one field: array['field']");
@@ -116,7 +134,7 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
     }
     return { dtype: raw, swapped: 0 };
   }
-  const why = refused[letter];
+  const why = refused[letter] ?? longDoubles[`${letter}${size}`];
   if (why !== undefined) throw no(why);
   const isSwapped = order === ">" && size !== "1"; // machines here are little-endian: others have no FFI
   const name = `${isSwapped || order === "=" ? "<" : order}${descr.slice(order.length)}`;
@@ -127,7 +145,7 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
     }
     return { dtype, swapped: isSwapped ? dtype.itemsize / (letter === "c" ? 2 : 1) : 0 };
   } catch (error) {
-    throw error instanceof NpyError ? error : no(error instanceof Error ? error.message : `${error}`);
+    throw error instanceof NpyError ? error : no("expected numbers of at most 64 bits, complex ones of 128");
   }
 }
 

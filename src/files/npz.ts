@@ -4,7 +4,7 @@
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, show } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import { about, excerpt, NpyError } from "./error.ts";
 import { inflate } from "./inflate.ts";
@@ -61,6 +61,9 @@ export async function readNpz(file: FileContents, options: ReadNpzOptions = {}):
   const { names, limits = {}, ...place } = options;
   checkReadOptions(place);
   checkOptions(limits, limitNames);
+  if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === "string"))) {
+    throw new TypeError(`Expected names to be an array of strings, got ${show(names)}`);
+  }
   const { members: most, bytes: mostBytes } = { ...defaults, ...limits };
   using contents = await openContents(file);
   const arrays = new NpzArrays();

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { MAP, PROT, SEEK } from "../../bindings/libc.ts";
-import { attempt, cString, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
+import { errno, MAP, PROT, SEEK } from "../../bindings/libc.ts";
+import { attempt, checkPath, cString, libc, missingFile, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { checkOptions, type DType, DType as DTypes, type DTypeLike, type OptionNames, show } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
@@ -40,7 +40,7 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  * ```ts files
  * import { openNpy } from "@causeway/causeway";
  *
- * using digits = openNpy("examples/digits.npy");
+ * using digits = openNpy("examples/digits.npy"); // a file of this repository's
  * console.log(`${digits.sliced(0, 0)}`); // [ 0  0  5 13  9  1  0  0]
  * ```
  */
@@ -51,7 +51,10 @@ export function openNpy(file: string | URL, options: OpenNpyOptions = {}): Strid
   const { fopen, fclose, fileno } = libc().stdio;
   let stream = 0n;
   const opened = attempt(() => (stream = fopen(cString(path), cString(writable ? "r+e" : "re"))) === 0n ? -1 : 0);
-  if (opened < 0) throw new SystemError(`open ${path}`, "fopen", -opened, "");
+  if (opened < 0) {
+    const hint = -opened === errno.ENOENT ? missingFile(file) : "";
+    throw new SystemError(`open ${path}`, "fopen", -opened, hint);
+  }
   try {
     return map(fileno(stream), path, writable, rawDtype === undefined ? undefined : DTypes.from(rawDtype));
   } catch (error) {
@@ -63,6 +66,7 @@ export function openNpy(file: string | URL, options: OpenNpyOptions = {}): Strid
 
 function pathOf(file: string | URL): string {
   if (typeof file === "string") return file;
+  checkPath("map", file);
   if (file instanceof URL) return nodeBuiltin("node:url").fileURLToPath(file);
   throw new TypeError(`Cannot map ${show(file)}: expected a path or a file: URL. readNpy reads Blobs and bytes`);
 }

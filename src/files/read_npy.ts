@@ -3,19 +3,19 @@
  *
  * @module
  */
-import { checkSameDevice, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { checkOpenStream, checkSameDevice, type CudaStream } from "../device/mod.ts";
 import { checkOptions, DType, type DTypeLike, type OptionNames } from "../layout/mod.ts";
 import { HostMemoryResource, type MemoryBuffer, type MemoryResource } from "../memory/mod.ts";
-import { makeView, StridedMemoryView } from "../view/mod.ts";
+import { checkPlaceOfArray, checkResource, makeView, type Place, StridedMemoryView } from "../view/mod.ts";
 import { about, NpyError } from "./error.ts";
-import { fill, type Progress } from "./fill.ts";
+import { checkProgress, fill, type Progress } from "./fill.ts";
 import { prefixBytes, readHeader, readPrefix } from "./npy_header.ts";
 import { type ByteSource, type FileContents, openContents, readFully, sourceOf } from "./source.ts";
 
 /** Where arrays from files are put, and what is told meanwhile. */
 export interface ReadNpyOptions {
-  /** Put it into this device's memory, through pinned memory. Default: ordinary host memory. */
-  readonly device?: CudaDevice;
+  /** Put it into this device's memory, through pinned memory. Default: `"host"`, ordinary memory. */
+  readonly device?: Place;
   /** Allocate from here instead: pinned memory, managed memory, a pool of one's own. */
   readonly memory?: MemoryResource;
   /** The array's home stream, which its memory is allocated in the order of. Default: as the resource chooses. */
@@ -54,7 +54,7 @@ export const readNpyOptionNames: OptionNames<ReadNpyOptions> = {
  * ```ts files
  * import { readNpy } from "@causeway/causeway";
  *
- * using digits = await readNpy("examples/digits.npy"); // to a GPU: { device: cuda.device(0) }
+ * using digits = await readNpy("examples/digits.npy"); // a file of this repository's
  * console.log(digits.dtype.name, digits.shape); // uint8 [ 1797, 8, 8 ]
  * ```
  */
@@ -68,18 +68,25 @@ export async function readNpy(file: FileContents, options: ReadNpyOptions = {}):
   }
 }
 
-/** Throws for options that contradict each other. */
+// law files/checkReadOptions: files/options
+/** Throws for options of another kind, and for those that contradict each other. */
 export function checkReadOptions(options: ReadNpyOptions): void {
   checkOptions(options, readNpyOptionNames);
-  const { device, memory, stream } = options;
+  const { device, memory, stream, onProgress } = options;
+  if (device !== undefined) checkPlaceOfArray(device);
+  if (memory !== undefined) checkResource(memory);
+  checkProgress(onProgress);
   if (device !== undefined && memory !== undefined) {
     throw new TypeError("Cannot read into two places: expected device or memory, got both");
   }
   if (stream === undefined) return;
-  if (device === undefined && memory === undefined) {
+  checkOpenStream(stream, "Cannot read a file in the order of a stream");
+  if ((device ?? "host") === "host" && memory === undefined) {
     throw new TypeError("Cannot read host memory in the order of a stream: pass { device } or { memory }, too");
   }
-  if (device !== undefined) checkSameDevice(stream, device, "Cannot read a file in the order of a stream");
+  if (device !== undefined && device !== "host") {
+    checkSameDevice(stream, device, "Cannot read a file in the order of a stream");
+  }
 }
 
 /**
@@ -119,6 +126,6 @@ export async function readArray(
 }
 
 function allocate(bytes: number, { device, memory, stream }: ReadNpyOptions): MemoryBuffer {
-  const resource = memory ?? device?.memory ?? new HostMemoryResource();
+  const resource = memory ?? (device === undefined || device === "host" ? new HostMemoryResource() : device.memory);
   return resource.allocate(bytes, stream === undefined ? {} : { stream });
 }

@@ -4,11 +4,11 @@
  * @module
  */
 import { hostReady, noteElementAccess } from "../order/mod.ts";
-import { namingErrors, nodeBuiltin, systemErrorOf } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames, slice, type StridedLayout } from "../layout/mod.ts";
+import { checkPath, missingFile, namingErrors, nodeBuiltin, systemErrorOf } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames, showGiven, slice, type StridedLayout } from "../layout/mod.ts";
 import { type ArrayParts, readElements } from "../copy/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
-import { blockBytes, type Progress } from "./fill.ts";
+import { blockBytes, checkProgress, type Progress } from "./fill.ts";
 import { writeHeader } from "./npy_header.ts";
 
 /** Options of {@linkcode writeNpy}. */
@@ -49,6 +49,7 @@ export async function writeNpy(
   options: WriteNpyOptions = {},
 ): Promise<void> {
   checkOptions(options, writeNpyOptionNames);
+  checkProgress(options.onProgress);
   const start = headerFor(view);
   using file = createFile(path);
   await writeArray(file, view, start, options.onProgress);
@@ -58,24 +59,20 @@ export async function writeNpy(
 /**
  * What comes before the elements of a view.
  *
+ * @param where the view is expected, for who gives something else
  * @throws {NpyError} if its elements cannot be written
  * @throws {TypeError} for anything else than a view
  */
-export function headerFor(view: StridedMemoryView): Uint8Array {
-  if (!(view instanceof StridedMemoryView)) throw notAView(view);
+export function headerFor(view: StridedMemoryView, where = "behind the path in writeNpy(path, view)"): Uint8Array {
+  if (!(view instanceof StridedMemoryView)) throw notAView(view, where);
   const { layout, dtype } = view;
   return writeHeader(dtype, layout.shape, isWrittenAsFortran(layout));
 }
 
 /** A program without types gives a typed array, nested ones, or the view before the path. */
-function notAView(value: unknown): TypeError {
-  const got = Array.isArray(value)
-    ? "an array"
-    : typeof value === "object" && value !== null
-    ? `an instance of ${Object.getPrototypeOf(value)?.constructor?.name ?? "no class"}`
-    : typeof value;
+function notAView(value: unknown, where: string): TypeError {
   return new TypeError(
-    `Cannot write a file of NumPy: expected a StridedMemoryView, behind the path in writeNpy(path, view), got ${got}. ` +
+    `Cannot write a file of NumPy: expected a StridedMemoryView, ${where}, got ${showGiven(value)}. ` +
       "StridedMemoryView.fromTypedArray() and fromArray() make one",
   );
 }
@@ -127,12 +124,19 @@ async function bytesOf(part: StridedMemoryView): Promise<Uint8Array> {
   return copy;
 }
 
+/** What is wrong about a path at which no file can be made. */
+function missingFolder(path: string | URL): string {
+  const hint = missingFile(path);
+  return hint === "There is no such file" ? "Its folder does not exist: make it first" : hint;
+}
+
 /** A new file, or an old one emptied. */
 export function createFile(
   path: string | URL,
 ): ByteSink & Disposable & { writeAt(bytes: Uint8Array, at: number): void } {
   const fs = nodeBuiltin("node:fs");
-  const file = namingErrors(`write ${path}`, () => fs.openSync(path, "w"));
+  checkPath("write", path);
+  const file = namingErrors(`write ${path}`, () => fs.openSync(path, "w"), () => missingFolder(path));
   const once = (bytes: Uint8Array) =>
     new Promise<number>((resolve, reject) => {
       fs.write(file, bytes, 0, bytes.length, null, (error, written) => {

@@ -4,8 +4,8 @@
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
-import type { StridedMemoryView } from "../view/mod.ts";
+import { checkOptions, type OptionNames, show, showGiven } from "../layout/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
 import { NpyError } from "./error.ts";
 import { type ByteSink, createFile, headerFor, writeArray } from "./write_npy.ts";
 
@@ -41,8 +41,10 @@ export async function writeNpz(
   options: WriteNpzOptions = {},
 ): Promise<void> {
   checkOptions(options, writeNpzOptionNames);
-  const entries = [...(arrays instanceof Map ? arrays : Object.entries(arrays as Record<string, StridedMemoryView>))]
-    .map(([name, view]: [string, StridedMemoryView]) => ({ name: memberName(name), view, header: headerFor(view) }));
+  const entries = namedViews(arrays).map(([name, view]) => {
+    const where = `as ${show(name)} in writeNpz(path, { name: view })`;
+    return { name: memberName(name), view, header: headerFor(view, where) };
+  });
   using file = createFile(path);
   const written: Written[] = [];
   let at = 0;
@@ -58,6 +60,22 @@ export async function writeNpz(
     at += local.length + whole.packed;
   }
   for (const bytes of [...written.map(entryOf), endOf(written, at)]) await file.write(bytes);
+}
+
+// law files/namedViews: files/write_input
+function namedViews(
+  arrays: Readonly<Record<string, StridedMemoryView>> | ReadonlyMap<string, StridedMemoryView>,
+): readonly (readonly [name: string, view: StridedMemoryView])[] {
+  if (arrays instanceof Map) return [...arrays];
+  // An array has numbers for names, and a view members of its own.
+  if (typeof arrays !== "object" || arrays === null || Array.isArray(arrays) || arrays instanceof StridedMemoryView) {
+    throw new TypeError(
+      `Cannot write a file of NumPy: expected views by their names, { weights: view } or a Map, got ${
+        showGiven(arrays)
+      }`,
+    );
+  }
+  return Object.entries(arrays);
 }
 
 function memberName(name: string): Uint8Array {

@@ -4,6 +4,7 @@
  * @module
  */
 import { excerpt, NpyError } from "./error.ts";
+import { beginsAsNpy } from "./npy_header.ts";
 import type { ByteRange } from "./source.ts";
 
 /** A member, as the directory at the file's end lists it. */
@@ -92,7 +93,10 @@ async function findDirectory(file: ByteRange): Promise<{ count: number; size: nu
     if (end.getUint32(0, true) !== 0x06064b50) throw damaged("no end of its directory where one is promised");
     return { count: wordAt(end, 32), size: wordAt(end, 40), at: wordAt(end, 48) };
   }
-  throw new NpyError("it is no .npz file: no zip directory at its end");
+  const start = new Uint8Array(8);
+  await file.readAt(start, 0);
+  const what = beginsAsNpy(start) ? "it is a .npy file. Use readNpy" : "no zip directory at its end";
+  throw new NpyError(`it is no .npz file: ${what}`);
 }
 
 function readEntry(entry: DataView<ArrayBuffer>, nameBytes: number, extraBytes: number): ZipMember {

@@ -31,7 +31,7 @@ export { checkMade, notMade } from "./made.ts";
 export { checkOptions, nearestOf, none, type OptionNames, unknownOption } from "./options.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
-export { MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show } from "./shape.ts";
+export { formatShape, MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show, showGiven } from "./shape.ts";
 export { Slice, slice } from "./slice.ts";
 export type { SliceItem } from "./slicing.ts";
 export type { StridedLayoutOptions } from "./span.ts";

@@ -5,7 +5,7 @@
  */
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { addressEnd, ffiPort } from "../ffi/mod.ts";
-import { noSize, type OptionNames, show } from "../layout/mod.ts";
+import { noSize, type OptionNames, show, showGiven } from "../layout/mod.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
 export interface FromPointerOptions {
@@ -87,9 +87,22 @@ function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): RangeE
  *
  * @throws {TypeError} for one in memory that is shared, or can be resized
  */
-export function addressOfArray({ buffer, byteLength, byteOffset }: ArrayBufferView): bigint {
-  if (!(buffer instanceof ArrayBuffer)) {
-    throw new TypeError("Cannot copy memory that threads share: copy it into an array of its own first, with slice()");
+export function addressOfArray(array: ArrayBufferView): bigint {
+  const buffer = array?.buffer; // of what a program without types gives, there may be none
+  if (!(buffer instanceof ArrayBuffer)) throw noArray(array);
+  return array.byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(array.byteOffset);
+}
+
+function noArray(given: unknown): TypeError {
+  if (ArrayBuffer.isView(given)) {
+    return new TypeError(
+      "Cannot copy memory that threads share: copy it into an array of its own first, with slice()",
+    );
   }
-  return byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
+  const way = given instanceof ArrayBuffer
+    ? ": new Uint8Array(it) is one"
+    : typeof given === "object" && given !== null && "buffer" in given
+    ? ": a view is copied by view.copyFrom(source)"
+    : "";
+  return new TypeError(`Cannot copy: expected a MemoryBuffer or a typed array, got ${showGiven(given)}${way}`);
 }

@@ -19,7 +19,13 @@ export { arraySource, isArraySource } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";
 export { Lease } from "./lease.ts";
 export type { NestedValues } from "./nested_values.ts";
-export type { ArrayCopyOptions, ArrayPlaceOptions, Place } from "./place.ts";
+export {
+  type ArrayCopyOptions,
+  type ArrayPlaceOptions,
+  checkPlaceOfArray,
+  checkResource,
+  type Place,
+} from "./place.ts";
 export type { ShapedArray, ViewOptions } from "./shaped_array.ts";
 export { makeView, StridedMemoryView } from "./strided_memory_view.ts";
 export { viewOf } from "./view_of.ts";

@@ -13,6 +13,7 @@ import {
   none,
   type OptionNames,
   show,
+  showGiven,
   StridedLayout,
 } from "../layout/mod.ts";
 import { DeviceMemoryResource, DriverMemoryResource, MemoryBuffer, MemoryResource } from "../memory/mod.ts";
@@ -57,7 +58,8 @@ export const placeOptionNames: OptionNames<ArrayPlaceOptions> = { stream: true }
 /** @throws {TypeError} if it is no place */
 export function checkPlaceOfArray(place: unknown): asserts place is Place {
   if (place === "host" || place instanceof CudaDevice) return;
-  throw new TypeError(`Cannot place an array at ${String(place)}: expected a CudaDevice, or "host"`);
+  const way = typeof place === "number" ? `: use cuda.device(${place})` : "";
+  throw new TypeError(`Cannot place an array at ${showGiven(place)}: expected a CudaDevice, or "host"${way}`);
 }
 
 /** Whether an array is there already: page-locked memory is the host's, managed memory its device's. */
@@ -118,7 +120,13 @@ export function allocateAt(place: Place, bytes: number, stream: CudaStream | nul
 /** In the order of whose streams a resource allocates, as far as it is known before it does. */
 function placeOf(memory: MemoryResource): Place {
   if (memory instanceof DeviceMemoryResource || memory instanceof DriverMemoryResource) return memory.device;
-  if (memory instanceof MemoryResource) return "host";
+  checkResource(memory);
+  return "host";
+}
+
+/** @throws {TypeError} if it is no resource */
+export function checkResource(memory: MemoryResource): void {
+  if (memory instanceof MemoryResource) return;
   const way = "expected a MemoryResource, as new PinnedMemoryResource(device) is one";
   if (!(memory as unknown instanceof MemoryBuffer)) throw new TypeError(`Cannot allocate from ${show(memory)}: ${way}`);
   throw new TypeError(

@@ -10,13 +10,13 @@ export class VortexError extends Error {
   override readonly name: string = "VortexError";
   /**
    * The node that the error is about, from the root of its array: `$.children[1].children[0]`. What belongs to no array
-   * is named by what it is: `dtype`, `message`, `footer`.
+   * is named by what it is: `dtype`, `message`, `footer`, `file`.
    */
   readonly path: string;
 
-  /** An error of a node. The message ends in the path. */
+  /** An error of a node. The message ends in the path, unless it is about the file as a whole. */
   constructor(path: string, text: string, options?: ErrorOptions) {
-    super(`${text} (at ${path})`, options);
+    super(path === "file" ? text : `${text} (at ${path})`, options);
     this.path = path;
   }
 }

@@ -55,7 +55,7 @@ class IpcReader {
  * ```ts files
  * import { decodeVortexIpc, encodeVortexIpc, openVortex } from "@causeway/causeway/vortex";
  *
- * using file = await openVortex("examples/trips.vortex");
+ * using file = await openVortex("examples/trips.vortex"); // a file of this repository's
  * for await (const batch of file.scan({ columns: ["city"], rows: [0, 2] })) {
  *   const { dtype, array } = encodeVortexIpc(batch);
  *   console.log(decodeVortexIpc(array, { dtype }).toArrow().toArray()); // [ { city: "Lyon" }, { city: "Lyon" } ]

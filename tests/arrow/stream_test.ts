@@ -232,3 +232,62 @@ test("an array of a stream that cannot be imported is released, and the next one
   stream.close();
   assertEquals(liveExports(), 0);
 });
+
+test("an export is imported as it is: once, with every array, on the host and on a device", () => {
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  check(
+    fc.property(fc.array(fc.integer({ min: -9, max: 9 }), { maxLength: 6 }), fc.boolean(), (numbers, device) => {
+      const place = device ? cuda.device(0) : "host";
+      const where = device ? { stream } : {};
+      const arrays = numbers.map((number) =>
+        ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(number)).to(place), where)
+      );
+      using some = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(0)));
+      const { field } = some;
+      const exported = exportArrowStream(arrays, { device, field });
+      for (const array of arrays) array.close();
+      assertThrows(() => ArrowStream.from(exported, { requestedSchema: field }), ExchangeError, "exist already");
+      assertThrows(() => ArrowArray.from(exported), ExchangeError, "Import a stream with ArrowStream.from()");
+      assertThrows(() => ArrowStream.from(exported, { stream: 5 as never }), TypeError, "expected a CudaStream");
+      assertEquals([exported.taken, exported.released], [false, false], "a refusal takes nothing");
+      const imported = ArrowStream.from(exported, where);
+      assertEquals(exported.taken, true);
+      for (const again of [() => ArrowStream.from(exported), () => exported.take()]) {
+        assertThrows(again, ExchangeError, "a consumer has already taken it over");
+      }
+      exported.close(); // takes nothing from the import
+      let count = 0;
+      for (const array of imported) {
+        if (!device) assertEquals(array.toArray(), [numbers[count] ?? null]);
+        assertEquals(array.length, 1);
+        array.close();
+        count++;
+      }
+      assertEquals(count, numbers.length);
+      imported.close();
+      assertEquals(exported.released, true);
+    }),
+    30,
+  );
+  stream.synchronize();
+  assertEquals(liveExports(), 0);
+});
+
+test("what is no stream is told what makes or imports it", () => {
+  const view = StridedMemoryView.fromTypedArray(Int32Array.of(1));
+  using array = ArrowArray.from(view);
+  using exported = view.toArrowDevice();
+  const wrong: readonly (readonly [source: unknown, words: string])[] = [
+    [[array], "exportArrowStream() makes a stream of arrays"],
+    [array, "Import one array with ArrowArray.from()"],
+    [exported, "Import one array with ArrowArray.from()"],
+    [
+      5,
+      "expected what exportArrowStream() has made, { stream } or { deviceStream }, addresses of structs, or an object",
+    ],
+    [{ stream: 5 }, "or an object of Python, got an instance of Object"],
+    [undefined, "got undefined"],
+  ];
+  for (const [source, words] of wrong) assertThrows(() => ArrowStream.from(source), ExchangeError, words);
+});

@@ -47,6 +47,7 @@ const wrong: { readonly [args: string]: RegExp } = {
   "topolgy": /no command topolgy; did you mean topology\?/,
   "banwidth --json": /did you mean bandwidth\?/,
   "xyz": /no command xyz\n/,
+  "-v": /unknown option -v; did you mean -V \(--version\)\?/,
   "--hepl": /unknown option --hepl; did you mean --help\?/,
   "doctor --jsn": /unknown option --jsn; did you mean --json\?/,
   "doctor x": /doctor does not take x/,

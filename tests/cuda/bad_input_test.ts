@@ -4,6 +4,7 @@
  */
 import { closedRows } from "./bad_input/closed.ts";
 import { foreignRows } from "./bad_input/foreign.ts";
+import { kindsRows } from "./bad_input/kinds.ts";
 import { valuesRows } from "./bad_input/values.ts";
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -13,7 +14,7 @@ import { noSizes, sceneOf } from "./bad_input/scene.ts";
 test("every bad input is a typed error that says what was expected, before the driver is asked", () => {
   const { scene, calls, done } = sceneOf();
   const wrong: string[] = [];
-  for (const [what, call, kind, says] of [...closedRows, ...foreignRows, ...valuesRows]) {
+  for (const [what, call, kind, says] of [...closedRows, ...foreignRows, ...kindsRows, ...valuesRows]) {
     const before = calls();
     let error: unknown;
     try {

@@ -143,7 +143,7 @@ test("streams are non-blocking and events measure nothing, unless asked otherwis
     return end.millisecondsSince(start);
   };
   assertEquals(measure(true) >= 0, true);
-  for (const timing of [undefined, false]) assertThrows(() => measure(timing), CudaError, "CUDA_ERROR_INVALID_HANDLE");
+  for (const timing of [undefined, false]) assertThrows(() => measure(timing), TypeError, "without timing");
   assertThrows(() => device.createEvent({ timing: true, interprocess: true }), TypeError, "choose one of the two");
   for (const priority of [1, 0.5, -6, NaN]) {
     assertThrows(

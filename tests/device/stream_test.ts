@@ -136,6 +136,8 @@ test("what is closed, or of another device or Cuda, neither records nor waits, a
       ["Cannot record an event of another Cuda", () => one.record(theirEvent)],
       ["Cannot wait for an event of another Cuda", () => one.wait(theirEvent)],
       ["Cannot wait for a stream of another Cuda", () => one.wait(theirStream)],
+      ["Cannot record an event: expected a CudaEvent", () => one.record(stream as never)],
+      ["Cannot wait: expected a CudaEvent or a CudaStream", () => one.wait({ device } as never)],
     ];
     for (const [message, attempt] of refused) assertThrows(attempt, TypeError, message, `${attempt}`);
   }

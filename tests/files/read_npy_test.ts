@@ -93,6 +93,8 @@ const bad: { readonly [what: string]: [path: () => string, message: string] } = 
   "missing data": [() => npy(headerOf("<f8", [3]), new Uint8Array(23)), "promises 24 bytes of data, it has 23"],
   objects: [() => npy(headerOf("|O", [3]), new Uint8Array(24)), "Python objects"],
   text: [() => npy(headerOf("<U3", [3]), new Uint8Array(36)), "text"],
+  longdouble: [() => npy(headerOf("<f16", [3]), new Uint8Array(48)), "longdouble"],
+  "a type that is none": [() => npy(headerOf("<f3", [3]), new Uint8Array(9)), "expected numbers of at most 64 bits"],
   times: [() => npy(headerOf("<M8[ns]", [3]), new Uint8Array(24)), "times"],
   structures: [
     () => npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,), }", new Uint8Array(24)),

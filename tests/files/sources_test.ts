@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import {
   type FileContents,
+  NpyError,
   openNpy,
   readNpy,
   readNpz,
@@ -13,7 +14,7 @@ import {
   writeNpy,
   writeNpz,
 } from "../../mod.ts";
-import { openVortex } from "../../src/public/vortex.ts";
+import { openVortex, VortexError } from "../../src/public/vortex.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -94,6 +95,55 @@ for (const [name, call] of Object.entries(calls)) {
     }
   });
 }
+
+test("a path at which nothing is says what is most likely meant", async () => {
+  const view = StridedMemoryView.fromTypedArray(Int8Array.of(1));
+  const acts: readonly ((path: string | URL) => unknown)[] = [
+    readNpy,
+    readNpz,
+    openNpy,
+    (path) => writeNpy(path, view),
+  ];
+  const hints: readonly (readonly [path: string | URL, hint: string])[] = [
+    [
+      "s3://bucket/x.npy",
+      "ENOENT. It is no path. What is elsewhere is fetched first, and given as bytes: await (await",
+    ],
+    ["https://example.org/x.npy", "ENOENT. It is no path. What is elsewhere is fetched first"],
+    ["~/causeway/none/x.npy", "ENOENT. Only a shell puts the home folder in the place of ~: write it out"],
+    [
+      new URL("https://example.org/x.npy"),
+      "https://example.org/x.npy: expected a path or a file: URL. What is elsewhere",
+    ],
+  ];
+  for (const act of acts) {
+    for (const [path, hint] of hints) await assertRejects(async () => await act(path), Error, hint);
+    const missing = act === acts[3]
+      ? "ENOENT. Its folder does not exist: make it first"
+      : "ENOENT. There is no such file";
+    for (const path of [`${folder}/none/x`, pathToFileURL(`${folder}/none/x`)]) {
+      await assertRejects(async () => await act(path), SystemError, missing);
+    }
+  }
+  await assertRejects(
+    () => openVortex("s3://bucket/x.vortex"),
+    SystemError,
+    "It is no path. What is elsewhere is fetched",
+  );
+});
+
+test("a file of the other kind names what reads it", async () => {
+  const view = StridedMemoryView.fromTypedArray(Int8Array.of(1));
+  const [one, many] = [`${folder}/kind.npy`, `${folder}/kind.npz`];
+  await writeNpy(one, view);
+  await writeNpz(many, { view });
+  await assertRejects(() => readNpy(many), NpyError, "it is no .npy file: it is a zip file, as .npz is. Use readNpz");
+  await assertRejects(async () => await openNpy(many), NpyError, "Use readNpz");
+  await assertRejects(() => readNpz(one), NpyError, "it is no .npz file: it is a .npy file. Use readNpy");
+  await assertRejects(() => readNpz(new Uint8Array(100)), NpyError, "no zip directory at its end");
+  await assertRejects(() => readNpy(new Uint8Array(100)), NpyError, "it does not begin with \\x93NUMPY");
+  await assertRejects(() => openVortex(one), VortexError, "it is another file, or was cut off");
+});
 
 test("a file that cannot be made is a SystemError, too", async () => {
   const view = StridedMemoryView.fromTypedArray(Int8Array.of(1));

@@ -9,19 +9,33 @@ import { scratchFolder } from "../support/scratch.ts";
 const view = StridedMemoryView.arange(3);
 const wrong: readonly (readonly [unknown, string])[] = [
   [[1, 2], "an array"],
+  [2, "2"],
   [new Float32Array(2), "an instance of Float32Array"],
-  ["x.npy", "string"],
+  ["x.npy", '"x.npy"'],
   [undefined, "undefined"],
-  [null, "object"],
+  [null, "null"],
 ];
 
 test("what is no view is refused by its kind, with what makes one, and no file is made", async () => {
   for (const [value, kind] of wrong) {
     const path = join(scratchFolder(), "x.npy");
-    const message = `expected a StridedMemoryView, behind the path in writeNpy(path, view), got ${kind}.`;
-    await assertRejects(() => writeNpy(path, value as StridedMemoryView), TypeError, message);
-    await assertRejects(() => writeNpz(path, { value: value as StridedMemoryView }), TypeError, message);
+    const message = (where: string) => `expected a StridedMemoryView, ${where}, got ${kind}. StridedMemoryView.from`;
+    const alone = message("behind the path in writeNpy(path, view)");
+    const member = message('as "wrong" in writeNpz(path, { name: view })');
+    await assertRejects(() => writeNpy(path, value as StridedMemoryView), TypeError, alone);
+    for (const arrays of [{ view, wrong: value }, new Map([["view", view], ["wrong", value]])]) {
+      await assertRejects(() => writeNpz(path, arrays as Record<string, StridedMemoryView>), TypeError, member);
+    }
     assertEquals(existsSync(path), false);
   }
-  await assertRejects(() => writeNpy(view as never, "x.npy" as never), TypeError, "got string");
+  await assertRejects(() => writeNpy(view as never, "x.npy" as never), TypeError, 'got "x.npy"');
+});
+
+test("what has no names for its views makes no file", async () => {
+  for (const [value, kind] of [[view, "an instance of StridedMemoryView"], [[view], "an array"], ...wrong.slice(3)]) {
+    const path = join(scratchFolder(), "x.npz");
+    const message = `expected views by their names, { weights: view } or a Map, got ${kind}`;
+    await assertRejects(() => writeNpz(path, value as Record<string, StridedMemoryView>), TypeError, message);
+    assertEquals(existsSync(path), false);
+  }
 });

@@ -77,6 +77,11 @@ export const arrowMutations: readonly Mutation[] = [
       "",
       "An address is read, whatever the options are.",
     ],
+    [
+      "      source.take(); // it has",
+      "      // it has",
+      "An export that was imported can be taken by another consumer.",
+    ],
   ]),
   ...law("arrow/ArrowStream.take", [
     ["    structOf(foreign).release = 0n;\n", "", "Two consumers release one stream."],
@@ -107,7 +112,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["    finalizer.register(this, stream, this);\n", "", "A stream that nobody takes is never released."],
   ]),
   ...law("arrow/ArrowStreamExport.take", [
-    ["    if (this.#taken) throw", "    if (false) throw", "Two consumers take one stream."],
+    ["    this.#checkTaken();\n    this", "    this", "Two consumers take one stream."],
     ["    this.#taken = true;\n", "", "Two consumers take one stream."],
     ["    finalizer.unregister(this);\n", "", "The collector releases what a consumer has."],
   ]),

@@ -389,6 +389,16 @@ export const deviceMutations: readonly Mutation[] = [
       "A driver that wants a current context refuses every call.",
     ],
   ]),
+  ...law("device/CudaEvent.millisecondsSince", [
+    [
+      "    if (start.#isUntimed || this.#isUntimed) throw",
+      "    if (false) throw",
+      "Of an event without timing it is said that it was never recorded.",
+    ],
+  ]),
+  ...law("device/noTime", [
+    ["from && to ?", "from || to ?", "Of an event that was recorded it is said that it was not."],
+  ]),
   ...law("device/CudaStream.record", [
     ["    event[registerFinalizer]();\n", "", "Events that are only dropped pile up."],
     ['    if (this.#isShut) this.#open("record an event in");\n', "", "An event is recorded in a closed stream."],
@@ -397,6 +407,7 @@ export const deviceMutations: readonly Mutation[] = [
       'checkSameCuda(given, this.device, "Cannot record an event");',
       "An event of another device is recorded, as far as the driver is concerned.",
     ],
+    ["      if (!(given instanceof CudaEvent)) {\n", "      if (false) {\n", "A stream is taken for an event."],
     ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
     [
       '        given.argumentFor("record"); // what',
@@ -413,6 +424,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.wait", [
     ['    if (this.#isShut) this.#open("wait for anything in");\n', "", "A closed stream is made to wait."],
+    ["    if (!(other instanceof CudaEvent)) throw", "    if (false) throw", "A buffer is taken for an event."],
     ["    if (other.device !== this.device) {\n", "    if (false) {\n", "An event of another Cuda is waited for."],
     ['      other.argumentFor("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
     [

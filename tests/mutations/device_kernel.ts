@@ -17,7 +17,12 @@ export const deviceKernelMutations: readonly Mutation[] = [
       "A kernel is launched in the context of another device, which does not know it.",
     ],
     [
-      "if (sizes !== null && sizes.length !== args.length) {",
+      "    if (stream?.handleFor === undefined) {\n",
+      "    if (false) {\n",
+      "What is no stream is an error of this library's own insides.",
+    ],
+    [
+      "if (sizes === null ? !Array.isArray(args) : sizes.length !== args?.length) {",
       "if (false) {",
       "A kernel reads arguments that are not there.",
     ],
@@ -30,6 +35,22 @@ export const deviceKernelMutations: readonly Mutation[] = [
       "    if (code === NEEDS_CONTEXT) code = this.#launchWithin",
       "    if (false) code = this.#launchWithin",
       "Nothing can be launched on a default stream.",
+    ],
+  ]),
+  ...law("device/launchError", [
+    [
+      " || code === CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+      "",
+      "A kernel with many registers is refused without a number.",
+    ],
+  ]),
+  ...law("device/reasons", [
+    ["if (threads > threadsMost) {", "if (threads > 1024) {", "What a kernel declares is no limit in its error."],
+    ["if (exceeds(grid, gridMost)) {", "if (false) {", "A grid that is too large is refused without a number."],
+    [
+      "} else if (exceeds(block, blockMost)) {",
+      "} else if (false) {",
+      "A block that is too deep is refused without a number.",
     ],
   ]),
   ...law("device/Kernel.allowShared", [

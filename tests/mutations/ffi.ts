@@ -3,6 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const ffiMutations: readonly Mutation[] = [
+  ...law("ffi/missingFile", [
+    ['text.startsWith("~")', "false", "Who writes ~ is told that there is no such file, which the shell shows."],
+  ]),
   ...law("ffi/NativeArena.grow", [
     [
       "Math.max(chunkBytes, size + alignment)",

@@ -11,9 +11,22 @@ export const filesMutations: readonly Mutation[] = [
       "Numbers of the other byte order are read as they lie.",
     ],
   ]),
+  ...law("files/checkReadOptions", [
+    [
+      "  if (device !== undefined) checkPlaceOfArray(device);\n",
+      "",
+      "Who names a device by its number reads to the host, in silence.",
+    ],
+    ["  if (memory !== undefined) checkResource(memory);\n", "", "What is no resource is an error from within."],
+    ["  checkProgress(onProgress);\n", "", "What is no function is an error when the file is open."],
+    ["  checkOpenStream(", "  void (", "What is no stream is an error from within."],
+  ]),
+  ...law("files/namedViews", [
+    [" || Array.isArray(arrays)", "", "Views without names are written as 0, 1, 2."],
+  ]),
   ...law("files/headerFor", [
     [
-      "  if (!(view instanceof StridedMemoryView)) throw notAView(view);\n",
+      "  if (!(view instanceof StridedMemoryView)) throw notAView(view, where);\n",
       "",
       "Who writes a typed array reads that undefined has no layout.",
     ],

@@ -78,10 +78,10 @@ test("what is to say where an array will be used is a stream or a device, or not
   const places: readonly (readonly [options: object, words: string])[] = [
     [{ device: 0 }, "expected a CudaDevice, got 0: use cuda.device(0)"],
     [{ device: null }, "expected a CudaDevice, got null"],
-    [{ device: cuda }, "expected a CudaDevice, got object"],
-    [{ stream: 0 }, "expected a CudaStream, got number"],
-    [{ stream: 5n }, "expected a CudaStream, got bigint"],
-    [{ stream: device }, "expected a CudaStream, got object"],
+    [{ device: cuda }, "expected a CudaDevice, got an instance of Cuda"],
+    [{ stream: 0 }, "expected a CudaStream, got 0"],
+    [{ stream: 5n }, "expected a CudaStream, got 5n"],
+    [{ stream: device }, "expected a CudaStream, got an instance of CudaDevice: device.createStream()"],
     [{ stream: closed }, "got a closed CudaStream"],
   ];
   for (const [options, words] of places) {

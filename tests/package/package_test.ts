@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { stripVTControlCharacters } from "node:util";
 import { findBun } from "../../tools/bun.ts";
 import { patiently } from "../support/child.ts";
 import { assertPrinted, type Example, examplesOf } from "../support/examples.ts";
@@ -74,6 +75,29 @@ test(...needs(npm ?? null, "npm packs it without a warning"), () => {
     .filter((name) => statSync(join(folder, name)).isFile());
   assertEquals(files.map(({ path }) => path).sort(), there.sort());
 });
+
+test(
+  "an error that nobody catches shows the places in the package's files and in the program, and nothing else",
+  patiently,
+  () => {
+    const file = write(
+      "uncaught.js",
+      `import { slice, StridedMemoryView } from "causeway";\n\nStridedMemoryView.zeros([3]).get(7);\n`,
+    );
+    const { status, stderr } = spawnSync(here?.command[0] ?? "", [...here?.command.slice(1) ?? [], file], {
+      cwd: installed().project,
+      encoding: "utf8",
+    });
+    assertEquals(status, 1);
+    const text = stripVTControlCharacters(stderr);
+    assert(text.includes("RangeError: Index 7 is out of range for axis 0 with extent 3"), text);
+    assert(/uncaught\.js:3:\d+/.test(text), text);
+    const [, name = "", line = ""] = /dist\/(strided_layout[^:/]*\.js):(\d+):\d+/.exec(text) ?? [];
+    const lines = readFileSync(join(installed().project, "node_modules/causeway/dist", name), "utf8").split("\n");
+    assert(lines[Number(line) - 1]?.includes("RangeError(`Index ${index} is out of range"), `${name}:${line}\n${text}`);
+    assert(!/note:|warn|sourcemap/i.test(text), text);
+  },
+);
 
 test("every subpath exports the names that it exports from the sources", patiently, () => {
   const file = write(
@@ -203,6 +227,28 @@ test(...needs(node ?? null, "where there is only Node causeway says what to use 
   assertEquals({ status, stdout }, { status: 1, stdout: "" });
   assert(/Deno or Bun.*bunx causeway doctor --json/s.test(stderr), stderr);
 });
+
+test(
+  ...needs(node ?? null, "where Node is told to run causeway it names what is there to run it, with the arguments"),
+  () => {
+    const { project } = installed();
+    const file = join(project, "node_modules/causeway/dist/bin.js");
+    const ways: readonly (readonly [programs: readonly string[], says: RegExp])[] = [
+      [[], /this is Node\. Neither is on PATH\. Install Bun 1\.4 .* and type: bunx causeway$/],
+      [["bun", "deno"], /this is Node\. Type: bunx causeway$/],
+      [["deno"], /this is Node\. Type: deno run -A .*\/bin\.js$/],
+    ];
+    for (const [programs, says] of ways) {
+      const path = pathOf("node", ...programs);
+      const { status, stderr } = spawnSync(join(path, "node"), [file], {
+        env: { ...process.env, PATH: path },
+        encoding: "utf8",
+      });
+      assertEquals(status, 1);
+      assert(says.test(stderr.replace(/\n$/, "")), stderr);
+    }
+  },
+);
 
 test(...needs(node ?? null, "in Node layouts work, and everything else is an FfiError that says Deno or Bun"), () => {
   const file = write(

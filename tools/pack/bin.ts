@@ -18,9 +18,14 @@ export const bin = `#!/bin/sh
 ":" // ; if command -v deno >/dev/null; then exec deno run -A "$self" "$@"; fi
 ":" // ; exec node "$self" "$@"
 if (globalThis.Bun === undefined && globalThis.Deno === undefined) {
+  const { existsSync } = await import("node:fs");
+  const on = (name) => (process.env.PATH ?? "").split(":").some((folder) => existsSync(folder + "/" + name));
+  const [, self, ...args] = process.argv;
+  const way = on("bun") || !on("deno") ? ["bunx", "causeway", ...args] : ["deno", "run", "-A", self, ...args];
   console.error(
-    "causeway: needs Deno or Bun, for it calls native code through them, and neither is on PATH. Install Bun 1.4 " +
-      "(npm install --global bun) and use: bunx causeway " + process.argv.slice(2).join(" "),
+    "causeway: needs Deno or Bun, for it calls native code through them, and this is Node. " +
+      (on("bun") || on("deno") ? "Type: " : "Neither is on PATH. Install Bun 1.4 (npm install --global bun) and type: ") +
+      way.join(" "),
   );
   process.exit(1);
 }

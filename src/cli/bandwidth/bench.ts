@@ -13,7 +13,7 @@ import {
   SynchronousMemoryResource,
 } from "../../memory/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
-import { formatBytes } from "../table.ts";
+import { showBytes } from "../../layout/mod.ts";
 import { CannotError } from "../open_cuda.ts";
 import { copyByKernel, loadCopyKernel } from "./copy_kernel.ts";
 
@@ -63,7 +63,7 @@ export class Bench implements Disposable {
       const { free } = device.memoryInfo();
       if (free < 2 * size) {
         throw new CannotError(
-          `Device ${device.ordinal} has ${formatBytes(free)} free: two buffers of ${formatBytes(size)} do not fit. ` +
+          `Device ${device.ordinal} has ${showBytes(free)} free: two buffers of ${showBytes(size)} do not fit. ` +
             "Measure with a smaller --size.",
         );
       }

@@ -5,7 +5,8 @@
  */
 import { matricesToSvg } from "../matrix_svg.ts";
 import { simulatedNotice } from "../open_cuda.ts";
-import { formatBytes, textTable } from "../table.ts";
+import { showBytes } from "../../layout/mod.ts";
+import { textTable } from "../table.ts";
 import type { TopologyDevice, TopologyLink, TopologyReport } from "./examine.ts";
 
 const legend = [
@@ -25,7 +26,7 @@ export function formatTopology(report: TopologyReport): string {
   const rows = devices.map(({ ordinal, name, computeCapability, totalMemory, pciBusId, numaNode, hostLink, uuid }) => [
     `${ordinal}`,
     name,
-    formatBytes(totalMemory),
+    showBytes(totalMemory),
     computeCapability,
     pciBusId,
     numaNode === null ? "?" : `${numaNode}`,

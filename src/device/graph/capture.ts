@@ -5,7 +5,7 @@
  */
 import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
 import { NativeArena, reportUncaught, runAll } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showGiven } from "../../layout/mod.ts";
 import { beginCapture, endCapture } from "./active_captures.ts";
 import { checkCuda } from "../../driver/mod.ts";
 import type { CudaEvent } from "../event.ts";
@@ -211,6 +211,12 @@ function name({ device, handle }: CudaStream): string {
 
 /** See {@linkcode CudaStream.capture}. */
 export function captureWork(stream: CudaStream, work: () => void, options: CaptureOptions): CudaGraph {
+  if (typeof work !== "function") {
+    throw new TypeError(
+      `Cannot capture: expected a function that enqueues, capture(() => ...), got ${showGiven(work)}. ` +
+        "beginCapture() needs none",
+    );
+  }
   using capture = new StreamCapture(stream, options);
   const result: unknown = work();
   if (result instanceof Promise) {

@@ -7,6 +7,7 @@ import { checkMade, showAs } from "../../layout/mod.ts";
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
 import { checkSameCuda } from "../check_device.ts";
+import { noStream } from "../no_stream.ts";
 import { afterCaptures, captureOf } from "./active_captures.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from "../../driver/mod.ts";
@@ -157,6 +158,7 @@ export class CudaGraphExec {
   #enqueue(call: "cuGraphLaunch" | "cuGraphUpload", stream: CudaStream): void {
     const { device, handle } = this;
     const { driver } = device;
+    if (stream?.handleFor === undefined) throw noStream(stream, "Cannot launch a graph");
     const on = stream.handleFor("launch a graph on");
     checkSameCuda(stream, device, "Cannot launch a graph on a stream");
     if (captureOf(stream) !== null) {

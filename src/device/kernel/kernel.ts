@@ -5,13 +5,15 @@
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames, show, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, show, showAs, showGiven } from "../../layout/mod.ts";
 import { isSameDevice } from "../check_device.ts";
+import { noStream } from "../no_stream.ts";
 import type { StreamCapture } from "../graph/capture.ts";
 import { captureOf } from "../graph/active_captures.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, NEEDS_CONTEXT } from "../../driver/mod.ts";
 import { ArgumentSlots, isMemory, type KernelArg } from "./kernel_arguments.ts";
+import { launchError, type LaunchShape } from "./explain_launch.ts";
 import { pinWithCapture } from "./kernel_memory.ts";
 import type { CudaStream } from "../stream.ts";
 
@@ -37,8 +39,8 @@ export interface LaunchOptions {
 
 const launchOptionNames: OptionNames<LaunchOptions> = { sharedBytes: true };
 
-/** The extents of a grid and of its blocks. */
-type Shape = readonly [gx: number, gy: number, gz: number, bx: number, by: number, bz: number];
+/** What a launch takes, for who gave something else. */
+const launchParameters = "stream, grid, block, args";
 
 /** An attribute of a kernel by its name in the header, without the prefix `CU_FUNC_ATTRIBUTE_`. */
 export type KernelAttribute = keyof typeof CU_FUNC_ATTRIBUTE;
@@ -87,7 +89,7 @@ export class Kernel {
     return this.#parameters;
   }
 
-  // law device/Kernel.launch: device/kernel/kernel, device/kernel/kernel_arguments, device/stream
+  // law device/Kernel.launch: device/kernel/kernel, device/kernel/kernel_arguments, device/stream, cuda/bad_input
   /**
    * Enqueues the kernel on a stream. The memory that it uses must stay allocated until the stream has passed it, which
    * memory freed on the same stream does by itself.
@@ -107,6 +109,9 @@ export class Kernel {
     const { device, handle } = this;
     checkShared(this.name, sharedBytes);
     if (sharedBytes > this.#sharedMost) this.#allowShared(sharedBytes);
+    if (stream?.handleFor === undefined) {
+      throw noStream(stream, `Cannot launch ${this.name} by launch(${launchParameters})`);
+    }
     const on = stream.handleFor("launch a kernel on");
     if (!isSameDevice(stream.device, device)) {
       throw new TypeError(
@@ -114,10 +119,8 @@ export class Kernel {
       );
     }
     const sizes = this.#parameterSizes();
-    if (sizes !== null && sizes.length !== args.length) {
-      throw new TypeError(
-        `Cannot launch ${this.name}: expected ${sizes.length} arguments, one for each parameter, got ${args.length}`,
-      );
+    if (sizes === null ? !Array.isArray(args) : sizes.length !== args?.length) {
+      throw noArguments(this.name, args, sizes);
     }
     const slots = this.#slotsFor(args.length);
     this.#write(slots, args, sizes);
@@ -134,7 +137,7 @@ export class Kernel {
       code = driver.kernel.cuLaunchKernel(handle, gx, gy, gz, bx, by, bz, sharedBytes, on, pointers, 0n);
     }
     if (code === NEEDS_CONTEXT) code = this.#launchWithin([gx, gy, gz, bx, by, bz], sharedBytes, on, pointers);
-    if (code !== CUresult.CUDA_SUCCESS) checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
+    if (code !== CUresult.CUDA_SUCCESS) throw launchError(this, code, [gx, gy, gz, bx, by, bz], sharedBytes);
     const capture = captureOf(stream);
     if (capture !== null) this.#keep(args, capture);
   }
@@ -212,7 +215,7 @@ export class Kernel {
     return this.#slots;
   }
 
-  #launchWithin(shape: Shape, sharedBytes: number, stream: bigint, pointers: bigint): number {
+  #launchWithin(shape: LaunchShape, sharedBytes: number, stream: bigint, pointers: bigint): number {
     const { driver } = this.device;
     return this.device.withContext(() =>
       driver.kernel.cuLaunchKernel(this.handle, ...shape, sharedBytes, stream, pointers, 0n)
@@ -263,6 +266,21 @@ export class Kernel {
   }
 }
 
+/** The error for arguments that are none, or too many, or too few. */
+function noArguments(name: string, args: unknown, sizes: readonly number[] | null): TypeError {
+  if (Array.isArray(args) && sizes !== null) {
+    return new TypeError(
+      `Cannot launch ${name}: expected ${sizes.length} arguments, one for each parameter, got ${args.length}`,
+    );
+  }
+  const count = sizes === null ? "" : `, one for each of ${sizes.length} parameters`;
+  return new TypeError(
+    `Cannot launch ${name} by launch(${launchParameters}): expected an array of arguments${count}, got ${
+      showGiven(args)
+    }`,
+  );
+}
+
 function checkShared(name: string, bytes: number): void {
   if (!Number.isInteger(bytes) || bytes < 0 || bytes > 0xffff_ffff) {
     throw new RangeError(
@@ -274,7 +292,7 @@ function checkShared(name: string, bytes: number): void {
 // law device/extent: device/kernel/kernel, device/kernel/kernel_arguments, device/stream, cuda/bad_input
 function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
   const first = axis === 0;
-  const value = (typeof dim === "object" ? dim[axis] : first ? dim : 1) ?? (first ? NaN : 1);
+  const value = (typeof dim === "object" ? dim?.[axis] : first ? dim : 1) ?? (first ? NaN : 1);
   if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
   throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected positive integers, one to three`);
 }

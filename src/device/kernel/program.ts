@@ -5,7 +5,7 @@
  */
 import { CU_JIT, CUresult } from "../../../bindings/cuda_types.ts";
 import { cString, NativeArena, readField, reportUncaught } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../../layout/mod.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "../graph/active_captures.ts";
@@ -55,6 +55,7 @@ export class Program {
 
   /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
   static compile(device: CudaDevice, source: string, given: CompileOptions): Program {
+    checkText(source, "compile", "CUDA C++");
     checkOptions(given, compileOptionNames);
     const { name = "program.cu", options = [] } = given;
     const [major, minor] = device.computeCapability;
@@ -76,6 +77,7 @@ export class Program {
    *   its cause
    */
   static fromPtx(device: CudaDevice, ptx: string): Program {
+    checkText(ptx, "load", "PTX");
     return new Program(device, cString(ptx));
   }
 
@@ -90,6 +92,9 @@ export class Program {
     if (this.#references.isClosed) throw new TypeError("Cannot use a closed Program");
     let kernel = this.#kernels.get(name);
     if (kernel === undefined) {
+      if (typeof name !== "string") {
+        throw new TypeError(`Cannot find a kernel: expected its name, a string, got ${showGiven(name)}`);
+      }
       using arena = new NativeArena();
       const out = arena.out("ptr");
       const { driver } = this.device;
@@ -126,6 +131,12 @@ export class Program {
       return `of ${program.device}${kernels}${program.#references.isClosed ? ", closed" : ""}`;
     });
   }
+}
+
+/** A program without types gives bytes, or a file's name by way of a promise. */
+function checkText(text: string, doing: string, language: string): void {
+  if (typeof text === "string") return;
+  throw new TypeError(`Cannot ${doing} a program: expected ${language}, as a string, got ${showGiven(text)}`);
 }
 
 // law device/unload: sim/kernels, device/kernel/kernel, sim/behaviours, memory/beside_captures
@@ -211,10 +222,22 @@ function load(device: CudaDevice, code: Uint8Array<ArrayBuffer>): bigint {
 function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Array<ArrayBuffer>): CudaError {
   const error = cudaError(driver, "cuModuleLoadDataEx", code);
   const cause = error.cause ?? driver[causeOf]?.(code);
-  if (log === "") return error;
+  const way = code === CUresult.CUDA_ERROR_INVALID_IMAGE && image[0] !== firstOfElf && !beginsAsPtx(readField(image))
+    ? "The text does not begin as PTX does, with .version: device.compile(source) takes CUDA C++, and of a file its " +
+      "text is needed, not its name"
+    : "";
+  if (log === "") return way === "" ? error : cudaError(driver, error.call, code, way);
   const said = withLines(log.trimEnd(), readField(image), /\bline (\d+);/);
   const options = cause === undefined ? undefined : { cause };
-  return new CudaError(error.call, code, error.codeName, `the compiler in the driver said:\n${said}`, options);
+  const explanation = `the compiler in the driver said:\n${said}${way === "" ? "" : `\n${way}`}`;
+  return new CudaError(error.call, code, error.codeName, explanation, options);
+}
+
+/** How machine code begins, in the format ELF. */
+const firstOfElf = 0x7f;
+
+function beginsAsPtx(text: string): boolean {
+  return /^(?:\s|\/\/[^\n]*\n|\/\*[^]*?\*\/)*\./.test(text);
 }
 
 function isNewer(one: readonly [number, number], other: readonly [number, number]): boolean {

@@ -190,7 +190,7 @@ export const closedRows: readonly Row[] = [
     "copy on what is no stream",
     ({ own, pinned }) => own.buffer.copyFrom(pinned, { stream: {} as CudaStream }),
     TypeError,
-    /Cannot copy on a stream: expected a CudaStream, got object/,
+    /Cannot copy on a stream: expected a CudaStream, got an instance of Object/,
   ],
   [
     "allocate on null",

@@ -3,7 +3,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
 import type { PtxKernel } from "../../../src/ptx/mod.ts";
-import { Cuda, type KernelArg } from "../../../mod.ts";
+import { Cuda, CudaError, type KernelArg } from "../../../mod.ts";
 import { check, fc } from "../../support/property.ts";
 
 /** A device whose only kernel, with so many parameters of 8 bytes, says what it was given. */
@@ -158,4 +158,16 @@ test("a kernel gets all shared memory that its device gives a block, and more is
       cuda.close();
     }),
   );
+});
+
+test("a text that is no PTX at all is told from PTX that is wrong", () => {
+  using cuda = Cuda.simulate();
+  const hint = "The text does not begin as PTX does, with .version: device.compile(source) takes CUDA C++";
+  for (const text of ["hello", "kernel.ptx", "", "__global__ void f() {}", "# .version"]) {
+    assertThrows(() => cuda.device(0).loadPtx(text), CudaError, hint, text);
+  }
+  for (const text of [".frob", " // of a compiler\n/* 1 */ .version 7.0\n.frob"]) {
+    const { message } = assertThrows(() => cuda.device(0).loadPtx(text), CudaError);
+    assertEquals(message.includes(hint), false, message);
+  }
 });
