@@ -4,26 +4,20 @@
  * @module
  */
 
-/** What V8 reads the stack of an error with; null before it was looked for. */
-let readStack: ((this: unknown) => unknown) | undefined | null = null;
-
-/**
- * What V8 reads the stack of an error with. In Bun the stack is a value, and whoever looks for one has it built, which
- * takes half as long as all else that is done for an exception. There an error is made without a stack of its own, and
- * another one, which nobody looks at, remembers where that was.
- *
- * It is not looked for at import: for an error that is made there V8 parses the file once more, 30 ms if all is in one.
- */
-function stackReader(): ((this: unknown) => unknown) | undefined {
-  if (readStack === null) readStack = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
-  return readStack;
+/** What a {@linkcode PythonError} may be made with besides. */
+interface Origins {
+  /** What it was raised from. */
+  readonly cause?: unknown;
+  /** Where the call was made that is over by now; made in the function that the program has called. */
+  readonly calledAt?: Error;
 }
 
 // law python/PythonError: python/generators
 /**
  * A Python exception, in JavaScript. The message is the last line that Python prints of it: `ValueError: bad value`. Its
- * `stack` begins with the frames of Python, and goes on with those of JavaScript that have called it; `cause` is what it
- * was raised from (`raise ... from ...`), a `PythonError`, or what a function of JavaScript has thrown.
+ * `stack` begins with the frames of Python, and goes on with those of JavaScript that have called it, also where that
+ * was long ago, as by `py.async`; `cause` is what it was raised from (`raise ... from ...`), a `PythonError`, or what a
+ * function of JavaScript has thrown.
  */
 export class PythonError extends Error {
   /** `PythonError`. */
@@ -32,10 +26,13 @@ export class PythonError extends Error {
   readonly type: string;
   #traceback: string | (() => string);
   readonly #frames: () => string;
-  /** Whose stack of JavaScript is this error's; undefined where that is its own. */
+  /**
+   * Whose stack of JavaScript is this error's, which has none of its own: it would be built in Bun by whoever looks for
+   * one, which takes half as long as all else that is done for an exception, and Deno prints an error that nobody has
+   * caught from the frames that it has noted, if there are any, and only else from its `stack`. Undefined if the program
+   * wants no stacks.
+   */
   readonly #origin: Error | undefined;
-  /** The message when the error was made. */
-  readonly #made: string;
 
   /**
    * Made by the interpreter's calls. What is a function is formatted when it is first read.
@@ -47,25 +44,25 @@ export class PythonError extends Error {
     message: string,
     traceback: string | (() => string),
     frames: () => string = () => "",
-    options: ErrorOptions = {},
+    origins: Origins = {},
   ) {
-    const reader = stackReader();
-    const limit = reader === undefined ? Reflect.get(Error, "stackTraceLimit") as unknown : undefined;
-    let origin: Error | undefined;
+    const limit = Reflect.get(Error, "stackTraceLimit") as unknown;
+    let origin = origins.calledAt;
     if (typeof limit === "number") {
-      Reflect.set(Error, "stackTraceLimit", limit + 1); // the first frame is this constructor's
-      origin = new Error();
-      Reflect.set(Error, "stackTraceLimit", undefined);
+      if (origin === undefined) {
+        Reflect.set(Error, "stackTraceLimit", limit + 1); // the first frame is this constructor's
+        origin = new Error();
+      }
+      Reflect.set(Error, "stackTraceLimit", 0);
     }
-    super(message, options);
+    super(message, origins);
     if (typeof limit === "number") Reflect.set(Error, "stackTraceLimit", limit);
     this.type = type;
     this.#traceback = traceback;
     this.#frames = frames;
     this.#origin = origin;
-    this.#made = message;
     // A class between this one and Error would cost V8 half a microsecond for each error.
-    if (reader !== undefined || Object.hasOwn(this, "stack")) Object.defineProperty(this, "stack", joinedStack);
+    if (Object.hasOwn(this, "stack")) Object.defineProperty(this, "stack", joinedStack);
   }
 
   /** Python's traceback, as Python prints it. It is formatted when it is first read. */
@@ -77,19 +74,9 @@ export class PythonError extends Error {
   // law python/joinStack: python/generators
   /** The frames of Python, and those of JavaScript. They are joined when they are first read. */
   override get stack(): string {
-    const { message } = this;
-    const head = `${this.name}: ${message}`;
+    const head = `${this.name}: ${this.message}`;
     if (!(#frames in this)) return head; // as for other errors, a Proxy of one has no frames
-    const origin = this.#origin;
-    let called: string;
-    if (origin === undefined) {
-      const text = String(stackReader()?.call(this) ?? "");
-      // The head of the stack may have another name, and the message of when it was made or of now.
-      const said = [message, this.#made].find((one) => text.includes(one));
-      called = said === undefined ? "" : text.slice(text.indexOf(said) + said.length);
-    } else {
-      called = (origin.stack ?? "").split("\n").slice(2).map((line) => `\n${line}`).join("");
-    }
+    const called = String(this.#origin?.stack ?? "").split("\n").slice(2).map(asFrame).join("");
     return this.stack = [head, this.#frames()].filter((part) => part !== "").join("\n") + called;
   }
 
@@ -101,6 +88,14 @@ export class PythonError extends Error {
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `${this.stack}\n\n${this.traceback}`;
   }
+}
+
+/**
+ * A line of a stack. Bun prints an error that nobody has caught from its stack, but leaves out lines that name no
+ * function; where a proxy was called it knows nothing, and says so.
+ */
+function asFrame(line: string): string {
+  return line === "    at unknown" ? "" : `\n${line.replace(/^ {4}at ([^(]*:\d+:\d+)$/, "    at <anonymous> ($1)")}`;
 }
 
 const joinedStack = Object.getOwnPropertyDescriptor(PythonError.prototype, "stack") ?? {};

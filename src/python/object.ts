@@ -315,11 +315,16 @@ function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
 }
 
 // law python/begin: python/async
-/** Begins a call of an object on a thread of Python's. */
+/**
+ * Begins a call of an object on a thread of Python's.
+ *
+ * @param calledAt made where the program calls, for the stack of an error
+ */
 export function begin(
   handle: Handle,
   args: readonly unknown[],
   signal: AbortSignal | undefined,
+  calledAt: Error,
 ): Promise<unknown> {
   const { python } = handle;
   return python.locked(() => {
@@ -329,7 +334,8 @@ export function begin(
     const isNamed = typeof last === "object" && last instanceof Keywords;
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
-    const began = python.javascript.begin(object, objects, named, importOptionsFor(args, handle.options), signal);
+    const options = importOptionsFor(args, handle.options);
+    const began = python.javascript.begin(object, objects, named, { options, signal, calledAt });
     handle.endCall();
     return began.catch((error: unknown) => {
       throw withHint(error, args);

@@ -4,7 +4,6 @@
  * @module
  */
 import { cString } from "../ffi/mod.ts";
-import { PythonError } from "./error.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
@@ -126,24 +125,9 @@ export class Python {
    */
   import(module: string): PyObject {
     const python = this.#python;
-    try {
-      return python.locked(() =>
-        wrap(python, python.check(python.api.run.PyImport_ImportModule(cString(module))), this.#options)
-      );
-    } catch (error) {
-      if (error instanceof PythonError && error.type === "ModuleNotFoundError") error.message += this.#whereMissing();
-      throw error;
-    }
-  }
-
-  // law python/Python.whereMissing: python/no_module
-  /** Which Python it is that lacks a module: who has several installs into another one. */
-  #whereMissing(): string {
-    const program: unknown = this.import("sys")["executable"];
-    return typeof program === "string" && program !== ""
-      ? `\nThis Python is ${program}, and installs by "${program} -m pip install". CAUSEWAY_PYTHON or ` +
-        "Python.open({ home }) names another."
-      : "";
+    return python.locked(() =>
+      wrap(python, python.check(python.api.run.PyImport_ImportModule(cString(module))), this.#options)
+    );
   }
 
   /**
@@ -212,7 +196,7 @@ export class Python {
     if (handle === undefined) {
       throw new TypeError("Cannot call what is no object of Python: expected a function of Python, such as time.sleep");
     }
-    return async (...args) => await begin(handle, args, options.signal);
+    return async (...args) => await begin(handle, args, options.signal, new Error());
   }
 
   /** A tuple: an array would be a list. */
