@@ -33,6 +33,8 @@ export class PythonError extends Error {
    * wants no stacks.
    */
   readonly #origin: Error | undefined;
+  /** How many lines of it the program wants. */
+  readonly #limit: number;
 
   /**
    * Made by the interpreter's calls. What is a function is formatted when it is first read.
@@ -50,7 +52,7 @@ export class PythonError extends Error {
     let origin = origins.calledAt;
     if (typeof limit === "number") {
       if (origin === undefined) {
-        Reflect.set(Error, "stackTraceLimit", limit + 1); // the first frame is this constructor's
+        Reflect.set(Error, "stackTraceLimit", limit + mostOwnFrames);
         origin = new Error();
       }
       Reflect.set(Error, "stackTraceLimit", 0);
@@ -61,6 +63,7 @@ export class PythonError extends Error {
     this.#traceback = traceback;
     this.#frames = frames;
     this.#origin = origin;
+    this.#limit = typeof limit === "number" ? limit : 0;
     // A class between this one and Error would cost V8 half a microsecond for each error.
     if (Object.hasOwn(this, "stack")) Object.defineProperty(this, "stack", joinedStack);
   }
@@ -76,8 +79,8 @@ export class PythonError extends Error {
   override get stack(): string {
     const head = `${this.name}: ${this.message}`;
     if (!(#frames in this)) return head; // as for other errors, a Proxy of one has no frames
-    const called = String(this.#origin?.stack ?? "").split("\n").slice(2).map(asFrame).join("");
-    return this.stack = [head, this.#frames()].filter((part) => part !== "").join("\n") + called;
+    const called = framesOfProgram(String(this.#origin?.stack ?? "")).slice(0, this.#limit);
+    return this.stack = [head, this.#frames(), ...called].filter((part) => part !== "").join("\n");
   }
 
   override set stack(value: string) {
@@ -90,12 +93,30 @@ export class PythonError extends Error {
   }
 }
 
+/** How many frames of Causeway's there are at most between a program and the error. */
+const mostOwnFrames = 12;
+
+// law python/framesOfProgram: python/uncaught, python/async, python/generators
 /**
- * A line of a stack. Bun prints an error that nobody has caught from its stack, but leaves out lines that name no
- * function; where a proxy was called it knows nothing, and says so.
+ * The frames of a stack, without Causeway's own that it begins with. The first one is always.
+ *
+ * Bun prints an error that nobody has caught from its stack, but leaves out all lines from one on that names no
+ * function; and of a call of a proxy it knows nothing but that there is one.
  */
-function asFrame(line: string): string {
-  return line === "    at unknown" ? "" : `\n${line.replace(/^ {4}at ([^(]*:\d+:\d+)$/, "    at <anonymous> ($1)")}`;
+function framesOfProgram(stack: string): string[] {
+  const lines = stack.split("\n").slice(2).filter((line) => line !== "    at unknown");
+  const folder = ownFolder();
+  const first = folder === null ? 0 : lines.findIndex((line) => !line.includes(folder));
+  return (first < 0 ? lines : lines.slice(first)).map((line) => line.replace(/^ {4}at ([^(]*:\d+:\d+)$/, asAnonymous));
+}
+
+const asAnonymous = "    at <anonymous> ($1)";
+
+/** The folder of Causeway's modules, as stacks have it; null if they may be in one file with the program's. */
+function ownFolder(): string | null {
+  const url = import.meta.url.replace("file://", "");
+  return /^.*(?=\/src\/python\/error\.ts$)/.exec(url)?.[0].concat("/src/") ??
+    /^.*\/causeway\/dist\//.exec(url)?.[0] ?? null;
 }
 
 const joinedStack = Object.getOwnPropertyDescriptor(PythonError.prototype, "stack") ?? {};

@@ -85,6 +85,7 @@ type Helper =
   | "take_finished"
   | "begin_call"
   | "next_of"
+  | "wait_for"
   | "step_of"
   | "run_with"
   | "exit_of"

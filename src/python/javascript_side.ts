@@ -13,7 +13,8 @@ import { PythonError } from "./error.ts";
 import { errorOf } from "./exception.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { fromPython, kwargs } from "./object.ts";
+import { kwargs } from "./keywords.ts";
+import { fromPython } from "./object.ts";
 import { toPython } from "./to_python.ts";
 
 /** A function that was given to Python. */
