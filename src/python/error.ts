@@ -4,14 +4,6 @@
  * @module
  */
 
-/** What a {@linkcode PythonError} may be made with besides. */
-interface Origins {
-  /** What it was raised from. */
-  readonly cause?: unknown;
-  /** Where the call was made that is over by now; made in the function that the program has called. */
-  readonly calledAt?: Error;
-}
-
 // law python/PythonError: python/generators
 /**
  * A Python exception, in JavaScript. The message is the last line that Python prints of it: `ValueError: bad value`. Its
@@ -40,16 +32,18 @@ export class PythonError extends Error {
    * Made by the interpreter's calls. What is a function is formatted when it is first read.
    *
    * @param frames lines of a stack, the innermost first
+   * @param options what it was raised from; and, if the call was made long ago, an error that was made then, in the
+   *   function that the program has called
    */
   constructor(
     type: string,
     message: string,
     traceback: string | (() => string),
     frames: () => string = () => "",
-    origins: Origins = {},
+    options: ErrorOptions & { readonly calledAt?: Error } = {},
   ) {
     const limit = Reflect.get(Error, "stackTraceLimit") as unknown;
-    let origin = origins.calledAt;
+    let origin = options.calledAt;
     if (typeof limit === "number") {
       if (origin === undefined) {
         Reflect.set(Error, "stackTraceLimit", limit + mostOwnFrames);
@@ -57,7 +51,7 @@ export class PythonError extends Error {
       }
       Reflect.set(Error, "stackTraceLimit", 0);
     }
-    super(message, origins);
+    super(message, options);
     if (typeof limit === "number") Reflect.set(Error, "stackTraceLimit", limit);
     this.type = type;
     this.#traceback = traceback;
