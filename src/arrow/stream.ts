@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import {
   ArrowArrayStream,
   ArrowDeviceArray as ArrowDeviceStruct,
@@ -23,6 +23,7 @@ import {
   readSchema,
   releaseArray,
   releaseSchema,
+  showType,
   takeArray,
   tooLate,
   Walk,
@@ -145,6 +146,10 @@ export class ArrowStream implements Iterable<ArrowArray> {
   /** Releases the stream. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(ArrowStream, (stream) => `${showType(stream.field.type)}${stream.#closed ? ", closed" : ""}`);
   }
 }
 

@@ -146,7 +146,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "An async function seems to have been done.",
     ],
   ]),
-  ...law("python/enter", [
-    ["        if (isLeft) return;\n", "", "A context manager is left twice."],
+  ...law("python/EnteredManager", [
+    ["    if (this.#isLeft) return;\n", "", "A context manager is left twice."],
   ]),
 ];
