@@ -32,18 +32,19 @@ export class PythonError extends Error {
    * Made by the interpreter's calls. What is a function is formatted when it is first read.
    *
    * @param frames lines of a stack, the innermost first
-   * @param options what it was raised from; and, if the call was made long ago, an error that was made then, in the
-   *   function that the program has called
+   * @param calledAt if the call was made long ago, an error that was made then, in the function that the program has
+   *   called
    */
   constructor(
     type: string,
     message: string,
     traceback: string | (() => string),
     frames: () => string = () => "",
-    options: ErrorOptions & { readonly calledAt?: Error } = {},
+    options: ErrorOptions = {},
+    calledAt?: Error,
   ) {
     const limit = Reflect.get(Error, "stackTraceLimit") as unknown;
-    let origin = options.calledAt;
+    let origin = calledAt;
     if (typeof limit === "number") {
       if (origin === undefined) {
         Reflect.set(Error, "stackTraceLimit", limit + mostOwnFrames);

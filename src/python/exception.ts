@@ -77,18 +77,15 @@ function described(
   [type, message, traceback, last, places, cause]: Outline,
   calledAt: Error | undefined,
 ): PythonError {
-  const origins: { cause?: unknown; calledAt?: Error } = calledAt === undefined ? {} : { calledAt };
-  if (cause !== null) {
-    origins.cause = typeof cause === "number"
-      ? python.javascript.thrownWith(cause)
-      : described(python, cause, calledAt);
-  }
   return new PythonError(
     type,
     type === "ModuleNotFoundError" ? message + whereMissing(python, message) : message,
     traceback ?? (() => formatted(python, "format_traceback", [last ?? "", places])),
     () => formatted(python, "format_frames", [places]),
-    origins,
+    cause === null
+      ? {}
+      : { cause: typeof cause === "number" ? python.javascript.thrownWith(cause) : described(python, cause, calledAt) },
+    calledAt,
   );
 }
 
