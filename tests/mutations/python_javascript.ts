@@ -26,8 +26,8 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/described", [[
-    "  if (cause !== null) {\n",
-    "  if (false) {\n",
+    "    cause === null\n",
+    "    true\n",
     "What an exception was raised from is lost.",
   ]]),
   ...law("python/PythonError", [
