@@ -102,10 +102,11 @@ function framesOfProgram(stack: string): string[] {
   const lines = stack.split("\n").slice(2).filter((line) => line !== "    at unknown");
   const folder = ownFolder();
   const first = folder === null ? 0 : lines.findIndex((line) => !line.includes(folder));
-  return (first < 0 ? lines : lines.slice(first)).map((line) => line.replace(/^ {4}at ([^(]*:\d+:\d+)$/, asAnonymous));
+  return (first < 0 ? lines : lines.slice(first)).map((line) => line.replace(placeAlone, inNoFunction));
 }
 
-const asAnonymous = "    at <anonymous> ($1)";
+const placeAlone = /^( {4}at (?:async )?)((?:\/|[\w.+-]+:)[^(]*:\d+:\d+)$/;
+const inNoFunction = "$1<anonymous> ($2)";
 
 /** The folder of Causeway's modules, as stacks have it; null if they may be in one file with the program's. */
 function ownFolder(): string | null {

@@ -42,7 +42,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/framesOfProgram", [
     ["lines.slice(first)", "lines", "A stack begins with what is no business of the program's."],
-    ["asAnonymous)", "(line) => line)", "Bun prints an error without the frames of the program."],
+    ["line.replace(placeAlone, inNoFunction)", "line", "Bun prints an error without the frames of the program."],
   ]),
   ...law("python/Interpreter.calledBack", [
     ["    this.raised = own;\n", "", "A KeyError that goes through JavaScript is no KeyError any more."],
