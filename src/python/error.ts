@@ -4,6 +4,21 @@
  * @module
  */
 
+/** What V8 reads the stack of an error with; null before it was looked for. */
+let readStack: ((this: unknown) => unknown) | undefined | null = null;
+
+/**
+ * What V8 reads the stack of an error with. In Bun the stack is a value, and whoever looks for one has it built, which
+ * takes half as long as all else that is done for an exception. There an error is made without a stack of its own, and
+ * another one, which nobody looks at, remembers where that was.
+ *
+ * It is not looked for at import: for an error that is made there V8 parses the file once more, 30 ms if all is in one.
+ */
+function stackReader(): ((this: unknown) => unknown) | undefined {
+  if (readStack === null) readStack = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
+  return readStack;
+}
+
 // law python/PythonError: python/generators
 /**
  * A Python exception, in JavaScript. The message is the last line that Python prints of it: `ValueError: bad value`. Its
@@ -18,15 +33,12 @@ export class PythonError extends Error {
   readonly type: string;
   #traceback: string | (() => string);
   readonly #frames: () => string;
-  /**
-   * Whose stack of JavaScript is this error's, which has none of its own: it would be built in Bun by whoever looks for
-   * one, which takes half as long as all else that is done for an exception, and Deno prints an error that nobody has
-   * caught from the frames that it has noted, if there are any, and only else from its `stack`. Undefined if the program
-   * wants no stacks.
-   */
+  /** Whose stack of JavaScript is this error's; undefined where that is its own. */
   readonly #origin: Error | undefined;
   /** How many lines of it the program wants. */
   readonly #limit: number;
+  /** The message when the error was made. */
+  readonly #made: string;
 
   /**
    * Made by the interpreter's calls. What is a function is formatted when it is first read.
@@ -41,16 +53,15 @@ export class PythonError extends Error {
     traceback: string | (() => string),
     frames: () => string = () => "",
     options: ErrorOptions = {},
-    calledAt?: Error,
+    calledAt: Error | null = null,
   ) {
+    const reader = stackReader();
     const limit = Reflect.get(Error, "stackTraceLimit") as unknown;
-    let origin = calledAt;
+    let origin = calledAt ?? undefined;
     if (typeof limit === "number") {
-      if (origin === undefined) {
-        Reflect.set(Error, "stackTraceLimit", limit + mostOwnFrames);
-        origin = new Error();
-      }
-      Reflect.set(Error, "stackTraceLimit", 0);
+      if (origin === undefined) Reflect.set(Error, "stackTraceLimit", limit + mostOwnFrames);
+      if (reader === undefined) origin ??= new Error();
+      if (origin !== undefined) Reflect.set(Error, "stackTraceLimit", 0);
     }
     super(message, options);
     if (typeof limit === "number") Reflect.set(Error, "stackTraceLimit", limit);
@@ -59,8 +70,9 @@ export class PythonError extends Error {
     this.#frames = frames;
     this.#origin = origin;
     this.#limit = typeof limit === "number" ? limit : 0;
+    this.#made = message;
     // A class between this one and Error would cost V8 half a microsecond for each error.
-    if (Object.hasOwn(this, "stack")) Object.defineProperty(this, "stack", joinedStack);
+    if (reader !== undefined || Object.hasOwn(this, "stack")) Object.defineProperty(this, "stack", joinedStack);
   }
 
   /** Python's traceback, as Python prints it. It is formatted when it is first read. */
@@ -74,8 +86,32 @@ export class PythonError extends Error {
   override get stack(): string {
     const head = `${this.name}: ${this.message}`;
     if (!(#frames in this)) return head; // as for other errors, a Proxy of one has no frames
-    const called = framesOfProgram(String(this.#origin?.stack ?? "")).slice(0, this.#limit);
+    const origin = this.#origin;
+    // The first frame of another error is always Causeway's: where it was made.
+    const lines = origin === undefined ? this.#takeFrames() : String(origin.stack).split("\n").slice(2);
+    const called = framesOfProgram(lines).slice(0, this.#limit);
     return this.stack = [head, this.#frames(), ...called].filter((part) => part !== "").join("\n");
+  }
+
+  // law python/PythonError.takeFrames: python/uncaught, python/generators
+  /**
+   * The frames that V8 has noted. Then there are none: Deno prints an error that nobody has caught from them, and only if
+   * there are none from its `stack`.
+   */
+  #takeFrames(): string[] {
+    const reader = stackReader();
+    const text = String(reader?.call(this) ?? "");
+    // The head of the stack may have another name, and the message of when it was made or of now.
+    const said = [this.message, this.#made].find((one) => text.includes(one));
+    const capture: unknown = Reflect.get(Error, "captureStackTrace");
+    if (typeof capture === "function") {
+      const limit: unknown = Reflect.get(Error, "stackTraceLimit");
+      Reflect.set(Error, "stackTraceLimit", 0);
+      capture.call(Error, this);
+      Reflect.set(Error, "stackTraceLimit", limit);
+      reader?.call(this); // it notes frames when it is read
+    }
+    return said === undefined ? [] : text.slice(text.indexOf(said) + said.length).split("\n").slice(1);
   }
 
   override set stack(value: string) {
@@ -93,13 +129,13 @@ const mostOwnFrames = 12;
 
 // law python/framesOfProgram: python/uncaught, python/async, python/generators
 /**
- * The frames of a stack, without Causeway's own that it begins with. The first one is always.
+ * The frames of a stack, without Causeway's own that it begins with.
  *
  * Bun prints an error that nobody has caught from its stack, but leaves out all lines from one on that names no
  * function; and of a call of a proxy it knows nothing but that there is one.
  */
-function framesOfProgram(stack: string): string[] {
-  const lines = stack.split("\n").slice(2).filter((line) => line !== "    at unknown");
+function framesOfProgram(frames: readonly string[]): string[] {
+  const lines = frames.filter((line) => line !== "    at unknown");
   const folder = ownFolder();
   const first = folder === null ? 0 : lines.findIndex((line) => !line.includes(folder));
   return (first < 0 ? lines : lines.slice(first)).map((line) => line.replace(placeAlone, inNoFunction));

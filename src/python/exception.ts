@@ -44,7 +44,7 @@ export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error
     return new PythonError("Exception", "An exception whose description fails as well", "");
   }
   try {
-    const error = described(python, outlineOf(python, outline), calledAt);
+    const error = described(python, outlineOf(python, outline), calledAt ?? null);
     python.raised?.keep(error, exception);
     return error;
   } finally {
@@ -75,7 +75,7 @@ function outlineOf(python: Interpreter, brief: bigint): Outline {
 function described(
   python: Interpreter,
   [type, message, traceback, last, places, cause]: Outline,
-  calledAt: Error | undefined,
+  calledAt: Error | null,
 ): PythonError {
   return new PythonError(
     type,

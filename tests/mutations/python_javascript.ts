@@ -40,6 +40,14 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "A stack does not say what has happened.",
     ],
   ]),
+  ...law("python/PythonError.takeFrames", [
+    [
+      "[this.message, this.#made].find(",
+      "[this.#made].find(",
+      "A message that has got longer stands in the stack twice.",
+    ],
+    ["      capture.call(Error, this);\n", "", "Deno prints an error without the frames of Python."],
+  ]),
   ...law("python/framesOfProgram", [
     ["lines.slice(first)", "lines", "A stack begins with what is no business of the program's."],
     ["line.replace(placeAlone, inNoFunction)", "line", "Bun prints an error without the frames of the program."],
