@@ -93,6 +93,10 @@ export class PythonError extends Error {
     return this.stack = [head, this.#frames(), ...called].filter((part) => part !== "").join("\n");
   }
 
+  override set stack(value: string) {
+    Object.defineProperty(this, "stack", { value, writable: true, configurable: true });
+  }
+
   // law python/PythonError.takeFrames: python/uncaught, python/generators
   /**
    * The frames that V8 has noted. Then there are none: Deno prints an error that nobody has caught from them, and only if
@@ -112,10 +116,6 @@ export class PythonError extends Error {
       reader?.call(this); // it notes frames when it is read
     }
     return said === undefined ? [] : text.slice(text.indexOf(said) + said.length).split("\n").slice(1);
-  }
-
-  override set stack(value: string) {
-    Object.defineProperty(this, "stack", { value, writable: true, configurable: true });
   }
 
   /** What a console shows: the stack of JavaScript, and Python's traceback. */
