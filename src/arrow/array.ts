@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import type { CudaDevice } from "../device/mod.ts";
 import { type StridedMemoryView, viewOf } from "../view/mod.ts";
 import {
@@ -20,6 +20,7 @@ import {
   importArrow,
   isNullAt,
   knownNulls,
+  showType,
   type ToArrowOptions,
   validityOf,
   valuesOf,
@@ -304,6 +305,10 @@ export class ArrowArray implements Iterable<ArrowValue> {
       if (view.buffer.kind !== "host") hostWaits(view.buffer);
     }
   }
+
+  static {
+    showAs(ArrowArray, describeArray);
+  }
 }
 
 /**
@@ -328,6 +333,36 @@ export function arrayOf(node: ArrowNode, onClose?: () => void): ArrowArray {
 
 function viewOrNull(parts: ArrayParts | null): StridedMemoryView | null {
   return parts === null ? null : viewOf(parts);
+}
+
+// law arrow/describeArray: public/inspect
+/** What a console shows: the type, the length and the first elements, unless somebody would have to wait for them. */
+function describeArray(array: ArrowArray): string {
+  const { length } = array;
+  const head = `${showType(array.type)} (${length})`;
+  const buffers = buffersOf(array);
+  if (buffers.some((buffer) => buffer.isClosed)) return `${head}, closed`;
+  const { device } = array;
+  if (device !== null) return `${head} on ${device}`;
+  if (length === 0 || buffers.some(({ kind }) => kind !== "host")) return head;
+  const edge = 3;
+  const places = length <= 2 * edge
+    ? Array.from({ length }, (_, i) => i)
+    : [...Array.from({ length: edge }, (_, i) => i), ...Array.from({ length: edge }, (_, i) => length - edge + i)];
+  const texts = places.map((place) => inShort(textOf(array.get(place))));
+  if (length > places.length) texts.splice(edge, 0, `... ${length - places.length} more ...`);
+  return `${head}\n[${texts.join(", ")}]`;
+}
+
+/** The buffers of an array and of all within. */
+function buffersOf({ buffers, children, dictionary }: ArrowArray): StridedMemoryView["buffer"][] {
+  const inside = [...children, ...(dictionary === null ? [] : [dictionary])].flatMap(buffersOf);
+  return [...buffers.flatMap((view) => view === null ? [] : [view.buffer]), ...inside];
+}
+
+/** A text as far as a line has room for it. */
+function inShort(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
 /** A value as a program would write it. JSON has no word for what is no number. */

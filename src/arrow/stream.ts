@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade, showGiven } from "../layout/mod.ts";
+import { checkMade, showAs, showGiven } from "../layout/mod.ts";
 import {
   ArrowArrayStream,
   ArrowDeviceArray as ArrowDeviceStruct,
@@ -24,6 +24,7 @@ import {
   readSchema,
   releaseArray,
   releaseSchema,
+  showType,
   takeArray,
   tooLate,
   Walk,
@@ -153,6 +154,10 @@ export class ArrowStream implements Iterable<ArrowArray> {
   /** Releases the stream. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(ArrowStream, (stream) => `${showType(stream.field.type)}${stream.#closed ? ", closed" : ""}`);
   }
 }
 

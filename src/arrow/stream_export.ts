@@ -15,7 +15,7 @@ import {
 } from "../../bindings/arrow.ts";
 import { cString, layoutOf, libc, struct } from "../ffi/mod.ts";
 import { callRelease, releaseThunks, StreamState, streamThunks } from "../native/mod.ts";
-import { checkMade, checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import type { ArrowArray } from "./array.ts";
 import {
   type ArrowDeviceArray,
@@ -123,6 +123,13 @@ export class ArrowStreamExport {
   /** Releases the stream if no consumer has taken it over. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(ArrowStreamExport, (stream) => {
+      const state = stream.released ? ", released" : stream.#taken ? ", taken" : "";
+      return `for ${stream.isDevice ? "devices" : "the host"}${state}`;
+    });
   }
 }
 

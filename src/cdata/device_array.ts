@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
 import {
   ArrowArray as ArrowArrayStruct,
@@ -21,7 +21,7 @@ import {
   struct,
 } from "../ffi/mod.ts";
 import type { OptionNames } from "../layout/mod.ts";
-import type { ArrowField } from "./type.ts";
+import { type ArrowField, showType } from "./type.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError, type LiveExport } from "../order/mod.ts";
 
@@ -216,6 +216,13 @@ export class ArrowDeviceArray {
     if (this.#state.closed) {
       throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
     }
+  }
+
+  static {
+    showAs(ArrowDeviceArray, (array) => {
+      const state = array.released ? ", released" : array.#state.closed ? ", taken" : "";
+      return `${showType(array.field.type)}${state}`;
+    });
   }
 }
 

@@ -51,6 +51,7 @@ export {
   type ArrowTimeUnit,
   type ArrowType,
   childrenOf,
+  showType,
 } from "./type.ts";
 export { checkNode } from "./validate.ts";
 export { Walk } from "./walk.ts";

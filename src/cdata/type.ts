@@ -66,6 +66,48 @@ export function childrenOf(type: ArrowType): readonly ArrowField[] {
   }
 }
 
+/** A type in a line: `int32`, `list<utf8>`, `struct<city: utf8, mean: float64>`. */
+export function showType(type: ArrowType): string {
+  switch (type.kind) {
+    case "int":
+    case "uint":
+    case "float":
+      return `${type.kind}${type.bits}`;
+    case "decimal":
+      return `decimal${type.bits}(${type.precision}, ${type.scale})`;
+    case "fixed_size_binary":
+      return `${type.kind}[${type.width}]`;
+    case "date":
+    case "time":
+    case "duration":
+    case "interval":
+      return `${type.kind}[${type.unit}]`;
+    case "timestamp":
+      return `timestamp[${type.unit}${type.timezone === "" ? "" : `, ${type.timezone}`}]`;
+    case "list":
+    case "list_view":
+    case "map":
+      return `${type.kind}<${showType(type.child.type)}>`;
+    case "fixed_size_list":
+      return `${type.kind}<${showType(type.child.type)}>[${type.size}]`;
+    case "struct":
+      return `struct<${showFields(type.children)}>`;
+    case "run_end_encoded":
+      return `run_end_encoded<${showType(type.values.type)}>`;
+    case "dictionary":
+      return `dictionary<${showType(type.index)}, ${showType(type.values.type)}>`;
+    default:
+      return type.kind;
+  }
+}
+
+/** Fields in a line, the first of many. */
+function showFields(fields: readonly ArrowField[]): string {
+  const most = 8;
+  const shown = fields.slice(0, most).map(({ name, type }) => `${name}: ${showType(type)}`);
+  return [...shown, ...(fields.length > most ? [`${fields.length - most} more`] : [])].join(", ");
+}
+
 /** How the elements are stored: a dictionary's as its indices. */
 export function storageOf(type: ArrowType): Exclude<ArrowType, { readonly kind: "dictionary" }> {
   return type.kind === "dictionary" ? type.index : type;

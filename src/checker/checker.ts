@@ -4,7 +4,7 @@
  * @module
  */
 import { type CudaDriver, observeHost, observerOf } from "../driver/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
 import type { CausalityReport } from "./report.ts";
 import { CheckerState } from "./checker_state.ts";
@@ -166,6 +166,13 @@ export class CausalityChecker {
   /** Reports what is left. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(CausalityChecker, (checker) => {
+      const { length } = checker.reports;
+      return `(${length} report${length === 1 ? "" : "s"})${checker.#closed ? ", closed" : ""}`;
+    });
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import { drawReport } from "./draw_report.ts";
 import type { Mark } from "./timeline.ts";
 
@@ -102,6 +102,10 @@ export class CausalityReport {
    */
   toSvg(): string {
     return drawReport(this);
+  }
+
+  static {
+    showAs(CausalityReport, ({ kind, message }) => `${kind}\n${message}`);
   }
 }
 

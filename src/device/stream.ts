@@ -471,7 +471,11 @@ export class CudaStream {
   }
 
   static {
-    showAs(CudaStream, (stream) => `${stream}`.replace(/^CudaStream /, ""));
+    showAs(CudaStream, (stream) => {
+      const isKnown = stream.name !== null || stream.#handle <= CU_STREAM_PER_THREAD;
+      // The checker calls one without a name by its handle, too.
+      return `${isKnown ? "" : `0x${stream.#handle.toString(16)} `}${stream}`.replace(/CudaStream /, "");
+    });
   }
 }
 

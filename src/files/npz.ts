@@ -4,7 +4,7 @@
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames, show } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import { about, excerpt, NpyError } from "./error.ts";
 import { inflate } from "./inflate.ts";
@@ -34,6 +34,18 @@ export class NpzArrays extends Map<string, StridedMemoryView> implements Disposa
   /** Frees the memory of all arrays. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(NpzArrays, (arrays) => {
+      const most = 8;
+      const lines = Array.from(arrays, ([name, view]) => {
+        return `\n  ${name}: ${view.dtype.name} ${show(view.shape)}${view.buffer.isClosed ? ", closed" : ""}`;
+      });
+      const more = lines.length > most ? [`\n  and ${lines.length - most + 1} more`] : [];
+      const shown = lines.length > most ? lines.slice(0, most - 1) : lines;
+      return `of ${arrays.size} arrays${[...shown, ...more].join("")}`;
+    });
   }
 }
 

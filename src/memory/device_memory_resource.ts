@@ -19,7 +19,7 @@ import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { reclaim, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
+import { checkPoolOptions, describePool, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import {
   allocateOptionNames,
   type AllocateOptions,
@@ -228,7 +228,7 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 
   static {
-    showAs(DeviceMemoryResource, ({ device, pool }) => `of ${device}${pool.isClosed ? ", closed" : ""}`);
+    showAs(DeviceMemoryResource, ({ pool }) => describePool(pool));
   }
 }
 

@@ -20,10 +20,11 @@ import {
   type CudaDevice,
   type CudaStream,
   type DroppedState,
+  isCapturing,
   ReferenceCount,
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, type CudaDriver, observerOf } from "../driver/mod.ts";
-import { checkMade, checkOptions, noSize, type OptionNames, show, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, noSize, type OptionNames, show, showAs, showBytes } from "../layout/mod.ts";
 import { freeAfterAll } from "../order/mod.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
@@ -124,6 +125,22 @@ function stateOf(driver: CudaDriver, references: ReferenceCount): DroppedState {
     },
     close: () => references.close(),
   };
+}
+
+/** To how many bytes pools may grow that have a limit. */
+const maxSizes = new WeakMap<MemoryPool, number>();
+
+// law memory/describePool: public/inspect
+/** What a console shows of a pool, also of the resource that has it. */
+export function describePool(pool: MemoryPool): string {
+  const { device, isClosed } = pool;
+  const maxSize = maxSizes.get(pool);
+  const most = maxSize === undefined ? "" : `, at most ${showBytes(maxSize)}`;
+  if (isClosed || device.isClosed) return `of ${device}${most}, closed`;
+  // To ask while a stream is captured would end the capture.
+  if (!device.isActive || isCapturing(device.driver)) return `of ${device}${most}`;
+  const { used, reserved } = pool.use;
+  return `of ${device}, ${showBytes(used)} of ${showBytes(reserved)} in use${most}`;
 }
 
 /** A pool of the driver: a device's current one, or one of our own that `close` destroys. */
@@ -227,6 +244,7 @@ export class MemoryPool {
       checkCuda(driver, "cuMemPoolCreate", device.withContext(create));
       return new MemoryPool(device, out.value, shareable ? "shareable" : "own", retained);
     });
+    if (maxSize > 0) maxSizes.set(pool, maxSize);
     try {
       pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
     } catch (error) {
@@ -399,6 +417,6 @@ export class MemoryPool {
   }
 
   static {
-    showAs(MemoryPool, ({ device, isClosed }) => `of ${device}${isClosed ? ", closed" : ""}`);
+    showAs(MemoryPool, describePool);
   }
 }

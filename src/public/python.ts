@@ -13,4 +13,5 @@ export {
   Python,
   PythonError,
   type PythonOptions,
+  type PythonValueOptions,
 } from "../python/mod.ts";

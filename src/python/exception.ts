@@ -25,8 +25,12 @@ export function pendingError(python: Interpreter): unknown {
 }
 
 // law python/errorOf: python/functions, python/leaks
-/** The error for an exception; adopts the reference. */
-export function errorOf(python: Interpreter, exception: bigint): unknown {
+/**
+ * The error for an exception; adopts the reference.
+ *
+ * @param calledAt where the call was made, if that was long ago
+ */
+export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error): unknown {
   const { errors } = python.api;
   if (python.isExactly(exception, "JavaScriptError")) {
     const thrown = python.javascript.thrownFor(exception);
@@ -40,7 +44,7 @@ export function errorOf(python: Interpreter, exception: bigint): unknown {
     return new PythonError("Exception", "An exception whose description fails as well", "");
   }
   try {
-    const error = described(python, outlineOf(python, outline));
+    const error = described(python, outlineOf(python, outline), calledAt ?? null);
     python.raised?.keep(error, exception);
     return error;
   } finally {
@@ -68,16 +72,36 @@ function outlineOf(python: Interpreter, brief: bigint): Outline {
 }
 
 // law python/described: python/generators
-function described(python: Interpreter, [type, message, traceback, last, places, cause]: Outline): PythonError {
+function described(
+  python: Interpreter,
+  [type, message, traceback, last, places, cause]: Outline,
+  calledAt: Error | null,
+): PythonError {
   return new PythonError(
     type,
-    message,
+    type === "ModuleNotFoundError" ? message + whereMissing(python, message) : message,
     traceback ?? (() => formatted(python, "format_traceback", [last ?? "", places])),
     () => formatted(python, "format_frames", [places]),
     cause === null
       ? {}
-      : { cause: typeof cause === "number" ? python.javascript.thrownWith(cause) : described(python, cause) },
+      : { cause: typeof cause === "number" ? python.javascript.thrownWith(cause) : described(python, cause, calledAt) },
+    calledAt,
   );
+}
+
+// law python/whereMissing: python/no_module
+/** Which Python it is that lacks a module: who has several installs into another one. */
+function whereMissing(python: Interpreter, message: string): string {
+  if (!message.startsWith("ModuleNotFoundError: No module named ")) return ""; // a program's own words
+  const { objects, errors } = python.api;
+  const executable = objects.PyObject_GetAttr(python.helper("sys"), python.name("executable"));
+  if (executable === 0n) errors.PyErr_Clear();
+  const program = executable === 0n ? null : copyOut(python, executable, () => null);
+  if (executable !== 0n) python.release(executable);
+  return typeof program === "string" && program !== ""
+    ? `\nThis Python is ${program}, and installs by "${program} -m pip install". CAUSEWAY_PYTHON or ` +
+      "Python.open({ home }) names another."
+    : "";
 }
 
 /** A traceback as Python prints it, or its frames as JavaScript does. */

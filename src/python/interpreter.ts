@@ -85,6 +85,7 @@ type Helper =
   | "take_finished"
   | "begin_call"
   | "next_of"
+  | "wait_for"
   | "step_of"
   | "run_with"
   | "exit_of"
@@ -196,7 +197,7 @@ export class Interpreter {
         [this.singletons.true, truth ?? 0n],
         [type("1.5"), float ?? 0n],
       ]);
-      this.release(this.execute(guestSource, this.#namespace));
+      this.release(this.executeGuest(guestSource));
       this.#kinds = new Kinds(this, type);
       const { DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray } = releaseThunks().address;
       const code = [handle, DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray];
@@ -384,9 +385,14 @@ export class Interpreter {
     return result;
   }
 
-  /** Runs statements in the namespace of the helpers; the result is None. */
+  /** Runs statements in the namespace of the helpers; the result is None. Their file tells their frames from others. */
   executeGuest(code: string): bigint {
-    return this.execute(code, this.#namespace);
+    const run = this.evaluate("lambda code: exec(compile(code, '<causeway>', 'exec'), globals())", this.#namespace);
+    try {
+      return this.call(run, [this.text(code)]);
+    } finally {
+      this.release(run);
+    }
   }
 
   /** Runs statements; the result is None. */

@@ -89,8 +89,9 @@ async function begin(
   iterator: Handle,
   options: ImportOptions,
 ): Promise<readonly [unknown] | null> {
+  const calledAt = new Error();
   const over: unknown = await python.locked(() =>
-    python.javascript.begin(python.helper(helper), [python.retain(iterator.object)], 0n, options, undefined)
+    python.javascript.begin(python.helper(helper), [python.retain(iterator.object)], 0n, { options, calledAt })
   );
   if (over === null) return null;
   using pair = over as PairOfPython;

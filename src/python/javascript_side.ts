@@ -13,7 +13,8 @@ import { PythonError } from "./error.ts";
 import { errorOf } from "./exception.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { fromPython, kwargs } from "./object.ts";
+import { kwargs } from "./keywords.ts";
+import { fromPython } from "./object.ts";
 import { toPython } from "./to_python.ts";
 
 /** A function that was given to Python. */
@@ -22,12 +23,18 @@ type Given = (...args: unknown[]) => unknown;
 /** What entering JavaScript returns; guest/javascript_functions.py. */
 const outcomes = { failed: 0, returned: 1, raised: 2 } as const;
 
-/** Who waits for a call that was begun. */
-interface Waiting {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (reason: unknown) => void;
+/** What is kept of a call that was begun. */
+interface Begun {
   /** Where device arrays in the result will be used. */
   readonly options: ImportOptions;
+  /** Made where the program has called: its stack is formatted if the call fails. */
+  readonly calledAt: Error;
+}
+
+/** Who waits for it. */
+interface Waiting extends Begun {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 /** What a function or an error is kept for in Python: a number that is no other's. */
@@ -217,8 +224,7 @@ export class JavaScriptSide {
     callable: bigint,
     objects: readonly bigint[],
     named: bigint,
-    options: ImportOptions,
-    signal: AbortSignal | undefined,
+    { options, calledAt, signal }: Begun & { readonly signal?: AbortSignal | undefined },
   ): Promise<unknown> {
     const python = this.#python;
     const number = ++this.#lastCall;
@@ -251,6 +257,7 @@ export class JavaScriptSide {
       resolve: (value) => (settled(), resolve(value)),
       reject: (reason) => (settled(), reject(reason)),
       options,
+      calledAt,
     });
     this.#watch.keepAlive(true);
     signal?.addEventListener("abort", cancel);
@@ -285,7 +292,9 @@ export class JavaScriptSide {
     const waiting = this.#waiting.get(Number(python.readInteger(PyTuple_GetItem(call, 0n))));
     if (waiting === undefined) return; // it was cancelled
     const value = python.retain(PyTuple_GetItem(call, 2n));
-    if (PyTuple_GetItem(call, 1n) !== python.singletons.true) return waiting.reject(errorOf(python, value));
+    if (PyTuple_GetItem(call, 1n) !== python.singletons.true) {
+      return waiting.reject(errorOf(python, value, waiting.calledAt));
+    }
     try {
       waiting.resolve(fromPython(python, value, waiting.options));
     } catch (error) {

@@ -13,8 +13,8 @@
  *   `Array.__dlpack__`, guest/array.py. Each export pins the memory; machine code counts its release, and the next poll
  *   unpins it: `release_memory` looks at the counters, so that Python is asked only if there is something. Where NumPy
  *   is loaded, an array of the host is made by NumPy of a tensor, and described by what `host_specs` keeps.
- * - What a result becomes its type tells (`kinds`), which is read from memory (`object_heads`): a value (`copy_out`), a
- *   view of the same memory (`import_array`), or a `PyObject` (`object`), which owns a reference (`handle`). `sequences`
+ * - What a result becomes its type tells (`kinds`), which is read from memory (`object_heads`): a value (`copy_out`, and
+ *   `copied` for JSON), a view of the same memory (`import_array`), or a `PyObject` (`object`), which owns a reference (`handle`). `sequences`
  *   reads many items of a list at a time, also for loops (`iterate`). `arrow_capsules` imports Arrow's structs of a `PyObject`.
  * - `javascript_side` has the functions that Python may call, on JavaScript's thread only, and calls that nobody waits
  *   for; `raised` has exceptions that go through a function. `iterate_generator`, `with_manager`: loops and `with`.
@@ -28,7 +28,8 @@ export { PythonError } from "./error.ts";
 export { findInterpreters } from "./find_interpreter.ts";
 export { pythonLibrary } from "./find_library.ts";
 export { listPackagesSource } from "./guest_source.ts";
-export { Keywords, kwargs, type PyObject } from "./object.ts";
+export { Keywords, kwargs } from "./keywords.ts";
+export type { PyObject, PythonValueOptions } from "./object.ts";
 export { type AsyncCallOptions, type OpenPythonOptions, Python } from "./python.ts";
 export type { PythonOptions } from "./start_interpreter.ts";
 export type { Entered } from "./with_manager.ts";

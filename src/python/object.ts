@@ -14,6 +14,7 @@ import { pointerOf } from "./capsule.ts";
 import { openArray, openStream } from "./arrow_capsules.ts";
 import { arraySource, StridedMemoryView } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
@@ -27,6 +28,8 @@ import { iterateAsync } from "./iterate_generator.ts";
 import { Kind, notSimple } from "./kinds.ts";
 import { Status } from "./call_programs.ts";
 import { type NativeCalls, Taken } from "./native_calls.ts";
+import { Keywords } from "./keywords.ts";
+import { jsonOf, withObjects } from "./copied.ts";
 import { isPlain } from "./plain.ts";
 import { toPython } from "./to_python.ts";
 
@@ -56,9 +59,11 @@ export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Dis
   $setItem(key: unknown, value: unknown): void;
   /**
    * A copy of the object with all that it contains: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as
-   * Uint8Array, moments of the module datetime as Dates.
+   * Uint8Array, moments of the module datetime as Dates. With `{ objects: true }` dicts are plain objects.
+   *
+   * @throws {TypeError} if a dict that is to be an object has a key that is no string
    */
-  $value(): unknown;
+  $value(options?: PythonValueOptions): unknown;
   /** Releases the object. Closing twice is harmless. */
   $close(): void;
   /** What Python's `len()` says, unless the object has an attribute `length`; of a dict, its key. */
@@ -81,21 +86,13 @@ export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Dis
   [attribute: string]: any;
 }
 
-/** Arguments by name. */
-export class Keywords {
-  /** By name. */
-  readonly values: Readonly<Record<string, unknown>>;
-
-  /** Use {@linkcode kwargs}. */
-  constructor(values: Readonly<Record<string, unknown>>) {
-    this.values = values;
-  }
+/** Options of a `PyObject`'s `$value`. */
+export interface PythonValueOptions {
+  /** Makes plain objects of dicts, whose keys must be strings then. Default: false, they become Maps. */
+  readonly objects?: boolean;
 }
 
-/** Arguments by name, as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`. */
-export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
-  return new Keywords(values);
-}
+const valueOptionNames: OptionNames<PythonValueOptions> = { objects: true };
 
 /** Sees an array of Python. For `StridedMemoryView.from`. */
 function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
@@ -173,6 +170,13 @@ function importIfPossible(python: Interpreter, object: bigint, options: ImportOp
 /** Properties that JavaScript itself reads of any object, to find out what it is. */
 const askedByJavaScript = new Set(["then", "toJSON", "constructor", "toString"]);
 
+/** What an object has by such a name of which Python knows nothing. */
+function answerToJavaScript(handle: Handle, name: string): unknown {
+  if (name === "toString") return () => show(handle);
+  if (name === "toJSON") return () => json(handle);
+  return name === "then" ? thenOf(handle) : undefined;
+}
+
 // law python/index: python/values, python/object, python/frame, python/leaks
 /** A name that means an item. */
 const index = /^(0|-?[1-9]\d*)$/;
@@ -207,9 +211,7 @@ const traps: ProxyHandler<Target> = {
     if (typeof key === "symbol") return key === behind ? handle : Reflect.get(membersOf(handle), key);
     if (key.charCodeAt(0) === 36) return Reflect.get(membersOf(handle), key); // $
     if (isIndex(key)) return membersOf(handle).$item(BigInt(key));
-    if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) {
-      return key === "toString" ? () => show(handle) : undefined;
-    }
+    if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) return answerToJavaScript(handle, key);
     return attributeValue(handle, key);
   },
   has(target, key) {
@@ -291,8 +293,11 @@ function makeMembers(handle: Handle) {
     $get: (name: string) => python.locked(() => wrap(python, attribute(handle, name), options)),
     $item: (...keys: unknown[]) => python.locked(() => fromPython(python, item(handle, keys), options)),
     $setItem: (key: unknown, value: unknown) => setItem(handle, key, value),
-    $value: () =>
-      python.locked(() => copyOut(python, handle.object, (other) => fromPython(python, python.retain(other), options))),
+    $value: (asked?: PythonValueOptions) => {
+      if (asked !== undefined) checkOptions(asked, valueOptionNames);
+      const value = copyOf(handle);
+      return asked?.objects === true ? withObjects(value) : value;
+    },
     $close: () => handle.close(),
     [arraySource]: (where: ImportOptions) => viewOf(handle, where),
     [arrowArraySource]: (requested: ArrowField | null) => openArray(handle, requested),
@@ -305,6 +310,39 @@ function makeMembers(handle: Handle) {
   };
 }
 
+/** The object with all that it contains. */
+function copyOf({ python, options, object }: Handle): unknown {
+  return python.locked(() => copyOut(python, object, (other) => fromPython(python, python.retain(other), options)));
+}
+
+// law python/json: python/json
+/**
+ * What `JSON.stringify` writes of an object, which asks the objects within by itself.
+ *
+ * @throws {TypeError} if JSON has nothing like it
+ */
+function json(handle: Handle): unknown {
+  const value = copyOf(handle);
+  if (typeof value !== "function") return jsonOf(value);
+  if (handleOf(value) !== undefined) handleOf(value)?.close();
+  throw new TypeError(
+    `Cannot write ${show(handle)} as JSON: expected a value, a dict, a list, a tuple, a set, a datetime or an array. ` +
+      "Make one of it in Python, as vars(object) does; $value() says what JavaScript gets",
+  );
+}
+
+// law python/thenOf: python/async
+/** What `await` calls; undefined if there is nothing to wait for. A coroutine runs on the loop of `py.async`. */
+function thenOf(handle: Handle): Promise<unknown>["then"] | undefined {
+  const { python, options } = handle;
+  if (!python.locked(() => python.typeHas(handle.object, "__await__"))) return undefined;
+  const calledAt = new Error(); // here, for `await` reads this where it stands, and calls it later
+  return (resolve, reject) =>
+    python.locked(() =>
+      python.javascript.begin(python.helper("wait_for"), [python.retain(handle.object)], 0n, { options, calledAt })
+    ).then(resolve, reject);
+}
+
 /** Iterates over an object as `for await` does: one that is no asynchronous iterable, as `for` does. */
 function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
   const { python, options } = handle;
@@ -315,11 +353,16 @@ function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
 }
 
 // law python/begin: python/async
-/** Begins a call of an object on a thread of Python's. */
+/**
+ * Begins a call of an object on a thread of Python's.
+ *
+ * @param calledAt made where the program calls, for the stack of an error
+ */
 export function begin(
   handle: Handle,
   args: readonly unknown[],
   signal: AbortSignal | undefined,
+  calledAt: Error,
 ): Promise<unknown> {
   const { python } = handle;
   return python.locked(() => {
@@ -329,7 +372,8 @@ export function begin(
     const isNamed = typeof last === "object" && last instanceof Keywords;
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
-    const began = python.javascript.begin(object, objects, named, importOptionsFor(args, handle.options), signal);
+    const options = importOptionsFor(args, handle.options);
+    const began = python.javascript.begin(object, objects, named, { options, signal, calledAt });
     handle.endCall();
     return began.catch((error: unknown) => {
       throw withHint(error, args);

@@ -4,9 +4,8 @@
  * @module
  */
 import { cString } from "../ffi/mod.ts";
-import { PythonError } from "./error.ts";
-import type { CudaStream } from "../device/mod.ts";
-import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { CudaStream } from "../device/mod.ts";
+import { checkMade, checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
@@ -50,10 +49,30 @@ function isPromise(value: unknown): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
+function noText(what: string, value: unknown): TypeError {
+  return new TypeError(`Expected ${what} as a string, got ${show(value)}`);
+}
+
+/** @throws {TypeError} if an option is no path */
+function checkPath(name: string, what: string, value: unknown): void {
+  if (typeof value === "string") return;
+  throw new TypeError(`Expected ${name} to be a string, ${what}, got ${show(value)}`);
+}
+
 function notAtOnce(what: string): TypeError {
   return new TypeError(
     `Cannot hold Python's lock for ${what}: expected a function whose work is over when it returns. Wait for what it ` +
       "needs first, and take the lock for the calls of Python",
+  );
+}
+
+/** The error for an object that cannot be called; a coroutine is what a call has returned. */
+function notCallable(python: Interpreter, object: bigint): TypeError {
+  return python.locked(() =>
+    new TypeError(
+      `Cannot call ${python.show(object)}: expected a function of Python` +
+        (python.typeHas(object, "__await__") ? ", py.async(f)(x) and not py.async(f(x)). Or await this as it is" : ""),
+    )
   );
 }
 
@@ -91,12 +110,18 @@ export class Python {
    * conda environment, else the first `python3` on PATH, else the system's. It says where its library is;
    * `library`, or the variable `CAUSEWAY_LIBPYTHON`, names another file of the same version.
    *
+   * @throws {TypeError} if an option is not of its type
    * @throws {LibraryNotFoundError} if there is no libpython; the message says what to install
    * @throws {FfiError} if the process has another Python already, or the library is not of the interpreter's version
    */
   static open(options: OpenPythonOptions = {}): Python {
     checkOptions(options, openPythonOptionNames);
-    const { stream } = options;
+    const { stream, library, home } = options;
+    if (library !== undefined) checkPath("library", "the path of libpython", library);
+    if (home !== undefined) checkPath("home", "the path of a virtualenv or an interpreter", home);
+    if (stream !== undefined && !(stream instanceof CudaStream)) {
+      throw new TypeError(`Expected stream to be a CudaStream, got ${show(stream)}`);
+    }
     const python = openInterpreter(options);
     if (stream === undefined) return new Python(python, {});
     const locked = (work: () => void) => python.locked(work);
@@ -125,25 +150,11 @@ export class Python {
    * @throws {PythonError} if it is not there, or fails to load
    */
   import(module: string): PyObject {
+    if (typeof module !== "string") throw noText("a module's name", module);
     const python = this.#python;
-    try {
-      return python.locked(() =>
-        wrap(python, python.check(python.api.run.PyImport_ImportModule(cString(module))), this.#options)
-      );
-    } catch (error) {
-      if (error instanceof PythonError && error.type === "ModuleNotFoundError") error.message += this.#whereMissing();
-      throw error;
-    }
-  }
-
-  // law python/Python.whereMissing: python/no_module
-  /** Which Python it is that lacks a module: who has several installs into another one. */
-  #whereMissing(): string {
-    const program: unknown = this.import("sys")["executable"];
-    return typeof program === "string" && program !== ""
-      ? `\nThis Python is ${program}, and installs by "${program} -m pip install". CAUSEWAY_PYTHON or ` +
-        "Python.open({ home }) names another."
-      : "";
+    return python.locked(() =>
+      wrap(python, python.check(python.api.run.PyImport_ImportModule(cString(module))), this.#options)
+    );
   }
 
   /**
@@ -152,6 +163,7 @@ export class Python {
    * @throws {PythonError} if they raise an exception
    */
   run(code: string): void {
+    if (typeof code !== "string") throw noText("statements of Python", code);
     const python = this.#python;
     python.locked(() => python.releaseAndPoll(python.execute(code, this.#main())));
   }
@@ -163,6 +175,7 @@ export class Python {
    */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   evaluate(expression: string): any {
+    if (typeof expression !== "string") throw noText("an expression of Python", expression);
     const python = this.#python;
     return python.locked(() => {
       const value = fromPython(python, python.evaluate(expression, this.#main()), this.#options);
@@ -203,7 +216,7 @@ export class Python {
    * await sleep(0.1);
    * ```
    *
-   * @throws {TypeError} if the object is none of Python's
+   * @throws {TypeError} if the object is none of Python's, or cannot be called
    */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   async(callable: PyObject, options: AsyncCallOptions = {}): (...args: unknown[]) => Promise<any> {
@@ -212,7 +225,9 @@ export class Python {
     if (handle === undefined) {
       throw new TypeError("Cannot call what is no object of Python: expected a function of Python, such as time.sleep");
     }
-    return async (...args) => await begin(handle, args, options.signal);
+    const { python, held } = handle; // what is not held now is a method
+    if (held !== 0n && python.api.objects.PyCallable_Check(held) === 0) throw notCallable(python, held);
+    return async (...args) => await begin(handle, args, options.signal, new Error());
   }
 
   /** A tuple: an array would be a list. */

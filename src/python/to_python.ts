@@ -14,6 +14,7 @@ import { exportArray } from "./export_array.ts";
 import { emptyStream, exportArrow, exportStream, exportVortex } from "./export_arrow.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
+import { Keywords } from "./keywords.ts";
 import { becomesDict } from "./plain.ts";
 
 // law python/toPython: python/values, python/object
@@ -139,6 +140,12 @@ class Conversion {
     if (ArrayBuffer.isView(value) || isArraySource(value)) {
       using view = StridedMemoryView.from(value); // the exported array keeps it alive
       return exportArray(python, view);
+    }
+    if (value instanceof Keywords) {
+      const names = Object.keys(value.values).join(", ");
+      throw new TypeError(
+        `Cannot pass kwargs({ ${names} }) to Python here: expected it as the last argument of a call, and only once`,
+      );
     }
     throw new TypeError(
       `Cannot pass an instance of ${value.constructor.name} to Python: expected a value, an array, a list, a plain ` +

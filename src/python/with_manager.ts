@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { show, showAs } from "../layout/mod.ts";
 import { Handle, handleOf } from "./handle.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { fromPython, type PyObject } from "./object.ts";
@@ -45,7 +46,6 @@ export function withBody<T>(manager: PyObject, body: (value: any) => T): T | und
   return result;
 }
 
-// law python/enter: python/generators
 /** Enters a context manager, and leaves it at the end of a block: as if nothing was thrown, for `using` cannot tell. */
 export function enter(manager: PyObject, options: ImportOptions): Entered {
   const { python, object } = managed(manager);
@@ -53,24 +53,48 @@ export function enter(manager: PyObject, options: ImportOptions): Entered {
     const exit = new Handle(python, python.callHelper("exit_of", [python.retain(object)]));
     const entered = [python.retain(object), python.retain(python.name("__enter__"))];
     const value = fromPython(python, python.callHelper("call_special", entered), options);
-    let isLeft = false;
-    return {
-      value,
-      [Symbol.dispose]: () => {
-        if (isLeft) return;
-        isLeft = true;
-        python.locked(() => {
-          const nothing = Array.from({ length: 3 }, () => python.retain(python.singletons.none));
-          try {
-            python.releaseAndPoll(python.call(exit.object, nothing));
-          } finally {
-            exit.close();
-          }
-        });
-      },
-    };
+    return new EnteredManager(value, exit);
   });
 }
+
+// law python/EnteredManager: python/generators, public/inspect
+/** A context manager that is left at the end of a block. */
+const EnteredManager = class Entered implements Entered {
+  readonly value: unknown;
+  readonly #exit: Handle;
+  #isLeft = false;
+
+  constructor(value: unknown, exit: Handle) {
+    this.value = value;
+    this.#exit = exit;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isLeft) return;
+    this.#isLeft = true;
+    const { python } = this.#exit;
+    python.locked(() => {
+      const nothing = Array.from({ length: 3 }, () => python.retain(python.singletons.none));
+      try {
+        python.releaseAndPoll(python.call(this.#exit.object, nothing));
+      } finally {
+        this.#exit.close();
+      }
+    });
+  }
+
+  static {
+    showAs(Entered, (entered) => `(${entered.#isLeft ? "left" : inspected(entered.value)})`);
+  }
+};
+
+/** A value as a console shows it by itself. */
+function inspected(value: unknown): string {
+  const inspect: unknown = typeof value === "function" ? Reflect.get(value, consoleSymbol) : undefined;
+  return typeof inspect === "function" ? String(inspect.call(value)) : show(value);
+}
+
+const consoleSymbol = Symbol.for("nodejs.util.inspect.custom");
 
 function managed(manager: PyObject): Handle {
   const handle = typeof manager === "function" ? handleOf(manager) : undefined;

@@ -14,7 +14,7 @@ import {
   type KernelObserver,
   observeKernels,
 } from "../driver/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs, showBytes } from "../layout/mod.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";
@@ -317,6 +317,13 @@ export class SimulatedDriver {
     const at = failures.findIndex(({ remaining }) => remaining === 0);
     const [due] = at < 0 ? [] : failures.splice(at, 1);
     return due?.code ?? null;
+  }
+
+  static {
+    showAs(SimulatedDriver, ({ live: { allocations, bytes, streams } }) => {
+      const count = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`;
+      return `with ${count(allocations, "allocation")} (${showBytes(bytes)}) and ${count(streams, "stream")}`;
+    });
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { ucp_tag_recv_info_t, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type StructView } from "../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, showAs, showBytes } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
 import { UcxError } from "./error.ts";
@@ -396,5 +396,11 @@ export class UcxMessage {
   #gone(): void {
     this.#handle = 0n;
     this.#forget();
+  }
+
+  static {
+    showAs(UcxMessage, (message) => {
+      return `${showBytes(message.length)}, tag ${message.tag}${message.#handle === 0n ? ", received" : ""}`;
+    });
   }
 }

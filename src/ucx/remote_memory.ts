@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
+import { checkMade, showAs, showBytes } from "../layout/mod.ts";
 import { UCP_MEM_MAP_PARAMS_FIELD, ucp_mem_map_params_t } from "../../bindings/ucp_types.ts";
 import { ffiPort, littleEndian, type MemoryArgument, NativeArena } from "../ffi/mod.ts";
 import { isIntact, trailerBytes, withTrailer } from "./address.ts";
@@ -47,6 +47,11 @@ export class Registration {
 
   // law ucx/Registration.close: ucx/remote_memory
   /** Ends it, once. */
+  /** Whether it was ended. */
+  get isClosed(): boolean {
+    return !this.#all.has(this);
+  }
+
   close(): void {
     if (!this.#all.delete(this)) return;
     this.#ucp.memory.ucp_mem_unmap(this.#context, this.#handle);
@@ -107,6 +112,13 @@ export class UcxMemoryRegion {
   /** Ends it. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(UcxMemoryRegion, (region) => {
+      const size = Number(new DataView(region.key.buffer).getBigUint64(8, littleEndian)); // and not the key, which is a secret
+      return `${showBytes(size)}${region.#registration.isClosed ? ", closed" : ""}`;
+    });
   }
 }
 
@@ -216,6 +228,10 @@ export class UcxRemoteKey {
   /** Frees it. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(UcxRemoteKey, (key) => `${showBytes(key.size)}${key.#isClosed ? ", closed" : ""}`);
   }
 }
 

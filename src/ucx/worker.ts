@@ -112,6 +112,9 @@ function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
   return worker.value;
 }
 
+/** How many workers were made. */
+let made = 0;
+
 /**
  * A UCX worker. All of it happens on the JavaScript thread.
  *
@@ -120,6 +123,8 @@ function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
  * something of it, or a listener of it is open.
  */
 export class UcxWorker {
+  /** Which one of the process it is, for who reads what a console shows. */
+  readonly #number = ++made;
   readonly #context: WorkerContext;
   readonly #protocol: Protocol;
   readonly #resources: WorkerResources;
@@ -478,9 +483,10 @@ export class UcxWorker {
 
   static {
     showAs(UcxWorker, (worker) => {
+      const number = worker.#number;
       const { version, cuda } = worker.#context;
       const state = worker.#closing === undefined && !worker.#resources.closed ? "" : ", closed";
-      return `of UCX ${version}${cuda !== null ? " with CUDA" : ""}${state}`;
+      return `${number} of UCX ${version}${cuda !== null ? " with CUDA" : ""}${state}`;
     });
   }
 }

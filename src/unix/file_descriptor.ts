@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade } from "../layout/mod.ts";
+import { checkMade, showAs } from "../layout/mod.ts";
 import { libc } from "../ffi/mod.ts";
 
 /** Descriptors that were not closed are closed when their object is collected. */
@@ -72,5 +72,9 @@ export class FileDescriptor {
   /** Closes it. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(FileDescriptor, (descriptor) => descriptor.#fd === null ? "(closed)" : `${descriptor.#fd}`);
   }
 }

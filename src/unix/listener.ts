@@ -4,7 +4,7 @@
  * @module
  */
 import { errno, SOCK } from "../../bindings/libc.ts";
-import { checkMade, checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { attempt, cString, libc, NativeArena, SystemError } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { untilReady } from "./poll.ts";
@@ -95,5 +95,9 @@ export class UnixListener {
   /** Ends listening. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  static {
+    showAs(UnixListener, (listener) => `at ${listener.path}${listener.#descriptor.isClosed ? ", closed" : ""}`);
   }
 }

@@ -6,7 +6,7 @@
  * @module
  */
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
-import { checkMade, checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { attempt, layoutOf, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { abortable } from "./abortable.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
@@ -249,6 +249,14 @@ export class UnixSocket {
 
   #stopSignal(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+
+  static {
+    showAs(UnixSocket, (socket) => {
+      if (socket.isClosed) return "(closed)";
+      const { pid, uid } = socket.peer;
+      return `to process ${pid} of user ${uid}`;
+    });
   }
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { ArrowType } from "../cdata/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
 import { defaultEncodings } from "./default_encodings.ts";
 import type { DTypeOf } from "./dtype.ts";
 import type { VortexEncoding } from "./encoding.ts";
@@ -98,5 +98,12 @@ export class VortexSession {
   /** An encoding by its id; null if it is unknown. */
   encoding(id: string): VortexEncoding | null {
     return this.#encodings.get(id) ?? null;
+  }
+
+  static {
+    showAs(VortexSession, (session) => {
+      const counts = `with ${session.#encodings.size} encodings and ${session.#extensions.size} types of extensions`;
+      return session.allowsUnknown ? `${counts}, also unknown encodings` : counts;
+    });
   }
 }

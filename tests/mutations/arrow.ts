@@ -12,6 +12,14 @@ export const arrowMutations: readonly Mutation[] = [
   ...law("arrow/ArrowArray.get", [
     ["    else this.#prepare();\n", "", "Elements are read before they are written."],
   ]),
+  ...law("arrow/describeArray", [
+    ["  if (buffers.some((buffer) => buffer.isClosed)) return `${head}, closed`;\n", "", "A closed array looks open."],
+    [
+      "map((place) => inShort(textOf(array.get(place))))",
+      "map((place) => textOf(array.get(place)))",
+      "A console is flooded by one element.",
+    ],
+  ]),
   ...law("arrow/ArrowArray.sliced", [
     [
       "    if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= this.length)) {\n",

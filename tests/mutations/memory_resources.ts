@@ -319,6 +319,9 @@ export const memoryResourcesMutations: readonly Mutation[] = [
     ],
     ["new Array(imports.over)", "new Array(1)", "A pool that was imported twice is never given back."],
   ]),
+  ...law("memory/describePool", [
+    [" || isCapturing(device.driver)", "", "Who prints a pool during a capture loses the capture."],
+  ]),
   ...law("memory/destroyOnce", [
     [
       "besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle))",

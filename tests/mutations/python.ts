@@ -3,11 +3,37 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const pythonMutations: readonly Mutation[] = [
-  ...law("python/Python.whereMissing", [
+  ...law("python/whereMissing", [
     [
       'typeof program === "string" && program !== ""',
       "program === 0",
       "Who has several Pythons is not told which one lacks a module.",
+    ],
+    [
+      '  if (!message.startsWith("ModuleNotFoundError: No module named ")) return "";',
+      "",
+      "What a program says of a module of its own is followed by advice that is wrong.",
+    ],
+  ]),
+  ...law("python/withObjects", [
+    ["value.map(withObjects)", "value", "A dict in a list is a Map although objects were asked for."],
+  ]),
+  ...law("python/jsonOf", [
+    ["if (value instanceof Set) return Array.from(value, jsonOf);", "", "A set is written as {}."],
+    ["value.toJSON() : value", "value : value", "A moment is written as {}."],
+  ]),
+  ...law("python/json", [
+    [
+      'if (typeof value !== "function") return jsonOf(value);',
+      "return jsonOf(value);",
+      "A module is left out in silence.",
+    ],
+  ]),
+  ...law("python/thenOf", [
+    [
+      '  if (!python.locked(() => python.typeHas(handle.object, "__await__"))) return undefined;\n',
+      "",
+      "Whatever an async function returns of Python's is waited for, and fails.",
     ],
   ]),
   ...law("python/callMethod", [
@@ -171,7 +197,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["    if (!isKept) python.release(object);\n", "", "What comes back from Python is never freed there."],
   ]),
   ...law("python/askedByJavaScript", [
-    ['"toJSON", ', "", "An object of Python in another one cannot be written as JSON."],
+    ['"toJSON", ', "", "An object of Python cannot be written as JSON."],
   ]),
   ...law("python/index", [
     ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is an item."],

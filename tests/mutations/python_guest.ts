@@ -216,7 +216,19 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "What is written to one element of a copy is written to others.",
     ],
   ]),
+  ...law("python/without_guest", [
+    [
+      "        trace = trace.tb_next\n    return trace",
+      "        break\n    return trace",
+      "Who reads a traceback reads of Causeway's own frames first.",
+    ],
+  ]),
   ...law("python/describe_exception", [
+    [
+      "            message += place_in_source(error)\n",
+      "            pass\n",
+      "A syntax error does not say where it is.",
+    ],
     ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
     [
       "        except Exception:\n            text =",

@@ -25,12 +25,32 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Exceptions are never freed.",
     ],
   ]),
-  ...law("python/described", [["  cause === null\n", "  true\n", "What an exception was raised from is lost."]]),
+  ...law("python/described", [[
+    "    cause === null\n",
+    "    true\n",
+    "What an exception was raised from is lost.",
+  ]]),
   ...law("python/PythonError", [
     ['Object.defineProperty(this, "stack", joinedStack);', ";", "A stack has no frame of Python."],
   ]),
   ...law("python/joinStack", [
-    ["[message, this.#made].find(", "[this.#made].find(", "A message that has got longer stands in the stack twice."],
+    [
+      "const head = `${this.name}: ${this.message}`;",
+      "const head = this.name;",
+      "A stack does not say what has happened.",
+    ],
+  ]),
+  ...law("python/PythonError.takeFrames", [
+    [
+      "[this.message, this.#made].find(",
+      "[this.#made].find(",
+      "A message that has got longer stands in the stack twice.",
+    ],
+    ["      capture.call(Error, this);\n", "", "Deno prints an error without the frames of Python."],
+  ]),
+  ...law("python/framesOfProgram", [
+    ["lines.slice(first)", "lines", "A stack begins with what is no business of the program's."],
+    ["line.replace(placeAlone, inNoFunction)", "line", "Bun prints an error without the frames of the program."],
   ]),
   ...law("python/Interpreter.calledBack", [
     ["    this.raised = own;\n", "", "A KeyError that goes through JavaScript is no KeyError any more."],
@@ -134,7 +154,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "An async function seems to have been done.",
     ],
   ]),
-  ...law("python/enter", [
-    ["        if (isLeft) return;\n", "", "A context manager is left twice."],
+  ...law("python/EnteredManager", [
+    ["    if (this.#isLeft) return;\n", "", "A context manager is left twice."],
   ]),
 ];

@@ -4,25 +4,46 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import {
+  ArrowArray,
+  arrowField,
+  ArrowStream,
   Cuda,
+  DeviceMemoryResource,
   DType,
   HostMemoryResource,
+  kwargs,
   ManagedMemoryResource,
+  type NpzArrays,
   PinnedMemoryResource,
   Python,
+  readNpz,
+  slice,
   StridedMemoryView,
   SynchronousMemoryResource,
   Ucx,
 } from "../../mod.ts";
+import { type ArrowType, exportArrowStream } from "../../src/public/arrow.ts";
+import { showType } from "../../src/cdata/mod.ts";
+import { libc } from "../../src/ffi/mod.ts";
+import { CausalityChecker } from "../../src/public/checker.ts";
+import { writeNpz } from "../../src/public/files.ts";
+import { FileDescriptor, MemoryChannel, UnixListener, UnixSocket } from "../../src/public/sharing.ts";
+import { SimulatedDriver, simulateDriver } from "../../src/public/sim.ts";
+import { HttpReader, openVortex, VortexSession } from "../../src/public/vortex.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { isBun } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
+import { until } from "../support/until.ts";
+import { publicValues } from "./values.ts";
 
 /** Why something cannot be opened here; null if it can. */
 function reasonAgainst(open: () => unknown): string | null {
@@ -39,16 +60,20 @@ const pythonMissing = reasonAgainst(() => Python.open());
 
 const symbols = ["Deno.customInspect", "nodejs.util.inspect.custom"].map((name) => Symbol.for(name));
 
+/** The classes of all objects that were shown. */
+const shownClasses = new Set<unknown>();
+
 /** Whatever the runtimes ask shows the same, also inside of something else. */
-function shown(object: object): string {
+function shown(object: object, most = 25): string {
   const text = inspect(object);
+  shownClasses.add(object.constructor);
   for (const symbol of symbols) {
     const method: unknown = Reflect.get(object, symbol);
     assert(typeof method === "function", `${text} has no ${String(symbol)}`);
     assertEquals(method.call(object), text);
   }
   assert(inspect({ nested: [object] }).replaceAll(/\s/g, "").includes(text.replaceAll(/\s/g, "")), text);
-  assert(text.split("\n").length <= 25, text);
+  assert(text.split("\n").length <= most, text);
   return text;
 }
 
@@ -63,7 +88,11 @@ test("objects of a device are shown by name, place and size, and as closed when 
   const buffer = device.memory.allocate(4096, { stream, name: "weights" });
   const program = device.loadPtx(addPtx);
   const kernel = program.kernel("add");
-  const graph = stream.capture(() => buffer.fill(1, { stream }));
+  const unused = device.loadPtx(addPtx);
+  const capture = stream.beginCapture();
+  buffer.fill(1, { stream });
+  const graph = capture.end();
+  const limited = new DeviceMemoryResource(device, { maxSize: 2 ** 22 });
   const exec = graph.instantiate();
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [32, 32], dtype: "float32" });
   const lease = view.borrow(stream);
@@ -80,11 +109,15 @@ test("objects of a device are shown by name, place and size, and as closed when 
     [view, `StridedMemoryView "weights" float32 (32, 32) on device 0 "prefill"`],
     [lease, `Lease of "weights" float32 (32, 32) on device 0 "prefill" to CudaStream "copies" ${named}`],
     [program, `Program ${named}, kernels add`],
+    [unused, `Program ${named}, no kernel asked for yet`],
     [kernel, `Kernel add(8 bytes, 4 bytes, 4 bytes) ${named}`],
     [graph, `CudaGraph ${named}: 1 node (1 MEMSET)`],
     [exec, `CudaGraphExec ${named}`],
-    [device.memory, `DeviceMemoryResource ${named}`],
-    [device.memory.pool, `MemoryPool ${named}`],
+    [device.memory, `DeviceMemoryResource ${named}, 4 KiB of 2 MiB in use`],
+    [device.memory.pool, `MemoryPool ${named}, 4 KiB of 2 MiB in use`],
+    [idle.memory, "DeviceMemoryResource of device 1"],
+    [limited, `DeviceMemoryResource ${named}, 0 bytes of 0 bytes in use, at most 4 MiB`],
+    [capture, `StreamCapture of CudaStream "copies" ${named}, ended`],
     [device.memory.peerAccessibleBy, "PeerAccessSet {}"],
     [new PinnedMemoryResource(device), `PinnedMemoryResource ${named}`],
     [new ManagedMemoryResource(device), `ManagedMemoryResource ${named}`],
@@ -92,7 +125,11 @@ test("objects of a device are shown by name, place and size, and as closed when 
   ];
   for (const [object, text] of table) assertEquals(shown(object), text);
   lease.close();
-  const closable = [event, buffer, exec, graph, program, stream];
+  using first = device.createStream();
+  using second = device.createStream();
+  for (const one of [first, second]) assert(/^CudaStream 0x[0-9a-f]+ of device 0/.test(shown(one)), shown(one));
+  assert(shown(first) !== shown(second), "streams can be told apart");
+  const closable = [event, buffer, exec, graph, program, stream, limited];
   for (const object of closable) object.close();
   for (const object of [...closable, view, kernel]) assert(shown(object).endsWith(", closed"), shown(object));
   assert(shown(lease).endsWith(", ended"));
@@ -132,6 +169,8 @@ test("arrays of the host are shown in rows, of large ones the corners, and else 
     [DType.from("bfloat16"), "DType bfloat16"],
     [small.layout, "StridedLayout (shape=(2, 2), strides=(2, 1), itemsize=4)"],
     [new HostMemoryResource(), "HostMemoryResource aligned to 64 bytes"],
+    [slice(1, null, 2), "Slice 1::2"],
+    [small.toDlpack(), "DlpackTensor 1.3"],
   ];
   for (const [object, text] of table) assertEquals(shown(object), text);
   const buffer = new HostMemoryResource().allocate(1, { name: "here" });
@@ -205,15 +244,189 @@ test("a console neither waits for a stream nor asks it, and during a capture spo
   assertEquals(cuda.reports, []);
 });
 
+test("Arrow's arrays and streams are shown by type, length and ends, and as taken or closed when they are", () => {
+  const host = new HostMemoryResource();
+  const buffer = host.allocate(12);
+  new Int32Array(buffer.bytes().buffer, buffer.bytes().byteOffset, 3).set([1, 2, 3]);
+  const numbers = new ArrowArray({
+    field: arrowField("i"),
+    length: 3,
+    buffers: [null, StridedMemoryView.fromBuffer(buffer, { shape: [12], dtype: "uint8" })],
+  });
+  const many = ArrowArray.from(StridedMemoryView.arange(1000, "int64").toArrowDevice());
+  const nested = ArrowArray.from(StridedMemoryView.zeros([2, 50], "float32").toArrowDevice());
+  const pairs = new ArrowArray({ field: arrowField("+s"), length: 0, buffers: [null], children: [] });
+  const table: [object, string][] = [
+    [numbers, "ArrowArray int32 (3)\n[1, 2, 3]"],
+    [numbers.sliced(1), "ArrowArray int32 (2)\n[2, 3]"],
+    [many, "ArrowArray int64 (1000)\n[0, 1, 2, ... 994 more ..., 997, 998, 999]"],
+    [pairs, "ArrowArray struct<> (0)"],
+  ];
+  for (const [object, text] of table) assertEquals(shown(object), text);
+  assert(shown(nested).startsWith("ArrowArray fixed_size_list<float32>[50] (2)\n[[0,0,0,"), shown(nested));
+  assert(shown(nested).length < 200, "a long element is cut");
+  buffer.close();
+  assertEquals(shown(numbers), "ArrowArray int32 (3), closed");
+  many.close();
+  assertEquals(shown(many), "ArrowArray int64 (1000), closed");
+
+  const exported = StridedMemoryView.zeros([3], "uint8").toArrowDevice();
+  assertEquals(shown(exported), "ArrowDeviceArray uint8");
+  ArrowArray.from(exported.take()).close();
+  assertEquals(shown(exported), "ArrowDeviceArray uint8, released");
+  const given = exportArrowStream([ArrowArray.from(StridedMemoryView.zeros([3], "uint8").toArrowDevice())]);
+  assertEquals(shown(given), "ArrowStreamExport for the host");
+  const stream = ArrowStream.from({ stream: given.take() });
+  assertEquals(shown(given), "ArrowStreamExport for the host, taken");
+  assertEquals(shown(stream), "ArrowStream uint8");
+  stream.close();
+  assertEquals(shown(stream), "ArrowStream uint8, closed");
+  assertEquals(shown(given), "ArrowStreamExport for the host, released");
+
+  using cuda = simulated();
+  using memory = cuda.device(1).memory.allocate(16);
+  const onDevice = StridedMemoryView.fromBuffer(memory, { shape: [4], dtype: "float32" });
+  using there = ArrowArray.from(onDevice.toArrowDevice(), { device: cuda.device(1) });
+  assertEquals(shown(there), "ArrowArray float32 (4) on device 1");
+});
+
+test("a type of Arrow's is shown as a line", () => {
+  const table: [string | ArrowType, string][] = [
+    ["u", "utf8"],
+    ["b", "bool"],
+    ["d:9,2", "decimal128(9, 2)"],
+    ["w:16", "fixed_size_binary[16]"],
+    ["tdD", "date[day]"],
+    ["tsu:UTC", "timestamp[microsecond, UTC]"],
+    ["tsn:", "timestamp[nanosecond]"],
+    [{ kind: "list", offsets: 32, child: arrowField("u") }, "list<utf8>"],
+    [
+      { kind: "dictionary", index: { kind: "int", bits: 8 }, values: arrowField("u"), ordered: false },
+      "dictionary<int8, utf8>",
+    ],
+    [
+      { kind: "struct", children: Array.from({ length: 10 }, (_, i) => arrowField("g", { name: `c${i}` })) },
+      "struct<c0: float64, c1: float64, c2: float64, c3: float64, c4: float64, c5: float64, c6: float64, " +
+      "c7: float64, 2 more>",
+    ],
+    [{ kind: "run_end_encoded", runEnds: arrowField("i"), values: arrowField("g") }, "run_end_encoded<float64>"],
+  ];
+  for (const [type, text] of table) assertEquals(showType(arrowField(type).type), text);
+});
+
+test("what several processes share is shown by its other end", async () => {
+  using cuda = simulated();
+  const path = `@causeway-inspect-${process.pid}`;
+  const listener = UnixListener.listen(path);
+  assertEquals(shown(listener), `UnixListener at ${path}`);
+  const [mine, theirs] = await Promise.all([UnixSocket.connect(path), listener.accept()]);
+  assertEquals(shown(mine), `UnixSocket to process ${process.pid} of user ${process.getuid?.()}`);
+  const channel = new MemoryChannel(mine, cuda);
+  assertEquals(shown(channel), "MemoryChannel (0 buffers shared)");
+  channel.close();
+  assertEquals(shown(channel), "MemoryChannel (0 buffers shared), closed");
+  theirs.close();
+  assertEquals(shown(theirs), "UnixSocket (closed)");
+  listener.close();
+  assertEquals(shown(listener), `UnixListener at ${path}, closed`);
+  const descriptor = FileDescriptor.adopt(libc().files.eventfd(0, 0));
+  assertEquals(shown(descriptor), `FileDescriptor ${descriptor.number}`);
+  descriptor.close();
+  assertEquals(shown(descriptor), "FileDescriptor (closed)");
+});
+
+test("a checker is shown by its reports, a report by its message, a simulator by what is left in it", () => {
+  const cuda = simulated({ check: { onReport: () => {}, leaks: false } });
+  const device = cuda.device(0);
+  using one = device.createStream();
+  using other = device.createStream();
+  using buffer = device.memory.allocate(64, { stream: one });
+  const checker = CausalityChecker.of(device.driver);
+  const simulator = SimulatedDriver.of(device.driver);
+  assert(checker !== null && simulator !== null);
+  assertEquals(shown(checker), "CausalityChecker (0 reports)");
+  buffer.fill(1, { stream: one });
+  buffer.fill(2, { stream: other });
+  const [report] = cuda.reports;
+  assert(report !== undefined);
+  assertEquals(shown(report, 30), `CausalityReport ${report.kind}\n${report.message}`);
+  assertEquals(shown(checker), "CausalityChecker (1 report)");
+  assertEquals(shown(simulator), "SimulatedDriver with 1 allocation (64 bytes) and 2 streams");
+  one.wait(other);
+  other.synchronize();
+  checker.close();
+  assertEquals(shown(checker), "CausalityChecker (1 report), closed");
+  shown(simulateDriver());
+});
+
+test("files are shown by what is in them", async () => {
+  const arrays = await npz({ a: StridedMemoryView.zeros([2, 3]), b: StridedMemoryView.arange(3, "int32") });
+  assertEquals(shown(arrays), "NpzArrays of 2 arrays\n  a: float64 (2, 3)\n  b: int32 (3,)");
+  arrays.close();
+  assertEquals(shown(arrays), "NpzArrays of 2 arrays\n  a: float64 (2, 3), closed\n  b: int32 (3,), closed");
+  const names = Array.from({ length: 20 }, (_, i) => [`n${i}`, StridedMemoryView.zeros([1])] as const);
+  assert(shown(await npz(Object.fromEntries(names))).endsWith("\n  n6: float64 (1,)\n  and 13 more"));
+
+  const reader = new HttpReader("https://name:secret@example.org/taxi.vortex?token=secret#x");
+  assertEquals(shown(reader), "HttpReader https://example.org/taxi.vortex");
+  reader.close();
+  assertEquals(shown(reader), "HttpReader https://example.org/taxi.vortex, closed");
+  const none = new VortexSession({ allowsUnknown: true });
+  assertEquals(shown(none), "VortexSession with 0 encodings and 0 types of extensions, also unknown encodings");
+  assert(/^VortexSession with \d\d+ encodings and \d+ types of extensions$/.test(shown(VortexSession.default())));
+  using file = await openVortex(readFileSync(new URL("../data/vortex/written_by_0.93.vortex", import.meta.url)));
+  assert(shown(file).startsWith(`VortexFile ${file.rowCount} rows of {`), shown(file));
+  for await (const array of file.scan()) {
+    assert(shown(array).startsWith(`VortexArray ${array.length} of {`), shown(array));
+    array.close();
+    assert(shown(array).endsWith(", closed"), shown(array));
+    break;
+  }
+});
+
+/** Arrays that were written to a file and read again. */
+async function npz(arrays: Readonly<Record<string, StridedMemoryView>>): Promise<NpzArrays> {
+  const folder = mkdtempSync(join(tmpdir(), "causeway-inspect-"));
+  try {
+    await writeNpz(join(folder, "a.npz"), arrays);
+    return await readNpz(join(folder, "a.npz"));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 test(...needs(ucxMissing, "endpoints, workers and listeners are shown, open and closed"), async () => {
   const ucx = Ucx.open();
   const worker = ucx.createWorker();
+  const another = ucx.createWorker();
+  assert(shown(worker) !== shown(another), "workers can be told apart");
+  another.abort();
   const listener = worker.listen();
   const [mine, theirs] = await Promise.all([worker.connect(listener), listener.accept()]);
   assert(theirs !== null);
   assertEquals(shown(listener), `UcxListener at 127.0.0.1:${listener.port}`);
-  for (const endpoint of [mine, theirs]) assertEquals(shown(endpoint), "UcxEndpoint (open)");
-  assert(shown(worker).startsWith(`UcxWorker of UCX ${ucx.version}`));
+  for (const endpoint of [mine, theirs]) assert(shown(endpoint).startsWith("UcxEndpoint (open"), shown(endpoint));
+  await Promise.all([mine.send(new Uint8Array(5), { tag: 7n }), until(() => worker.probe(7n) !== null)]);
+  assert(/^UcxEndpoint \(open, by [\w/, .-]+\)$/.test(shown(mine)), shown(mine));
+  const taken = worker.take(7n);
+  assert(taken !== null);
+  assertEquals(shown(taken), "UcxMessage 5 bytes, tag 7");
+  await taken.recv(new Uint8Array(5));
+  assertEquals(shown(taken), "UcxMessage 5 bytes, tag 7, received");
+  const messages = theirs.messages()[Symbol.asyncIterator]();
+  await mine.sendMessage(new Uint8Array(3), { header: "head" });
+  const { value: message } = await messages.next();
+  assert(message !== undefined);
+  assertEquals(shown(message), "UcxActiveMessage 3 bytes, header of 4 bytes");
+  await message.bytes();
+  assertEquals(shown(message), "UcxActiveMessage 3 bytes, header of 4 bytes, received");
+  const region = worker.register(new Uint8Array(4096));
+  const key = mine.remote(region.key);
+  assertEquals([shown(region), shown(key)], ["UcxMemoryRegion 4 KiB", "UcxRemoteKey 4 KiB"]);
+  key.close();
+  region.close();
+  assertEquals([shown(region), shown(key)], ["UcxMemoryRegion 4 KiB, closed", "UcxRemoteKey 4 KiB, closed"]);
+  assert(/^UcxWorker \d+ of UCX /.test(shown(worker)) && shown(worker).includes(`UCX ${ucx.version}`));
   assert(shown(ucx).startsWith(`Ucx ${ucx.version} (`));
   await Promise.all([mine.close(), theirs.close()]);
   for (const endpoint of [mine, theirs]) assertEquals(shown(endpoint), "UcxEndpoint (closed)");
@@ -234,4 +447,48 @@ test(...needs(pythonMissing, "an object of Python is shown by its repr, or by wh
   assert(inspect(unshowable).startsWith("PyObject "), inspect(unshowable));
   list.$close();
   assertEquals(inspect(list), "PyObject (closed)");
+  const named = kwargs({ axis: 0, name: "a", key: () => 1, list: [1, 2], object: unshowable });
+  assertEquals(
+    shown(named),
+    'Keywords { axis: 0, name: "a", key: a function, list: an array of 2, object: a PyObject }',
+  );
+  assertEquals(shown(kwargs({})), "Keywords {}");
+  const lock = py.import("threading")["Lock"]();
+  const entered = py.with(lock);
+  assertEquals(inspect(entered), "Entered (true)");
+  entered[Symbol.dispose]();
+  assertEquals(inspect(entered), "Entered (left)");
+});
+
+/** Public classes of which this file shows no instance, and why. */
+const notShown: Readonly<Record<string, string>> = {
+  DriverMemoryResource: "it is abstract, and what is derived from it is above",
+  MemoryResource: "it is abstract, and what is derived from it is a program's own",
+  ...(ucxMissing === null ? {} : Object.fromEntries(
+    [
+      "Ucx",
+      "UcxEndpoint",
+      "UcxWorker",
+      "UcxListener",
+      "UcxMessage",
+      "UcxActiveMessage",
+      "UcxMemoryRegion",
+      "UcxRemoteKey",
+    ]
+      .map((name) => [name, "no UCX"]),
+  )),
+  ...(pythonMissing === null ? {} : { Python: "no Python", Keywords: "no Python" }),
+};
+
+test("every public class is shown so, and of every one there was an instance above", async () => {
+  const classes = new Map<string, unknown>();
+  for (const { name, value } of await publicValues()) {
+    if (typeof value !== "function" || !/^class\b/.test(Function.prototype.toString.call(value))) continue;
+    if (!(value.prototype instanceof Error)) classes.set(name, value); // errors are shown as all errors are
+  }
+  assert(classes.size > 40);
+  const missing = [...classes].filter(([name, one]) => !shownClasses.has(one) && notShown[name] === undefined);
+  assertEquals(missing.map(([name]) => name), [], "show one in this file, open and closed");
+  const needless = Object.keys(notShown).filter((name) => shownClasses.has(classes.get(name)));
+  assertEquals(needless, [], "they are shown");
 });

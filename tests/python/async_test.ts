@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows }
 import { setTimeout } from "node:timers/promises";
 import { test } from "node:test";
 import { kwargs, liveExports, type PyObject, Python, PythonError } from "../../mod.ts";
-import { patiently, runScript } from "../support/child.ts";
+import { isBun, patiently, runScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
@@ -166,6 +166,80 @@ test(
     void np;
   },
 );
+
+test(...needs(missing, "what failed long ago has the stack of its call, and no frame but the program's"), async () => {
+  const python = open();
+  python.run(functions);
+  python.run("async def generates():\n    yield 1\n    plain(fails='end')");
+  const [plain, coroutine, gives]: PyObject[] = ["plain", "coroutine", "gives_coroutine"].map((one) =>
+    python.evaluate(one)
+  );
+  async function callsLater(work: () => unknown): Promise<PythonError> {
+    const error: unknown = await (async () => await work())().catch((error: unknown) => error);
+    assert(error instanceof PythonError, String(error));
+    return error;
+  }
+  assert(plain !== undefined && coroutine !== undefined && gives !== undefined);
+  async function ofProgram(callable: PyObject): Promise<unknown> {
+    const called = await python.async(callable)(kwargs({ fails: "late" }));
+    return called;
+  }
+  async function awaits(): Promise<unknown> {
+    const awaited: unknown = await coroutine?.(kwargs({ fails: "late" }));
+    return awaited;
+  }
+  async function loops(): Promise<void> {
+    for await (const one of python.evaluate("generates()") as PyObject) assertEquals(one, 1);
+  }
+  const ways: [() => unknown, string][] = [
+    [() => ofProgram(plain), "ofProgram"],
+    [() => ofProgram(coroutine), "ofProgram"],
+    [() => ofProgram(gives), "ofProgram"],
+    [awaits, "awaits"],
+    [loops, "loops"],
+  ];
+  for (const [way, name] of ways) {
+    const error = await callsLater(way);
+    const stack = String(error.stack);
+    const lines = stack.split("\n");
+    assert(lines[1]?.startsWith("    at plain (<string>:"), stack);
+    // Bun has left a function that awaits when it looks at what that awaits.
+    assert(stack.includes(`at ${name} (`) || stack.includes(`at async ${name} (`) || (isBun && way === awaits), stack);
+    for (const text of [stack, error.traceback]) {
+      assert(!/<causeway>|call_in_frame|wait_for| do |javascript_side/.test(text), text);
+    }
+    assert(error.traceback.includes("in plain\n"), error.traceback);
+  }
+});
+
+test(...needs(missing, "a coroutine is waited for by await, once; nothing else of Python is"), async () => {
+  const python = open();
+  python.run(functions);
+  python.run("class Awaitable:\n    def __await__(self): return coroutine(5).__await__()");
+  const coroutine: PyObject = python.evaluate("coroutine");
+  const got: PyObject = await coroutine(1, kwargs({ name: 2 }));
+  assertEquals(got.$value(), [1, ["name", 2]]);
+  const started: PyObject = coroutine.$call(1);
+  assertEquals((await Promise.all([started, coroutine(2), python.evaluate("Awaitable()")])).length, 3);
+  await assertRejects(async () => await started, PythonError, "cannot reuse already awaited coroutine");
+  for (const code of ["[]", "len", "coroutine", "object()"]) {
+    using object: PyObject = python.evaluate(code);
+    assertEquals("then" in object ? true : object["then"], undefined);
+    const same: unknown = await object;
+    assertStrictEquals(same, object);
+  }
+});
+
+test(...needs(missing, "what cannot be called is refused before anybody waits"), () => {
+  const python = open();
+  python.run(functions);
+  using called: PyObject = python.evaluate("coroutine")(1);
+  const error = assertThrows(() => python.async(called), TypeError, "py.async(f)(x) and not py.async(f(x))");
+  assert(error.message.startsWith("Cannot call <coroutine object coroutine at"), error.message);
+  assertThrows(() => python.async(python.evaluate("[]")), TypeError, "Cannot call []: expected a function of Python");
+  called["close"]();
+  python.async(python.evaluate("[]").append); // a method that was called may be looked up again
+});
 
 const child = new URL("./async_child.ts", import.meta.url);
 const stays = "a process stays for a call that it waits for, and for nothing else of Python's";

@@ -172,7 +172,7 @@ def own():
       "    at outer (<string>:2)",
     ]);
     assert(
-      rest.some((line) => line.includes("generators_test")) && rest.every((line) => line.startsWith("    at ")),
+      rest.some((line) => line.includes("generators_test")) && rest.every((line) => /^ {4}at .* \(.*\)$/.test(line)),
       error.stack,
     );
     assert(!rest.some((line) => line.includes("<JavaScript>")), "the frame that calls Python is nobody's");
@@ -199,9 +199,9 @@ def own():
         const error = errorOf(() => python.evaluate("outer")(() => python.evaluate("1 / 0")));
         assertEquals(Error.stackTraceLimit, limit);
         const lines = reader(error).filter((line) => !line.includes("<string>")).slice(1);
-        assert(limit === 40 ? lines.length > 10 : lines.length === limit, String(error.stack));
+        assert(limit === 40 ? lines.length > 4 : lines.length === limit, String(error.stack));
         const isThere = lines.some((line) => line.includes("errorOf") && line.includes("generators_test"));
-        assertEquals(isThere, limit === 40, "where it was thrown");
+        assertEquals(isThere, limit > 0, "where it was thrown");
         assert(
           !lines.some((line) => line.includes("reader") || line.includes("PythonError")),
           "and not where it was read",

@@ -9,7 +9,14 @@ import __main__
 import embedder  # noqa: F401 -- sets the path
 from guest.call_frames import arguments_cell, call_framed, call_framed_by_name, function_cell, keywords_cell
 from guest.conversions import call_method, integer_of, pairs_of
-from guest.exceptions import brief_exception, describe_exception, format_traceback, known_places, outline_exception
+from guest.exceptions import (
+    GUEST,
+    brief_exception,
+    describe_exception,
+    format_traceback,
+    known_places,
+    outline_exception,
+)
 from guest.foreign_arrays import check_elements, is_plain, request_capsule
 
 
@@ -52,7 +59,24 @@ class Exceptions(unittest.TestCase):
         self.assertEqual(name, "ValueError")
         self.assertEqual(message, "ValueError: invalid literal for int() with base 10: 'x'")
         self.assertTrue(traceback.startswith("Traceback") and traceback.endswith(message + "\n"))
-        self.assertEqual(self.described(lambda: compile("a b", "f", "exec"))[1].split(":")[0], "SyntaxError")
+        message = self.described(lambda: compile("\na b", "f", "exec"))[1]
+        self.assertTrue(message.startswith("SyntaxError: invalid syntax") and message.endswith(" (f, line 2)"), message)
+        own = self.described(lambda: exec("raise SyntaxError('own')"))
+        self.assertEqual(own[1], "SyntaxError: own")
+
+    def test_frames_that_only_make_a_call_are_not_in_a_traceback(self):
+        space = {}
+        exec(compile("def calls(f): return inner(f)\ndef inner(f): return f()", GUEST, "exec"), space)
+        for run in lambda: int("x"), lambda: undefined, lambda: space["calls"](lambda: int("x")):  # noqa: F821
+            try:
+                space["calls"](run)
+            except Exception as error:
+                outline = outline_exception(error.with_traceback(error.__traceback__.tb_next))
+                places = outline[4]
+                text = outline[2] or format_traceback(outline[3], places)
+                middle = 2 if text.count("<lambda>") == 2 else 0
+                self.assertEqual((text.count(GUEST), places.count(GUEST)), (middle, middle), text)
+                self.assertIn("<lambda>", text)
 
     def test_one_that_fails_to_describe_itself_is_described_all_the_same(self):
         class Mute(Exception):

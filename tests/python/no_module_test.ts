@@ -1,21 +1,37 @@
 /** A module that is not installed: of several Pythons on a machine, the error says which one lacks it. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Python, PythonError } from "../../mod.ts";
+import { type PyObject, Python, PythonError } from "../../mod.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
 
 const found = findPython();
 const missing = typeof found === "string" ? found : null;
 
-test(...needs(missing, "the error of a missing module says which Python lacks it and how it installs"), () => {
+test(...needs(missing, "the error of a missing module says which Python lacks it and how it installs"), async () => {
   const python = Python.open();
   const program: unknown = python.import("sys")["executable"];
-  const error = assertThrows(() => python.import("no_such_module_here"), PythonError);
-  const [first, second] = error.message.split("\n");
-  assertEquals(first, "ModuleNotFoundError: No module named 'no_such_module_here'");
-  assert(second?.includes(`"${program} -m pip install"`) && second.includes("CAUSEWAY_PYTHON"), second);
-  assertEquals(error.type, "ModuleNotFoundError");
+  python.run("def imports(): import no_such_module_here");
+  const imports: PyObject = python.evaluate("imports");
+  const ways: (() => unknown)[] = [
+    () => python.import("no_such_module_here"),
+    () => python.run("import no_such_module_here"),
+    () => python.evaluate("__import__('no_such_module_here')"),
+    () => imports(),
+    () => imports.$call(),
+    () => python.async(imports)(),
+  ];
+  for (const way of ways) {
+    const error: unknown = await (async () => await way())().catch((error: unknown) => error);
+    assert(error instanceof PythonError, String(way));
+    const [first, second] = error.message.split("\n");
+    assertEquals(first, "ModuleNotFoundError: No module named 'no_such_module_here'");
+    assert(second?.includes(`"${program} -m pip install"`) && second.includes("CAUSEWAY_PYTHON"), second);
+    assertEquals(error.type, "ModuleNotFoundError");
+    assert(!error.traceback.includes("pip"), "the traceback is Python's own");
+  }
+  const own = assertThrows(() => python.run("raise ModuleNotFoundError('install it yourself')"), PythonError);
+  assertEquals(own.message, "ModuleNotFoundError: install it yourself");
 });
 
 test(...needs(missing, "an error of another kind while a module loads is as Python prints it"), () => {

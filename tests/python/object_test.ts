@@ -476,6 +476,16 @@ test(
   },
 );
 
+test(...needs(missing, "arguments by name that are not the last argument of a call are refused"), () => {
+  const { builtins } = open();
+  const named = kwargs({ end: "", flush: true });
+  const refused = "Cannot pass kwargs({ end, flush }) to Python here: expected it as the last argument of a call";
+  for (const args of [[named, 1], [named, named], [[named]], [{ named }], [new Map([[1, named]])], [1, named, null]]) {
+    assertThrows(() => builtins["print"](...args), TypeError, refused);
+    assertThrows(() => builtins["print"].$call(...args), TypeError, refused);
+  }
+});
+
 test(...needs(missingNumpy, "numpy.sum with an options object says how arguments by name are given"), () => {
   const np = open().import("numpy");
   const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4), { shape: [2, 2] });

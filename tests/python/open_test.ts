@@ -1,10 +1,11 @@
 /** Which Python is opened: by option, by environment, by PATH; and what is said where none can be. */
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { type CudaStream, Python } from "../../mod.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -50,6 +51,27 @@ test(title, options, async () => {
     assertEquals(printed, "caf\u00e9");
     const [before, after] = (answer["signals"] ?? "").split(" ");
     assertEquals(after, before, "signals are the runtime's");
+  }
+});
+
+test("an option that is no path, or no stream, is refused, also when Python runs already", () => {
+  for (const value of [5, null, {}, true] as unknown[] as string[]) {
+    assertThrows(
+      () => Python.open({ home: value }),
+      TypeError,
+      "Expected home to be a string, the path of a virtualenv",
+    );
+    assertThrows(() => Python.open({ library: value }), TypeError, "Expected library to be a string");
+    assertThrows(() => Python.open({ stream: value as unknown as CudaStream }), TypeError, "to be a CudaStream, got");
+  }
+});
+
+test(...needs(missing, "what is to be run is a text"), () => {
+  const python = Python.open({ home: executable });
+  for (const value of [5, null, {}, undefined] as unknown[] as string[]) {
+    assertThrows(() => python.run(value), TypeError, "Expected statements of Python as a string, got");
+    assertThrows(() => python.evaluate(value), TypeError, "Expected an expression of Python as a string, got");
+    assertThrows(() => python.import(value), TypeError, "Expected a module's name as a string, got");
   }
 });
 

@@ -174,7 +174,8 @@ test(...needs(missing, "an exception is thrown with its type, its words and its 
   assertEquals([error.type, error.message], ["ValueError", "ValueError: no: \u00e9"]);
   assertStringIncludes(error.traceback, "in fails");
   assertThrows(() => python.import("no_such_module"), PythonError, "No module named 'no_such_module'");
-  assertThrows(() => python.evaluate("1 +"), PythonError, "SyntaxError");
+  const syntax = assertThrows(() => python.run("x = 1\ny = = 2"), PythonError);
+  assertEquals([syntax.type, syntax.message], ["SyntaxError", "SyntaxError: invalid syntax (<string>, line 2)"]);
   assertThrows(() => python.builtins["no_such"], PythonError, "no attribute 'no_such'");
   assertThrows(() => python.run("import sys; sys.exit(3)"), PythonError, "SystemExit");
   assertThrows(() => [...python.evaluate("(1 // x for x in (1, 0))")], PythonError, "ZeroDivisionError");

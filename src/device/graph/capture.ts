@@ -5,7 +5,7 @@
  */
 import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
 import { NativeArena, reportUncaught, runAll } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, type OptionNames, showGiven } from "../../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../../layout/mod.ts";
 import { beginCapture, endCapture } from "./active_captures.ts";
 import { checkCuda } from "../../driver/mod.ts";
 import type { CudaEvent } from "../event.ts";
@@ -198,6 +198,10 @@ export class StreamCapture {
     const code = stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
     runAll([...this.#streams.values()].map((stream) => () => stream.release()));
     return [code, out.value];
+  }
+
+  static {
+    showAs(StreamCapture, (capture) => `of ${capture.stream}${capture.#ended ? ", ended" : ""}`);
   }
 }
 

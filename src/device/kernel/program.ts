@@ -127,7 +127,7 @@ export class Program {
   static {
     showAs(Program, (program) => {
       const names = [...program.#kernels.keys()];
-      const kernels = names.length === 0 ? "" : `, kernels ${names.join(", ")}`;
+      const kernels = names.length === 0 ? ", no kernel asked for yet" : `, kernels ${names.join(", ")}`;
       return `of ${program.device}${kernels}${program.#references.isClosed ? ", closed" : ""}`;
     });
   }

@@ -13,7 +13,7 @@ import {
   UnixSocket,
   type WaitOptions,
 } from "../../unix/mod.ts";
-import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { ChannelExports, Outgoing } from "./channel_exports.ts";
 import { type Arrived, ChannelImports } from "./channel_imports.ts";
 import type { Mark, Message, Shareable } from "./channel_message.ts";
@@ -263,6 +263,18 @@ export class MemoryChannel {
     this.#socket.close();
     this.#marks.close();
     this.#imports.close();
+  }
+
+  static {
+    showAs(MemoryChannel, (channel) => {
+      const { shared } = channel;
+      const state = channel.#closed
+        ? ", closed"
+        : channel.#closedThere || channel.#ended
+        ? ", closed at the other end"
+        : "";
+      return `(${shared} buffer${shared === 1 ? "" : "s"} shared)${state}`;
+    });
   }
 }
 

@@ -14,6 +14,8 @@ import weakref
 
 from .javascript_functions import JavaScriptError
 
+GUEST = "<causeway>"  # the file of all sources here, as frames name it
+
 MOST_CAUSES = 32  # an exception may be its own cause
 
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
@@ -87,6 +89,14 @@ def brief_exception(error):
     return outline
 
 
+# law python/without_guest: python/guest, python/async
+def without_guest(trace):
+    """Return a traceback without the frames that it begins with and that only make the call."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == GUEST:
+        trace = trace.tb_next
+    return trace
+
+
 # What stands in tracebacks, by the identity of the code, and by the instruction and line. It goes when the code does.
 known_places = {}
 
@@ -98,6 +108,7 @@ def places_of(trace):
     They are Python's text of a tuple of tuples. Most exceptions are raised at a few places, again and again.
     """
     texts = ""
+    trace = without_guest(trace)
     while trace is not None:
         frame = trace.tb_frame
         code = frame.f_code
@@ -165,10 +176,19 @@ def describe_exception(error):
         lines = traceback.format_exception_only(kind, error)
         # The source of a syntax error stands before this line, and the notes of an exception stand after it.
         message = next((line for line in lines if line.startswith((name, kind.__qualname__))), lines[-1])
-        return name, message.strip(), "".join(traceback.format_exception(kind, error, error.__traceback__))
+        message = message.strip()
+        if isinstance(error, SyntaxError):
+            message += place_in_source(error)
+        return name, message, "".join(traceback.format_exception(kind, error, without_guest(error.__traceback__)))
     except Exception:  # some exceptions cannot be printed
         try:
             text = str(error)
         except Exception:
             text = "<exception str() failed>"
-        return name, name + ": " + text, "".join(traceback.format_tb(error.__traceback__))
+        return name, name + ": " + text, "".join(traceback.format_tb(without_guest(error.__traceback__)))
+
+
+def place_in_source(error):
+    """Return what the str() of a syntax error says behind what is wrong: its file and line."""
+    text, said = str(error), str(error.msg)
+    return text[len(said) :] if text.startswith(said) else ""

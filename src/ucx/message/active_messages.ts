@@ -5,7 +5,7 @@
  * @module
  */
 import { ffiPort, libc } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, none } from "../../layout/mod.ts";
+import { checkMade, checkOptions, none, showAs, showBytes } from "../../layout/mod.ts";
 import { hostReady } from "../../order/mod.ts";
 import { abortable } from "../../unix/mod.ts";
 import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
@@ -292,6 +292,15 @@ export class UcxActiveMessage {
   /** Has UCX drop the data, if nobody has received them. */
   [Symbol.dispose](): void {
     this.release();
+  }
+
+  static {
+    showAs(UcxActiveMessage, (message) => {
+      const { header, length } = message;
+      return `${showBytes(length)}, header of ${showBytes(header.length)}${
+        message.#state === "here" ? "" : ", received"
+      }`;
+    });
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { VortexError } from "../error.ts";
 import type { VortexReader } from "./reader.ts";
 
@@ -147,6 +147,13 @@ export class HttpReader implements VortexReader {
 
   #error(problem: string): VortexError {
     return new VortexError("file", `Cannot read ${this.#url}: ${problem}`);
+  }
+
+  static {
+    // Without the name and the password that a URL may have, and what is behind a question mark, which may be a secret.
+    showAs(HttpReader, (reader) => {
+      return `${reader.#url.origin}${reader.#url.pathname}${reader.#abort.signal.aborted ? ", closed" : ""}`;
+    });
   }
 }
 

@@ -1,0 +1,47 @@
+/**
+ * Copies of containers of Python in other forms: with plain objects, and as JSON has them.
+ *
+ * @module
+ */
+
+// law python/withObjects: python/json
+/**
+ * A copy with plain objects for its Maps. The copy is used up.
+ *
+ * @throws {TypeError} if a Map has a key that is no string
+ */
+export function withObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withObjects);
+  if (value instanceof Map) return objectOf(value, withObjects);
+  return value instanceof Set ? new Set(Array.from(value, withObjects)) : value;
+}
+
+// law python/jsonOf: python/json
+/**
+ * What `JSON.stringify` writes of a copy as a person expects it: of a Map, a Set and bytes it would silently write others.
+ *
+ * @throws {TypeError} for bytes, and for a Map with a key that is no string
+ */
+export function jsonOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(jsonOf);
+  if (value instanceof Map) return objectOf(value, jsonOf);
+  if (value instanceof Set) return Array.from(value, jsonOf);
+  if (value instanceof Uint8Array) {
+    throw new TypeError("Cannot write bytes as JSON: make a text of them, such as by bytes.hex() or base64.b64encode");
+  }
+  return "toJSON" in value && typeof value.toJSON === "function" ? value.toJSON() : value; // a Date, a view
+}
+
+function objectOf(map: ReadonlyMap<unknown, unknown>, convert: (value: unknown) => unknown): object {
+  return Object.fromEntries(Array.from(map, ([key, value]) => {
+    if (typeof key === "string") return [key, convert(value)];
+    throw new TypeError(
+      `Cannot make an object of a dict with the key ${shown(key)}: expected strings. $value() makes a Map of it`,
+    );
+  }));
+}
+
+function shown(key: unknown): string {
+  return Array.isArray(key) ? `(${key.map(shown).join(", ")})` : String(key);
+}

@@ -1,0 +1,36 @@
+/**
+ * Arguments by name.
+ *
+ * @module
+ */
+import { show, showAs } from "../layout/mod.ts";
+import { handleOf } from "./handle.ts";
+
+/** Arguments by name. */
+export class Keywords {
+  /** By name. */
+  readonly values: Readonly<Record<string, unknown>>;
+
+  /** Use {@linkcode kwargs}. */
+  constructor(values: Readonly<Record<string, unknown>>) {
+    this.values = values;
+  }
+
+  static {
+    showAs(Keywords, ({ values }) => {
+      const named = Object.entries(values).map(([name, value]) => `${name}: ${inShort(value)}`);
+      return named.length === 0 ? "{}" : `{ ${named.join(", ")} }`;
+    });
+  }
+}
+
+/** Arguments by name, as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`. */
+export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
+  return new Keywords(values);
+}
+
+/** A value in a word or two: an object of Python is not asked, and arrays may be long. */
+function inShort(value: unknown): string {
+  if (typeof value === "function") return handleOf(value) === undefined ? "a function" : "a PyObject";
+  return Array.isArray(value) ? `an array of ${value.length}` : show(value);
+}
