@@ -13,7 +13,6 @@ const most = 256;
 /** What the system calls an epoll descriptor. */
 const called = "anon_inode:[eventpoll]";
 
-// law unix/findSocketNews: unix/socket_news
 /**
  * What tells whether something has come for sockets. It asks all epoll descriptors that there are now, whoever has made
  * them: those of others make it say so too often, never too seldom. It is for the life of the thread, and owns nothing
@@ -23,7 +22,12 @@ const called = "anon_inode:[eventpoll]";
  */
 export function findSocketNews(): (() => boolean) | null {
   const found = Array.from({ length: most }, (_, fd) => fd).filter(isEpoll);
-  if (found.length === 0) return null;
+  return found.length === 0 ? null : newsOf(found);
+}
+
+// law unix/newsOf: unix/socket_news
+/** What tells whether something can be read of some descriptors, whoever owns them. */
+export function newsOf(found: readonly number[]): () => boolean {
   const { size, over } = struct(pollfd);
   const { address, bytes } = new NativeArena().bytes(size * found.length);
   const entries = found.map((fd, i) => {

@@ -6,10 +6,9 @@ export const unixMutations: readonly Mutation[] = [
   ...law("unix/abortable", [
     ['    signal.removeEventListener("abort", stop);\n', "", "Every wait leaves a listener at the signal."],
   ]),
-  ...law("unix/findSocketNews", [
+  ...law("unix/newsOf", [
     ["isThere = true", "isThere = false", "What has come is not seen."],
     ["(entry.revents & poll_events.POLLIN) !== 0", "entry.revents !== 0", "What is closed has news for ever."],
-    [".filter(isEpoll)", ".slice(0, 3).filter(isEpoll)", "The runtime's descriptor is not among those that are asked."],
   ]),
   ...law("unix/FileDescriptor.take", [
     ["    finalizer.unregister(this);\n", "", "What was given away is closed by the garbage collector."],
