@@ -75,7 +75,7 @@ export function show(value: unknown): string {
 /** As {@linkcode show}, for what may be anything at all: the source of a function, and a long text, say nothing. */
 export function showGiven(value: unknown): string {
   if (typeof value === "function") return "a function";
-  if (typeof value === "string" && value.length > 40) return `a string of ${value.length} letters`;
+  if (typeof value === "string" && value.length > 40) return `a string of ${value.length} characters`;
   return Array.isArray(value) ? "an array" : show(value);
 }
 

@@ -331,10 +331,10 @@ export class MemoryBuffer {
    *
    * Between host buffers the copy is done on return. With device memory it is enqueued on the stream, in the order of
    * that stream alone: if it is not the home stream of a side, let it wait for that one before, and that one for it
-   * after (`stream.wait(home)`), or copy views, which do both. The host side must not change, or be read, before the stream has passed it. It stays allocated until then, even if its buffer is
-   * closed or the typed array dropped; a graph keeps what copies in it use. Much ordinary host memory goes through
-   * pinned memory by way of native threads, faster than the driver alone moves it: then the call returns when the
-   * host's side is done.
+   * after (`stream.wait(home)`), or copy views, which do both. The host side must not change, or be read, before the
+   * stream has passed it. It stays allocated until then, even if its buffer is closed or the typed array dropped; a
+   * graph keeps what copies in it use. Much ordinary host memory goes through pinned memory by way of native threads,
+   * faster than the driver alone moves it: then the call returns when the host's side is done.
    *
    * @throws {RangeError} if the sizes differ
    * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose

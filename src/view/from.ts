@@ -14,7 +14,7 @@ import {
   type ImportOptions,
   isDlpackSource,
 } from "../dlpack/mod.ts";
-import { show, type TypedArray } from "../layout/mod.ts";
+import { showGiven, type TypedArray } from "../layout/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
 /** The method by which a foreign object, such as one of Python, makes a view of itself. */
@@ -116,8 +116,6 @@ export function isUsableAt({ buffer }: ArrayParts, options: ImportOptions): bool
 
 /** A value that is no array, in a word or two: a text may be a book. */
 export function describe(value: unknown): string {
-  if (typeof value === "function") return "a function";
-  if (typeof value === "string" && value.length > 40) return `a text of ${value.length} characters`;
-  if (value === null || typeof value !== "object") return show(value);
+  if (value === null || typeof value !== "object") return showGiven(value);
   return value.constructor?.name ?? "an object";
 }

@@ -20,7 +20,7 @@ test("what is nearly an array is refused with what makes one of it", () => {
     [null, "null"],
     [5, "5"],
     ["hello", '"hello"'],
-    ["a".repeat(41), "a text of 41 characters"],
+    ["a".repeat(41), "a string of 41 characters"],
     [() => 1, "a function"],
   ];
   for (const [source, word] of others) {
