@@ -517,12 +517,14 @@ export class UcxEndpoint {
     await this.close({ timeout: patienceOfDispose });
   }
 
+  // law ucx/UcxEndpoint.finish: ucx/byte_stream
   /**
    * Waits until what was sent has arrived, or cannot arrive any more. UCX's own close would not: it drops sends that
    * wait for their receiver, and once begun it cannot be forced.
    */
   async #finish(): Promise<void> {
     const own = this.#operations;
+    this.#context.progress.poll(); // who writes to the stream here, and has said so, is to be notified
     this.#byteStream.closing(new TypeError("The endpoint was closed"));
     const drained = own.drain();
     if (drained !== null) await drained;

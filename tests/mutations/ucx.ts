@@ -502,6 +502,20 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.#delivered.resolve();\n    else if", "void 0;\n    else if", "A close waits for ever."],
     ["!(taken >= this.#taken && taken <= this.#sent)", "false", "Nonsense moves the window."],
   ]),
+  ...law("ucx/UcxEndpoint.finish", [
+    [
+      "    this.#context.progress.poll(); // who writes",
+      "    // who writes",
+      "A writer's close waits for one who has closed.",
+    ],
+  ]),
+  ...law("ucx/ByteStream.onControl", [
+    [
+      "this.#over !== undefined && this.#reader === undefined",
+      "false",
+      "Who writes to an endpoint that is being closed waits for ever.",
+    ],
+  ]),
   ...law("ucx/ByteStream.closing", [
     ['else if (this.#hasWriter) this.#notify({ kind: "cancelled", taken: 0 });', "", "Nobody tells a writer."],
   ]),

@@ -72,9 +72,14 @@ export class ByteStream {
     return this.#writer?.delivered ?? null;
   }
 
+  // law ucx/ByteStream.onControl: ucx/byte_stream
   /** What the other side's streams say. Called by the worker. */
   onControl(control: StreamControl): void {
-    if (control.kind === "writing") this.#hasWriter = true;
+    if (control.kind === "writing") {
+      this.#hasWriter = true;
+      // It was on its way when the close began, which had nobody to notify then.
+      if (this.#over !== undefined && this.#reader === undefined) this.#notify({ kind: "cancelled", taken: 0 });
+    }
     if (control.kind === "cancelled") this.#cancelled = control;
     this.#writer?.onControl(control);
   }
