@@ -57,7 +57,8 @@ export function pointerOfExport(exported: ArrowStreamExport): ArrowStreamPointer
 
 /**
  * An exported stream: an `ArrowArrayStream *`, or an `ArrowDeviceArrayStream *`, for a consumer. Exactly one may
- * take it over, and must then release it once; `ArrowStream.from` takes the object itself. Arrays that it has not asked for are released with the stream.
+ * take it over, and must then release it once; `ArrowStream.from` takes the object itself. Arrays that it has not asked
+ * for are released with the stream.
  */
 export class ArrowStreamExport {
   readonly #stream: ExportedStream;

@@ -324,7 +324,7 @@ function copyOf({ python, options, object }: Handle): unknown {
 function json(handle: Handle): unknown {
   const value = copyOf(handle);
   if (typeof value !== "function") return jsonOf(value);
-  if (handleOf(value) !== undefined) handleOf(value)?.close();
+  handleOf(value)?.close();
   throw new TypeError(
     `Cannot write ${show(handle)} as JSON: expected a value, a dict, a list, a tuple, a set, a datetime or an array. ` +
       "Make one of it in Python, as vars(object) does; $value() says what JavaScript gets",

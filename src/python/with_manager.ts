@@ -59,7 +59,7 @@ export function enter(manager: PyObject, options: ImportOptions): Entered {
 
 // law python/EnteredManager: python/generators, public/inspect
 /** A context manager that is left at the end of a block. */
-const EnteredManager = class Entered implements Entered {
+const EnteredManager = class Entered {
   readonly value: unknown;
   readonly #exit: Handle;
   #isLeft = false;

@@ -4,7 +4,13 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaStream, DeviceMemoryResource, type MemoryBuffer } from "../../mod.ts";
+import {
+  Cuda,
+  type CudaStream,
+  DeviceMemoryResource,
+  type MemoryBuffer,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
 import { MemoryChannel, UnixSocket } from "../../src/public/sharing.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -67,6 +73,28 @@ test("a use of memory of another process is reported if nothing orders it after 
     ),
     60,
   );
+});
+
+test("memory that has no home stream at its owner's may be used on any stream", async () => {
+  const messages: string[] = [];
+  const here = Cuda.simulate();
+  const there = Cuda.simulate({ check: { leaks: false, onReport: ({ message }) => messages.push(message) } });
+  const [one, other] = UnixSocket.pair();
+  {
+    using owner = new MemoryChannel(one, here);
+    using user = new MemoryChannel(other, there);
+    using buffer = new SynchronousMemoryResource(here.device(0)).allocate(64);
+    assertEquals(buffer.stream, null);
+    await owner.send(buffer);
+    using home = there.device(0).createStream();
+    using elsewhere = there.device(0).createStream();
+    const received = await user.receive({ stream: home }) as MemoryBuffer;
+    received.fill(1, { stream: elsewhere });
+    assertEquals(messages, []);
+    there.device(0).synchronize();
+    received.close();
+  }
+  for (const cuda of [here, there]) cuda.close();
 });
 
 test("what is received again while it is still there is used as both sides have agreed", async () => {

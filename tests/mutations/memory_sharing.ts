@@ -28,6 +28,12 @@ export const memorySharingMutations: readonly Mutation[] = [
   ]),
   ...law("memory/ChannelImports.importBuffer", [
     [
+      "if (part.mark !== null) {",
+      "if (home !== null) {",
+      "Memory without a home is reported on every stream but the one that it was received on.",
+    ],
+    ["observerOf(device.driver)?.received(", "void (", "Memory of another process is used too early, unseen."],
+    [
       "    if (part.mark !== null) this.#marks.wait(home, part.mark); //",
       "    //",
       "We read before the other process has written.",

@@ -108,7 +108,7 @@ export class ChannelImports {
     }
   }
 
-  // law memory/ChannelImports.importBuffer: memory/sharing/memory_channel
+  // law memory/ChannelImports.importBuffer: memory/sharing/memory_channel, checker/received
   #importBuffer(part: Extract<Part, { readonly kind: "buffer" }>, stream: CudaStream | undefined): MemoryBuffer {
     const device = findDevice(this.#devices, part.descriptor.device);
     const home = stream ?? device.defaultStream;
@@ -122,7 +122,10 @@ export class ChannelImports {
       ? importMemory(device, part.descriptor, options)
       : this.#pool(part.pool).importBuffer(part.descriptor, options);
     this.#buffers++;
-    observerOf(device.driver)?.received(buffer.ptr, buffer.size, home.handleFor("use"), "MemoryChannel.receive()");
+    // What has no home stream there was ready when it was sent, for any stream.
+    if (part.mark !== null) {
+      observerOf(device.driver)?.received(buffer.ptr, buffer.size, home.handleFor("use"), "MemoryChannel.receive()");
+    }
     return buffer;
   }
 }
