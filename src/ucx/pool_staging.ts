@@ -11,7 +11,7 @@
  */
 import { captureOf, type CudaDevice, type CudaEvent, type CudaStream, enqueueCopy } from "../device/mod.ts";
 import { isOutOfMemory, type MemoryBuffer, SynchronousMemoryResource } from "../memory/mod.ts";
-import { outcome, type PendingCopy } from "./pending_copies.ts";
+import { PendingCopy } from "./pending_copies.ts";
 
 /**
  * Shorter messages are sent as they are. Of 256 KiB, 64 at a time, each takes 19 to 21 us by way of a piece; UCX alone
@@ -52,7 +52,7 @@ class Piece implements StagingPiece {
   // law ucx/StagingPiece.isFree: ucx/pool_staging
   /** Whether what used it is done: others write to it without asking a stream. After a copy that failed it is not. */
   isFree(): boolean {
-    if (this.#copy !== null && outcome(this.#copy) !== null) return false;
+    if (this.#copy !== null && this.#copy.outcome() !== null) return false;
     this.#copy = null;
     return true;
   }
@@ -60,7 +60,7 @@ class Piece implements StagingPiece {
   copy(stream: CudaStream, to: bigint, from: bigint, bytes: number): PendingCopy {
     enqueueCopy(stream, to, from, bytes, "DtoD");
     stream.record(this.#event);
-    this.#copy = { stream, event: this.#event };
+    this.#copy = new PendingCopy(stream, this.#event);
     return this.#copy;
   }
 

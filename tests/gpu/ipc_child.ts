@@ -114,7 +114,7 @@ async function byChannel(path: string, what: string): Promise<void> {
     }
     const { buffer, round } = value;
     // Its owner gets it back when the message is there, and must not use it before this stream has read it.
-    if (round % 2 === 0) { for (let i = 0; i < 40; i++) slow.fill(i, { stream }); }
+    if (round % 2 === 0) { for (let i = 0; i < 200; i++) slow.fill(i, { stream }); }
     copy.copyFrom(buffer, { stream });
     buffer.close();
     await channel.send("closed");

@@ -894,7 +894,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/StagingPiece.isFree", [
     [
-      "if (this.#copy !== null && outcome(this.#copy) !== null) return false;",
+      "if (this.#copy !== null && this.#copy.outcome() !== null) return false;",
       "",
       "A message is written over another one that is still being copied.",
     ],
@@ -940,6 +940,10 @@ export const ucxMutations: readonly Mutation[] = [
       "",
       "Who waits in place has the memory before the message is there.",
     ],
+  ]),
+  ...law("ucx/PendingCopy.outcome", [
+    ["this.#isDone ||= this.event.isDone;", "this.#isDone ||= true;", "A message is sent before its copy is done."],
+    ["this.#isDone ||= this.event.isDone;", "this.#isDone = this.event.isDone;", "CUDA is asked again for what is done."],
   ]),
   ...law("ucx/PendingCopies.look", [
     [
