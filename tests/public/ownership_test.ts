@@ -30,7 +30,7 @@ const count = 12;
 
 /** How many have ended, when the collector had time enough for `due` of them. */
 async function endedOf(ended: () => number, due: number): Promise<number> {
-  for (let round = 0; round < 6 || (ended() < due && round < 60); round++) {
+  for (let round = 0; round < 3 || (ended() < due && round < 60); round++) {
     await collectGarbage();
     liveExports(); // looking gives back what was released
   }
