@@ -943,7 +943,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/PendingCopy.outcome", [
     ["this.#isDone ||= this.event.isDone;", "this.#isDone ||= true;", "A message is sent before its copy is done."],
-    ["this.#isDone ||= this.event.isDone;", "this.#isDone = this.event.isDone;", "CUDA is asked again for what is done."],
+    [
+      "this.#isDone ||= this.event.isDone;",
+      "this.#isDone = this.event.isDone;",
+      "CUDA is asked again for what is done.",
+    ],
   ]),
   ...law("ucx/PendingCopies.look", [
     [
