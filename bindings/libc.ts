@@ -191,7 +191,7 @@ export const MAP = { SHARED: 1, PRIVATE: 2, ANONYMOUS: 0x20, NORESERVE: 0x4000 }
 export const SEEK = { END: 2 } as const;
 
 /** Advice to `madvise` (sys/mman.h, Linux). */
-export const MADV = { HUGEPAGE: 14 } as const;
+export const MADV = { HUGEPAGE: 14, POPULATE_WRITE: 23 } as const;
 
 /** The public part of `struct link_map` (link.h). */
 export const link_map = {

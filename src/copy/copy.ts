@@ -63,7 +63,7 @@ function explain(from: ArrayParts, to: ArrayParts, conversion: Conversion | null
 /**
  * Copies all elements to memory of JavaScript's own, in C order; settles when they are there.
  *
- * @param bytes as many as the elements take without gaps
+ * @param bytes as many as the elements take without gaps; all of them are written
  */
 export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   const { device, stream } = array.buffer;

@@ -38,10 +38,10 @@ export async function readBack(
   copyStaged(runTo(bytes, copy.buffer.ptr), helperStream(stream.device), staging);
 }
 
-/** The run of bytes that reading so much memory in one piece is. */
+/** The run of bytes that reading so much memory in one piece into new memory is. */
 export function runTo({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>, from: bigint): Run {
   const to = ffiPort().addressOf(buffer) + BigInt(byteOffset);
-  return { to, from, bytes: byteLength, direction: "DtoH", isPageable: true, peers: null };
+  return { to, from, bytes: byteLength, direction: "DtoH", isPageable: true, isNew: true, peers: null };
 }
 
 // law copy/snapshotOf: copy/read_back, view/strided_memory_view

@@ -19,7 +19,7 @@ import {
 } from "../device/mod.ts";
 import { CudaError } from "../driver/mod.ts";
 import { cString, FfiError, libc } from "../ffi/mod.ts";
-import { canStartThreads, type NativeCall, nonTemporalCopy } from "../native/mod.ts";
+import { canStartThreads, type NativeCall, nonTemporalCopy, pageCalls } from "../native/mod.ts";
 import { planStaging, type StagingPlan, worthStaging, worthStarting } from "./staging_plan.ts";
 import { rings, type StagingRing } from "./staging_ring.ts";
 
@@ -31,6 +31,8 @@ export interface Run {
   readonly direction: CopyDirection;
   /** Whether the host's side, if there is one, is not known to be pinned. */
   readonly isPageable: boolean;
+  /** Whether the host's side is memory that nobody has written to: the system makes its pages when somebody does. */
+  readonly isNew?: boolean;
   /** The devices that it is between, if there are two. */
   readonly peers: { readonly from: CudaDevice; readonly to: CudaDevice } | null;
 }
@@ -148,12 +150,20 @@ function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPl
   for (let chunk = 0; chunk < chunks + inHand; chunk++) {
     if (chunk < chunks) {
       ring.wait(chunk); // the bus is done with it
-      ring.team.begin(piecesOf(run, ring, plan, chunk));
+      // New pages ahead of what is written to them: they take several times as long as the copy.
+      ring.team.begin([...pagesOf(run, plan, chunk + 1), ...piecesOf(run, ring, plan, chunk)]);
     }
     if (chunk < inHand) continue;
     ring.team.finish(); // the slot is empty
     fetch(chunk - inHand + slots);
   }
+}
+
+/** What makes the pages that begin in a chunk of new memory. */
+function pagesOf({ to, bytes, isNew = false }: Run, plan: StagingPlan, chunk: number): NativeCall[] {
+  const [start, end] = [to + BigInt(chunk * plan.chunk), to + BigInt(bytes)];
+  const next = start + BigInt(plan.chunk);
+  return isNew ? pageCalls(start, next < end ? next : end, end) : [];
 }
 
 let memcpy = 0n;

@@ -37,7 +37,18 @@ export const ringBytes: number = 32 * MiB;
 export const mostSlots = 16;
 
 /** Pieces of a chunk: enough for each of the threads. */
-export const piecesOfChunk = 8;
+const piecesOfChunk = 8;
+
+/** The most calls for a chunk that threads copy, and make the large pages for that begin in it. */
+export function callsOf({ chunk, piece }: Pick<StagingPlan, "chunk" | "piece">): number {
+  return Math.ceil(chunk / piece) + Math.ceil(chunk / (2 * MiB));
+}
+
+/** The chunks of large copies. */
+const largest = 8 * MiB;
+
+/** The most calls for a chunk of any plan that is made here. */
+export const mostCalls: number = callsOf({ chunk: largest, piece: largest / piecesOfChunk });
 
 /**
  * As many threads as fill the bus. Each copies 6 to 10 GB/s on the host of an H200, and more of them get no further.
@@ -57,6 +68,6 @@ export function planStaging(bytes: number, cpus: number): StagingPlan | null {
   const threads = Math.min(mostThreads, cpus);
   if (bytes < worthStaging || threads < fewestThreads) return null;
   // While the first chunk is filled and the last one emptied the bus is idle: so the chunks of small copies are small.
-  const chunk = bytes < 16 * MiB ? MiB : bytes < worthStarting ? 2 * MiB : 8 * MiB;
+  const chunk = bytes < 16 * MiB ? MiB : bytes < worthStarting ? 2 * MiB : largest;
   return { threads, slots: Math.min(mostSlots, ringBytes / chunk), chunk, piece: chunk / piecesOfChunk };
 }

@@ -8,7 +8,7 @@ import { besideCaptures, type CudaDevice, type CudaEvent, type CudaStream, PerDe
 import { checkCuda, checkRelease, observerOf } from "../driver/mod.ts";
 import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { ThreadTeam } from "../native/mod.ts";
-import { mostSlots, piecesOfChunk, ringBytes, type StagingPlan } from "./staging_plan.ts";
+import { callsOf, mostCalls, mostSlots, ringBytes, type StagingPlan } from "./staging_plan.ts";
 
 /** Pinned memory for a few chunks, which take its slots in turn, and the threads that copy them. */
 export class StagingRing {
@@ -52,7 +52,7 @@ export class StagingRing {
     }
     // Large enough for other plans, too: to start threads takes longer than to copy with them.
     const rounds = Math.max(slots, mostSlots);
-    const size = { threads, rounds, calls: Math.max(Math.ceil(chunk / piece), piecesOfChunk) };
+    const size = { threads, rounds, calls: Math.max(callsOf({ chunk, piece }), mostCalls) };
     if (this.#team?.fits(size)) return;
     this.#team?.close();
     this.#team = null;

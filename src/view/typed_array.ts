@@ -13,7 +13,7 @@ import {
   type TypedArray,
 } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
-import { newArrayBuffer } from "../native/mod.ts";
+import { unwrittenArrayBuffer } from "../native/mod.ts";
 
 /** Options of `StridedMemoryView.fromTypedArray`. */
 interface TypedArrayOptions {
@@ -45,7 +45,7 @@ export function memoryOfArray({ buffer, byteOffset, byteLength }: TypedArray): M
 
 /** Copies an array's elements to a typed array. See `StridedMemoryView.toTypedArray`. */
 export async function toTypedArray(array: ArrayParts): Promise<TypedArray> {
-  const copy = new (array.dtype.require("typedArray"))(newArrayBuffer(byteCount(array)));
+  const copy = new (array.dtype.require("typedArray"))(unwrittenArrayBuffer(byteCount(array)));
   if (array.layout.volume > 0) {
     await readElements(array, new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength));
   }

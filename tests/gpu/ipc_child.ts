@@ -101,10 +101,8 @@ async function byChannel(path: string, what: string): Promise<void> {
     return;
   }
   using stream = device.createStream();
-  using sink = new HostMemoryResource().allocate(2 ** 24);
   using slow = new SynchronousMemoryResource(device).allocate(2 ** 30, { stream });
-  using copy = device.memory.allocate(2 ** 24, { stream });
-  const results: { round: number; wrong: number }[] = [];
+  const copies: { readonly round: number; readonly copy: MemoryBuffer }[] = [];
   for (;;) {
     const value = await channel.receive({ stream }) as { buffer: MemoryBuffer; round: number } | undefined;
     if (value === undefined || value.buffer === undefined) break;
@@ -114,15 +112,20 @@ async function byChannel(path: string, what: string): Promise<void> {
     }
     const { buffer, round } = value;
     // Its owner gets it back when the message is there, and must not use it before this stream has read it.
-    if (round % 2 === 0) { for (let i = 0; i < 200; i++) slow.fill(i, { stream }); }
+    if (round % 2 === 0) { for (let i = 0; i < 40; i++) slow.fill(i, { stream }); }
+    const copy = device.memory.allocate(2 ** 24, { stream });
     copy.copyFrom(buffer, { stream });
+    copies.push({ round, copy });
     buffer.close();
-    await channel.send("closed");
+    await channel.send("closed"); // nothing here waits for the GPU: the next one comes while its owner still fills it
+  }
+  using sink = new HostMemoryResource().allocate(2 ** 24);
+  const results = copies.map(({ round, copy }) => {
     copy.copyTo(sink, { stream });
     stream.synchronize();
-    const wrong = sink.bytes().findIndex((byte) => byte !== round);
-    results.push({ round, wrong });
-  }
+    copy.close();
+    return { round, wrong: sink.bytes().findIndex((byte) => byte !== round) };
+  });
   await channel.send(results);
 }
 

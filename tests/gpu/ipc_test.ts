@@ -159,7 +159,7 @@ for (const runtime of runtimes) {
         const buffer = (round % 5 === 0 ? plain : pool).allocate(2 ** 24, { stream });
         buffer.fill(0xee, { stream });
         // Every other round for longer than the message takes; in the others the other process is as slow.
-        if (round % 2 === 1) { for (let i = 0; i < 200; i++) slow.fill(i, { stream }); }
+        if (round % 2 === 1) { for (let i = 0; i < 40; i++) slow.fill(i, { stream }); }
         buffer.fill(round, { stream });
         await channel.send({ buffer, round });
         buffer.close(); // the next round gets this memory as soon as the other process is done with it

@@ -27,6 +27,7 @@ interface Step {
   readonly bytes: number;
   readonly stream: 0 | 1;
   readonly plan: StagingPlan;
+  readonly isNew: boolean;
 }
 
 const steps: fc.Arbitrary<Step> = fc.record({
@@ -40,6 +41,7 @@ const steps: fc.Arbitrary<Step> = fc.record({
     chunk: fc.constantFrom(4096, 5000, 12_288),
     piece: fc.constantFrom(1000, 4096, 20_000),
   }),
+  isNew: fc.boolean(),
 });
 
 const settings = fc.record({
@@ -67,7 +69,7 @@ test(
           using host = new HostMemoryResource().allocate(size);
           buffer.fill(0, { stream: one });
           const model = new Uint8Array(size);
-          program.forEach(({ kind, offset, bytes, stream: index, plan }, i) => {
+          program.forEach(({ kind, offset, bytes, stream: index, plan, isNew }, i) => {
             const stream = streams[index] ?? one;
             for (const before of streams) if (before !== stream) stream.wait(before);
             const [here, there] = [host.ptr + BigInt(offset), buffer.ptr + BigInt(offset)];
@@ -84,7 +86,7 @@ test(
             } else {
               memory.fill(0xdd);
               copyStaged(
-                { to: here, from: there, bytes, direction: "DtoH", isPageable: true, peers: null },
+                { to: here, from: there, bytes, direction: "DtoH", isPageable: true, isNew, peers: null },
                 stream,
                 plan,
               );

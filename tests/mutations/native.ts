@@ -6,9 +6,14 @@ export const nativeMutations: readonly Mutation[] = [
   ...law("native/make", [
     ["} catch (cause) {\n", "} catch (cause) {\n    throw cause;\n", "Who asks for too much reads that, and no more."],
   ]),
-  ...law("native/newArrayBuffer", [
+  ...law("native/advised", [
     ["libc().paging.madvise(first, length, MADV.HUGEPAGE);", "", "Large new memory is slow to write."],
     [" - first) / page * page", " - first) / page / 2n * page", "Half of a large array is slow to write."],
+  ]),
+  ...law("native/pageCalls", [
+    ["(from + largePage - 1n)", "from", "A page is made twice, or of memory that is somebody else's."],
+    ["left < largePage ? left : largePage", "largePage", "Pages are made of what is behind the end."],
+    ["BigInt(MADV.POPULATE_WRITE)", "BigInt(MADV.HUGEPAGE)", "No page is made before it is written to."],
   ]),
   ...law("native/mapExecutable", [
     ["roundUp(length, 16)", "length", "Functions are not aligned."],
