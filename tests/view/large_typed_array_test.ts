@@ -1,0 +1,61 @@
+/** Large typed arrays are of memory whose content is undefined at first: all of it is written, or nobody sees it. */
+import { assert, assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { HostMemoryResource, slice, StridedMemoryView } from "../../mod.ts";
+import { unwrittenArrayBuffer } from "../../src/native/huge_pages.ts";
+import { collectGarbage } from "../support/collect.ts";
+import { check, fc } from "../support/property.ts";
+
+const side = 2200; // of which a square, or 7/8 of it, is more than 4 MiB
+
+/** Leaves memory behind that is not zero. */
+async function leaveOnes(): Promise<void> {
+  for (let i = 0; i < 3; i++) new Uint8Array(unwrittenArrayBuffer(side * side)).fill(0xff);
+  await collectGarbage();
+}
+
+/** Where the elements of a view of the square come from. */
+interface Look {
+  readonly isTransposed: boolean;
+  readonly isReversed: boolean;
+  readonly isRepeated: boolean;
+  readonly from: number;
+}
+
+const looks: fc.Arbitrary<Look> = fc.record({
+  isTransposed: fc.boolean(),
+  isReversed: fc.boolean(),
+  isRepeated: fc.boolean(),
+  from: fc.nat(side >> 3),
+});
+
+test("a large typed array has the elements, and none of what its memory had before, however they lie", async () => {
+  const square = new Uint8Array(side * side).map((_, i) => i % 251);
+  const there = StridedMemoryView.fromTypedArray(square, { shape: [side, side] });
+  await check(
+    fc.asyncProperty(looks, async ({ isTransposed, isReversed, isRepeated, from }) => {
+      let view: StridedMemoryView = there;
+      if (isTransposed) view = view.permuted([1, 0]);
+      view = view.sliced(isReversed ? slice(null, null, -1) : slice(from, null));
+      if (isRepeated) view = view.sliced(slice(0, 1)).broadcastTo([side, side]);
+      await leaveOnes();
+      const array = await view.toTypedArray();
+      const [rows = 0, columns = 0] = view.shape;
+      assert(array.length === rows * columns);
+      const at = array.findIndex((value, i) => {
+        const [row, column] = [isRepeated ? 0 : Math.floor(i / columns), i % columns];
+        const index = isReversed ? side - 1 - row : from + row;
+        return value !== (isTransposed ? column * side + index : index * side + column) % 251;
+      });
+      assert(at === -1, `element ${at} of ${view.shape}`);
+    }),
+    8,
+  );
+});
+
+test("where the elements cannot be read there is no array, and its memory is nobody's", async () => {
+  using memory = new HostMemoryResource().allocate(5 * 2 ** 20);
+  const view = StridedMemoryView.fromBuffer(memory, { shape: [5 * 2 ** 20], dtype: "uint8" });
+  memory.close();
+  await assertRejects(() => view.toTypedArray(), TypeError, "closed");
+});
