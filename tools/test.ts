@@ -152,10 +152,10 @@ const runtimes = ["deno", "bun"] as const;
 let reports = 0;
 
 /**
- * Folders whose files Deno runs one after the other all the same: loops over arrays of every type, which V8 compiles for
- * the types that it has seen, take up to ten times as long after the tests of another file.
+ * The folder that Deno is given as it is all the same: its loops over arrays of every type take up to ten times as long
+ * after the tests of another file, and all of it twice as long.
  */
-const apart: ReadonlySet<string> = new Set(["tests/copy", "tests/vortex"]);
+const apart = "tests/copy";
 
 /**
  * One module that imports all tests of a folder. Deno loads what they import anew for each file that it is given, a
@@ -172,7 +172,7 @@ function joined(folder: string, report: string): string {
 async function testUnder(runtime: keyof typeof commands, path: string): Promise<Outcome> {
   const report = join(scratch, `${reports++}.xml`);
   const [command = "", ...args] = commands[runtime](report);
-  const isJoined = runtime === "deno" && !apart.has(path) && statSync(path).isDirectory();
+  const isJoined = runtime === "deno" && path !== apart && statSync(path).isDirectory();
   const what = isJoined ? joined(path, report) : `./${path}`;
   const ended = await run(`${runtime.padEnd(4)} ${path.replace(/^tests\//, "")}`, command, [...args, what]);
   return read(path, report, ended);

@@ -159,6 +159,7 @@ function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPl
   }
 }
 
+// law memory/pagesOf: memory/staging
 /** What makes the pages that begin in a chunk of new memory. */
 function pagesOf({ to, bytes, isNew = false }: Run, plan: StagingPlan, chunk: number): NativeCall[] {
   const [start, end] = [to + BigInt(chunk * plan.chunk), to + BigInt(bytes)];

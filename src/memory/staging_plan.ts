@@ -4,6 +4,8 @@
  * @module
  */
 
+import { mostPageCalls } from "../native/mod.ts";
+
 /** How host memory is staged. */
 export interface StagingPlan {
   /** Native threads that copy. */
@@ -39,9 +41,10 @@ export const mostSlots = 16;
 /** Pieces of a chunk: enough for each of the threads. */
 const piecesOfChunk = 8;
 
-/** The most calls for a chunk that threads copy, and make the large pages for that begin in it. */
+// law memory/callsOf: memory/staging
+/** The most calls for a chunk: its pieces are copied, and the pages of another one made. */
 export function callsOf({ chunk, piece }: Pick<StagingPlan, "chunk" | "piece">): number {
-  return Math.ceil(chunk / piece) + Math.ceil(chunk / (2 * MiB));
+  return Math.ceil(chunk / piece) + mostPageCalls(chunk);
 }
 
 /** The chunks of large copies. */

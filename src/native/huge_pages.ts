@@ -23,9 +23,6 @@ export function newArrayBuffer(bytes: number): ArrayBuffer {
   return advised(make(bytes));
 }
 
-/** What Bun makes without zeros at most. */
-const mostUnwritten = 2 ** 32;
-
 /**
  * The same, but what is in it is undefined: for who writes all of it before anybody else sees it. Bun writes zeros to
  * memory that it has had before, which takes longer than to copy to it; Deno gets new memory from the system.
@@ -33,23 +30,27 @@ const mostUnwritten = 2 ** 32;
  * @throws {RangeError} if the runtime does not make one, with what was asked for and what the host has
  */
 export function unwrittenArrayBuffer(bytes: number): ArrayBuffer {
-  if (bytes < enough || bytes > mostUnwritten || ffiPort().runtime.name !== "bun") return newArrayBuffer(bytes);
+  if (bytes < enough || ffiPort().runtime.name !== "bun") return newArrayBuffer(bytes);
   try {
     return advised(nodeBuiltin("node:buffer").Buffer.allocUnsafeSlow(bytes).buffer);
   } catch {
-    return newArrayBuffer(bytes); // which says what was asked for
+    return newArrayBuffer(bytes); // more than Bun makes so; or which says what was asked for
   }
 }
 
-/** The bytes of a large page. */
 const largePage = 2n * 1024n * 1024n;
+
+/** The most calls of {@linkcode pageCalls} for so many bytes. */
+export function mostPageCalls(bytes: number): number {
+  return Math.ceil(bytes / Number(largePage));
+}
+
 let madvise = 0n;
 
 // law native/pageCalls: native/huge_pages
 /**
  * Calls, for threads, by which the system makes the pages of new memory: those of 2 MiB that begin between two
- * addresses, and of the last one what is before `end`. A thread that makes one takes 0.3 ms (H200's host), and threads
- * that write to the same one make it twice. Before Linux 5.14 they do nothing, and who writes makes the pages.
+ * addresses, and of the last one what is before `end`. One takes a thread 0.3 ms (H200's host). Before Linux 5.14 they do nothing, and who writes makes the pages.
  */
 export function pageCalls(from: bigint, to: bigint, end: bigint): NativeCall[] {
   if (madvise === 0n) madvise = libc().loading.dlsym(0n, cString("madvise"));

@@ -3,8 +3,9 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, CudaError, DeviceMemoryResource, HostMemoryResource, PinnedMemoryResource } from "../../mod.ts";
+import { cString } from "../../src/ffi/c_string.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { canStartThreads } from "../../src/native/thread_team.ts";
+import { canStartThreads, ThreadTeam } from "../../src/native/thread_team.ts";
 import { copyRun, copyStaged, type Run, stagingOf } from "../../src/memory/staging.ts";
 import { planStaging, type StagingPlan } from "../../src/memory/staging_plan.ts";
 import { intercept } from "../support/intercept.ts";
@@ -199,6 +200,47 @@ test(...needs(missing, "many more chunks than there are slots arrive as they wer
   copyStaged({ ...run, to: host.ptr, from: buffer.ptr, direction: "DtoH" }, stream, plan);
   assertEquals(memory.findIndex((byte, i) => byte !== i % 251), -1);
 });
+
+test(
+  ...needs(missing, "new memory's pages are made once each, before the threads write to what follows the first chunk"),
+  () => {
+    const MiB = 2 ** 20;
+    using cuda = Cuda.simulate();
+    using stream = cuda.device(0).createStream();
+    const began = ThreadTeam.prototype.begin;
+    const [madvise, memory] = [libc().loading.dlsym(0n, cString("madvise")), new HostMemoryResource()];
+    // A copy of each size that chunks have.
+    for (const bytes of [5 * MiB + 77, 21 * MiB + 4099, 65 * MiB + 1]) {
+      const plan = planStaging(bytes, 16);
+      assert(plan !== null);
+      using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(bytes, { stream });
+      buffer.fill(7, { stream });
+      using host = memory.allocate(bytes + 5000);
+      const to = host.ptr + 5000n;
+      const run = { bytes, isPageable: true, peers: null, to, from: buffer.ptr, direction: "DtoH" } as const;
+      for (const isNew of [true, false]) {
+        const made: bigint[] = [];
+        ThreadTeam.prototype.begin = function (calls) {
+          const pages = calls.flatMap(([code, address = 0n]) => code === madvise ? [address] : []);
+          const ends = calls.flatMap(([code, at = 0n, _, size = 0n]) => code === madvise ? [] : [at + size]);
+          assert(pages.every((page) => ends.every((end) => end <= page)), "a page is written to before it is made");
+          made.push(...pages);
+          began.call(this, calls);
+        };
+        try {
+          copyStaged({ ...run, isNew }, stream, plan);
+        } finally {
+          ThreadTeam.prototype.begin = began;
+        }
+        const [size, first, end] = [2n * BigInt(MiB), to + BigInt(plan.chunk), to + BigInt(bytes)];
+        const expected: bigint[] = [];
+        for (let at = (first + size - 1n) / size * size; at + 65_536n <= end; at += size) expected.push(at);
+        assertEquals(made, isNew ? expected : []);
+        assert(host.bytes().subarray(5000).every((byte) => byte === 7));
+      }
+    }
+  },
+);
 
 test(...needs(missing, "what the driver refuses is its error, and the next copy is right"), () => {
   using cuda = Cuda.simulate();

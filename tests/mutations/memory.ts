@@ -205,7 +205,19 @@ export const memoryMutations: readonly Mutation[] = [
       "The bus takes a chunk that threads have not copied yet.",
     ],
   ]),
+  ...law("memory/callsOf", [
+    [
+      " + mostPageCalls(chunk)",
+      "",
+      "A large array cannot be read: its threads have more to do than they can be given.",
+    ],
+  ]),
+  ...law("memory/pagesOf", [
+    ["return isNew ? ", "return true ? ", "Pages that are there are made again, which takes time."],
+    ["next < end ? next : end, end", "next, next", "Pages are made of memory behind the end."],
+  ]),
   ...law("memory/toHost", [
+    ["pagesOf(run, plan, chunk + 1)", "pagesOf(run, plan, chunk)", "Threads write to pages while others make them."],
     ["      ring.wait(chunk); // the bus is done with it\n", "", "Threads empty a slot that the bus still fills."],
     [
       "    ring.wait(chunk); // an earlier copy's chunk may not have left the slot yet\n",
