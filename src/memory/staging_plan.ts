@@ -3,7 +3,6 @@
  *
  * @module
  */
-
 import { mostPageCalls } from "../native/mod.ts";
 
 /** How host memory is staged. */
