@@ -41,11 +41,13 @@ const turnAtMost = 0.5;
 const spinAtFirst = 0.02;
 const spinAtMost = 0.2;
 /**
- * How long to poll at every turn of the event loop before sleeping, in milliseconds: when something woke us, which may
- * be no more than UCX looking whether its peers live, and while somebody awaits one message after the other.
+ * How long to poll at every turn of the event loop before sleeping, in milliseconds: when something woke us soon after we
+ * fell asleep, and while somebody awaits one message after the other. What wakes us later may be no more than UCX looking
+ * whether its peers live: then not at all.
  */
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
+const soon = 10;
 
 /** What progress needs of its worker. */
 export interface ProgressResources {
@@ -98,6 +100,7 @@ export class Progress {
   #isQuiet = true;
   #spinFor = spinAtFirst;
   #patience = patienceAtMost;
+  #lastSleep = 0;
   #settledAtOnce = 0;
   /** How many want the process to stay alive although no operation is pending. */
   #holds = 0;
@@ -300,9 +303,11 @@ export class Progress {
     return ended;
   }
 
+  // law ucx/Progress.wake: ucx/progress
   /** UCX has news, or one of the other descriptors can be read. */
   wake(): void {
     this.#giveUpTransferred(); // first: UCX writes to no memory while we sleep
+    this.#patience = performance.now() - this.#lastSleep < soon ? patienceAtFirst : 0;
     this.#turn();
     for (const { act } of this.#also) act();
   }
@@ -561,7 +566,7 @@ export class Progress {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
     checkStatus("ucp_worker_arm", status);
-    this.#patience = patienceAtFirst;
+    this.#lastSleep = performance.now();
     this.#copies.wakeBy(() => this.#queueTurn());
     const watch = this.#resources.watch ??= this.#watchWorker();
     watch.keepAlive(this.#isAwaited);

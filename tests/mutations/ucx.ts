@@ -726,6 +726,13 @@ export const ucxMutations: readonly Mutation[] = [
     ["    owner?.ended(operation);\n", "", "A close waits for ever for sends that are over."],
     ["if (operation.foreign !== 0n) ", "if (false) ", "UCX's requests are never freed."],
   ]),
+  ...law("ucx/Progress.wake", [
+    [
+      "performance.now() - this.#lastSleep < soon ? patienceAtFirst : 0",
+      "patienceAtFirst",
+      "An idle worker polls whenever UCX has looked for its peers.",
+    ],
+  ]),
   ...law("ucx/Progress.turn", [
     ["now - this.#lastNews < this.#patience", "true", "A worker that has nothing to do takes a processor."],
     [

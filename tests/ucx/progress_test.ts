@@ -134,6 +134,39 @@ for (const progress of progressModes) {
   });
 }
 
+// Each look took 0.1 ms of polling and a second turn of the event loop, of which an idle program has nothing.
+test("a worker that UCX wakes to look whether its peers live falls asleep in the same turn", async () => {
+  const { functions: { wakeup, worker } } = openUcp();
+  const { ucp_worker_arm: arm } = wakeup;
+  const { ucp_worker_progress: progress } = worker;
+  let [arms, calls] = [0, 0];
+  const counted = { configurable: true, value: (worker: bigint) => (arms++, arm(worker)) };
+  Object.defineProperty(wakeup, "ucp_worker_arm", counted);
+  Object.defineProperty(worker, "ucp_worker_progress", {
+    configurable: true,
+    value: (worker: bigint) => (calls++, progress(worker)),
+  });
+  try {
+    using ucx = Ucx.open({ config: { TLS: "sm", KEEPALIVE_INTERVAL: "50ms" } });
+    await using receiver = ucx.createWorker();
+    await using sender = ucx.createWorker();
+    const endpoint = await sender.connect(receiver.address);
+    await Promise.all([endpoint.send(new Uint8Array(8)), receiver.recv(new Uint8Array(8))]);
+    const end = new AbortController();
+    const pending = receiver.recv(new Uint8Array(8), { signal: end.signal });
+    await pause(200);
+    [arms, calls] = [0, 0];
+    await until(() => arms >= 20);
+    // One call that looks, one that finds nothing more, and who is armed too late has both again.
+    assert(calls <= 3 * arms, `${calls} calls for ${arms} sleeps`);
+    end.abort();
+    await assertRejects(() => pending);
+  } finally {
+    Object.defineProperty(wakeup, "ucp_worker_arm", { value: arm, configurable: true });
+    Object.defineProperty(worker, "ucp_worker_progress", { value: progress, configurable: true });
+  }
+});
+
 test("in place and awaited, messages are the same, and poll tells how many operations have ended", async () => {
   const { endpoint, receiver, sender, close } = await pairOf("adaptive", "sm");
   const into = new Uint8Array(100);
