@@ -107,7 +107,13 @@ const rows: readonly Row[] = [
   asleep(latency(sm, 1, "awaited", 5_000, 1)),
   rate("sync"),
   rate("awaited"),
-  rate("bare"), // the floor
+  rate("bare"),
+  // The floors of what is above.
+  latency("tcp", 8 * kib, "bare", 15_000, 1.15),
+  latency("tcp", mib, "bare", 600, 1.05),
+  latency(sm, 1, "bare", 200_000, 1, isBun ? 0.2 : 0.6),
+  latency(sm, mib, "bare", 1_000, 1.1),
+  latency(sm, 8 * kib, "bare", 50_000, 1.3),
 ];
 
 /** Messages of a GPU's memory, both processes on the first one. */

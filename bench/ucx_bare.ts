@@ -1,7 +1,6 @@
 /**
- * The floor of bench/ucx.ts's message rates, and of the latency of a GPU's memory: the same two processes that call
- * libucp in a loop, with nothing of ours around the calls but the records that completions are written to. Prints and
- * reads as `ucx_peer.ts` does.
+ * The floor of bench/ucx.ts: the same two processes that call libucp in a loop, with nothing of ours around the calls but
+ * the records that completions are written to. Prints and reads as `ucx_peer.ts` does.
  *
  * @module
  */
@@ -69,9 +68,16 @@ const [handle, ep, size] = [worker.value, endpoint.value, BigInt(bytes)];
 const one = allocator(job)(); // the same for all messages, as C has it
 if (one instanceof MemoryBuffer) one.device?.ensureCurrent();
 
+/** Memory of the host. What nobody has written to is one page for all: faster to read than any other. */
+function written(): bigint {
+  const { bytes: memory, address } = arena.bytes(bytes);
+  memory.fill(1);
+  return address;
+}
+
 function take(kind: "plain" | "tagged"): Operation {
   const operation = operations.take();
-  operation.address = one instanceof MemoryBuffer ? one.ptr : arena.bytes(bytes).address;
+  operation.address = one instanceof MemoryBuffer ? one.ptr : written();
   operation.prepare(kind, UCS_MEMORY_TYPE[memoryType[memory]]);
   return operation;
 }

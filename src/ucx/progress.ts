@@ -39,7 +39,7 @@ const turnAtMost = 0.5;
  * while messages flow, in milliseconds.
  */
 const spinAtFirst = 0.02;
-const spinAtMost = 0.2;
+const spinAtMost = 0.5;
 /**
  * How long to poll at every turn of the event loop before sleeping, in milliseconds: when something woke us soon after we
  * fell asleep, and while somebody awaits one message after the other. What wakes us later may be no more than UCX looking
@@ -532,7 +532,9 @@ export class Progress {
           this.#queueTurn(); // who waited for what has ended goes first, and has this poll again if it awaits more
           return;
         }
-        if (n % 16 === 0 && performance.now() - start > this.#spinFor) break;
+        if (n % 16 !== 0) continue;
+        const now = performance.now();
+        if (now - start > this.#spinFor || now - this.#lastTurn > turnEvery) break;
       }
       this.#spinFor = Math.max(this.#spinFor / 2, spinAtFirst);
     }
