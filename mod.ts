@@ -19,7 +19,7 @@
  * @module
  */
 
-// where elements lie, and what they are
+// layouts and element types
 export {
   type Complex,
   DType,
@@ -53,7 +53,7 @@ export {
 } from "./src/device/mod.ts";
 export { CudaError } from "./src/driver/mod.ts";
 
-// who owns bytes
+// memory and its owners
 export {
   type AllocateOptions,
   type Allocation,
@@ -68,7 +68,7 @@ export {
 } from "./src/memory/mod.ts";
 export { ExchangeError, liveExports, type MemoryKind } from "./src/order/mod.ts";
 
-// arrays, and handing them over
+// arrays and their exchange
 export {
   type ArrayCopyOptions,
   type ArrayPlaceOptions,
@@ -120,6 +120,6 @@ export {
   UcxWorker,
 } from "./src/ucx/mod.ts";
 
-// what goes wrong
+// errors
 export { CausalityError } from "./src/checker/mod.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt, SystemError } from "./src/ffi/mod.ts";

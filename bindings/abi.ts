@@ -1,8 +1,8 @@
 /**
- * The words in which the tables of this folder say what C looks like. Types only: nothing here exists at run time.
+ * The vocabulary in which the tables of this folder describe C. Types only: nothing here exists at run time.
  *
- * What a word means to TypeScript is decided in `src/ffi/`: 64-bit values, pointers and handles travel as bigint, the
- * one type that both runtimes pass fast and exactly; everything narrower travels as number.
+ * `src/ffi/` maps the words to TypeScript: 64-bit values, pointers and handles are passed as bigint, the one type that
+ * both runtimes pass fast and exactly; everything narrower is passed as number.
  *
  * @module
  */
@@ -23,13 +23,13 @@ export type CScalar =
   | "ptr";
 
 /**
- * An argument: a scalar; or `buffer`, a pointer to const memory for which JavaScript memory of at least one byte may be
- * passed, or null, and which C may use during the call and not after it; or `memory`, a pointer for which JavaScript's
- * own memory of at least one byte is passed, of any kind, which C goes on reading or writing as long as the caller keeps
- * it: no address of it becomes a bigint; or `struct64`, a struct of 64 bytes passed by
- * value, without floating-point members (`CUipcMemHandle`), for which exactly so many bytes are passed; or `handle`, an
- * opaque handle, or an address that stays the same, of a function that is called so often that the conversion would
- * show: it takes it as it is, or as `src/ffi/` has prepared it.
+ * An argument: a scalar; or `buffer`, a pointer to const memory for which the caller may pass JavaScript memory of at
+ * least one byte, or null, and which C may use only during the call; or `memory`, a pointer for which the caller passes
+ * JavaScript memory of at least one byte, of any kind, which C may read or write for as long as the caller keeps it:
+ * its address never becomes a bigint; or `struct64`, a struct of 64 bytes passed by value, without floating-point
+ * members (`CUipcMemHandle`), for which exactly 64 bytes are passed; or `handle`, an opaque handle or a constant
+ * address, in a function called so often that the conversion would be measurable: it is passed as is, or as prepared by
+ * `src/ffi/`.
  */
 export type Argument = CScalar | "buffer" | "memory" | "struct64" | "handle";
 
@@ -43,7 +43,7 @@ export interface FunctionDescription {
   readonly optional?: true;
 }
 
-/** One library's functions, in groups: the first call of any member binds its whole group, and no other. */
+/** A library's functions, in groups: the first call of any member binds its whole group, and no other. */
 export interface SymbolTable {
   /** The functions of a group, by name. */
   readonly [group: string]: { readonly [symbol: string]: FunctionDescription };

@@ -1,14 +1,14 @@
 /**
  * Arrow's C Data, C Stream, C Device and asynchronous device stream interfaces: structs and constants (arrow/c/abi.h).
  *
- * The consumer allocates a base struct, the producer owns everything that it points to. `release` is NULL once the
- * struct is released or moved.
+ * The consumer allocates a base struct; the producer owns everything that it points to. `release` is NULL once the
+ * struct was released or moved.
  *
  * @module
  */
 import type { StructDescription } from "./abi.ts";
 
-/** Type of an array, and its children's. */
+/** Type of an array and of its children. */
 export const ArrowSchema = {
   format: "ptr", // const char *
   name: "ptr", // const char *
@@ -21,7 +21,7 @@ export const ArrowSchema = {
   private_data: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** Values of an array, and its children's. Lengths and `offset` count elements; `null_count` is -1 if unknown. */
+/** Values of an array and of its children. Lengths and `offset` count elements; `null_count` is -1 if unknown. */
 export const ArrowArray = {
   length: "i64",
   null_count: "i64",
@@ -44,7 +44,7 @@ export const ArrowArrayStream = {
   private_data: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** An array whose buffers are in a device's memory; everything else in it is host memory. */
+/** An array whose buffers are in device memory; everything else in it is in host memory. */
 export const ArrowDeviceArray = {
   array: ArrowArray,
   device_id: "i64", // -1 for the CPU
@@ -63,13 +63,13 @@ export const ArrowDeviceArrayStream = {
   private_data: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** One array to come (experimental). */
+/** An array yet to be delivered (experimental). */
 export const ArrowAsyncTask = {
   extract_data: "ptr", // int (*)(ArrowAsyncTask *, ArrowDeviceArray *out)
   private_data: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** Where a consumer asks for more arrays (experimental). */
+/** The producer's side, where a consumer requests more arrays (experimental). */
 export const ArrowAsyncProducer = {
   device_type: "i32", // ARROW_DEVICE
   request: "ptr", // void (*)(ArrowAsyncProducer *, int64_t n)
@@ -78,7 +78,7 @@ export const ArrowAsyncProducer = {
   private_data: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** Where a producer delivers a schema, tasks and errors (experimental). */
+/** The consumer's side, where a producer delivers a schema, tasks and errors (experimental). */
 export const ArrowAsyncDeviceStreamHandler = {
   on_schema: "ptr", // int (*)(ArrowAsyncDeviceStreamHandler *, ArrowSchema *)
   on_next_task: "ptr", // int (*)(ArrowAsyncDeviceStreamHandler *, ArrowAsyncTask *, const char *metadata)

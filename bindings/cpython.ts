@@ -1,6 +1,6 @@
 /**
- * CPython, as much of its C API as it takes to run an interpreter in this process and to exchange arrays with it
- * (Python.h), written against Python 3.9 to 3.13. No variadic functions, no macros, no struct of the interpreter's.
+ * CPython: the part of its C API needed to run an interpreter in this process and to exchange arrays with it
+ * (Python.h), written against Python 3.9 to 3.13. No variadic functions, no macros, no structs of the interpreter.
  *
  * A pointer is a `PyObject *` unless the prototype says otherwise. NULL, or -1 from a function that returns an int,
  * means that an exception is set.
@@ -22,7 +22,7 @@ export const cpython = {
     // int Py_FinalizeEx(void);
     Py_FinalizeEx: { args: [], returns: "i32" },
   },
-  // Where the interpreter finds its library, to be said before it starts. Deprecated since Python 3.11 in favour of
+  // Where the interpreter finds its library, to be set before it starts. Deprecated since Python 3.11 in favour of
   // PyConfig, a struct that differs from version to version; the environment variable PYTHONHOME does the same.
   home: {
     // void Py_SetPythonHome(const wchar_t *);
@@ -34,7 +34,7 @@ export const cpython = {
     // void PyMem_RawFree(void *ptr);
     PyMem_RawFree: { args: ["ptr"], returns: "void" },
   },
-  // Who holds the interpreter lock.
+  // Ownership of the interpreter lock.
   threads: {
     // PyThreadState *PyEval_SaveThread(void);
     PyEval_SaveThread: { args: [], returns: "ptr" },
@@ -73,7 +73,7 @@ export const cpython = {
     PyType_GetFlags: { args: ["ptr"], returns: "u64" },
     // int PyType_IsSubtype(PyTypeObject *, PyTypeObject *);
     PyType_IsSubtype: { args: ["ptr", "ptr"], returns: "i32" },
-    // borrowed, and NULL without an exception; private, and in every version so far
+    // borrowed; may be NULL without an exception; private, but in every version so far
     // PyObject *_PyType_Lookup(PyTypeObject *, PyObject *);
     _PyType_Lookup: { args: ["ptr", "ptr"], returns: "ptr", optional: true },
     // PyObject *PyObject_GetAttrString(PyObject *, const char *);
@@ -124,7 +124,7 @@ export const cpython = {
     // PyObject *PyObject_VectorcallMethod(PyObject *name, PyObject *const *args, size_t nargsf, PyObject *kwnames);
     PyObject_VectorcallMethod: { args: ["ptr", "ptr", "size", "ptr"], returns: "ptr" },
   },
-  // What a function or method is bound to; all borrowed, and of exactly these types only.
+  // What a function or method is bound to; all results are borrowed, and arguments must be of exactly these types.
   methods: {
     // PyObject *PyMethod_Function(PyObject *);
     PyMethod_Function: { args: ["ptr"], returns: "ptr" },
@@ -155,7 +155,7 @@ export const cpython = {
     PyTuple_Size: { args: ["ptr"], returns: "i64" },
   },
   cells: {
-    // a reference of its own to the value, which may be NULL
+    // takes a new reference to the value, which may be NULL
     // int PyCell_Set(PyObject *, PyObject *);
     PyCell_Set: { args: ["ptr", "ptr"], returns: "i32" },
   },
@@ -216,7 +216,7 @@ export const cpython = {
   text: {
     // PyObject *PyUnicode_FromStringAndSize(const char *u, Py_ssize_t size);
     PyUnicode_FromStringAndSize: { args: ["ptr", "i64"], returns: "ptr" },
-    // replaces the object by one that is equal, and the only one of its value; needs and gives a reference
+    // replaces the object by the unique interned one of equal value; consumes a reference and returns one
     // void PyUnicode_InternInPlace(PyObject **);
     PyUnicode_InternInPlace: { args: ["ptr"], returns: "void" },
     // the text belongs to the object
@@ -285,7 +285,7 @@ export const cpython = {
   },
 } as const satisfies SymbolTable;
 
-/** Memory of an object with the buffer protocol: PyObject_GetBuffer() fills it, PyBuffer_Release() takes it back. */
+/** Memory of an object with the buffer protocol: PyObject_GetBuffer() fills it, PyBuffer_Release() releases it. */
 export const Py_buffer = {
   buf: "ptr", // void *
   obj: "ptr", // PyObject *, owned
@@ -293,14 +293,14 @@ export const Py_buffer = {
   itemsize: "i64",
   readonly: "i32",
   ndim: "i32",
-  format: "ptr", // char *, as the struct module; NULL: unsigned bytes
+  format: "ptr", // char *, in the format of the struct module; NULL: unsigned bytes
   shape: "ptr", // Py_ssize_t *
   strides: "ptr", // Py_ssize_t *, bytes
   suboffsets: "ptr", // Py_ssize_t *
   internal: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** What PyObject_GetBuffer() is asked for. */
+/** `flags` of PyObject_GetBuffer(). */
 export const PyBUF = {
   SIMPLE: 0,
   WRITABLE: 1,
@@ -314,17 +314,17 @@ export const PyBUF = {
   WRITE: 0x200,
 } as const;
 
-/** What the `start` of PyRun_StringFlags() may be: one statement, a module, an expression. */
+/** Values of `start` of PyRun_StringFlags(): a single statement, a module, an expression. */
 export const Py_input = { Py_single_input: 256, Py_file_input: 257, Py_eval_input: 258 } as const;
 
 /** Comparisons of PyObject_RichCompareBool(). */
 export const Py_compare = { Py_LT: 0, Py_LE: 1, Py_EQ: 2, Py_NE: 3, Py_GT: 4, Py_GE: 5 } as const;
 
-/** Bits of PyType_GetFlags() that tell the built-in types apart, subclasses included. */
+/** Bits of PyType_GetFlags() that distinguish the built-in types, subclasses included. */
 export const Py_TPFLAGS = {
-  /** The type cannot be changed, although it was made at run time. */
+  /** The type is immutable, although created at run time. */
   IMMUTABLETYPE: 0x100n,
-  /** The type was made at run time, as classes are. */
+  /** The type was created at run time, as classes are. */
   HEAPTYPE: 0x200n,
   LONG_SUBCLASS: 0x1000000n,
   LIST_SUBCLASS: 0x2000000n,

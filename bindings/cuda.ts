@@ -1,15 +1,15 @@
 /**
  * The CUDA driver, functions: libcuda. Its structs and constants are in `cuda_types.ts`.
  *
- * The names are those that the library exports: where the header maps a plain name to a versioned one by macro
- * (`cuMemAlloc` to `cuMemAlloc_v2`), the versioned one stands here. Where a later `_v3` exists, the form that every
- * driver since CUDA 11.4 has is bound; drivers keep old forms. Optional functions came later than 11.4.
+ * The names are those that the library exports: if the header maps a plain name to a versioned one by macro
+ * (`cuMemAlloc` to `cuMemAlloc_v2`), the versioned one is used. If a later `_v3` exists, the form that every driver
+ * since CUDA 11.4 has is bound; drivers keep old forms. Optional functions are newer than 11.4.
  *
- * Left out: functions that take a struct of at most 16 bytes by value, since one of the two runtimes cannot pass one
- * and the registers it would travel in depend on the machine. These are cuMemAdvise_v2() and cuMemPrefetchAsync_v2() (a
+ * Omitted: functions that take a struct of at most 16 bytes by value, because one of the two runtimes cannot pass one
+ * and the registers that carry it depend on the machine. These are cuMemAdvise_v2() and cuMemPrefetchAsync_v2() (a
  * CUmemLocation).
  *
- * A `buffer` is a string, NUL-terminated. Every other pointer is an address: of memory that the driver keeps, or of an
+ * A `buffer` is a NUL-terminated string. Every other pointer is an address: of memory that the driver retains, or of an
  * out-parameter.
  *
  * @module
@@ -18,7 +18,7 @@ import type { SymbolTable } from "./abi.ts";
 
 /** Functions of libcuda. */
 export const cuda = {
-  // What it takes to know whether there is a GPU, and to put an error into words.
+  // Functions needed to detect a GPU, and to describe an error.
   opening: {
     // CUresult cuInit(unsigned int Flags);
     cuInit: { args: ["u32"], returns: "i32" },
@@ -52,7 +52,7 @@ export const cuda = {
     //   CUdevice dstDevice);
     cuDeviceGetP2PAttribute: { args: ["ptr", "i32", "i32", "i32"], returns: "i32" },
   },
-  // The primary context of a device, and contexts of their own; what is enabled, waited for and recorded in them.
+  // The primary context of a device, and other contexts; functions that enable, wait or record in a context.
   context: {
     // CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev);
     cuDevicePrimaryCtxRetain: { args: ["ptr", "i32"], returns: "i32" },
@@ -142,7 +142,7 @@ export const cuda = {
     // CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd);
     cuEventElapsedTime: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
   },
-  // Device memory that is allocated and freed at once, not in stream order.
+  // Device memory that is allocated and freed immediately, not in stream order.
   memory: {
     // CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
     cuMemAlloc_v2: { args: ["ptr", "size"], returns: "i32" },
@@ -171,7 +171,7 @@ export const cuda = {
     // CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p);
     cuMemHostGetFlags: { args: ["ptr", "ptr"], returns: "i32" },
   },
-  // Memory that migrates. The `_v2` forms of the last two are left out: see above.
+  // Memory that migrates. The `_v2` forms of the last two are omitted: see above.
   managedMemory: {
     // CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags);
     cuMemAllocManaged: { args: ["ptr", "size", "u32"], returns: "i32" },
@@ -198,7 +198,7 @@ export const cuda = {
     // CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr);
     cuMemGetAddressRange_v2: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
   },
-  // Copies of runs of bytes. The unqualified ones infer the direction from the addresses.
+  // Copies of contiguous bytes. The unqualified ones infer the direction from the addresses.
   copy: {
     // CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount);
     cuMemcpy: { args: ["ptr", "ptr", "size"], returns: "i32" },
@@ -338,7 +338,7 @@ export const cuda = {
     // CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle);
     cuIpcOpenEventHandle: { args: ["ptr", "struct64"], returns: "i32" },
   },
-  // Turning the work of a stream into a graph.
+  // Capturing the work of a stream into a graph.
   capture: {
     // CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode);
     cuStreamBeginCapture_v2: { args: ["ptr", "i32"], returns: "i32" },

@@ -1,9 +1,9 @@
 /**
  * The CUDA driver, structs and constants (cuda.h). The functions are in `cuda.ts`.
  *
- * Layouts and values are the same from CUDA 11.8 to 13.5; newer constants are unknown to older drivers, which answer
- * CUDA_ERROR_INVALID_VALUE. An object of constants is named by the prefix its members have in C. Constants that go into
- * a 64-bit field are bigint, as the field itself is.
+ * Layouts and values are the same from CUDA 11.8 to 13.5; newer constants are unknown to older drivers, which return
+ * CUDA_ERROR_INVALID_VALUE. An object of constants is named by the prefix that its members have in C. Constants that go
+ * into a 64-bit field are bigint, as the field itself is.
  *
  * @module
  */
@@ -14,12 +14,12 @@ export const CUuuid = {
   bytes: ["u8", 16],
 } as const satisfies StructDescription;
 
-/** A memory allocation, for another process. */
+/** Handle of a memory allocation, for another process. */
 export const CUipcMemHandle = {
   reserved: ["u8", 64],
 } as const satisfies StructDescription;
 
-/** An event, for another process. */
+/** Handle of an event, for another process. */
 export const CUipcEventHandle = {
   reserved: ["u8", 64],
 } as const satisfies StructDescription;
@@ -30,13 +30,13 @@ export const CUmemLocation = {
   id: "i32", // device ordinal or NUMA node
 } as const satisfies StructDescription;
 
-/** Who may access memory, and how. */
+/** Which location may access memory, and how. */
 export const CUmemAccessDesc = {
   location: CUmemLocation,
   flags: "i32", // CU_MEM_ACCESS_FLAGS_PROT
 } as const satisfies StructDescription;
 
-/** A memory pool to be created. What older headers do not name was reserved, and had to be zero. */
+/** A memory pool to be created. Fields that older headers lack were reserved there, and had to be zero. */
 export const CUmemPoolProps = {
   allocType: "i32", // CU_MEM_ALLOCATION_TYPE
   handleTypes: "i32", // CU_MEM_HANDLE_TYPE
@@ -135,8 +135,8 @@ export const CUDA_MEMCPY3D_PEER = {
 export const CUlaunchAttribute = {
   id: "i32", // CU_LAUNCH_ATTRIBUTE
   pad: ["u8", 4],
-  // A union of 64 bytes. Which member counts follows from `id`: a cluster's dimensions are three u32 at its start,
-  // most others one i32.
+  // A union of 64 bytes. `id` determines the member: a cluster's dimensions are three u32 at its start, most others one
+  // i32.
   value: ["u64", 8],
 } as const satisfies StructDescription;
 
@@ -154,13 +154,13 @@ export const CUlaunchConfig = {
   numAttrs: "u32",
 } as const satisfies StructDescription;
 
-/** The host, where a device ordinal is expected. */
+/** The host, in place of a device ordinal. */
 export const CU_DEVICE_CPU = -1;
 
 /** No device. */
 export const CU_DEVICE_INVALID = -2;
 
-/** What every function returns. A code that is newer than this list has a name through cuGetErrorName(). */
+/** Result of every function. cuGetErrorName() also names codes newer than this list. */
 export const CUresult = {
   CUDA_SUCCESS: 0,
   CUDA_ERROR_INVALID_VALUE: 1,
@@ -389,7 +389,7 @@ export const CU_CTX = {
 /** `Flags` of cuStreamCreate(). */
 export const CU_STREAM = { DEFAULT: 0, NON_BLOCKING: 1 } as const;
 
-/** The legacy default stream, which waits for the blocking streams of its context and they for it. */
+/** The legacy default stream, which waits for the blocking streams of its context, as they wait for it. */
 export const CU_STREAM_LEGACY = 1n;
 
 /** The default stream of the calling thread. */
@@ -468,7 +468,7 @@ export const CU_MEM_LOCATION_TYPE = { INVALID: 0, DEVICE: 1, HOST: 2, HOST_NUMA:
 /** `CUmemPoolProps.allocType`. */
 export const CU_MEM_ALLOCATION_TYPE = { INVALID: 0, PINNED: 1, MANAGED: 2 } as const;
 
-/** `CUmemPoolProps.handleTypes`, and what a pool is exported as. */
+/** `CUmemPoolProps.handleTypes`, and the handle types by which a pool is exported. */
 export const CU_MEM_HANDLE_TYPE = { NONE: 0, POSIX_FILE_DESCRIPTOR: 1, FABRIC: 8 } as const;
 
 /** `CUmemAccessDesc.flags`. */
@@ -500,10 +500,10 @@ export const CU_IPC_MEM = { LAZY_ENABLE_PEER_ACCESS: 1 } as const;
 /** `mode` of cuStreamBeginCapture_v2(). */
 export const CU_STREAM_CAPTURE_MODE = { GLOBAL: 0, THREAD_LOCAL: 1, RELAXED: 2 } as const;
 
-/** Answer of cuStreamIsCapturing(). */
+/** Result of cuStreamIsCapturing(). */
 export const CU_STREAM_CAPTURE_STATUS = { NONE: 0, ACTIVE: 1, INVALIDATED: 2 } as const;
 
-/** What a node of a graph does. */
+/** Types of graph nodes. */
 export const CU_GRAPH_NODE_TYPE = {
   KERNEL: 0,
   MEMCPY: 1,
@@ -524,7 +524,7 @@ export const CU_GRAPH_NODE_TYPE = {
 /** `flags` of cuGraphDebugDotPrint(). */
 export const CU_GRAPH_DEBUG_DOT_FLAGS = { VERBOSE: 1 } as const;
 
-/** Why cuGraphExecUpdate() could not. */
+/** Reasons why cuGraphExecUpdate() failed. */
 export const CU_GRAPH_EXEC_UPDATE = {
   SUCCESS: 0,
   ERROR: 1,
@@ -585,7 +585,7 @@ export const CU_LAUNCH_ATTRIBUTE = {
   PREFERRED_SHARED_MEMORY_CARVEOUT: 14,
 } as const;
 
-/** Keys in the `extra` list of cuLaunchKernel(): all arguments in one buffer. */
+/** Keys in the `extra` list of cuLaunchKernel(): pass all arguments in one buffer. */
 export const CU_LAUNCH_PARAM = { END: 0n, BUFFER_POINTER: 1n, BUFFER_SIZE: 2n } as const;
 
 /** Options of the just-in-time compiler and of the linker. */

@@ -1,10 +1,10 @@
 /**
  * The CUDA runtime: libcudart (cuda_runtime_api.h, driver_types.h).
  *
- * Its streams, events and addresses are the driver's own. Written against the headers of CUDA 11.8, 12.9 and 13.5; what
- * is here has the same prototype in all three. Names of this library changed their meaning between major versions:
- * cudaGetDeviceProperties(), cudaGraphInstantiate(), cudaStreamGetCaptureInfo(), cudaMemAdvise() and
- * cudaMemPrefetchAsync() are left out for that, and what they do is asked of the driver.
+ * Its streams, events and addresses are the driver's own. Written against the headers of CUDA 11.8, 12.9 and 13.5; all
+ * functions here have the same prototype in all three. Some names of this library changed their meaning between major
+ * versions: cudaGetDeviceProperties(), cudaGraphInstantiate(), cudaStreamGetCaptureInfo(), cudaMemAdvise() and
+ * cudaMemPrefetchAsync() are omitted for that reason, and the driver's functions are used instead.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { StructDescription, SymbolTable } from "./abi.ts";
 
 /** Functions of libcudart. */
 export const cudart = {
-  // What it takes to tell which runtime this is, and to put an error into words.
+  // Functions needed to identify the runtime, and to describe an error.
   opening: {
     // cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
     cudaRuntimeGetVersion: { args: ["ptr"], returns: "i32" },
@@ -141,7 +141,7 @@ export const cudart = {
     // cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream);
     cudaMemsetAsync: { args: ["ptr", "i32", "size", "ptr"], returns: "i32" },
   },
-  // cudaGetDriverEntryPoint() is left out: it has three parameters in CUDA 11 and four later.
+  // cudaGetDriverEntryPoint() is omitted: it has three parameters in CUDA 11 and four later.
   entryPoint: {
     // since CUDA 12.5
     // cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr, unsigned int cudaVersion,
@@ -150,7 +150,7 @@ export const cudart = {
   },
 } as const satisfies SymbolTable;
 
-/** Answer of cudaPointerGetAttributes(). It grew in CUDA 13, which writes all of it. */
+/** Result of cudaPointerGetAttributes(). It grew in CUDA 13, which writes all of it. */
 export const cudaPointerAttributes = {
   type: "i32", // cudaMemoryType
   device: "i32",
@@ -160,7 +160,7 @@ export const cudaPointerAttributes = {
   reserved: ["i64", 7], // since CUDA 13
 } as const satisfies StructDescription;
 
-/** Results that code has to tell apart; cudaGetErrorName() knows them all. The numbers are mostly the driver's. */
+/** Results that code has to distinguish; cudaGetErrorName() knows them all. The numbers are mostly the driver's. */
 export const cudaError = {
   cudaSuccess: 0,
   cudaErrorInvalidValue: 1,

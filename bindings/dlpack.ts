@@ -1,17 +1,17 @@
 /**
- * DLPack 1.3: the structs in which tensors are handed over, and the constants in them (dlpack.h).
+ * DLPack 1.3: the structs by which tensors are exchanged, and the constants in them (dlpack.h).
  *
- * `DLManagedTensor` is the struct from before version 1.0. It has no version and no flags, and is still what some
- * consumers ask for. Minor versions only add constants and the exchange table: these layouts are those of every 1.x.
+ * `DLManagedTensor` is the struct from before version 1.0. It has no version and no flags, and some consumers still
+ * request it. Minor versions only add constants and the exchange table: these layouts hold for every 1.x.
  *
  * @module
  */
 import type { StructDescription } from "./abi.ts";
 
-/** Major version that these tables speak. A tensor of another one must be released unread. */
+/** Major version of these tables. A tensor of another one must be released unread. */
 export const DLPACK_MAJOR_VERSION = 1;
 
-/** Minor version that these tables speak. */
+/** Minor version of these tables. */
 export const DLPACK_MINOR_VERSION = 3;
 
 /** A version, at the start of every struct that may change. */
@@ -51,7 +51,7 @@ export const DLManagedTensor = {
   deleter: "ptr", // void (*)(DLManagedTensor *self), may be NULL
 } as const satisfies StructDescription;
 
-/** A tensor and its owner. Everything up to `flags` stays where it is in later major versions. */
+/** A tensor and its owner. Everything up to `flags` stays in place in later major versions. */
 export const DLManagedTensorVersioned = {
   version: DLPackVersion,
   manager_ctx: "ptr", // void *
@@ -130,7 +130,7 @@ export const DLDataTypeCode = {
 /** `DLManagedTensorVersioned.flags`. */
 export const DLPACK_FLAG_BITMASK = { READ_ONLY: 1n, IS_COPIED: 2n, IS_SUBBYTE_TYPE_PADDED: 4n } as const;
 
-/** Names of the Python capsules that carry these structs; a consumer renames a capsule when it takes it over. */
+/** Names of the Python capsules that carry these structs; a consumer renames a capsule when taking it. */
 export const DLPACK_CAPSULE = {
   UNVERSIONED: "dltensor",
   UNVERSIONED_USED: "used_dltensor",

@@ -59,7 +59,7 @@ export const libc = {
     // int munmap(void *addr, size_t length);
     munmap: { args: ["ptr", "size"], returns: "i32" },
   },
-  // Functions that call one that they are given.
+  // Functions that call a function passed to them.
   callers: {
     // void *bsearch(const void *key, const void *base, size_t nmemb, size_t size, int (*compar)(const void *, const
     // void *));
@@ -91,7 +91,7 @@ export const libc = {
     // ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset);
     pwrite: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
   },
-  // Sockets: of one machine, with file descriptors in their messages, and of TCP.
+  // Sockets: local ones, which pass file descriptors in messages, and TCP.
   sockets: {
     // int socket(int domain, int type, int protocol);
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
@@ -132,7 +132,7 @@ export const libc = {
     // int *__errno_location(void);
     __errno_location: { args: [], returns: "ptr" },
   },
-  // Threads that run machine code and functions of C, and nothing else.
+  // Threads that run only machine code and C functions.
   threads: {
     // int pthread_create(pthread_t *newthread, const pthread_attr_t *attr, void *(*start_routine)(void *), void *arg);
     pthread_create: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "i32" },
@@ -179,7 +179,7 @@ export const libc = {
 /** Flags of `dlopen` (bits/dlfcn.h). */
 export const RTLD = { LAZY: 1, NOW: 2, NOLOAD: 4, LOCAL: 0, GLOBAL: 0x100 } as const;
 
-/** Request of `dlinfo` that answers with a `struct link_map *` (dlfcn.h). */
+/** Request of `dlinfo` that returns a `struct link_map *` (dlfcn.h). */
 export const RTLD_DI_LINKMAP = 2;
 
 /** Protections and flags of `mmap` (sys/mman.h, Linux). */
@@ -187,7 +187,7 @@ export const PROT = { NONE: 0, READ: 1, WRITE: 2, EXEC: 4 } as const;
 /** Flags of `mmap` (sys/mman.h, Linux). */
 export const MAP = { SHARED: 1, PRIVATE: 2, ANONYMOUS: 0x20, NORESERVE: 0x4000 } as const;
 
-/** From where `lseek` counts (unistd.h). */
+/** Origins of `lseek` (unistd.h). */
 export const SEEK = { END: 2 } as const;
 
 /** Advice to `madvise` (sys/mman.h, Linux). */
@@ -215,34 +215,34 @@ export const glob_t = {
   gl_stat: "ptr",
 } as const satisfies StructDescription;
 
-/** Families of sockets (sys/socket.h, Linux). */
+/** Socket families (sys/socket.h, Linux). */
 export const AF = { UNIX: 1 } as const;
-/** Kinds of sockets and their flags (sys/socket.h, Linux). */
+/** Socket types and flags (sys/socket.h, Linux). */
 export const SOCK = { STREAM: 1, SEQPACKET: 5, NONBLOCK: 0o4000, CLOEXEC: 0o2000000 } as const;
-/** Level of options and of control messages (sys/socket.h, Linux). */
+/** Levels of socket options and control messages (sys/socket.h, Linux). */
 export const SOL = { SOCKET: 1 } as const;
-/** Options of sockets (sys/socket.h, Linux). */
+/** Socket options (sys/socket.h, Linux). */
 export const SO = { REUSEADDR: 2, ERROR: 4, PEERCRED: 17 } as const;
-/** What of a connection shutdown() ends (sys/socket.h). */
+/** Directions of a connection that shutdown() ends (sys/socket.h). */
 export const SHUT = { WR: 1 } as const;
-/** Kinds of control messages (sys/socket.h, Linux). */
+/** Types of control messages (sys/socket.h, Linux). */
 export const SCM = { RIGHTS: 1 } as const;
 /** Flags of sendmsg() and recvmsg() (sys/socket.h, Linux). */
 export const MSG = { CTRUNC: 8, TRUNC: 0x20, NOSIGNAL: 0x4000, CMSG_CLOEXEC: 0x4000_0000 } as const;
-/** What poll() is asked and answers (poll.h, Linux). */
+/** Events requested from and returned by poll() (poll.h, Linux). */
 export const poll_events = { POLLIN: 1, POLLOUT: 4, POLLNVAL: 0x20 } as const;
 /** Flags of eventfd() (sys/eventfd.h, Linux). */
 export const EFD = { CLOEXEC: 0o2000000 } as const;
 /** Flags of epoll_create1() (sys/epoll.h, Linux). */
 export const EPOLL = { CLOEXEC: 0o2000000 } as const;
-/** What epoll_ctl() does (sys/epoll.h, Linux). */
+/** Operations of epoll_ctl() (sys/epoll.h, Linux). */
 export const EPOLL_CTL = { ADD: 1, DEL: 2 } as const;
-/** What epoll_wait() waits for (sys/epoll.h, Linux). */
+/** Events that epoll_wait() waits for (sys/epoll.h, Linux). */
 export const epoll_events = { EPOLLIN: 1 } as const;
 /** Flags of memfd_create() (sys/mman.h, Linux). */
 export const MFD = { CLOEXEC: 1 } as const;
 
-/** Values of `errno` that are not errors here, or that are put into words (errno.h, Linux on both architectures). */
+/** Values of `errno` that are not errors here, or that messages describe (errno.h, Linux on both architectures). */
 export const errno = {
   EPERM: 1,
   ENOENT: 2,
@@ -290,7 +290,7 @@ export const msghdr = {
   msg_flags: "i32",
 } as const satisfies StructDescription;
 
-/** `struct cmsghdr` (sys/socket.h); its data follow. */
+/** `struct cmsghdr` (sys/socket.h); its data follows. */
 export const cmsghdr = {
   cmsg_len: "size",
   cmsg_level: "i32",

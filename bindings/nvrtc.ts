@@ -51,7 +51,7 @@ export const nvrtc = {
   },
 } as const satisfies SymbolTable;
 
-/** What every function but nvrtcGetErrorString() returns. */
+/** Result of every function but nvrtcGetErrorString(). */
 export const nvrtcResult = {
   NVRTC_SUCCESS: 0,
   NVRTC_ERROR_OUT_OF_MEMORY: 1,

@@ -1,12 +1,12 @@
 /**
- * UCX, functions: libucp and the one function of libucs that it takes to read a status. Their structs and constants are
- * in `ucp_types.ts`.
+ * UCX, functions: libucp and the one function of libucs that is needed to describe a status. Their structs and
+ * constants are in `ucp_types.ts`.
  *
- * Written against the headers of UCX 1.13.1 to 1.22. Two types travel in an unusual way. `ucs_status_t` is a packed
- * enum of one byte: the upper bits of the register that returns it are undefined. `ucs_status_ptr_t` is 0 (done, and no
- * request), a status from -1 to -100 (failed), or the address of a request: as a signed 64-bit integer the three are
- * told apart by their sign. Where the request is in memory of ours, whose address is known, the lower half of it says as
- * much: that is a number in JavaScript, and not a new bigint.
+ * Written against the headers of UCX 1.13.1 to 1.22. Two types are passed in an unusual way. `ucs_status_t` is a packed
+ * enum of one byte: the upper bits of the register that returns it are undefined. `ucs_status_ptr_t` is 0 (completed,
+ * without a request), a status from -1 to -100 (failed), or the address of a request: the sign of a signed 64-bit
+ * integer tells the three apart. If the request is in our memory, whose address is known, the lower half says as much:
+ * that is a number in JavaScript instead of a new bigint.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { SymbolTable } from "./abi.ts";
 
 /** Functions of libucp. */
 export const ucp = {
-  // What the first UCX context needs.
+  // Functions that the first UCX context needs.
   opening: {
     // void ucp_get_version(unsigned *major_version, unsigned *minor_version, unsigned *release_number);
     ucp_get_version: { args: ["ptr", "ptr", "ptr"], returns: "void" },
@@ -35,7 +35,7 @@ export const ucp = {
     // ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker_p);
     ucp_worker_create: { args: ["ptr", "ptr", "ptr"], returns: "i8" },
   },
-  // What the library and its objects say about themselves. A FILE comes from open_memstream().
+  // Queries of the library and its objects. A FILE comes from open_memstream().
   information: {
     // ucs_status_t ucp_lib_query(ucp_lib_attr_t *attr);
     ucp_lib_query: { args: ["ptr"], returns: "i8" },
@@ -65,7 +65,7 @@ export const ucp = {
     // ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_worker_address_attr_t *attr);
     ucp_worker_address_query: { args: ["ptr", "ptr"], returns: "i8" },
   },
-  // How a worker sleeps: these need UCP_FEATURE.WAKEUP.
+  // Sleeping workers: these need UCP_FEATURE.WAKEUP.
   wakeup: {
     // ucs_status_t ucp_worker_get_efd(ucp_worker_h worker, int *fd);
     ucp_worker_get_efd: { args: ["ptr", "ptr"], returns: "i8" },
@@ -108,7 +108,7 @@ export const ucp = {
     // ucs_status_t ucp_worker_fence(ucp_worker_h worker);
     ucp_worker_fence: { args: ["ptr"], returns: "i8" },
   },
-  // How a request is watched without a callback.
+  // Polling a request without a callback.
   request: {
     // ucs_status_t ucp_request_check_status(void *request);
     ucp_request_check_status: { args: ["ptr"], returns: "i8" },
@@ -140,7 +140,7 @@ export const ucp = {
     //   ucp_tag_message_h message, const ucp_request_param_t *param);
     ucp_tag_msg_recv_nbx: { args: ["ptr", "ptr", "size", "ptr", "ptr"], returns: "i32" },
   },
-  // The same for memory of JavaScript's, whose address would be a new bigint at each call.
+  // The same for JavaScript memory, whose address would be a new bigint for each call.
   tagOwn: {
     // ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
     //   const ucp_request_param_t *param);
@@ -227,7 +227,7 @@ export const ucp = {
   },
 } as const satisfies SymbolTable;
 
-/** Functions of libucs, which libucp brings with it. */
+/** Functions of libucs, which libucp loads. */
 export const ucs = {
   status: {
     // const char *ucs_status_string(ucs_status_t status);
@@ -235,5 +235,5 @@ export const ucs = {
   },
 } as const satisfies SymbolTable;
 
-/** Version of the API that these tables speak, for ucp_init_version(): the oldest that has every required function. */
+/** API version of these tables, for ucp_init_version(): the oldest that has every required function. */
 export const UCP_API = { major: 1, minor: 13 } as const;

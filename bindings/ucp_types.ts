@@ -2,9 +2,9 @@
  * UCX, structs and constants. The functions are in `ucp.ts`.
  *
  * No field moved between UCX 1.13.1 and 1.22: structs only grew, and a `field_mask` says which fields the caller has
- * set or wants. So every struct is described at its largest known size, and a bit of `field_mask` may be set only if
- * the running library knows it (`UCP_SINCE`). The masks are keyed by the name of the field, so that code can derive
- * them from the fields it was given. Constants that go into a 64-bit field are bigint, as the field itself is.
+ * set or requests. So every struct is described at its largest known size, and a bit of `field_mask` may be set only if
+ * the running library knows it (`UCP_SINCE`). The masks are keyed by field name, so that code can derive them from the
+ * fields passed. Constants that go into a 64-bit field are bigint, as the field itself is.
  *
  * @module
  */
@@ -21,19 +21,19 @@ export const ucs_cpu_set_t = {
   ucs_bits: ["u64", 16],
 } as const satisfies StructDescription;
 
-/** What UCX calls when an endpoint fails. */
+/** Callback for a failed endpoint. */
 export const ucp_err_handler_t = {
   cb: "ptr", // ucp_err_handler_cb_t
   arg: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** What UCX calls with an accepted endpoint. */
+/** Callback for an accepted endpoint. */
 export const ucp_listener_accept_handler_t = {
   cb: "ptr", // ucp_listener_accept_callback_t
   arg: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** What UCX calls with a connection request, to be accepted or rejected later. */
+/** Callback for a connection request, to be accepted or rejected later. */
 export const ucp_listener_conn_handler_t = {
   cb: "ptr", // ucp_listener_conn_callback_t
   arg: "ptr", // void *
@@ -52,7 +52,7 @@ export const ucp_transports_t = {
   entry_size: "size",
 } as const satisfies StructDescription;
 
-/** What a context is for. */
+/** Parameters of a context. */
 export const ucp_params_t = {
   field_mask: "u64",
   features: "u64",
@@ -67,13 +67,13 @@ export const ucp_params_t = {
   node_local_id: "size", // since 1.20
 } as const satisfies StructDescription;
 
-/** Answer of ucp_lib_query(). */
+/** Result of ucp_lib_query(). */
 export const ucp_lib_attr_t = {
   field_mask: "u64",
   max_thread_level: "i32", // ucs_thread_mode_t
 } as const satisfies StructDescription;
 
-/** Answer of ucp_context_query(). */
+/** Result of ucp_context_query(). */
 export const ucp_context_attr_t = {
   field_mask: "u64",
   request_size: "size",
@@ -83,7 +83,7 @@ export const ucp_context_attr_t = {
   device_counter_size: "size", // since 1.20
 } as const satisfies StructDescription;
 
-/** How a worker works. */
+/** Parameters of a worker. */
 export const ucp_worker_params_t = {
   field_mask: "u64",
   thread_mode: "i32", // ucs_thread_mode_t
@@ -97,7 +97,7 @@ export const ucp_worker_params_t = {
   client_id: "u64",
 } as const satisfies StructDescription;
 
-/** Answer of ucp_worker_query(). */
+/** Result of ucp_worker_query(). */
 export const ucp_worker_attr_t = {
   field_mask: "u64",
   thread_mode: "i32", // ucs_thread_mode_t
@@ -109,13 +109,13 @@ export const ucp_worker_attr_t = {
   max_debug_string: "size",
 } as const satisfies StructDescription;
 
-/** Answer of ucp_worker_address_query(). */
+/** Result of ucp_worker_address_query(). */
 export const ucp_worker_address_attr_t = {
   field_mask: "u64",
   worker_uid: "u64",
 } as const satisfies StructDescription;
 
-/** Where a listener listens and whom it calls. */
+/** Parameters of a listener: its address and callbacks. */
 export const ucp_listener_params_t = {
   field_mask: "u64",
   sockaddr: ucs_sock_addr_t,
@@ -123,20 +123,20 @@ export const ucp_listener_params_t = {
   conn_handler: ucp_listener_conn_handler_t,
 } as const satisfies StructDescription;
 
-/** Answer of ucp_listener_query(). */
+/** Result of ucp_listener_query(). */
 export const ucp_listener_attr_t = {
   field_mask: "u64",
   sockaddr: ["u8", 128], // struct sockaddr_storage
 } as const satisfies StructDescription;
 
-/** Answer of ucp_conn_request_query(). */
+/** Result of ucp_conn_request_query(). */
 export const ucp_conn_request_attr_t = {
   field_mask: "u64",
   client_address: ["u8", 128], // struct sockaddr_storage
   client_id: "u64",
 } as const satisfies StructDescription;
 
-/** Whom an endpoint connects to, and how. */
+/** Parameters of an endpoint: its peer, and how it connects. */
 export const ucp_ep_params_t = {
   field_mask: "u64",
   address: "ptr", // const ucp_address_t *
@@ -150,7 +150,7 @@ export const ucp_ep_params_t = {
   local_sockaddr: ucs_sock_addr_t,
 } as const satisfies StructDescription;
 
-/** Answer of ucp_ep_query(). */
+/** Result of ucp_ep_query(). */
 export const ucp_ep_attr_t = {
   field_mask: "u64",
   name: ["u8", 32],
@@ -160,19 +160,22 @@ export const ucp_ep_attr_t = {
   user_data: "ptr", // since 1.18; void *
 } as const satisfies StructDescription;
 
-/** Question of ucp_ep_evaluate_perf(). */
+/** Input of ucp_ep_evaluate_perf(). */
 export const ucp_ep_evaluate_perf_param_t = {
   field_mask: "u64",
   message_size: "size",
 } as const satisfies StructDescription;
 
-/** Answer of ucp_ep_evaluate_perf(), in seconds. */
+/** Result of ucp_ep_evaluate_perf(), in seconds. */
 export const ucp_ep_evaluate_perf_attr_t = {
   field_mask: "u64",
   estimated_time: "f64",
 } as const satisfies StructDescription;
 
-/** Options of one operation. All zero is valid: bytes, no callback, a request only if it cannot complete at once. */
+/**
+ * Options of one operation. All zero is valid: bytes, no callback, a request only if the operation cannot complete
+ * immediately.
+ */
 export const ucp_request_param_t = {
   op_attr_mask: "u32",
   flags: "u32",
@@ -189,7 +192,7 @@ export const ucp_request_param_t = {
   remote_count: "size", // since 1.22
 } as const satisfies StructDescription;
 
-/** Answer of ucp_request_query(). `status` is one byte wide. */
+/** Result of ucp_request_query(). `status` is one byte wide. */
 export const ucp_request_attr_t = {
   field_mask: "u64",
   debug_string: "ptr", // char *
@@ -198,13 +201,13 @@ export const ucp_request_attr_t = {
   mem_type: "i32", // ucs_memory_type_t
 } as const satisfies StructDescription;
 
-/** What a tag receive got. */
+/** Result of a tag receive. */
 export const ucp_tag_recv_info_t = {
   sender_tag: "u64",
   length: "size",
 } as const satisfies StructDescription;
 
-/** An endpoint with stream data waiting. */
+/** An endpoint with pending stream data. */
 export const ucp_stream_poll_ep_t = {
   ep: "ptr", // ucp_ep_h
   user_data: "ptr", // void *
@@ -221,7 +224,7 @@ export const ucp_am_handler_param_t = {
   arg: "ptr", // void *
 } as const satisfies StructDescription;
 
-/** What a handler of active messages is told. */
+/** Parameters passed to a handler of active messages. */
 export const ucp_am_recv_param_t = {
   recv_attr: "u64",
   reply_ep: "ptr", // ucp_ep_h
@@ -238,7 +241,7 @@ export const ucp_mem_map_params_t = {
   exported_memh_buffer: "ptr", // since 1.14; const void *
 } as const satisfies StructDescription;
 
-/** Answer of ucp_mem_query(). */
+/** Result of ucp_mem_query(). */
 export const ucp_mem_attr_t = {
   field_mask: "u64",
   address: "ptr", // void *
@@ -276,7 +279,7 @@ export const ucp_dt_iov_t = {
   length: "size",
 } as const satisfies StructDescription;
 
-/** Callbacks of a datatype of the user's own. */
+/** Callbacks of a user-defined datatype. */
 export const ucp_generic_dt_ops_t = {
   start_pack: "ptr", // callback
   start_unpack: "ptr", // callback
@@ -286,7 +289,7 @@ export const ucp_generic_dt_ops_t = {
   finish: "ptr", // callback
 } as const satisfies StructDescription;
 
-/** Question and answer of ucp_dt_query(), since 1.14. */
+/** Input and result of ucp_dt_query(), since 1.14. */
 export const ucp_datatype_attr_t = {
   field_mask: "u64",
   packed_size: "size",
@@ -494,7 +497,7 @@ export const UCP_DT_REMOTE_SGL_FIELD = {
 } as const;
 
 /**
- * First minor version (of 1.x) whose headers have a field; a field that is not here was in 1.13 already. The bit of a
+ * First minor version (of 1.x) whose headers have a field; a field not listed here was in 1.13 already. The bit of a
  * field that the running library does not know must stay clear, and so must a bit of `UCP_FEATURE` that it lacks.
  */
 export const UCP_SINCE = {
@@ -505,7 +508,7 @@ export const UCP_SINCE = {
   ucp_request_param_t: { remote_datatype: 22, remote: 22, remote_count: 22 },
 } as const;
 
-/** What a context is asked for: `ucp_params_t.features`. */
+/** Features requested for a context: `ucp_params_t.features`. */
 export const UCP_FEATURE = {
   TAG: 1n,
   RMA: 2n,
@@ -570,7 +573,7 @@ export const UCP_AM_SEND_FLAG = {
 /** `ucp_am_handler_param_t.flags`. */
 export const UCP_AM_FLAG = { WHOLE_MSG: 1, PERSISTENT_DATA: 2 } as const;
 
-/** `ucp_am_recv_param_t.recv_attr`: which fields are set, and what the data is. */
+/** `ucp_am_recv_param_t.recv_attr`: which fields are set, and the kind of data. */
 export const UCP_AM_RECV_ATTR = { FIELD_REPLY_EP: 1n, FLAG_DATA: 0x10000n, FLAG_RNDV: 0x20000n } as const;
 
 /** `ucp_mem_map_params_t.flags`. */
@@ -603,7 +606,7 @@ export const UCP_ATOMIC_OP = {
   XOR: 5,
 } as const;
 
-/** Classes of a `ucp_datatype_t`, and where the class stands in it: n contiguous bytes are `n << SHIFT | CONTIG`. */
+/** Classes of a `ucp_datatype_t`, and the class's position in it: n contiguous bytes are `n << SHIFT | CONTIG`. */
 export const UCP_DATATYPE = {
   CONTIG: 0n,
   STRIDED: 1n,
@@ -617,7 +620,7 @@ export const UCP_DATATYPE = {
 /** `thread_mode` of workers and contexts. */
 export const UCS_THREAD_MODE = { SINGLE: 0, SERIALIZED: 1, MULTI: 2 } as const;
 
-/** `memory_type` fields. UNKNOWN is left out: its value moves whenever a type is added (5 in 1.13, 10 in 1.21). */
+/** `memory_type` fields. UNKNOWN is omitted: its value changes whenever a type is added (5 in 1.13, 10 in 1.21). */
 export const UCS_MEMORY_TYPE = {
   HOST: 0,
   CUDA: 1,

@@ -1,5 +1,5 @@
 /**
- * Vortex's C struct of a buffer that is handed over, as PyVortex exports it in a capsule (vortex-python, since 0.76).
+ * Vortex's C struct for exporting a buffer, as PyVortex exports it in a capsule (vortex-python, since 0.76).
  *
  * @module
  */
@@ -13,7 +13,7 @@ export const VortexBufferExport = {
   len: "size",
   alignment: "size", // a power of two; ptr is a multiple of it
   device_id: "i32", // -1 for the host
-  sync_event: "ptr", // pointer to the event after which the bytes are there; NULL: they are there
+  sync_event: "ptr", // pointer to the event after which the bytes are ready; NULL: they are ready
   private_data: "ptr", // void *
   release: "ptr", // void (*)(VortexBufferExport *)
 } as const satisfies StructDescription;

@@ -1,8 +1,8 @@
 /**
- * Vectors of the npm package `apache-arrow`, to and from `ArrowArray`, over the same memory.
+ * Conversion of vectors of the npm package `apache-arrow` to and from `ArrowArray`, in the same memory.
  *
- * The package slices values, offsets and children when it slices an array, but validity bitmaps and truth values, which
- * are bits, it leaves whole and keeps an offset for them; Arrow's C structs have one offset for all buffers.
+ * When the package slices an array, it slices values, offsets and children, but leaves validity bitmaps and truth
+ * values, which are bits, whole and keeps an offset for them; Arrow's C structs have one offset for all buffers.
  *
  * @module
  */
@@ -13,17 +13,17 @@ import { ArrowArray } from "./array.ts";
 import { type ArrowField, bitOf, bitsOf, childrenOf, hasOffsets, hasViews, hostBytes } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
-/** A chunk of the package: an array. */
+/** A chunk in the package: an array. */
 export interface ApacheData {
   /** The type. */
   readonly type: ApacheType;
   /** Elements. */
   readonly length: number;
-  /** Bits that come before the first in the bitmap. */
+  /** Bits that precede the first one in the bitmap. */
   readonly offset: number;
-  /** How many are null. */
+  /** Number of nulls. */
   readonly nullCount: number;
-  /** Which elements are not null; empty if all are not. */
+  /** Which elements are not null; empty if none is null. */
   readonly nullBitmap?: TypedArray | null;
   /** The elements, or the data of text. */
   readonly values?: unknown;
@@ -33,11 +33,11 @@ export interface ApacheData {
   readonly variadicBuffers?: readonly TypedArray[];
   /** Chunks of nested types. */
   readonly children: readonly ApacheData[];
-  /** What the indices of a dictionary stand for. */
+  /** The values that the indices of a dictionary refer to. */
   readonly dictionary?: ApacheVector | null;
 }
 
-/** A vector, table or record batch of the package: one chunk or several. */
+/** A vector, table or record batch of the package: one or more chunks. */
 export interface ApacheVector {
   /** The chunks. */
   readonly data: ApacheData | readonly ApacheData[];
@@ -47,12 +47,12 @@ export interface ApacheVector {
  * Imports the chunks of a vector, table or record batch of `apache-arrow`, without copying them, except validity
  * bitmaps of slices that begin inside a byte: one bit per element.
  *
- * The JavaScript memory stays where it is, and is kept alive as long as an array or an export of it is.
+ * The JavaScript memory stays in place, and is kept alive as long as an array or an export of it is.
  *
  * @returns an array per chunk
  * @throws {ExchangeError} for types that are not supported: unions
- * @throws {TypeError} for what is no vector, and for vectors over shared or resizable memory, which has no address that
- *   stays. Copy them first
+ * @throws {TypeError} for anything but a vector, and for vectors over shared or resizable memory, which has no stable
+ *   address. Copy them first
  */
 export function fromApacheArrow(vector: ApacheVector): ArrowArray[] {
   return chunksOf(vector).map((data) =>
@@ -61,7 +61,7 @@ export function fromApacheArrow(vector: ApacheVector): ArrowArray[] {
 }
 
 function chunksOf(vector: ApacheVector): readonly ApacheData[] {
-  const data = (vector as Partial<ApacheVector> | null)?.data; // whatever the types say
+  const data = (vector as Partial<ApacheVector> | null)?.data; // the types may be wrong
   if (typeof data !== "object" || data === null) {
     throw new TypeError(
       `Cannot take ${vector} from apache-arrow: expected one of its vectors, tables or record batches`,
@@ -121,7 +121,7 @@ function dictionaryOf({ dictionary }: ApacheData, values: ArrowField): ArrowArra
   );
 }
 
-/** A bitmap whose first bit is the first element's. */
+/** A bitmap whose first bit belongs to the first element. */
 function bitmapOf({ offset, length }: ApacheData, bitmap: TypedArray): StridedMemoryView {
   const whole = bytes(bitmap);
   if (offset % 8 === 0) return bytes(bitmap.subarray(offset / 8));
@@ -140,14 +140,14 @@ function bytes(array: unknown): StridedMemoryView {
 }
 
 /**
- * Makes a vector of `apache-arrow` of an array in host memory, without copying it.
+ * Makes a vector of `apache-arrow` from an array in host memory, without copying it.
  *
  * The vector shares the array's memory and keeps it alive; it is empty once the array is closed. Only buffers whose
- * first element is not aligned to its size are copied, because typed arrays need that.
+ * first element is not aligned to its size are copied, because typed arrays require alignment.
  *
  * @param arrow the package: `import * as arrow from "apache-arrow"`
  * @throws {TypeError} for device memory
- * @throws {ExchangeError} for types that this version of the package does not have
+ * @throws {ExchangeError} for types that this version of the package lacks
  */
 export function toApacheArrow<Vector>(array: ArrowArray, arrow: ApacheArrow<Vector>): Vector {
   return make(arrow, "Vector", [toData(array, arrow)]) as Vector; // made by the package's own class
@@ -172,13 +172,13 @@ function toData(array: ArrowArray, arrow: ApacheArrow<unknown>): unknown {
     props["variadicBuffers"] = buffers.slice(2, -1).map(all);
   } else if (hasOffsets(type)) {
     const width = "offsets" in type && type.offsets === 64 ? 8 : 4;
-    // There is always one offset, even where the array has no memory for it.
+    // There is always one offset, even if the array has no memory for it.
     props["valueOffsets"] = length === 0
       ? new Uint8Array(width)
       : part(buffers[1], offset * width, (offset + length + 1) * width, width);
     if (children.length === 0) props["data"] = all(buffers[2]);
   }
-  // The package keeps children of lists whole, and slices those of structs and lists of fixed size.
+  // The package keeps children of lists whole, and slices those of structs and fixed-size lists.
   const step = type.kind === "fixed_size_list" ? type.size : 1;
   const inner = hasOffsets(type)
     ? children
@@ -187,10 +187,10 @@ function toData(array: ArrowArray, arrow: ApacheArrow<unknown>): unknown {
   if (type.kind === "struct") props["children"] = parts;
   else if (parts.length > 0) props["child"] = parts[0];
   if (dictionary !== null) props["dictionary"] = toApacheArrow(dictionary, arrow);
-  return arrow.makeData(props as never); // its argument's type is the package's own, of which nothing is known here
+  return arrow.makeData(props as never); // its argument has the package's own type, which is unknown here
 }
 
-/** The size of the typed array's elements that values of so many bits are read by, at most. */
+/** The largest element size of a typed array by which values of `bits` bits are read. */
 function alignmentOf(bits: number): number {
   const bytes = bits / 8;
   return Math.min(8, bytes & -bytes);
@@ -200,7 +200,7 @@ function all(view: StridedMemoryView | null | undefined): Uint8Array {
   return part(view, 0, view?.nbytes ?? 0, 1);
 }
 
-/** Bytes of a buffer, copied only where typed arrays of so large elements cannot begin. */
+/** Bytes of a buffer, copied only if they are not aligned for typed arrays of that element size. */
 function part(view: StridedMemoryView | null | undefined, start: number, end: number, alignment: number): Uint8Array {
   if (view === null || view === undefined || end <= start) return new Uint8Array(0);
   const whole = hostBytes(view);

@@ -1,5 +1,5 @@
 /**
- * Types from and to those of the npm package `apache-arrow`.
+ * Conversion of types from and to those of the npm package `apache-arrow`.
  *
  * @module
  */
@@ -7,19 +7,19 @@ import type { ArrowField, ArrowMetadata, ArrowTimeUnit, ArrowType } from "../cda
 import { ExchangeError } from "../order/mod.ts";
 
 /**
- * The package `apache-arrow` (version 17 or newer), as `import * as arrow from "apache-arrow"` gives it. It is passed
- * in instead of imported, so that other programs do not need it.
+ * The package `apache-arrow` (version 17 or newer), as imported by `import * as arrow from "apache-arrow"`. It is
+ * passed in rather than imported, so that other programs do not need it.
  */
 export interface ApacheArrow<Vector = unknown> {
-  /** Makes a vector of chunks. */
+  /** Makes a vector from chunks. */
   readonly Vector: new (data: never) => Vector;
   /** Makes a chunk. */
   readonly makeData: (props: never) => unknown;
 }
 
-/** A type of the package: what all of them have, and what some have. */
+/** A type in the package, with the properties of all types and those of some. */
 export interface ApacheType {
-  /** Which type it is. */
+  /** The number of the type. */
   readonly typeId: number;
   /** Fields of nested types. */
   readonly children?: readonly ApacheField[] | null;
@@ -35,9 +35,9 @@ export interface ApacheType {
   readonly unit?: number;
   /** Of timestamps. */
   readonly timezone?: string | null;
-  /** Of binary elements of fixed size. */
+  /** Of fixed-size binary elements. */
   readonly byteWidth?: number;
-  /** Of lists of fixed size. */
+  /** Of fixed-size lists. */
   readonly listSize?: number;
   /** Of maps. */
   readonly keysSorted?: boolean;
@@ -49,7 +49,7 @@ export interface ApacheType {
   readonly isOrdered?: boolean;
 }
 
-/** A field of the package. */
+/** A field in the package. */
 export interface ApacheField {
   /** May be empty. */
   readonly name: string;
@@ -61,7 +61,7 @@ export interface ApacheField {
   readonly metadata: ReadonlyMap<string, string>;
 }
 
-/** The package's numbers of types. */
+/** The package's type numbers. */
 const typeIds = {
   Dictionary: -1,
   Null: 1,
@@ -92,15 +92,15 @@ const units: readonly ArrowTimeUnit[] = ["second", "millisecond", "microsecond",
 const intervals = ["months", "days_milliseconds", "months_days_nanoseconds"] as const;
 
 /**
- * A field as ours.
+ * Converts a field of the package.
  *
- * @throws {ExchangeError} if the C data interface has no such type, or we do not support it
+ * @throws {ExchangeError} if the C data interface has no such type, or Causeway does not support it
  */
 export function fieldFromApache({ name, type, nullable, metadata }: ApacheField): ArrowField {
   return { name, type: typeFromApache(type), nullable, metadata: new Map(metadata) };
 }
 
-/** A type as ours. */
+/** Converts a type of the package. */
 export function typeFromApache(type: ApacheType): ArrowType {
   const fields = (type.children ?? []).map(fieldFromApache);
   const [child] = fields;
@@ -178,14 +178,14 @@ function unitOf({ unit }: ApacheType): ArrowTimeUnit {
   return units[unit ?? 0] ?? "second";
 }
 
-/** Makes an object of the package's class of this name. */
+/** Makes an instance of the package's class of this name. */
 export function make(arrow: ApacheArrow<unknown>, name: string, ...args: readonly unknown[]): unknown {
   const constructor: unknown = Reflect.get(arrow, name);
   if (typeof constructor === "function") return Reflect.construct(constructor, args);
   throw new ExchangeError(`Cannot make a vector of apache-arrow: this version has no ${name}. Expected a newer one.`);
 }
 
-/** A field as the package's. Metadata that is no text is left out: the package has no place for it. */
+/** Converts a field to one of the package. Metadata that is not text is dropped: the package cannot express it. */
 export function fieldToApache(arrow: ApacheArrow<unknown>, field: ArrowField): unknown {
   const type = typeToApache(arrow, field.type);
   return make(arrow, "Field", field.name, type, field.nullable, textsOf(field.metadata));
@@ -197,7 +197,7 @@ function textsOf(metadata: ArrowMetadata): Map<string, string> {
   return texts;
 }
 
-/** A type as the package's. */
+/** Converts a type to one of the package. */
 export function typeToApache(arrow: ApacheArrow<unknown>, type: ArrowType): unknown {
   const unit = "unit" in type ? `${type.unit[0]?.toUpperCase()}${type.unit.slice(1)}` : "";
   switch (type.kind) {

@@ -29,33 +29,33 @@ import type { ArrayParts } from "../copy/mod.ts";
 import { type ArrowValue, makeReader, type Reader } from "./element_reader.ts";
 import { hostWaits } from "../order/mod.ts";
 
-/** What an array consists of. */
+/** The parts of an array. */
 export interface ArrowArrayParts {
   /** Name, type, nullability and metadata. */
   readonly field: ArrowField;
   /** Elements. */
   readonly length: number;
-  /** Elements that come before the first in every buffer. Default 0. */
+  /** Elements that precede the first one in every buffer. Default 0. */
   readonly offset?: number;
-  /** How many elements are null; -1 if unknown. Default: -1 with a validity bitmap, 0 without. */
+  /** Number of nulls; -1 if unknown. Default: -1 with a validity bitmap, 0 without. */
   readonly nullCount?: number;
   /**
-   * The buffers that the columnar format gives the type, as views of bytes: validity (1 bit per element, null if no
-   * element is null), then values, or offsets and data. The last buffer of an array of views, with the sizes of its
-   * data buffers, is in host memory even if the others are a device's.
+   * The buffers that the columnar format defines for the type, as views of bytes: validity (1 bit per element, null if
+   * no element is null), then values, or offsets and data. The last buffer of an array of views, with the sizes of its
+   * data buffers, is in host memory even if the others are on a device.
    */
   readonly buffers: readonly (StridedMemoryView | null)[];
   /** The arrays inside a nested type. Default: none. */
   readonly children?: readonly ArrowArray[];
-  /** What the indices of a dictionary-encoded array stand for. Default: none. */
+  /** The values that the indices of a dictionary-encoded array refer to. Default: none. */
   readonly dictionary?: ArrowArray | null;
-  /** Called by `close`: returns an import. */
+  /** Called by `close`, to return an import. */
   readonly onClose?: () => void;
 }
 
 /**
- * An Arrow array of any type. It copies nothing, and does not own its buffers. An array that was imported owns
- * the import: closing it returns the memory to its producer, and ends its children and slices with it.
+ * An Arrow array of any type. It copies nothing, and does not own its buffers. An imported array owns the import:
+ * closing it returns the memory to its producer, and ends its children and slices, too.
  *
  * Arrow data is shared between libraries and is never written to.
  *
@@ -83,13 +83,13 @@ export class ArrowArray implements Iterable<ArrowValue> {
   readonly field: ArrowField;
   /** Elements. */
   readonly length: number;
-  /** Elements that come before the first in every buffer. */
+  /** Elements that precede the first one in every buffer. */
   readonly offset: number;
-  /** The buffers that the columnar format gives the type, as read-only views of bytes; null where there is none. */
+  /** The buffers that the columnar format defines for the type, as read-only views of bytes; null for an absent one. */
   readonly buffers: readonly (StridedMemoryView | null)[];
-  /** The arrays inside a nested type. They do not know of this array's offset. */
+  /** The arrays inside a nested type. This array's offset is not applied to them. */
   readonly children: readonly ArrowArray[];
-  /** What the indices of a dictionary-encoded array stand for, or null. */
+  /** The values that the indices of a dictionary-encoded array refer to, or null. */
   readonly dictionary: ArrowArray | null;
   readonly #onClose: (() => void) | undefined;
   #nullCount: number;
@@ -99,7 +99,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
   /**
    * An array over buffers.
    *
-   * @throws {ExchangeError} if the parts are not those of the type: too few or too small buffers, other children
+   * @throws {ExchangeError} if the parts do not match the type: missing or too small buffers, other children
    */
   constructor(parts: ArrowArrayParts) {
     checkMade(parts, "ArrowArray", "ArrowArray.from(source)");
@@ -118,9 +118,9 @@ export class ArrowArray implements Iterable<ArrowValue> {
   /**
    * Imports an array from another library.
    *
-   * @param source an export of ours, an object with `__arrow_c_device_array__` or `__arrow_c_array__`, or the addresses
-   *   of the structs
-   * @throws {ExchangeError} if it cannot be imported; it then stays its producer's
+   * @param source one of our exports, an object with `__arrow_c_device_array__` or `__arrow_c_array__`, or the
+   *   addresses of the structs
+   * @throws {ExchangeError} if it cannot be imported; its producer then still owns it
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowArray {
     return importArrow(source, options, arrayOf);
@@ -131,13 +131,13 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return this.field.type;
   }
 
-  /** The device whose memory the buffers are, or null for host memory. */
+  /** The device whose memory holds the buffers, or null for host memory. */
   get device(): CudaDevice | null {
     return deviceOf(this);
   }
 
   /**
-   * How many elements are null; counted at first need if the producer did not say.
+   * The number of nulls; counted on first use if the producer did not provide it.
    *
    * @throws {TypeError} if it would have to be counted in device memory, or the array is closed
    */
@@ -146,17 +146,17 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return this.#nullCount;
   }
 
-  /** `nullCount` as far as it is known without counting; -1 if it is not. */
+  /** `nullCount` if known without counting, otherwise -1. */
   get knownNullCount(): number {
     return this.#nullCount;
   }
 
   /**
-   * The slots of the elements as a view, without a copy: of numbers, of times as the integers that they are stored as,
-   * of truth values as bits (`bool1_packed`), of a dictionary-encoded array its indices, and of fixed-size lists of any
-   * of these with an axis for each. The slot of a null may have any value: see {@linkcode ArrowArray.validity}.
+   * The slots of the elements as a view, without a copy: numbers, times as the integers in which they are stored, truth
+   * values as bits (`bool1_packed`), the indices of a dictionary-encoded array, and fixed-size lists of any of these,
+   * with an axis for each level. The slot of a null may have any value: see {@linkcode ArrowArray.validity}.
    *
-   * @throws {ExchangeError} for elements that are no numbers, for lists with nulls inside, and for bits that begin
+   * @throws {ExchangeError} for elements that are not numbers, for lists with nulls inside, and for bits that begin
    *   inside a byte
    */
   get values(): StridedMemoryView {
@@ -164,7 +164,8 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 
   /**
-   * Which elements are not null, as a view of bits (`bool1_packed`); null if there is no bitmap, because none is null.
+   * Which elements are not null, as a view of bits (`bool1_packed`); null without a bitmap, in which case no element is
+   * null.
    *
    * @throws {ExchangeError} if the array's offset lies inside a byte of the bitmap, where no view can begin
    */
@@ -194,12 +195,12 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * | list, list view, fixed-size list | array of values |
    * | struct | object by field name; if names are not unique, array of `[name, value]` |
    * | map | array of `[key, value]` |
-   * | dictionary | the value that the index stands for |
-   * | run-end encoded | the value of the run that the element is in |
+   * | dictionary | the value that the index refers to |
+   * | run-end encoded | the value of the run that contains the element |
    *
    * @throws {RangeError} if there is no such element
    * @throws {TypeError} for device memory, which the host cannot read, and after `close`
-   * @throws {ExchangeError} if the element's offsets, view or index lead outside the array's buffers
+   * @throws {ExchangeError} if the element's offsets, view or index point outside the array's buffers
    */
   get(index: number): ArrowValue {
     if (this.isNull(index)) return null;
@@ -208,19 +209,19 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return this.#reader(this.offset + index);
   }
 
-  /** All values. See {@linkcode ArrowArray.get}. */
+  /** All values as an array. See {@linkcode ArrowArray.get}. */
   toArray(): ArrowValue[] {
     return Array.from({ length: this.length }, (_, index) => this.get(index));
   }
 
-  /** The values one after the other. */
+  /** Iterates over the values. */
   *[Symbol.iterator](): Iterator<ArrowValue> {
     for (let index = 0; index < this.length; index++) yield this.get(index);
   }
 
   // law arrow/ArrowArray.sliced: view/arrow, arrow/release, arrow/array
   /**
-   * The elements from `start` to before `end`, without a copy. Closing this array ends the slice too.
+   * The elements from `start` up to but excluding `end`, without a copy. Closing this array ends the slice, too.
    *
    * @throws {RangeError} unless 0 <= start <= end <= length
    */
@@ -251,9 +252,9 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /**
    * Exports the array by the Arrow C device interface, without a copy. The memory stays allocated until the consumer
-   * releases it. The struct's event comes after what the home streams of the buffers hold.
+   * releases it. The struct's event comes after the work that the buffers' home streams hold.
    *
-   * @throws {ExchangeError} if a requested schema is of another kind than this array's
+   * @throws {ExchangeError} if a requested schema is incompatible with this array's
    * @throws {TypeError} if the array is closed
    */
   toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
@@ -270,7 +271,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return exportArrow(this, options, "host");
   }
 
-  /** The values as a program would write them, without the middle of long arrays. */
+  /** The values as in source code, without the middle of long arrays. */
   toString(): string {
     const edge = 10;
     const every = this.length <= 2 * edge;
@@ -281,7 +282,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 
   // law arrow/ArrowArray.close: view/arrow, arrow/release, arrow/array
-  /** Returns an import to its producer. For any other array it does nothing. Closing twice is harmless. */
+  /** Returns an import to its producer. For any other array this is a no-op. Closing twice is harmless. */
   close(): void {
     this.#onClose?.();
   }
@@ -297,7 +298,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 
   // law arrow/ArrowArray.prepare: arrow/host_order
-  /** Checks what a reader checks only when it is made: that the buffers are open, and written. */
+  /** Repeats the checks that a reader performs only when it is made: that the buffers are open, and written. */
   #prepare(): void {
     for (const view of this.buffers) {
       if (view === null) continue;
@@ -312,10 +313,10 @@ export class ArrowArray implements Iterable<ArrowValue> {
 }
 
 /**
- * An array of a node.
+ * Makes an array from a node.
  *
  * @param onClose called by `close`
- * @throws {ExchangeError} if the parts are not those of the type
+ * @throws {ExchangeError} if the parts do not match the type
  */
 export function arrayOf(node: ArrowNode, onClose?: () => void): ArrowArray {
   const { field, length, offset, knownNullCount, dictionary } = node;
@@ -336,7 +337,9 @@ function viewOrNull(parts: ArrayParts | null): StridedMemoryView | null {
 }
 
 // law arrow/describeArray: public/inspect
-/** What a console shows: the type, the length and the first elements, unless somebody would have to wait for them. */
+/**
+ * The text for a console: the type, the length and the first elements, unless the console would have to wait for them.
+ */
 function describeArray(array: ArrowArray): string {
   const { length } = array;
   const head = `${showType(array.type)} (${length})`;
@@ -354,18 +357,18 @@ function describeArray(array: ArrowArray): string {
   return `${head}\n[${texts.join(", ")}]`;
 }
 
-/** The buffers of an array and of all within. */
+/** The buffers of an array and of everything inside it. */
 function buffersOf({ buffers, children, dictionary }: ArrowArray): StridedMemoryView["buffer"][] {
   const inside = [...children, ...(dictionary === null ? [] : [dictionary])].flatMap(buffersOf);
   return [...buffers.flatMap((view) => view === null ? [] : [view.buffer]), ...inside];
 }
 
-/** A text as far as a line has room for it. */
+/** A text, truncated to fit a line. */
 function inShort(text: string): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
-/** A value as a program would write it. JSON has no word for what is no number. */
+/** A value as in source code. JSON cannot express NaN and infinities. */
 function textOf(value: ArrowValue): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : String(value);

@@ -1,5 +1,5 @@
 /**
- * Reading the elements of an Arrow array in host memory as JavaScript values.
+ * Reads the elements of an Arrow array in host memory as JavaScript values.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export type ArrowValue =
   | readonly ArrowValue[]
   | { readonly [field: string]: ArrowValue };
 
-/** Reads the element at a position of the buffers: the array's offset is part of it. The element is not null. */
+/** Reads the element at a position in the buffers, which includes the array's offset. The element is not null. */
 export type Reader = (at: number) => ArrowValue;
 
 // law arrow/decoder: arrow/array, view/arrow
@@ -74,7 +74,7 @@ export function makeReader(array: ArrowArray): Reader {
     case "struct": {
       const names = childrenOf(type).map(({ name }) => name);
       const pairs = (at: number) => array.children.map((child, i) => [names[i] ?? "", child.get(at)] as const);
-      // An object would have the last one of several fields with one name.
+      // Of several fields with the same name, an object would keep only the last.
       return new Set(names).size === names.length ? (at) => Object.fromEntries(pairs(at)) : pairs;
     }
     case "run_end_encoded":
@@ -113,7 +113,7 @@ function decimalReader(bytes: DataView, width: number, scale: number): Reader {
 }
 
 // law arrow/decimalText: arrow/array, view/arrow
-/** An integer times ten to the power of minus `scale`, written out: exact, with all of its decimal places. */
+/** An integer times ten to the power of minus `scale`, written out exactly, with all of its decimal places. */
 export function decimalText(value: bigint, scale: number): string {
   if (scale <= 0) return `${value}${value === 0n ? "" : "0".repeat(-scale)}`;
   const digits = `${value < 0n ? -value : value}`.padStart(scale + 1, "0");
@@ -138,7 +138,7 @@ function intervalReader(bytes: DataView, unit: (ArrowType & { readonly kind: "in
   }
 }
 
-/** The integers of so many bits in a buffer. */
+/** Reads the integers of `bits` bits in a buffer. */
 function integers(array: ArrowArray, index: number, bits: 32 | 64): (at: number) => number {
   const bytes = bufferBytes(array, index);
   return bits === 32
@@ -175,7 +175,8 @@ function slicedBytes(array: ArrowArray, bits: 32 | 64): (at: number) => Uint8Arr
 }
 
 /**
- * Elements of 16 bytes: a length, and up to 12 bytes in place, or 4 bytes and where in which buffer all of them are.
+ * Reads views of 16 bytes: a length, then either up to 12 bytes in place, or 4 bytes, the index of a buffer and the
+ * offset of all bytes in it.
  */
 function viewedBytes(array: ArrowArray): (at: number) => Uint8Array<ArrayBuffer> {
   const views = bufferBytes(array, 1);
@@ -224,7 +225,7 @@ function mapReader(array: ArrowArray): Reader {
     if (end > entries.length) {
       throw new ExchangeError(`Cannot read entries ${start} to ${end} of an Arrow map's child of ${entries.length}`);
     }
-    // A key or a value is at the entries' own offset: an entry is never null.
+    // Keys and values are at the entries' own offset: an entry is never null.
     const [keys, values] = entries.children;
     return Array.from({ length: end - start }, (_, i) => {
       const entry = entries.offset + start + i;
@@ -244,7 +245,7 @@ function dictionaryReader(array: ArrowArray, format: string): Reader {
 }
 
 // law arrow/runReader: arrow/run_ends
-/** The value of the first run that ends behind an element. */
+/** The value of the first run that ends after an element. */
 function runReader({ children: [ends, values] }: ArrowArray): Reader {
   if (ends === undefined || values === undefined) throw new ExchangeError("Cannot read runs without ends and values");
   return (at) => {

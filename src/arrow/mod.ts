@@ -1,11 +1,10 @@
 /**
  * Arrow arrays and streams in JavaScript, and their conversion to and from apache-arrow.
  *
- * The room knows views and all that they are made of, `order/` and `cdata/`, but no Python and not apache-arrow either,
- * whose objects it takes by their shape (`apache_types.ts`). `ArrowArray` is a node of `cdata/` whose buffers are
- * views: its elements are read one by one (`element_reader.ts`), and its numbers are a view. `ArrowStream` imports
- * arrays from a producer one after the other, `exportArrowStream` exports them. How structs are written, checked and
- * released is for `cdata/`.
+ * The room knows views and everything below them, `order/` and `cdata/`, but neither Python nor apache-arrow, whose
+ * objects it accepts structurally (`apache_types.ts`). `ArrowArray` is a node of `cdata/` whose buffers are views: its
+ * elements are read one by one (`element_reader.ts`), and its numbers are a view. `ArrowStream` imports arrays from a
+ * producer one by one, `exportArrowStream` exports them. `cdata/` writes, checks and releases the structs.
  *
  * @module
  */

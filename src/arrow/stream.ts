@@ -1,5 +1,5 @@
 /**
- * Imports of Arrow streams: arrays of one schema, one after the other.
+ * Imports of Arrow streams: arrays of one schema, one by one.
  *
  * @module
  */
@@ -33,15 +33,15 @@ import { ArrowStreamExport, pointerOfExport } from "./stream_export.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
-/** What the two structs have in common. */
+/** A foreign stream, of either struct. */
 interface ForeignStream {
   readonly address: bigint;
   readonly description: typeof ArrowArrayStream | typeof ArrowDeviceArrayStream;
 }
 
 /**
- * A stream of arrays of one schema that another library produces. Each array outlives the stream and is closed
- * separately. The producer works while {@linkcode ArrowStream.next} is called, on this thread.
+ * A stream of arrays of one schema, produced by another library. Each array outlives the stream and is closed
+ * separately. The producer runs during calls of {@linkcode ArrowStream.next}, on this thread.
  *
  * @example
  * ```ts ignore
@@ -70,12 +70,12 @@ export class ArrowStream implements Iterable<ArrowArray> {
 
   // law arrow/ArrowStream.from: order/refusals, python/arrow_capsules, arrow/stream
   /**
-   * Imports a stream: its struct is moved.
+   * Imports a stream, moving its struct.
    *
-   * @param source the address of a stream, what `exportArrowStream` has made, or an object of Python that speaks Arrow:
-   *   a table, a reader
+   * @param source the address of a stream, an export by `exportArrowStream`, or a Python object that speaks Arrow: a
+   *   table, a reader
    * @param options where the arrays will be used, as for `ArrowArray.from`
-   * @throws {ExchangeError} if it is released, or does not give its schema; it then stays the caller's
+   * @throws {ExchangeError} if it was released, or does not provide its schema; the caller then still owns it
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
     checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);
@@ -84,7 +84,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
     if (opened === null && requestedSchema !== null) throw tooLate("stream");
     if (source instanceof ArrowStreamExport) {
       const stream = ArrowStream.#take(pointerOfExport(source), options);
-      source.take(); // it has been moved: nothing is left to release
+      source.take(); // its struct has been moved: nothing is left to release
       return stream;
     }
     if (opened === null) return ArrowStream.#take(pointerOf(source), options);
@@ -119,7 +119,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
   next(): ArrowArray | null {
     if (this.#closed) throw new TypeError("Cannot read a closed ArrowStream");
     using arena = new NativeArena();
-    const out = arena.struct(ArrowDeviceStruct); // an ArrowArray is its beginning
+    const out = arena.struct(ArrowDeviceStruct); // begins with an ArrowArray
     call(this.#stream, "get_next", out.$address);
     if (out.array.release === 0n) return null;
     try {
@@ -132,7 +132,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
         wasReleased,
       );
     } catch (error) {
-      releaseArray(out.$address); // it was made for this call
+      releaseArray(out.$address); // made for this call only
       throw error;
     }
   }
@@ -143,7 +143,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
   }
 
   // law arrow/ArrowStream.close: arrow/stream, order/reclaim, order/programs
-  /** Releases the stream. Arrays that came from it stay. Closing twice is harmless. */
+  /** Releases the stream. Arrays taken from it stay open. Closing twice is harmless. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -176,14 +176,14 @@ function pointerOf(source: unknown): ArrowStreamPointer {
   );
 }
 
-/** What to do with a source that is no stream. */
+/** How to handle a source that is not a stream. */
 function wayFor(source: unknown): string {
   if (Array.isArray(source)) return ". exportArrowStream() makes a stream of arrays";
   if (isArrowSource(source) || source instanceof ArrowDeviceArray) return ". Import one array with ArrowArray.from()";
   return `, got ${showGiven(source)}`;
 }
 
-/** Releases streams that are collected without having been closed. */
+/** Releases streams that are collected without being closed. */
 const finalizer = new FinalizationRegistry<ForeignStream>(release);
 
 // law arrow/release: arrow/stream, order/reclaim, order/programs
@@ -236,7 +236,7 @@ function call(source: ForeignStream, name: "get_schema" | "get_next", out: bigin
   );
 }
 
-/** Functions by address: binding one takes time. */
+/** Bound functions by address, because binding is slow. */
 const functions = new Map<bigint, (stream: bigint, out: bigint) => number>();
 
 function functionAt(address: bigint): (stream: bigint, out: bigint) => number {

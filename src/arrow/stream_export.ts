@@ -1,8 +1,8 @@
 /**
- * Exports of Arrow streams: arrays of one schema for a consumer that asks for them one by one, from any thread.
+ * Exports of Arrow streams: arrays of one schema for a consumer that requests them one by one, from any thread.
  *
- * The arrays are exported before the stream is: asking for the next is machine code that moves a struct, because no
- * JavaScript can run on the consumer's thread.
+ * The arrays are exported before the stream: the request for the next one is machine code that moves a struct, because
+ * no JavaScript can run on the consumer's thread.
  *
  * @module
  */
@@ -41,13 +41,13 @@ export interface ExportStreamOptions {
 
 const exportStreamOptionNames: OptionNames<ExportStreamOptions> = { field: true, device: true };
 
-/** How often a consumer may ask for the schema: each time it gets a copy, which must exist before. */
+/** How often a consumer may request the schema: each request returns a copy, which must have been made in advance. */
 const schemaCopies = 8;
 
 let pointer: (exported: ArrowStreamExport) => ArrowStreamPointer;
 
 /**
- * The struct of an export, for an import in this program, which moves it and only then takes it.
+ * The struct of an export, for an import in this program, which moves the struct and only then takes it.
  *
  * @throws {ExchangeError} if it was taken before
  */
@@ -56,9 +56,9 @@ export function pointerOfExport(exported: ArrowStreamExport): ArrowStreamPointer
 }
 
 /**
- * An exported stream: an `ArrowArrayStream *`, or an `ArrowDeviceArrayStream *`, for a consumer. Exactly one may
- * take it over, and must then release it once; `ArrowStream.from` takes the object itself. Arrays that it has not asked
- * for are released with the stream.
+ * An exported stream: an `ArrowArrayStream *`, or an `ArrowDeviceArrayStream *`, for a consumer. Exactly one consumer
+ * may take it, and must then release it once; `ArrowStream.from` accepts the object itself. Arrays that the consumer
+ * has not requested are released with the stream.
  */
 export class ArrowStreamExport {
   readonly #stream: ExportedStream;
@@ -82,14 +82,14 @@ export class ArrowStreamExport {
     return this.#taken;
   }
 
-  /** Whether the consumer has released the stream. It may still have arrays that it took from it. */
+  /** Whether the consumer has released the stream. It may still hold arrays taken from the stream. */
   get released(): boolean {
     return this.#stream.isReleased();
   }
 
   // law arrow/ArrowStreamExport.take: arrow/stream, order/reclaim, order/programs
   /**
-   * Takes the struct out, for a consumer, which must release it once.
+   * Transfers ownership of the struct to a consumer, which must release it once.
    *
    * @returns address of the struct
    * @throws {ExchangeError} if it was taken before
@@ -114,14 +114,14 @@ export class ArrowStreamExport {
   }
 
   // law arrow/ArrowStreamExport.close: arrow/stream, order/reclaim, order/programs
-  /** Releases the stream if no consumer has taken it over. Closing twice is harmless. */
+  /** Releases the stream if no consumer has taken it. Closing twice is harmless. */
   close(): void {
     if (this.#taken) return;
     this.take();
     this.#stream.release();
   }
 
-  /** Releases the stream if no consumer has taken it over. */
+  /** Releases the stream if no consumer has taken it. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -134,7 +134,7 @@ export class ArrowStreamExport {
   }
 }
 
-/** Releases streams that are collected before a consumer has taken them over. */
+/** Releases streams that are collected before a consumer has taken them. */
 const finalizer = new FinalizationRegistry<ExportedStream>((stream) => stream.release());
 
 /** An exported stream: its struct, its state, the arrays and the copies of its schema, in one block of C memory. */
@@ -171,13 +171,13 @@ class ExportedStream implements ExportEntry {
     return Atomics.load(new Int32Array(this.#block.memory), this.#state / 4) !== 0;
   }
 
-  /** The order of its arrays is their own. */
+  /** The arrays are ordered on their own. */
   order(): boolean {
     return true;
   }
 
   // law arrow/ExportedStream.finish: arrow/stream, order/reclaim, order/programs
-  /** Releases what the consumer has not taken from the stream. */
+  /** Releases the arrays and schemas that the consumer has not taken from the stream. */
   finish(): void {
     const { next_array, end_of_arrays, next_schema, end_of_schemas } = this.#block.at(StreamState, this.#state);
     for (let at = next_array; at < end_of_arrays; at += BigInt(this.#itemBytes)) releaseArray(at);
@@ -240,7 +240,7 @@ export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportS
   }
 }
 
-const cpu = 1; // ARROW_DEVICE.CPU, and what a stream without arrays says
+const cpu = 1; // ARROW_DEVICE.CPU, also for a stream without arrays
 
 // law arrow/writeStream: arrow/stream, order/reclaim, order/programs
 function writeStream(
@@ -256,7 +256,7 @@ function writeStream(
   const state = block.struct(StreamState);
   const items = block.reserve(size * chunks.length);
   const schemas = block.reserve(schemaBytes * schemaCopies);
-  // A consumer asks for this also when an array is not what it wants, for which the stream has no words.
+  // A consumer also requests this when it rejects an array itself, about which the stream has nothing to report.
   const error = block.bytes(cString(`no error of this stream but this one: it gives its schema ${schemaCopies} times`));
   block.allocate();
   const callback = releaseThunks().address[kind];

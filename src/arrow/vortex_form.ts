@@ -1,13 +1,13 @@
 /**
- * Arrays of Vortex as those see them who hand them on: arrays of Arrow, that say as well which nodes they are made of.
- * Whoever makes such arrays, and whoever hands them on, know each other by this only.
+ * Vortex arrays as seen by code that passes them on: Arrow arrays that can also list their nodes. The code that makes
+ * such arrays and the code that passes them on share only this interface.
  *
  * @module
  */
 import type { ArrowDeviceArray } from "../cdata/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 
-/** The method that says which nodes an array is made of. */
+/** The method that returns the nodes of an array. */
 export const vortexForm: unique symbol = Symbol("vortexForm");
 
 /** A node of an array. */
@@ -18,11 +18,11 @@ export interface VortexNodeForm {
   readonly dtype: Uint8Array;
   /** Elements. */
   readonly length: number;
-  /** What the encoding says of itself. */
+  /** Metadata of the encoding. */
   readonly metadata: Uint8Array;
-  /** Bytes of the host, and the power of two that their elements are aligned to. */
+  /** Host bytes, and the power of two to which their elements are aligned. */
   readonly buffers: readonly (readonly [bytes: StridedMemoryView, alignment: number])[];
-  /** The nodes below it. */
+  /** The child nodes. */
   readonly children: readonly VortexNodeForm[];
 }
 
@@ -30,11 +30,11 @@ export interface VortexNodeForm {
 export interface VortexForm {
   /** The elements by the Arrow C device interface. */
   toArrowDevice(): ArrowDeviceArray;
-  /** The nodes. The views in them keep the memory. */
+  /** The nodes. Their views keep the memory alive. */
   [vortexForm](): VortexNodeForm;
 }
 
-/** Whether a value is an array of Vortex. */
+/** Whether a value is a Vortex array. */
 export function isVortexForm(value: object): value is VortexForm {
   return vortexForm in value;
 }

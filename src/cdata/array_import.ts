@@ -1,5 +1,5 @@
 /**
- * Reading a foreign ArrowArray: what it says, checked against its type, before it is taken over.
+ * Reads a foreign ArrowArray and checks it against its type, before it is taken.
  *
  * @module
  */
@@ -13,11 +13,11 @@ import type { Walk } from "./walk.ts";
 export interface RawBuffer {
   readonly ptr: bigint;
   readonly size: number;
-  /** Whether it is in host memory whatever the array's device is: the sizes of an array of views. */
+  /** Whether it is in host memory regardless of the array's device, as the sizes of an array of views are. */
   readonly isHost: boolean;
 }
 
-/** What a foreign array says. */
+/** The contents of a foreign array's struct. */
 export interface RawArray {
   readonly field: ArrowField;
   readonly length: number;
@@ -28,14 +28,14 @@ export interface RawArray {
   readonly dictionary: RawArray | null;
 }
 
-/** Reads an integer of so many bits in the memory of an array's buffers. */
+/** Reads an integer of `bits` bits from an array's buffers. */
 export type ReadInteger = (address: bigint, bits: 32 | 64, where: "array" | "host") => bigint;
 
 // law cdata/readArray: cdata/fuzz, view/arrow
 /**
- * Reads an array, which stays its producer's.
+ * Reads an array, which its producer still owns.
  *
- * @throws {ExchangeError} if it is released, or not one of this type
+ * @throws {ExchangeError} if it was released, or does not match this type
  */
 export function readArray(address: bigint, field: ArrowField, read: ReadInteger, walk: Walk, depth = 0): RawArray {
   walk.enter(address, depth);
@@ -47,7 +47,7 @@ export function readArray(address: bigint, field: ArrowField, read: ReadInteger,
   if (!Number.isSafeInteger(start + length)) {
     throw walk.refusal(`has ${length} elements from ${start} on: expected an end of at most 2^53 - 1`);
   }
-  const offset = length === 0 ? 0 : start; // an array without elements skips nothing, and may have no buffers
+  const offset = length === 0 ? 0 : start; // an empty array skips nothing, and may have no buffers
   const nullCount = readNullCount(raw.null_count, length, walk);
   const pointers = readBuffers(raw.n_buffers, raw.buffers, field, walk);
   const children = readChildren(raw.n_children, raw.children, field, walk).map(([child, its]) =>

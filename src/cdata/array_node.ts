@@ -8,37 +8,37 @@ import type { CudaDevice } from "../device/mod.ts";
 import { countNulls } from "./bits.ts";
 import type { ArrowField, ArrowType } from "./type.ts";
 
-/** What an array consists of. An `ArrowArray` is one. */
+/** The parts of an array. An `ArrowArray` is one. */
 export interface ArrowNode {
   /** Name, type, nullability and metadata. */
   readonly field: ArrowField;
-  /** What the elements are: the field's type. */
+  /** The type of the elements: the field's type. */
   readonly type: ArrowType;
   /** Elements. */
   readonly length: number;
-  /** Elements that come before the first in every buffer. */
+  /** Elements that precede the first one in every buffer. */
   readonly offset: number;
-  /** How many elements are null, counted at first need. */
+  /** The number of nulls, counted on first use. */
   readonly nullCount: number;
-  /** The same as far as it is known without counting; -1 if it is not. */
+  /** The number of nulls if known without counting, otherwise -1. */
   readonly knownNullCount: number;
-  /** The buffers that the columnar format gives the type, as bytes; null where there is none. */
+  /** The buffers that the columnar format defines for the type, as bytes; null for an absent one. */
   readonly buffers: readonly (ArrayParts | null)[];
   /** The arrays inside a nested type. */
   readonly children: readonly ArrowNode[];
-  /** What the indices of a dictionary-encoded array stand for, or null. */
+  /** The values that the indices of a dictionary-encoded array refer to, or null. */
   readonly dictionary: ArrowNode | null;
 }
 
 /**
- * What a node is made of. By default there is no offset, there are no children and no dictionary, and of the nulls
- * nothing is known if there is a validity bitmap.
+ * The parts from which a node is made. By default there is no offset, no children and no dictionary, and the null count
+ * is unknown if there is a validity bitmap.
  */
 export type ArrowNodeParts =
   & Pick<ArrowNode, "field" | "length" | "buffers">
   & Partial<Pick<ArrowNode, "offset" | "nullCount" | "children" | "dictionary">>;
 
-/** An array made of its parts. */
+/** An array made from its parts. */
 export class ArrayNode implements ArrowNode {
   readonly field: ArrowField;
   readonly length: number;
@@ -48,7 +48,7 @@ export class ArrayNode implements ArrowNode {
   readonly dictionary: ArrowNode | null;
   #nullCount: number;
 
-  /** Checks nothing: see `checkNode`. */
+  /** Performs no checks: see `checkNode`. */
   constructor(parts: ArrowNodeParts) {
     const { field, length, offset = 0, buffers, children = [], dictionary = null, nullCount } = parts;
     this.field = field;
@@ -74,7 +74,7 @@ export class ArrayNode implements ArrowNode {
   }
 }
 
-/** An array's null count as far as it is known without counting; -1 if it is not. */
+/** An array's null count if known without counting, otherwise -1. */
 export function knownNulls(
   type: ArrowType,
   length: number,
@@ -84,7 +84,7 @@ export function knownNulls(
   return type.kind === "null" ? length : nullCount ?? ((buffers[0] ?? null) === null ? 0 : -1);
 }
 
-/** The device whose memory the buffers are, or null for host memory. */
+/** The device whose memory holds the buffers, or null for host memory. */
 export function deviceOf({ buffers, children, dictionary }: ArrowNode): CudaDevice | null {
   const own = buffers.find((one) => one !== null && one.buffer.device !== null)?.buffer.device;
   if (own !== undefined) return own;

@@ -13,7 +13,7 @@ export const empty: DataView<ArrayBuffer> = new DataView(new ArrayBuffer(0));
 
 // law cdata/hostBytes: arrow/host_order
 /**
- * The bytes of a buffer, once its home stream has passed what it holds: page-locked and managed memory has one.
+ * The bytes of a buffer, after waiting for its home stream, which page-locked and managed memory has.
  *
  * @throws {TypeError} for device memory, and after the buffer was closed
  */
@@ -25,7 +25,7 @@ export function hostBytes(array: ArrayParts): DataView<ArrayBuffer> {
   return new DataView(bytes.buffer, bytes.byteOffset + array.offset + array.layout.sliceOffset, size);
 }
 
-/** A bit of a bitmap, lowest of each byte first. */
+/** A bit of a bitmap, least significant bit first. */
 export function bitOf(bytes: DataView, at: number): boolean {
   return (bytes.getUint8(Math.floor(at / 8)) >>> (at % 8) & 1) !== 0;
 }
@@ -35,12 +35,12 @@ export function isNullAt(
   { type, offset, buffers: [bitmap = null], knownNullCount }: ArrowNode,
   index: number,
 ): boolean {
-  if (!hasValidity(type)) return type.kind === "null"; // the runs of an encoded array say themselves
+  if (!hasValidity(type)) return type.kind === "null"; // in an encoded array, the values have the nulls
   return bitmap !== null && knownNullCount !== 0 && !bitOf(hostBytes(bitmap), offset + index);
 }
 
 /**
- * How many elements are null by the validity bitmap.
+ * The number of nulls according to the validity bitmap.
  *
  * @throws {TypeError} if it is in device memory, or closed
  */

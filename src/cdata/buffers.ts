@@ -1,14 +1,14 @@
 /**
- * Which buffers an array of a type has, and how many bytes each needs. Pure: a {@linkcode Probe} reads the contents of
- * buffers that sizes depend on.
+ * Which buffers an array of a type has, and how many bytes each needs. Pure: a {@linkcode Probe} reads the buffer
+ * contents on which sizes depend.
  *
  * @module
  */
 import { type ArrowType, storageOf } from "./type.ts";
 
-/** Reads from an array's buffers what the sizes of the others depend on. */
+/** Reads the contents of an array's buffers on which the sizes of others depend. */
 export interface Probe {
-  /** Entry `index` of the buffer of offsets, which are of so many bits. */
+  /** Entry `index` of the buffer of offsets, which have `bits` bits. */
   offset(index: number, bits: 32 | 64): bigint;
   /** Bytes of the data buffers of an array of views. */
   dataSizes(): readonly bigint[];
@@ -20,11 +20,11 @@ export interface Extent {
   readonly offset: number;
 }
 
-/** What an array needs. */
+/** The memory that an array needs. */
 export interface Needs {
   /** Bytes of each buffer, in order. */
   readonly bytes: readonly number[];
-  /** Elements that each child must have at least. */
+  /** The minimum number of elements of each child. */
   readonly childLength: number;
 }
 
@@ -59,7 +59,7 @@ export function bitsOf(type: ArrowType): number | null {
   }
 }
 
-/** How many buffers an array has; of views, which have a buffer for each piece of data, the least. */
+/** The number of buffers of an array; for views, which have a buffer for each piece of data, the minimum. */
 export function bufferCount(type: ArrowType): number {
   const stored = storageOf(type);
   switch (stored.kind) {
@@ -89,16 +89,19 @@ export function hasOffsets(type: ArrowType): boolean {
     ((type.kind === "utf8" || type.kind === "binary") && type.offsets !== "view");
 }
 
-/** Whether an array may have a validity bitmap: all but those of type null, and those whose runs say what is null. */
+/**
+ * Whether an array may have a validity bitmap: all but those of type null, and run-end encoded ones, whose values have
+ * the nulls.
+ */
 export function hasValidity(type: ArrowType): boolean {
   return type.kind !== "null" && type.kind !== "run_end_encoded";
 }
 
 /**
- * What an array of a type needs. An array without elements needs nothing, except that of views consumers read the sizes
- * of the data buffers all the same.
+ * The memory that an array of a type needs. An array without elements needs nothing, except for views, whose data
+ * buffer sizes consumers read anyway.
  *
- * @param buffers how many buffers it has
+ * @param buffers the number of its buffers
  * @throws {RangeError} if it needs more bytes or elements than 2^53 - 1, or its offsets are negative or decrease
  */
 export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe: Probe): Needs {
@@ -107,7 +110,7 @@ export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe:
   }
   const { kind } = type;
   if (kind === "null") return { bytes: [], childLength: 0 };
-  if (kind === "run_end_encoded") return { bytes: [], childLength: 1 }; // where runs end is seen when they are read
+  if (kind === "run_end_encoded") return { bytes: [], childLength: 1 }; // run ends are checked when read
   const end = safe(extent.offset + extent.length, "elements");
   const validity = Math.ceil(end / 8);
   const bits = bitsOf(type);
@@ -123,7 +126,7 @@ export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe:
         childLength: lastOffset(extent, type.offsets, probe),
       };
     case "list_view": {
-      // The lists may lie anywhere in the child, in any order: each is checked when it is read.
+      // Lists may lie anywhere in the child, in any order: each is checked when it is read.
       const each = safe(end * (type.offsets / 8), "bytes of offsets");
       return { bytes: [validity, each, each], childLength: 0 };
     }

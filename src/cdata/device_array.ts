@@ -28,8 +28,8 @@ import { ExchangeError, type LiveExport } from "../order/mod.ts";
 /** Options of `toArrowDevice`, `__arrow_c_device_array__` and `__arrow_c_array__`. */
 export interface ToArrowOptions {
   /**
-   * The schema that the consumer would like. Nothing is converted: the array is exported as it is, with the requested
-   * names and metadata if the types agree; it is refused if it could not be converted to the requested type.
+   * The schema that the consumer prefers. Nothing is converted: the array is exported as is, with the requested names
+   * and metadata if the types agree; the export is refused if the array cannot be converted to the requested type.
    */
   readonly requestedSchema?: ArrowField | null;
 }
@@ -40,15 +40,15 @@ export const toArrowOptionNames: OptionNames<ToArrowOptions> = { requestedSchema
 /** Options of `fromArrowDevice` and `ArrowArray.from`. */
 export interface FromArrowOptions {
   /**
-   * The stream on which the array will be used, which waits for the producer's event. `null`: no order is needed.
+   * The stream on which the array will be used, which waits for the producer's event. `null`: no ordering needed.
    * Without a stream the host waits.
    */
   readonly stream?: CudaStream | null;
-  /** The device of the array, where no stream says it. */
+  /** The device of the array, if no stream implies it. */
   readonly device?: CudaDevice;
   /**
-   * The schema to request of a producer that has not made its structs yet. It may export another one: `field` says
-   * which.
+   * The schema to request from a producer that has not made its structs yet. The producer may export another one:
+   * `field` tells which.
    */
   readonly requestedSchema?: ArrowField | null;
 }
@@ -83,13 +83,13 @@ export type ArrowStreamPointer =
 
 /** An object that exports itself by the Arrow C device interface. */
 export interface ArrowDeviceSource {
-  /** Exports the array: the consumer releases it. A producer that makes structs of its own returns their addresses. */
+  /** Exports the array: the consumer releases it. A producer that makes its own structs returns their addresses. */
   __arrow_c_device_array__(options?: ToArrowOptions): ArrowDeviceArray | ArrowPointers;
 }
 
 /** An object that exports itself by the Arrow C data interface. */
 export interface ArrowSource {
-  /** Exports the array: the consumer releases it. A producer that makes structs of its own returns their addresses. */
+  /** Exports the array: the consumer releases it. A producer that makes its own structs returns their addresses. */
   __arrow_c_array__(options?: ToArrowOptions): ArrowDeviceArray | ArrowPointers;
 }
 
@@ -109,7 +109,7 @@ export function isArrowSource(source: unknown): source is ArrowSource {
 export interface ExportState extends LiveExport {
   /** Its address. */
   readonly address: bigint;
-  /** Releases it as a consumer would, unless it is released or moved. */
+  /** Releases it as a consumer would, unless it was released or moved. */
   release(): void;
 }
 
@@ -117,16 +117,16 @@ export interface ExportState extends LiveExport {
 export interface ExportStates {
   /** Name, type, nullability and metadata of the array. */
   readonly field: ArrowField;
-  /** The ArrowDeviceArray, and all that is in it. */
+  /** The ArrowDeviceArray, with everything in it. */
   readonly array: ExportState;
-  /** The ArrowSchema, and all that is in it. */
+  /** The ArrowSchema, with everything in it. */
   readonly schema: ExportState;
 }
 
 /**
  * An exported array: an `ArrowDeviceArray *`, whose first member is the `ArrowArray`, and an `ArrowSchema *`. Like
- * Python's pair of capsules it is taken over by exactly one consumer, which must then release each struct once, or move
- * its content out.
+ * Python's pair of capsules it is taken by exactly one consumer, which must then release each struct once, or move its
+ * content out.
  */
 export class ArrowDeviceArray {
   readonly #structs: ExportStates;
@@ -146,7 +146,7 @@ export class ArrowDeviceArray {
     return this.#structs.field;
   }
 
-  /** Address of the `ArrowDeviceArray`, for inspection. A consumer gets it by {@linkcode ArrowDeviceArray.take}. */
+  /** Address of the `ArrowDeviceArray`, for inspection only. A consumer calls {@linkcode ArrowDeviceArray.take}. */
   get ptr(): bigint {
     this.#checkTaken();
     return this.#structs.array.address;
@@ -167,23 +167,23 @@ export class ArrowDeviceArray {
 
   // law cdata/ArrowDeviceArray.take: arrow/release, order/reclaim, arrow/array, order/programs, arrow/host_order
   /**
-   * Takes both structs out, for a consumer, which must release each once.
+   * Transfers ownership of both structs to a consumer, which must release each once.
    *
    * @returns addresses of the ArrowSchema and the ArrowDeviceArray, which begins with an ArrowArray: the same address
-   *   twice, for consumers of either
+   *   twice, for consumers of either kind
    * @throws {ExchangeError} if they were taken before
    */
   take(): { readonly schema: bigint; readonly array: bigint; readonly deviceArray: bigint } {
     this.#checkTaken();
     this.#state.closed = true;
-    this.#state.structs = null; // the collector may keep this for long
+    this.#state.structs = null; // the garbage collector may keep this for long
     const { schema, array } = this.#structs;
     return { schema: schema.address, array: array.address, deviceArray: array.address };
   }
 
   // law cdata/ArrowDeviceArray.moveTo: arrow/release, order/reclaim, arrow/array, order/programs
   /**
-   * Moves both structs to where a consumer wants them, as C producers fill structs that their consumers have allocated.
+   * Moves both structs to addresses that a consumer provides, as C producers fill structs allocated by their consumers.
    * The consumer must then release each once. Pass `array` for an ArrowArray, `deviceArray` for an ArrowDeviceArray.
    *
    * @throws {ExchangeError} if they were taken before, or an address is NULL
@@ -199,14 +199,14 @@ export class ArrowDeviceArray {
   }
 
   // law cdata/ArrowDeviceArray.close: arrow/release, order/reclaim, arrow/array, order/programs
-  /** Releases both structs if no consumer has taken them over. Closing twice is harmless. */
+  /** Releases both structs if no consumer has taken them. Closing twice is harmless. */
   close(): void {
     if (this.#state.closed) return;
     this.take();
     releaseStructs(this.#structs);
   }
 
-  /** Releases both structs if no consumer has taken them over. */
+  /** Releases both structs if no consumer has taken them. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -230,13 +230,13 @@ function moveStruct(to: bigint, from: bigint, description: StructDescription): v
   libc().memory.memcpy(to, from, BigInt(struct(description).size));
 }
 
-/** Both structs, until a consumer has taken them over. */
+/** Both structs, until a consumer has taken them. */
 interface ArrayState extends FinalizerState {
   structs: ExportStates | null;
   closed: boolean;
 }
 
-/** Releases arrays that are collected before a consumer has taken them over. */
+/** Releases arrays that are collected before a consumer has taken them. */
 const finalizer = new DeferredFinalizer<ArrayState>(({ structs }) => {
   if (structs !== null) releaseStructs(structs);
 });
@@ -251,13 +251,13 @@ const releaseAt = {
   array: layoutOf(ArrowArrayStruct).offsets.release,
 };
 
-/** Calls the release callback of a schema, unless it is released or moved. */
+/** Calls the release callback of a schema, unless it was released or moved. */
 export function releaseSchema(address: bigint): void {
   const release = readForeign(address, releaseAt.schema + 8).getBigUint64(releaseAt.schema, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }
 
-/** Calls the release callback of an array, unless it is released or moved. */
+/** Calls the release callback of an array, unless it was released or moved. */
 export function releaseArray(address: bigint): void {
   const release = readForeign(address, releaseAt.array + 8).getBigUint64(releaseAt.array, littleEndian);
   if (release !== 0n) callRelease(release, address);

@@ -1,5 +1,5 @@
 /**
- * Exports by the C structs ArrowArray and ArrowDeviceArray: an array as structs for any library.
+ * Exports as the C structs ArrowArray and ArrowDeviceArray: an array as structs for any library.
  *
  * @module
  */
@@ -27,10 +27,10 @@ import { ExchangeError, hostWaits, pollIfMany, recordReady, type ReleaseOrder } 
 /**
  * Exports an array.
  *
- * @param where `host`: for a consumer on the host, which reads at once: the data must be in host memory, and is waited
- *   for
- * @throws {ExchangeError} if the buffers are on several devices, or on one where host memory is wanted, or the
- *   requested schema is of another kind
+ * @param where `host`: for a consumer on the host, which reads immediately: the data must be in host memory, and the
+ *   call waits for it
+ * @throws {ExchangeError} if the buffers are on several devices, or on a device although host memory is requested, or
+ *   the requested schema is incompatible
  */
 export function exportArrow(
   array: ArrowNode,
@@ -46,12 +46,12 @@ export function exportArrow(
   }
   const place = where === "host" ? onHost(buffers.keys()) : placeOf(buffers);
   const block = new StructBlock();
-  const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
+  const head = block.struct(ArrowDeviceStruct); // begins with the base struct
   const eventSlot = block.reserve(8);
   const root = planRoot(array, block, head, where);
   const schema = exportSchema(field);
   const memory = new Set([...buffers.keys()].map(({ buffer }) => buffer));
-  using undo = new DisposableStack(); // unless all goes well
+  using undo = new DisposableStack(); // unless the export succeeds
   undo.defer(() => releaseSchema(schema.address));
   const held = undo.use(new DisposableStack()); // until the consumer releases the array
   for (const buffer of memory) held.use(buffer.pinned());
@@ -60,7 +60,7 @@ export function exportArrow(
     using own = new DisposableStack();
     own.use(event);
     held.use(event.device.retained());
-    held.use(own.move()); // is disposed of first
+    held.use(own.move()); // disposed of first
     observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer destroys it
   }
   block.allocate();
@@ -93,7 +93,7 @@ function withBuffers(array: ArrowNode, lasting: (buffer: ArrayParts) => ArrayPar
 }
 
 /**
- * Unknown options may only be null or undefined, as the protocol allows to later versions: they would change nothing.
+ * Unknown options may only be null or undefined, which the protocol allows for later versions: those change nothing.
  */
 export function checkOptions(options: ToArrowOptions): ToArrowOptions {
   return options === none ? options : checkNames(options);
@@ -109,7 +109,7 @@ function checkNames(options: ToArrowOptions): ToArrowOptions {
   return options;
 }
 
-/** Which of an array's elements are exported. */
+/** The range of an array's elements that is exported. */
 interface Part {
   readonly length: number;
   readonly offset: number;
@@ -131,26 +131,26 @@ function partOf(array: ArrowNode, start: number, length: number): Part {
 // law cdata/planRoot: arrow/array, python/arrow_capsules
 /**
  * Plans the outermost array. Consumers that read a struct as a batch (PyArrow) accept no offset and take the whole
- * children for columns. So the children of a struct are exported with its length, and a slice of a struct without nulls
- * gets its offset moved into the children. Nulls are counted for that only on the host, where the elements have been
- * waited for.
+ * children as columns. So the children of a struct are exported with its length, and for a slice of a struct without
+ * nulls the offset moves into the children. Nulls are counted for that only on the host, after waiting for the
+ * elements.
  */
 function planRoot(array: ArrowNode, block: StructBlock, head: number, where: "host" | "device"): PlannedTree {
   const { type, length, offset, buffers: [validity = null] } = array;
   if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
-  const isAtStart = offset === 0 || length === 0; // an array without elements may have no buffers, and skips nothing
+  const isAtStart = offset === 0 || length === 0; // an empty array may have no buffers, and skips nothing
   const isCounted = where === "host" && !isAtStart && validity !== null;
   const nullCount = isCounted ? array.nullCount : array.knownNullCount;
   if (!isAtStart && validity !== null && nullCount !== 0) return plan(array, block, wholeOf(array), head);
   const root = { length, offset: 0, nullCount };
-  const hidden = isAtStart ? 0 : 1; // the bitmap begins before the slice, and has no nulls
+  const hidden = isAtStart ? 0 : 1; // the bitmap starts before the slice, and has no nulls
   return plan(array, block, root, head, (child) => partOf(child, isAtStart ? 0 : offset, length), hidden);
 }
 
 /**
- * Reserves the memory of an array's struct, which may be reserved already, and of its children's.
+ * Reserves memory for an array's struct, unless already reserved, and for its children's.
  *
- * @param hidden how many of the first buffers are left out
+ * @param hidden the number of leading buffers to omit
  */
 function plan(
   array: ArrowNode,
@@ -162,11 +162,11 @@ function plan(
 ): PlannedTree {
   const at = reserved ?? block.struct(ArrowArrayStruct);
   const counter = block.reserve(8);
-  // Before anything is allocated: a closed buffer has no address.
+  // Before anything is allocated: throws for a closed buffer, which has no address.
   const addresses = array.buffers.map((buffer) => buffer === null ? 0n : firstAddress(buffer));
   addresses.fill(0n, 0, hidden);
   const buffers = block.reserve(8 * addresses.length);
-  // Even an array without elements has one offset, which is 0; the block is zeroed.
+  // Even an array without elements has one offset, 0; the block is zeroed.
   const offset = hasOffsets(array.type) && addresses[secondBuffer] === 0n ? block.reserve(8) : null;
   const children = array.children.map((child) => plan(child, block, partOfChild(child)));
   const dictionary = array.dictionary === null ? null : plan(array.dictionary, block, wholeOf(array.dictionary));
@@ -196,8 +196,8 @@ function plan(
 }
 
 /**
- * The buffers of an array and of its children, and whether each must be where the array is: sizes of data buffers need
- * not.
+ * The buffers of an array and of its children, and whether each must be where the array is: the sizes of data buffers
+ * need not be.
  */
 function buffersOf(array: ArrowNode): Map<ArrayParts, boolean> {
   const found = new Map<ArrayParts, boolean>();
@@ -212,7 +212,7 @@ function buffersOf(array: ArrowNode): Map<ArrayParts, boolean> {
   return found;
 }
 
-/** Where memory is, in Arrow's terms. */
+/** A memory location, in Arrow's terms. */
 export interface Place {
   readonly type: number;
   readonly id: number;
@@ -220,8 +220,7 @@ export interface Place {
 
 const cpu: Place = { type: ARROW_DEVICE.CPU, id: -1 };
 
-/** Where a buffer is. */
-/** Where a buffer is. */
+/** The place of a buffer. */
 export function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
   if (kind === "pinned" && stream !== null) return { type: ARROW_DEVICE.CUDA_HOST, id: stream.device.ordinal };
   if (device === null) return cpu;
@@ -230,7 +229,7 @@ export function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
 
 // law cdata/placeOf: order/refusals, order/reclaim, dlpack/host_consumers, sim/behaviours, arrow/release,
 //   arrow/array, order/programs
-/** The one place where all of an array's elements are. */
+/** The single place of all of an array's elements. */
 function placeOf(buffers: ReadonlyMap<ArrayParts, boolean>): Place {
   let place: Place | null = null;
   for (const [array, matters] of buffers) {
@@ -248,7 +247,7 @@ function placeOf(buffers: ReadonlyMap<ArrayParts, boolean>): Place {
 
 // law cdata/onHost: order/refusals, order/reclaim, dlpack/host_consumers, sim/behaviours, arrow/release, arrow/array,
 //   order/programs, arrow/several_homes
-/** Checks that buffers are host memory, and waits for their contents: the C data interface has no event for that. */
+/** Checks that buffers are in host memory, and waits for their contents: the C data interface has no event for that. */
 export function onHost(buffers: Iterable<ArrayParts>): Place {
   const byHome = new Map<CudaStream | null, MemoryBuffer>();
   for (const { buffer } of buffers) {

@@ -1,5 +1,5 @@
 /**
- * Fast exports of numbers, by a copy of the structs' template.
+ * Fast exports of numbers, by copying a template of the structs.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { type StructCopy, structPool } from "./struct_template.ts";
 import type { ArrowField } from "./type.ts";
 import { pollIfMany, type ReleaseOrder } from "../order/mod.ts";
 
-/** Arrays of more axes are exported as any other array is, so that there are few templates. */
+/** Arrays with more axes take the general export path, so that there are few templates. */
 const mostAxes = 4;
 
 // law cdata/exportNumbers: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours,
@@ -23,9 +23,9 @@ const mostAxes = 4;
 /**
  * Exports an array of numbers in C order.
  *
- * @returns null for an array that has to be exported as any other: of many axes, without elements, or not in C order
+ * @returns null for an array that must take the general path: with many axes, without elements, or not in C order
  * @throws {TypeError} if its buffer is closed
- * @throws {ExchangeError} if host memory is wanted and the array is not in it
+ * @throws {ExchangeError} if host memory is requested and the array is elsewhere
  */
 export function exportNumbers(array: ArrayParts, where: "host" | "device"): ArrowDeviceArray | null {
   const { buffer, dtype, layout } = array;
@@ -46,8 +46,8 @@ function exportLastingCopy(array: ArrayParts, where: "host" | "device"): ArrowDe
 }
 
 /**
- * Exported numbers. Their memory stays pinned until the consumer releases the array, and so does the event that the
- * consumer waits for; the structs stay until it has released the schema, too.
+ * Exported numbers. Their memory stays pinned, and the event that the consumer waits for stays alive, until the
+ * consumer releases the array; the structs stay until it has released the schema, too.
  */
 class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
   readonly array: ExportedTree;
@@ -120,14 +120,14 @@ class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
 }
 
 // law cdata/recordReady: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
-/** An event after what the home stream holds. Its device is retained, and gets it back. */
+/** Records an event after the work that the home stream holds. Retains its device, to which the event is returned. */
 function recordReady({ stream }: MemoryBuffer): CudaEvent | null {
   if (stream === null) return null;
   const { device } = stream;
   const event = device.acquireEvent();
   try {
     stream.record(event);
-    device.retain(); // whose context the event belongs to
+    device.retain(); // the event belongs to its context
   } catch (error) {
     device.releaseEvent(event);
     throw error;

@@ -4,7 +4,7 @@
  * The release callback of every struct is machine code that any thread may call: it sets the struct's `release` to NULL
  * and increments the struct's own counter. It does not walk the children, as a callback in C would: JavaScript does
  * that when it polls. A child whose own `release` is NULL while its counter is 0 was moved out by the consumer and
- * lives on after its parent; any other child ended with its parent.
+ * outlives its parent; any other child ended with its parent.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export class StructBlock {
   #memory: ArrayBuffer | undefined;
   readonly #contents: (readonly [at: number, bytes: Uint8Array])[] = [];
 
-  /** Reserves bytes. @returns where in the block they begin, a multiple of 8 */
+  /** Reserves bytes. @returns their offset in the block, a multiple of 8 */
   reserve(bytes: number): number {
     const at = this.#size;
     this.#size = roundUp(at + bytes, 8);
@@ -40,18 +40,18 @@ export class StructBlock {
     return at;
   }
 
-  /** Bytes that are reserved. */
+  /** Bytes reserved so far. */
   get size(): number {
     return this.#size;
   }
 
-  /** Allocates what was reserved, zeroed. */
+  /** Allocates the reserved memory, zeroed. */
   allocate(): void {
     const address = allocate(this.#size);
     this.place(address, ffiPort().memory(address, this.#size));
   }
 
-  /** Writes the block to zeroed memory of the caller's, as it is to be at an address. */
+  /** Writes the block, as it has to be at an address, to zeroed memory that the caller owns. */
   place(address: bigint, memory: ArrayBuffer): void {
     this.#address = address;
     this.#memory = memory;
@@ -68,7 +68,7 @@ export class StructBlock {
     return struct(description).over(this.memory, this.#address, at);
   }
 
-  /** Writes pointers one after the other. */
+  /** Writes consecutive pointers. */
   pointers(at: number, values: readonly bigint[]): void {
     const view = new DataView(this.memory);
     values.forEach((value, i) => view.setBigUint64(at + i * 8, value, littleEndian));
@@ -92,7 +92,7 @@ export class StructBlock {
   }
 }
 
-/** A struct of a tree: where it and its counter are in the block, its children, and its dictionary. */
+/** A struct of a tree: its offset and its counter's in the block, its children, and its dictionary. */
 export interface TreeNode {
   readonly struct: number;
   readonly counter: number;
@@ -100,7 +100,7 @@ export interface TreeNode {
   readonly inner: readonly TreeNode[];
 }
 
-/** A tree that has its places in a block; `write` writes it once the block is allocated. */
+/** A tree whose memory in a block is reserved; `write` writes it once the block is allocated. */
 export interface PlannedTree {
   readonly node: TreeNode;
   readonly write: () => void;
@@ -113,7 +113,7 @@ const releaseAt = {
 
 /** The memory of a tree. */
 export interface TreeMemory {
-  /** All of it. */
+  /** The whole memory as words. */
   readonly words: Int32Array<ArrayBuffer>;
   /** Frees it. */
   free(): void;
@@ -121,16 +121,16 @@ export interface TreeMemory {
 
 /** The export that a tree belongs to. */
 export interface TreeOwner {
-  /** Orders what comes after the consumers, once they have released the tree; false if it cannot be done now. */
+  /** Orders later work after the consumers, once they have released the tree; false if that is impossible right now. */
   order(order: ReleaseOrder): boolean;
-  /** Called once, when no consumer has any part of the tree any more and its structs are freed. */
+  /** Called once, when no consumer holds any part of the tree any more and its structs are freed. */
   finish(): void;
 }
 
 /** The owner of a tree that pins nothing. */
 export const noOwner: TreeOwner = { order: () => true, finish: () => {} };
 
-/** A tree that a consumer has, until it has released it. */
+/** A tree held by a consumer, until the consumer has released it. */
 export class ExportedTree implements ExportEntry {
   index = -1;
   /** Address of the base struct. */
@@ -150,7 +150,7 @@ export class ExportedTree implements ExportEntry {
   }
 
   // law cdata/ExportedTree.release: arrow/release, order/reclaim, order/programs
-  /** Calls the base struct's release callback, unless the struct is released or moved. */
+  /** Calls the base struct's release callback, unless the struct was released or moved. */
   release(): void {
     if (this.index < 0 || !hasRelease(this.#memory.words, this.#root)) return;
     callRelease(releaseThunks().address[this.#root.kind], this.address);
@@ -178,13 +178,13 @@ export class ExportedTree implements ExportEntry {
 
 // law cdata/isAlive: arrow/release, order/reclaim, order/programs
 function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, hasOwner: boolean): boolean {
-  // Atomic: what the releasing thread has done to the tree before, `release` too, is seen once its count is.
+  // Atomic: once the count is visible, so are the releasing thread's earlier writes to the tree, including `release`.
   if (Atomics.load(words, node.counter / 4) === 0 && (hasOwner || !hasRelease(words, node))) return true;
   for (const child of node.inner) if (isAlive(words, child, false)) return true;
   return false;
 }
 
-/** Whether a struct's `release` is not NULL: it is neither released nor moved. */
+/** Whether a struct's `release` is not NULL: it was neither released nor moved. */
 function hasRelease(words: Int32Array<ArrayBuffer>, { struct, kind }: TreeNode): boolean {
   const at = (struct + releaseAt[kind]) / 4;
   return words[at] !== 0 || words[at + 1] !== 0;

@@ -1,5 +1,5 @@
 /**
- * Fields: making them, comparing them, and saying how they differ.
+ * Makes fields, compares them, and describes how they differ.
  *
  * @module
  */
@@ -22,8 +22,8 @@ const arrowFieldOptionNames: OptionNames<ArrowFieldOptions> = { name: true, null
 /**
  * Makes a field.
  *
- * @param type a type, or the format of one without children, as the C data interface writes it: `"i"`, `"tsu:UTC"`
- * @throws {ExchangeError} if it is no such format
+ * @param type a type, or the format of one without children, as in the C data interface: `"i"`, `"tsu:UTC"`
+ * @throws {ExchangeError} if it is not such a format
  *
  * @example
  * ```ts
@@ -71,7 +71,7 @@ export function equalFields(one: ArrowField, other: ArrowField, exactly = true):
     (one.name === other.name && one.nullable === other.nullable && equalMetadata(one.metadata, other.metadata));
 }
 
-/** How two types that are not equal differ, where they first do: `the formats u and n at names.first`. */
+/** Describes the first difference between two unequal types: `the formats u and n at names.first`. */
 export function differenceOf(one: ArrowType, other: ArrowType, path: readonly string[] = []): string {
   const at = path.length === 0 ? "" : ` at ${path.join(".")}`;
   if (formatOf(one) !== formatOf(other)) return `the formats ${formatOf(one)} and ${formatOf(other)}${at}`;
@@ -81,7 +81,7 @@ export function differenceOf(one: ArrowType, other: ArrowType, path: readonly st
   if (ours.length !== theirs.length) return `${ours.length} and ${theirs.length} fields${at}`;
   for (const [i, { name, type, nullable, metadata }] of ours.entries()) {
     const theirField = theirs[i];
-    if (theirField === undefined) continue; // there are as many
+    if (theirField === undefined) continue; // the counts are equal
     const inner = [...path, name || "*"]; // the elements of a list have no name
     if (name !== theirField.name) return `fields named ${JSON.stringify([name, theirField.name])}${at}`;
     if (!equalTypes(type, theirField.type)) return differenceOf(type, theirField.type, inner);

@@ -1,17 +1,17 @@
 /**
- * Foreign objects that export Arrow's structs by a protocol of their own, as Python's do by capsules. They have methods
- * under symbols for that.
+ * Foreign objects that export Arrow's structs by their own protocol, such as Python's capsules. They have methods under
+ * symbols for it.
  *
  * @module
  */
 import type { ArrowPointers, ArrowStreamPointer } from "./device_array.ts";
 import type { ArrowField } from "./type.ts";
 
-/** Structs that a foreign object has exported. */
+/** Structs exported by a foreign object. */
 export interface OpenedArrow<Pointers> {
   /** Their addresses. */
   readonly pointers: Pointers;
-  /** Releases the object that owned them: a capsule. */
+  /** Releases the object that owned the structs: a capsule. */
   readonly close: () => void;
 }
 
@@ -40,23 +40,23 @@ export function openForeignStream(
   return isForeign(source) ? source[arrowStreamSource]?.(requested) ?? null : null;
 }
 
-/** The method that finds the pointer of a capsule with a name. */
+/** The method that returns the pointer of a capsule with a given name. */
 export const capsuleSource: unique symbol = Symbol("capsuleSource");
 
 /** The pointer of a capsule. */
 export interface CapsulePointer {
   readonly pointer: bigint;
-  /** Has the capsule free it no more: it is called `used_` and its name from then on. */
+  /** Takes ownership from the capsule, which is renamed to `used_` and its name. */
   readonly take: () => void;
 }
 
 /** A capsule of a foreign object. */
 export interface ForeignCapsule {
-  /** @throws {ExchangeError} if it is no capsule of that name, or its pointer was taken before */
+  /** @throws {ExchangeError} if it is not a capsule of that name, or its pointer has been taken before */
   [capsuleSource](name: string): CapsulePointer;
 }
 
-/** Whether a value can be asked for a capsule's pointer. */
+/** Whether a value may be a capsule. */
 export function isForeignCapsule(source: unknown): source is ForeignCapsule {
   return isForeign(source) && (source as Partial<ForeignCapsule>)[capsuleSource] !== undefined;
 }

@@ -1,12 +1,12 @@
 /**
- * Types from and to the format strings of the Arrow C data interface.
+ * Conversion of types from and to the format strings of the Arrow C data interface.
  *
  * @module
  */
 import { type ArrowField, type ArrowTimeUnit, type ArrowType, storageOf } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
-/** Formats of types that have no parameters and no children. */
+/** Formats of types without parameters and children. */
 const plain: ReadonlyMap<string, ArrowType> = new Map<string, ArrowType>([
   ["n", { kind: "null" }],
   ["b", { kind: "bool" }],
@@ -48,7 +48,7 @@ const listFormats: readonly (readonly [format: string, kind: "list" | "list_view
   ["+vL", "list_view", 64],
 ];
 
-/** By the value of a plain type, its format. */
+/** The format of a plain type, by its value. */
 const plainFormats: ReadonlyMap<string, string> = new Map([...plain].map(([format, type]) => [keyOf(type), format]));
 
 function keyOf(type: ArrowType): string {
@@ -56,15 +56,14 @@ function keyOf(type: ArrowType): string {
 }
 
 /**
- * Formats by type: types are values that never change, and mostly the same few. Looked up by `get`, as in
- * ffi/struct.ts.
+ * Cached formats by type: types are immutable values, and mostly the same few. Looked up by `get`, as in ffi/struct.ts.
  */
 const known = new WeakMap<ArrowType, string>();
 
 /**
- * The format of a type in the C data interface: of a dictionary, that of its indices.
+ * The format of a type in the C data interface; for a dictionary, that of its indices.
  *
- * @throws {ExchangeError} if the type is none that Arrow has
+ * @throws {ExchangeError} if Arrow has no such type
  */
 export function formatOf(type: ArrowType): string {
   let format = known.get(type);
@@ -111,11 +110,11 @@ function unknownType(type: ArrowType): never {
 }
 
 /**
- * The type that a format stands for.
+ * The type that a format denotes.
  *
- * @param children its fields; how many there must be depends on the format
+ * @param children its fields; the required number depends on the format
  * @param keysSorted whether the keys of a map are sorted
- * @throws {ExchangeError} if there is no such format, or it has another number of children
+ * @throws {ExchangeError} if there is no such format, or the number of children is wrong
  */
 export function parseArrowFormat(
   format: string,
@@ -160,7 +159,7 @@ function parseParameters(format: string): ArrowType | undefined {
   return precision === undefined ? undefined : decimal(format, Number(precision), Number(scale), Number(bits));
 }
 
-/** Digits that surely fit a decimal of so many bits. */
+/** The number of digits that always fit a decimal, by its bits. */
 const decimalDigits: ReadonlyMap<number, number> = new Map([[32, 9], [64, 18], [128, 38], [256, 76]]);
 
 function decimal(format: string, precision: number, scale: number, bits: number): ArrowType {
@@ -184,7 +183,7 @@ function wholeNumber(format: string, digits: string): number {
   return value;
 }
 
-/** The widest element that Arrow's own libraries can say. */
+/** The widest element that Arrow's own libraries can express. */
 const maxWidth = 2 ** 31 - 1;
 
 function checkEntries(child: ArrowField): ArrowField {

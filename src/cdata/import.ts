@@ -1,5 +1,5 @@
 /**
- * Imports by the C structs ArrowArray and ArrowDeviceArray: foreign structs as an array, and the memory returned once.
+ * Imports of the C structs ArrowArray and ArrowDeviceArray: foreign structs as an array, whose memory is returned once.
  *
  * @module
  */
@@ -32,9 +32,9 @@ import { Walk } from "./walk.ts";
 import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
 
 /**
- * Makes the result of an import. It is called before anything is taken over: if it throws, everything stays as it was.
+ * Makes the result of an import. Called before anything is taken: if it throws, nothing changes.
  *
- * @param node the array, of which only the sizes of the buffers are checked: see `checkTree`
+ * @param node the array; only the sizes of its buffers are checked: see `checkTree`
  * @param close ends the import
  */
 export type MakeImported<T> = (node: ArrowNode, close: () => void) => T;
@@ -43,7 +43,7 @@ export type MakeImported<T> = (node: ArrowNode, close: () => void) => T;
 /**
  * Imports an array. See `ArrowArray.from`.
  *
- * @throws {ExchangeError} if it cannot be imported; structs passed in then stay the caller's
+ * @throws {ExchangeError} if it cannot be imported; the caller then still owns structs that it passed in
  */
 export function importArrow<T>(source: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   checkPlace(options, "Cannot import an Arrow array", fromArrowOptionNames);
@@ -72,15 +72,15 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
   );
 }
 
-/** What imports a source that is no array but has arrays. */
+/** How to import a source that is not an array but has arrays. */
 function importerOf(source: unknown): string {
   if (typeof source !== "object" || source === null) return "";
-  const isExport = "isDevice" in source && "take" in source; // of exportArrowStream(), which is of a room above
+  const isExport = "isDevice" in source && "take" in source; // of exportArrowStream(), in a room above
   if (isExport || "stream" in source || "deviceStream" in source) return ". Import a stream with ArrowStream.from()";
   return "data" in source ? ". Import vectors and tables of apache-arrow with fromApacheArrow()" : "";
 }
 
-/** The error for requesting a schema of structs that exist already. */
+/** The error for requesting a schema for structs that exist already. */
 export function tooLate(what: "array" | "stream"): ExchangeError {
   return new ExchangeError(
     `Cannot request a schema of an Arrow ${what} whose structs exist already: pass its producer, or no requestedSchema`,
@@ -95,7 +95,7 @@ function isPointers(source: unknown): source is ArrowPointers {
 
 // law cdata/takeFromProducer: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array,
 //   device/late_streams, order/programs
-/** Imports what a producer has exported for this import. */
+/** Imports an export that a producer has made for this import. */
 function takeFromProducer<T>(exported: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   if (!(exported instanceof ArrowDeviceArray)) return takeFreshStructs(exported, options, make);
   try {
@@ -148,18 +148,18 @@ function takeStructs<T>(
 ): T {
   const field = readSchema(schema);
   const taken = takeArray(array, field, isDevice, options, make);
-  releaseSchema(schema); // `field` has all that it says
+  releaseSchema(schema); // `field` is a complete copy
   return taken;
 }
 
 // law cdata/takeArray: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array, device/late_streams,
 //   order/programs
 /**
- * Imports an array of a known type: its content is moved out of the struct, which its owner then sees as released.
+ * Imports an array of a known type: moves the content out of the struct, which its owner then sees as released.
  *
  * @param isDevice whether the struct is an ArrowDeviceArray
- * @param ifRefused where the array is after an error, for messages. Default: it stays its producer's
- * @throws {ExchangeError} if it cannot be imported; the struct is then as it was
+ * @param ifRefused who owns the array after an error, for messages. Default: its producer
+ * @throws {ExchangeError} if it cannot be imported; the struct is then unchanged
  */
 export function takeArray<T>(
   address: bigint,
@@ -177,10 +177,10 @@ export function takeArray<T>(
   const imported = new Import();
   try {
     const made = make(nodeOf(raw, location, imported), () => imported.close());
-    imported.adopt(moveOut(address)); // last: whatever fails before leaves the struct as it was
+    imported.adopt(moveOut(address)); // last: an earlier failure leaves the struct unchanged
     return made;
   } catch (error) {
-    imported.close(); // which releases nothing yet
+    imported.close(); // releases nothing yet
     throw error;
   }
 }
@@ -189,7 +189,7 @@ const host: Location = { type: ARROW_DEVICE.CPU, kind: "host", device: null, str
 
 // law cdata/moveOut: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array, device/late_streams,
 //   order/programs
-/** Moves a struct's content into memory of ours, as the specification says. */
+/** Moves a struct's content into our memory, as the specification defines. */
 function moveOut(address: bigint): bigint {
   const { size } = struct(ArrowArrayStruct);
   const copy = allocate(size);
@@ -198,13 +198,13 @@ function moveOut(address: bigint): bigint {
   return copy;
 }
 
-/** An imported array, which is released when the last of its buffers is free. */
+/** An imported array, which is released when the last of its buffers is freed. */
 class Import {
   readonly #buffers: MemoryBuffer[] = [];
   readonly #state: ImportState = { moved: 0n, users: 0, streams: new Map() };
 
   constructor() {
-    // so that an array without buffers is released by one, too
+    // so that even an array without buffers is released by one
     this.addBuffer({ ptr: 0n, size: 0, isHost: true }, host);
   }
 
@@ -219,7 +219,7 @@ class Import {
     return buffer;
   }
 
-  /** Takes ownership of the struct that the array was moved to. */
+  /** Takes ownership of the struct to which the array was moved. */
   adopt(moved: bigint): void {
     this.#state.moved = moved;
   }
@@ -230,20 +230,20 @@ class Import {
   }
 }
 
-/** What the last buffer needs to release the array. It must not lead back to the buffers. */
+/** The state that the last buffer needs to release the array. It must not reference the buffers. */
 interface ImportState {
   moved: bigint;
   users: number;
-  /** The streams that the buffers were used on, retained. */
+  /** The streams on which the buffers were used, retained. */
   readonly streams: Map<CudaStream, Disposable>;
 }
 
 // law cdata/returnToProducer: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array,
 //   device/late_streams, order/programs
-/** Called when a buffer of an import is free. */
+/** Called when a buffer of an import is freed. */
 function returnToProducer(_: bigint, stream: CudaStream | null, shared: ImportState): void {
   const { streams, moved } = shared;
-  // Retained, because the next buffer may be closed long after the stream's last user is gone.
+  // Retained, because the next buffer may be closed long after the stream's last user has gone.
   if (stream !== null && !streams.has(stream)) streams.set(stream, stream.retained());
   if (--shared.users > 0) return;
   const orders = moved === 0n ? [] : [...streams.keys()].map((one) => () => hostWaitsBeforeReturn(one.orSuccessor));

@@ -1,5 +1,5 @@
 /**
- * Where an Arrow device array's buffers are, and when they may be used.
+ * Where the buffers of an Arrow device array are, and when they may be used.
  *
  * @module
  */
@@ -11,16 +11,16 @@ import type { ReadInteger } from "./array_import.ts";
 import type { FromArrowOptions } from "./device_array.ts";
 import type { Walk } from "./walk.ts";
 
-/** Where buffers are. */
+/** The location of buffers. */
 export interface Location {
   /** `device_type`. */
   readonly type: number;
   readonly kind: MemoryKind;
-  /** The device whose memory it is, or that can use it; null for ordinary host memory. */
+  /** The device that has the memory or can access it; null for ordinary host memory. */
   readonly device: CudaDevice | null;
   /** The stream on which the array will be used. */
   readonly stream: CudaStream | null;
-  /** Handle of the event after which the data is there; 0n: it is there. */
+  /** Handle of the event after which the data is ready; 0n: it is ready. */
   readonly event: bigint;
 }
 
@@ -33,9 +33,9 @@ const kinds: ReadonlyMap<number, MemoryKind> = new Map([
 
 // law cdata/readLocation: order/default_home
 /**
- * Reads where the buffers of an array are.
+ * Reads the location of an array's buffers.
  *
- * @throws {ExchangeError} if the options name no device for it, or the struct is not valid
+ * @throws {ExchangeError} if the options name no suitable device, or the struct is invalid
  */
 export function readLocation(
   raw: StructView<typeof ArrowDeviceArray>,
@@ -47,7 +47,7 @@ export function readLocation(
   if (kind === undefined) {
     throw walk.refusal(`is on a device of type ${type}: expected the CPU (1) or CUDA (2, 3 or 13)`);
   }
-  // The reserved bytes must be zero, but PyArrow 26 leaves in them what was there, and nothing says yet what they mean.
+  // The reserved bytes must be zero, but PyArrow 26 leaves them uninitialized, and no meaning is defined for them yet.
   // The specification gives no meaning to an event of the CPU.
   if (kind === "host") return { type, kind, device: null, stream: null, event: 0n };
   const device = options.stream?.device ?? options.device ?? null;
@@ -57,7 +57,7 @@ export function readLocation(
       `is on CUDA device ${id}: pass { stream } to say where it will be used, or { device } to wait for it here`,
     );
   }
-  // Pinned and managed memory is every device's; only memory of one device must be that one's.
+  // Pinned and managed memory is accessible from every device; only device memory must be that of the given device.
   if (kind === "device" && BigInt(device.ordinal) !== id) {
     throw walk.refusal(`is on CUDA device ${id}: expected ${device}`);
   }
@@ -75,15 +75,15 @@ function readEvent(address: bigint, walk: Walk): bigint {
 }
 
 // law cdata/waitFor: arrow/array, order/programs, arrow/several_homes
-/** Orders what comes after the producer's event: on the consumer's stream, or on the host where there is none. */
+/** Waits for the producer's event: on the consumer's stream, or on the host if there is none. */
 export function waitFor({ device, event }: Location, { stream }: FromArrowOptions): void {
   if (device === null || event === 0n || stream === null) return;
-  const ready = new CudaEvent(device, event); // the producer's: not ours to close
+  const ready = new CudaEvent(device, event); // owned by the producer: never closed here
   consumerWaitsForEvent(ready, stream ?? null);
 }
 
 // law cdata/integerReader: arrow/several_homes
-/** Reads single integers of an array, wherever it is. The stream is waited for where it must be. */
+/** Reads single integers of an array, wherever it is. Waits for the stream if necessary. */
 export function integerReader({ kind, device, stream }: Location): ReadInteger {
   return (address, bits, where) => {
     const bytes = bits / 8;
@@ -96,7 +96,7 @@ export function integerReader({ kind, device, stream }: Location): ReadInteger {
       hostWaitsForCopy(order);
       return integer(target.bytes.buffer, bits, target.bytes.byteOffset);
     }
-    hostWaitsFor(order); // it waits for the producer, and the host can read what is there then
+    hostWaitsFor(order); // it waits for the producer; the host can read the memory afterwards
     return integer(ffiPort().memory(address, bytes), bits);
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Metadata of Arrow fields, from and to the bytes of the C data interface: a 32-bit count, then for each pair the
+ * Conversion of field metadata from and to the bytes of the C data interface: a 32-bit count, then for each pair the
  * length of the key, the key, the length of the value, the value.
  *
  * @module
@@ -14,14 +14,14 @@ const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 // law cdata/strict: arrow/array
 const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 
-/** Pairs that one field may have. */
+/** The most pairs that a field may have. */
 const maxPairs = 2 ** 16;
 
 // law cdata/readMetadata: cdata/fuzz, arrow/array
 /**
  * Reads metadata at an address.
  *
- * @throws {ExchangeError} if a length is negative, or there are more pairs than any field has
+ * @throws {ExchangeError} if a length is negative, or there are implausibly many pairs
  */
 export function readMetadata(address: bigint): ArrowMetadata {
   const pairs = new Map<string, string | Uint8Array>();

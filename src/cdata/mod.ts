@@ -1,11 +1,11 @@
 /**
- * Arrow's C structs: arrays and schemas exchanged with other libraries of the same process, without copies.
+ * Arrow's C structs: arrays and schemas exchanged with other libraries in the same process, without copies.
  *
- * The room works on plain nodes (`ArrowNode`: field, length, buffers, children) and knows neither `ArrowArray` nor a
- * view. `exportArrow` writes a tree of structs into one block of C memory, whose release callbacks are machine code
- * that counts; `exportNumbers` does the same for arrays of numbers by a template. `importArrow` checks a foreign tree
- * against its schema, has its caller make the result of the node, and takes the structs over last. On devices an event
- * says when the data is ready.
+ * The room works on plain nodes (`ArrowNode`: field, length, buffers, children) and knows neither `ArrowArray` nor
+ * views. `exportArrow` writes a tree of structs into one block of C memory; the release callbacks are machine code that
+ * counts. `exportNumbers` does the same for arrays of numbers, by a template. `importArrow` checks a foreign tree
+ * against its schema, lets its caller make the result from the node, and takes the structs last. On devices an event
+ * signals that the data is ready.
  *
  * @module
  */

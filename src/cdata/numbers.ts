@@ -1,5 +1,5 @@
 /**
- * Arrow arrays as arrays of numbers, and back, over the same memory.
+ * Arrow arrays as arrays of numbers, and vice versa, in the same memory.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { arrowField } from "./field.ts";
 import type { ArrowField, ArrowType } from "./type.ts";
 import { checkTree } from "./validate.ts";
 
-/** The element type of the slots of an Arrow type; null if they are no numbers. */
+/** The element type of an Arrow type's slots; null if they are not numbers. */
 function storedDtype(type: ArrowType): DType | null {
   switch (type.kind) {
     case "bool":
@@ -72,14 +72,14 @@ export function valuesOf(array: ArrowNode): ArrayParts {
   return slots(inner.buffers[1] ?? null, dtype, shape, offset);
 }
 
-/** Whether an array has, or may have, nulls of its own. */
+/** Whether an array itself has, or may have, nulls. */
 function hasNulls(array: ArrowNode): boolean {
   if ((array.buffers[0] ?? null) === null || array.knownNullCount === 0) return false;
   return deviceOf(array) !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
 }
 
 // law cdata/hasNullsIn: view/arrow
-/** Whether some of its elements are null; in device memory, which the host cannot read, they may be. */
+/** Whether any of these elements is null; in device memory, which the host cannot read, some may be. */
 function hasNullsIn(array: ArrowNode, first: number, length: number): boolean {
   if (deviceOf(array) !== null) return length > 0;
   for (let i = first; i < first + length; i++) if (isNullAt(array, i)) return true;
@@ -92,7 +92,7 @@ export function validityOf(array: ArrowNode): ArrayParts | null {
   return bitmap === null ? null : slots(bitmap, DType.from("bool1_packed"), [array.length], array.offset);
 }
 
-/** Elements of a buffer of bytes, after `offset` elements, in C order. */
+/** Elements of a byte buffer, from element `offset` on, in C order. */
 function slots(bytes: ArrayParts | null, dtype: DType, shape: readonly number[], offset: number): ArrayParts {
   const layout = StridedLayout.dense(shape, dtype.itemsize);
   if (bytes === null || layout.volume === 0) {
@@ -113,7 +113,7 @@ function slots(bytes: ArrayParts | null, dtype: DType, shape: readonly number[],
 
 // law cdata/nodeOfNumbers: view/arrow
 /**
- * Numbers as an Arrow array, with a fixed-size list for every axis after the first.
+ * Numbers as an Arrow array, with a fixed-size list for each axis after the first.
  *
  * @throws {ExchangeError} if Arrow cannot express them; the message says what to do instead
  */
@@ -138,7 +138,7 @@ export function nodeOfNumbers(array: ArrayParts): ArrowNode {
   const size = byteCount(array);
   const bytes = {
     buffer,
-    offset: size === 0 ? 0 : array.offset + layout.sliceOffsetInBytes, // an array begins at a whole byte
+    offset: size === 0 ? 0 : array.offset + layout.sliceOffsetInBytes, // an array begins on a byte boundary
     layout: StridedLayout.dense([size], 1),
     dtype: byte,
     readonly: true,
@@ -179,7 +179,7 @@ export function importNumbers<T>(source: unknown, options: FromArrowOptions, mak
 /**
  * The elements of an array, in the same memory.
  *
- * @throws {ExchangeError} if they are no numbers, or a null is among them
+ * @throws {ExchangeError} if they are not numbers, or any of them is null
  */
 export function numbersOf(array: ArrowNode): ArrayParts {
   if (hasNulls(array)) throw nullsInView(array);

@@ -1,5 +1,5 @@
 /**
- * What a producer makes of a requested schema. Nothing is converted: requested names are used, other types are left for
+ * How a producer handles a requested schema. Nothing is converted: requested names are used, other types are left for
  * the consumer to convert, and a type without a conversion is refused.
  *
  * @module
@@ -12,8 +12,8 @@ import { ExchangeError } from "../order/mod.ts";
 /**
  * The field that an array is exported with.
  *
- * @param wanted what the consumer has requested, or null
- * @throws {ExchangeError} if the array's type could not be converted to the wanted one
+ * @param wanted the field that the consumer has requested, or null
+ * @throws {ExchangeError} if the array's type cannot be converted to the requested one
  */
 export function applyRequestedSchema(field: ArrowField, wanted: ArrowField | null): ArrowField {
   if (wanted === null) return field;
@@ -28,7 +28,7 @@ export function applyRequestedSchema(field: ArrowField, wanted: ArrowField | nul
 
 // law cdata/renamed: arrow/release
 /**
- * The requested names and metadata; nullability stays ours. The names of a struct's fields stay too, because they
+ * The requested names and metadata; nullability stays ours. The names of a struct's fields stay, too, because they
  * identify the columns: a field is matched with the requested field of the same name.
  */
 function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
@@ -68,7 +68,7 @@ function renamedLike(field: ArrowField, wanted: readonly ArrowField[]): ArrowFie
     : field;
 }
 
-/** Types of one family can be converted to each other. */
+/** Types of the same family can be converted to each other. */
 const families: Readonly<Record<ArrowType["kind"], string>> = {
   null: "null",
   bool: "number",
@@ -94,13 +94,13 @@ const families: Readonly<Record<ArrowType["kind"], string>> = {
 };
 
 // law cdata/clash: arrow/release
-/** The first pair of types that could not be converted; undefined if there is none. */
+/** The first pair of types that cannot be converted; undefined if there is none. */
 function clash(ours: ArrowType, theirs: ArrowType): readonly [ArrowType, ArrowType] | undefined {
   if (ours.kind === "dictionary") return clash(ours.values.type, theirs);
   if (ours.kind === "run_end_encoded") return clash(ours.values.type, theirs);
   if (theirs.kind === "run_end_encoded") return clash(ours, theirs.values.type);
   if (theirs.kind === "dictionary") return clash(ours, theirs.values.type);
-  if (ours.kind === "null") return undefined; // nulls are values of every type
+  if (ours.kind === "null") return undefined; // null is a value of every type
   const [mine, wanted] = [childrenOf(ours), childrenOf(theirs)];
   if (families[ours.kind] !== families[theirs.kind] || mine.length !== wanted.length) return [ours, theirs];
   const areNamed = ours.kind === "struct" && mine.every(({ name }) => wanted.some((one) => one.name === name));

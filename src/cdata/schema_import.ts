@@ -11,9 +11,9 @@ import type { ArrowField, ArrowType } from "./type.ts";
 import { Walk } from "./walk.ts";
 
 /**
- * Reads a schema, which stays its producer's.
+ * Reads a schema, which its producer still owns.
  *
- * @throws {ExchangeError} if it is released, or not one that the C data interface allows
+ * @throws {ExchangeError} if it was released, or is invalid in the C data interface
  */
 export function readSchema(address: bigint): ArrowField {
   return readField(address, 0, new Walk("ArrowSchema"));

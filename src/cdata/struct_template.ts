@@ -1,6 +1,6 @@
 /**
- * The structs of arrays of numbers: those of one element type and as many axes differ in a few numbers only, so they
- * are written once, as a template, and copied from there.
+ * The structs of arrays of numbers: for the same element type and number of axes they differ only in a few numbers, so
+ * they are written once, as a template, and copied from there.
  *
  * @module
  */
@@ -15,12 +15,15 @@ import { releaseThunks } from "../native/mod.ts";
 import type { Place } from "./export.ts";
 import { StructBlock, type TreeNode } from "./exported_tree.ts";
 
-/** A tree of structs with places for what differs between exports; all offsets are from the beginning of the block. */
+/**
+ * A tree of structs with placeholders for the values that differ between exports; all offsets are from the start of the
+ * block.
+ */
 interface TreeTemplate {
   readonly root: TreeNode;
-  /** By axis: where an array's length is, or the digits of a list's size in its format. */
+  /** By axis: the offset of an array's length, or of the digits of a list's size in its format. */
   readonly axes: readonly number[];
-  /** Writes what is the same in all exports. */
+  /** Writes everything that is the same in all exports. */
   readonly write: () => void;
 }
 
@@ -29,18 +32,18 @@ interface StructTemplate {
   readonly block: StructBlock;
   readonly array: TreeTemplate;
   readonly schema: TreeTemplate;
-  /** Where the address of the elements is. */
+  /** The offset of the pointer to the elements. */
   readonly data: number;
-  /** Where the handle of the event is. */
+  /** The offset of the event's handle. */
   readonly event: number;
 }
 
-/** The structs of one export: memory with a copy of a template in it. */
+/** The structs of one export: memory that holds a copy of a template. */
 export class StructCopy {
   readonly template: StructTemplate;
-  /** All of it. */
+  /** The whole memory as words. */
   readonly words: Int32Array<ArrayBuffer>;
-  /** Where the schema's base struct is; the array's is at the beginning. */
+  /** Address of the schema's base struct; the array's is at the start of the memory. */
   readonly schemaAddress: bigint;
   readonly #bytes: DataView<ArrayBuffer>;
   readonly #eventAddress: bigint;
@@ -62,7 +65,9 @@ export class StructCopy {
   }
 
   // law cdata/StructCopy.write: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
-  /** Writes the array of one export, over whatever the consumers of the last one have done to the structs. */
+  /**
+   * Writes the array of one export, overwriting any changes that the previous export's consumers made to the structs.
+   */
   write(shape: readonly number[], data: bigint, place: Place, event: CudaEvent | null): void {
     this.#live.set(this.#fresh);
     this.#writeArray(shape, data, place, event);
@@ -103,17 +108,17 @@ export class StructCopy {
 const arrayAt = layoutOf(ArrowArrayStruct).offsets;
 const deviceAt = layoutOf(ArrowDeviceStruct).offsets;
 
-/** The template for arrays of a format with so many axes. */
+/** The template for arrays of a format and number of axes. */
 function makeTemplate(format: string, axes: number): StructTemplate {
   const block = new StructBlock();
   const array = arrayTemplate(block, axes);
   return { block, array, data: array.data, event: block.reserve(8), schema: schemaTemplate(block, format, axes) };
 }
 
-/** The arrays: a fixed-size list for each axis but the last, and the numbers. */
+/** The array structs: a fixed-size list for each axis but the last, and the numbers. */
 function arrayTemplate(block: StructBlock, axes: number): TreeTemplate & Pick<StructTemplate, "data"> {
   const levels = Array.from({ length: axes }, (_, axis) => ({
-    struct: block.struct(axis === 0 ? ArrowDeviceStruct : ArrowArrayStruct), // the device's begins with the base struct
+    struct: block.struct(axis === 0 ? ArrowDeviceStruct : ArrowArrayStruct), // the former begins with the base struct
     counter: block.reserve(8),
     buffers: block.reserve(axis === axes - 1 ? 16 : 8),
     child: block.reserve(axis === axes - 1 ? 0 : 8),
@@ -137,7 +142,7 @@ function arrayTemplate(block: StructBlock, axes: number): TreeTemplate & Pick<St
   };
 }
 
-/** Room for the digits of an extent, of which Arrow's lists allow 2^31 - 1. */
+/** Room for the digits of an extent, which in Arrow's lists is at most 2^31 - 1. */
 const digits = 10;
 
 /** The schema. */
@@ -166,7 +171,7 @@ function schemaTemplate(block: StructBlock, format: string, axes: number): TreeT
   };
 }
 
-/** Writes that a struct has one child, by way of a pointer that is in the block, too. */
+/** Sets a struct's only child, through a pointer that is in the block, too. */
 function writeChild(
   block: StructBlock,
   out: Pick<StructView<typeof ArrowSchema>, "n_children" | "children">,
@@ -195,10 +200,10 @@ function nest(
   return { struct, counter, kind, inner: others.length === 0 ? [] : [nest(others, kind)] };
 }
 
-/** By format, then by the number of axes. Looked up by `get`, as in ffi/struct.ts. */
+/** Pools by format, then by number of axes. Looked up by `get`, as in ffi/struct.ts. */
 const pools = new Map<string, (SlabPool<StructCopy> | undefined)[]>();
 
-/** The pool of structs for arrays of a format with so many axes. */
+/** The pool of structs for arrays of a format and number of axes. */
 export function structPool(format: string, axes: number): SlabPool<StructCopy> {
   let byAxes = pools.get(format);
   if (byAxes === undefined) pools.set(format, byAxes = []);

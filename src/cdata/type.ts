@@ -1,5 +1,5 @@
 /**
- * Arrow's types as values: what the elements of an array are, and the fields of nested types.
+ * Arrow's types as values: the element type of an array, and the fields of nested types.
  *
  * @module
  */
@@ -7,10 +7,10 @@
 /** Units of times, timestamps and durations. */
 export type ArrowTimeUnit = "second" | "millisecond" | "microsecond" | "nanosecond";
 
-/** How an array of text says where its elements lie: by offsets of so many bits, or by a view of each. */
+/** How an array of text locates its elements: by offsets of that many bits, or by a view of each. */
 export type ArrowOffsets = 32 | 64 | "view";
 
-/** A type. Nested types have fields of their own. */
+/** A type. Nested types contain fields. */
 export type ArrowType =
   | { readonly kind: "null" | "bool" }
   | { readonly kind: "int" | "uint"; readonly bits: 8 | 16 | 32 | 64 }
@@ -34,7 +34,7 @@ export type ArrowType =
     readonly ordered: boolean;
   };
 
-/** Key-value pairs of a field: text where the bytes are UTF-8, bytes elsewhere. */
+/** Key-value pairs of a field: text if the bytes are UTF-8, otherwise bytes. */
 export type ArrowMetadata = ReadonlyMap<string, string | Uint8Array>;
 
 /** A field: a type with a name. The schema of a table is a field of a struct. */
@@ -45,11 +45,11 @@ export interface ArrowField {
   readonly type: ArrowType;
   /** Whether elements may be null. */
   readonly nullable: boolean;
-  /** Extension types say here what they are (`ARROW:extension:name`). */
+  /** Extension types are identified here (`ARROW:extension:name`). */
   readonly metadata: ArrowMetadata;
 }
 
-/** The fields inside a type, in the order of its children. A dictionary's values are no child. */
+/** The fields inside a type, in the order of its children. A dictionary's values are not a child. */
 export function childrenOf(type: ArrowType): readonly ArrowField[] {
   switch (type.kind) {
     case "list":
@@ -66,7 +66,7 @@ export function childrenOf(type: ArrowType): readonly ArrowField[] {
   }
 }
 
-/** A type in a line: `int32`, `list<utf8>`, `struct<city: utf8, mean: float64>`. */
+/** A type in one line: `int32`, `list<utf8>`, `struct<city: utf8, mean: float64>`. */
 export function showType(type: ArrowType): string {
   switch (type.kind) {
     case "int":
@@ -101,14 +101,14 @@ export function showType(type: ArrowType): string {
   }
 }
 
-/** Fields in a line, the first of many. */
+/** Fields in one line, only the first if there are many. */
 function showFields(fields: readonly ArrowField[]): string {
   const most = 8;
   const shown = fields.slice(0, most).map(({ name, type }) => `${name}: ${showType(type)}`);
   return [...shown, ...(fields.length > most ? [`${fields.length - most} more`] : [])].join(", ");
 }
 
-/** How the elements are stored: a dictionary's as its indices. */
+/** The type in which the elements are stored: for a dictionary, that of its indices. */
 export function storageOf(type: ArrowType): Exclude<ArrowType, { readonly kind: "dictionary" }> {
   return type.kind === "dictionary" ? type.index : type;
 }

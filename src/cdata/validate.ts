@@ -1,5 +1,5 @@
 /**
- * Checks of an array: whether its parts are those of its type.
+ * Validation of an array: whether its parts match its type.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { ExchangeError } from "../order/mod.ts";
  * Checks an array's parts, but not those of its children. Offsets in device memory, which the host cannot read, are
  * skipped.
  *
- * @throws {ExchangeError} if they are not those of its type
+ * @throws {ExchangeError} if they do not match its type
  */
 export function checkNode(array: ArrowNode): void {
   const { type, length, offset, buffers, children, dictionary, knownNullCount: nullCount } = array;

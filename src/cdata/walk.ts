@@ -1,16 +1,18 @@
 /**
- * Walking trees of foreign structs: every pointer is checked before it is followed, and no tree is too deep, too large,
- * or leads back into itself.
+ * Walks trees of foreign structs: checks every pointer before following it, and rejects trees that are too deep, too
+ * large, or cyclic.
  *
  * @module
  */
 import { ffiPort, isAddress, littleEndian } from "../ffi/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
-/** How deep the types of an array may be nested. */
+/** The maximum nesting depth of an array's types. */
 export const maxDepth = 64;
 
-/** How many structs an array may consist of. Real tables have thousands of columns; a corrupt count has more digits. */
+/**
+ * The maximum number of structs of an array. Real tables have thousands of columns; a corrupt count has more digits.
+ */
 const maxStructs = 2 ** 20;
 
 /** One walk: what has been visited so far. */
@@ -22,7 +24,7 @@ export class Walk {
 
   /**
    * @param what the name of the structs, for messages
-   * @param ifRefused where they are after an error, for messages
+   * @param ifRefused who owns them after an error, for messages
    */
   constructor(what: string, ifRefused = "It was not taken and is still its producer's") {
     this.what = what;
@@ -33,7 +35,7 @@ export class Walk {
   /**
    * Enters a struct.
    *
-   * @throws {ExchangeError} if there cannot be one at this address, at this depth, or it was entered before
+   * @throws {ExchangeError} if the address or the depth is invalid, or the struct was entered before
    */
   enter(address: bigint, depth: number): void {
     this.pointer(address, "address");
@@ -44,7 +46,7 @@ export class Walk {
   }
 
   // law cdata/Walk.pointer: cdata/fuzz, view/arrow, arrow/host_order
-  /** Throws unless there can be a struct or an array of pointers at this address. */
+  /** Throws unless the address can be that of a struct or of an array of pointers. */
   pointer(address: bigint, name: string): void {
     if (address === 0n) throw this.refusal(`has NULL as its ${name}`);
     if (!isAddress(address)) {
@@ -54,14 +56,14 @@ export class Walk {
   }
 
   // law cdata/Walk.count: cdata/fuzz, view/arrow
-  /** A count in a struct, checked not to be negative. Beyond 2^53 it is not exact. */
+  /** A count in a struct, checked to be non-negative. Beyond 2^53 it is not exact. */
   count(value: bigint, name: string): number {
     if (value >= 0n) return Number(value);
     throw this.refusal(`has ${value} as its ${name}: expected 0 or more`);
   }
 
   // law cdata/Walk.pointers: cdata/fuzz, view/arrow
-  /** Reads an array of pointers, which are not checked. */
+  /** Reads an array of pointers, without checking them. */
   pointers(address: bigint, count: number, name: string): bigint[] {
     if (count === 0) return [];
     if (count > maxStructs) throw this.refusal(`has ${count} ${name}: expected at most ${maxStructs}`);
@@ -70,7 +72,7 @@ export class Walk {
     return Array.from({ length: count }, (_, i) => view.getBigUint64(i * 8, littleEndian));
   }
 
-  /** The error of a struct that cannot be taken. */
+  /** The error for a struct that cannot be imported. */
   refusal(reason: string): ExchangeError {
     return new ExchangeError(`Cannot import an ${this.what}: it ${reason}. ${this.#ifRefused}`);
   }

@@ -1,5 +1,5 @@
 /**
- * What has been done to bytes, and what must be ordered after it.
+ * The accesses to bytes, and what must be ordered after them.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface Access {
   readonly seq: number;
   /** What it does. */
   readonly kind: AccessKind;
-  /** Whether it changes the bytes, or ends or begins their life; null: a kernel of which that is not known. */
+  /** Whether it changes the bytes, or begins or ends their lifetime; null for a kernel if unknown. */
   readonly writes: boolean | null;
   /** The driver's function. */
   readonly call: string;
@@ -32,12 +32,12 @@ export interface Access {
   readonly end: number;
 }
 
-/** Whether an access happened before what has this clock. */
+/** Whether an access happened before work with this clock. */
 export function isBefore({ stream, tick }: Access, clock: readonly number[]): boolean {
   return (clock[stream.index] ?? 0) >= tick;
 }
 
-/** What was last done to some bytes: the last change, and the reads since, the last one of each stream. */
+/** The last accesses to some bytes: the last change, and the reads since, the last one of each stream. */
 export class History {
   /** The last change. */
   write: Access | null = null;
@@ -45,7 +45,7 @@ export class History {
   reads: readonly Access[] = noReads;
 
   // law checker/History.conflict: checker/checker
-  /** The earlier access that an access is unordered with, or null. */
+  /** The earlier access that a new access is unordered with, or null. */
   conflict(writes: boolean, clock: Clock): Access | null {
     if (this.write !== null && !isBefore(this.write, clock)) return this.write;
     if (writes) { for (const read of this.reads) if (!isBefore(read, clock)) return read; }
@@ -53,7 +53,7 @@ export class History {
   }
 
   /**
-   * Adds an access. What came before a write can be forgotten: what is ordered after the write is ordered after that
+   * Adds an access. Accesses before a write can be forgotten: what is ordered after the write is ordered after them
    * too.
    */
   add(access: Access, order: VectorClocks): void {
@@ -92,7 +92,7 @@ interface Span extends Interval {
   readonly history: History;
 }
 
-/** The most pieces that are kept: beyond them the oldest are forgotten. */
+/** The most pieces that are kept: beyond this, the oldest are forgotten. */
 const mostSpans = 1 << 16;
 
 /** The history of a range of memory, in pieces. */
@@ -100,7 +100,7 @@ export class RangeHistory {
   readonly #spans = new IntervalSet<Span>();
   #sweepAt = 1024;
 
-  /** Adds an access to bytes of it. @returns the access that it is unordered with, or null */
+  /** Adds an access to some of its bytes. @returns the access that it is unordered with, or null */
   touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     const spans = this.#spans;
     const at = spans.indexAt(start);
@@ -118,7 +118,7 @@ export class RangeHistory {
     return conflict;
   }
 
-  /** The access that something with this clock would be unordered with if it touched these bytes, or null. */
+  /** The access that work with this clock would be unordered with if it touched these bytes, or null. */
   conflict(writes: boolean, start: number, end: number, clock: Clock): Access | null {
     let index = this.#spans.indexAt(start);
     for (let span = this.#spans.at(index); span !== undefined && span.start < end; span = this.#spans.at(++index)) {
@@ -139,7 +139,7 @@ export class RangeHistory {
   }
 
   // law checker/RangeHistory.write: checker/checker
-  /** One span for all bytes, in place of whatever was there. */
+  /** Replaces whatever was there by one span for all bytes. */
   #write(access: Access, start: number, end: number, at: number, clock: Clock): Access | null {
     const spans = this.#spans;
     let conflict: Access | null = null;
@@ -161,7 +161,7 @@ export class RangeHistory {
   }
 
   // law checker/RangeHistory.read: checker/checker
-  /** Every piece gets the read, and the gaps between them become pieces. */
+  /** Adds the read to every piece, and turns the gaps between them into pieces. */
   #read(access: Access, start: number, end: number, at: number, clock: Clock, order: VectorClocks): Access | null {
     const spans = this.#spans;
     let conflict: Access | null = null;

@@ -9,15 +9,15 @@ import { ffiPort } from "../ffi/mod.ts";
 /** A place in the program. */
 export interface CallSite {
   readonly stack?: string;
-  /** Whether it is the place of an earlier call like the one that it stands for. */
+  /** Whether it is the site of an earlier call like the one that it stands for. */
   readonly isEarlier?: boolean;
 }
 
 // law checker/currentSite: checker/call_site
-/** Frames to capture: those of this package come first, and of some calls there are more than 20. */
+/** Frames to capture: those of this package come first, and some calls have more than 20 of them. */
 const frames = 48;
 
-/** The current place. The engine captures the frames at once, which costs 0.3 us in Bun and up to 2.5 us in Deno. */
+/** The current call site. The engine captures the frames eagerly, at 0.3 us in Bun and up to 2.5 us in Deno. */
 export function currentSite(): CallSite {
   const { stackTraceLimit } = Error;
   if (stackTraceLimit >= frames) return new Error();
@@ -28,8 +28,9 @@ export function currentSite(): CallSite {
 }
 
 /**
- * Where this package's own code is, as the two runtimes write it: a URL or a path. In the package for npm it is joined
- * to files of one folder. Whoever joins it to a program's own file sees its frames, for that is no place of ours.
+ * Where this package's own code is, as the two runtimes write it: a URL or a path. In the npm package it is bundled
+ * into the files of one folder. A program that bundles it into its own file sees its frames, because that file is not
+ * one of this package's.
  */
 // law checker/ownPlaces: package/package
 function ownPlaces(here: string): readonly string[] {
@@ -40,9 +41,9 @@ function ownPlaces(here: string): readonly string[] {
 
 const own = ownPlaces(import.meta.url);
 
-/** Of calls that repeat, how many are captured each, and one in how many of those that follow. */
+/** Of a repeating call, how many occurrences are all captured, and one in how many of those that follow. */
 const [alwaysNoted, notedOneIn] = [64, 32];
-/** The most different calls that are counted: beyond them counting starts again. */
+/** The most distinct calls that are counted: beyond this, counting starts over. */
 const mostKinds = 4096;
 
 interface Seen {
@@ -54,16 +55,15 @@ interface Seen {
 const noStarts = () => new Map<number, Seen>();
 
 /**
- * The places of calls that repeat. Deno captures a stack so slowly that a hot loop would spend most of its time on it:
- * there, a call that was seen often, on the same stream with the same bytes, mostly reuses the place of an earlier
- * one.
+ * The sites of repeating calls. Deno captures a stack so slowly that a hot loop would spend most of its time on it:
+ * there, a call seen often, on the same stream with the same bytes, mostly reuses the site of an earlier one.
  */
 export class CallSites {
   readonly #seen = new Map<string, Map<number, Seen>>();
   readonly #isSlow = ffiPort().runtime.name === "deno";
   #count = 0;
 
-  /** The current place, or that of an earlier call of the same function with the same bytes. */
+  /** The current call site, or that of an earlier call of the same function with the same bytes. */
   of(call: string, start: number, bytes: number): CallSite {
     if (!this.#isSlow) return currentSite();
     const starts = this.#seen.getOrInsertComputed(call, noStarts);

@@ -13,7 +13,7 @@ export interface Touch {
   /** The address after the last byte. */
   readonly end: number;
   readonly kind: AccessKind;
-  /** Whether it changes them; null: a kernel of which that is not known. */
+  /** Whether it changes them; null for a kernel if unknown. */
   readonly writes: boolean | null;
 }
 
@@ -28,7 +28,7 @@ export interface Node {
 /** A capture that has not ended. */
 export interface Capture {
   readonly nodes: Node[];
-  /** Whether the program has changed dependencies in a way that is not followed. */
+  /** Whether the program has changed dependencies in a way that is not tracked. */
   opaque: boolean;
 }
 
@@ -38,17 +38,14 @@ export interface CapturedPoint {
   readonly after: readonly Node[];
 }
 
-/** A graph, or one that can be launched. */
+/** A graph, or an executable graph. */
 export interface CheckedGraph {
   readonly nodes: readonly Node[];
-  /** Whether its edges are not all known. */
+  /** Whether some of its edges are unknown. */
   readonly opaque: boolean;
-  /**
-   * Whether it has no nodes at all, not even any that are not followed: launching it enqueues nothing and orders
-   * nothing.
-   */
+  /** Whether it has no nodes at all, not even untracked ones: launching it enqueues nothing and orders nothing. */
   readonly isEmpty: boolean;
-  /** The last launch and all that it comes after: the next launch waits for it. */
+  /** The last launch and everything before it: the next launch waits for it. */
   last: Clock;
   /** Whether its nodes have been compared with each other. */
   examined: boolean;
@@ -59,9 +56,10 @@ const mostNodes = 2048;
 
 // law checker/unorderedNodes: checker/pending_call
 /**
- * Two nodes of a graph that touch the same bytes, one of them changing them, with no path between them.
+ * Finds two nodes of a graph that touch the same bytes, one of them changing them, with no path between them.
  *
- * @param whole whether a kernel touches all memory that it is given; else its bytes are not known, and it is left out
+ * @param whole whether a kernel counts as touching all memory passed to it; if not, its bytes are unknown, and it is
+ *   left out
  */
 export function unorderedNodes(
   { nodes, opaque }: CheckedGraph,
@@ -89,7 +87,7 @@ export function unorderedNodes(
 }
 
 // law checker/overlap: checker/copies
-/** What a copy reads and writes in common, unless each row is copied to where it is. */
+/** Finds bytes that a copy both reads and writes, unless each row is copied onto itself. */
 export function overlap(touches: readonly Touch[]): { readonly read: Touch; readonly write: Touch } | null {
   const side = (writes: boolean) => touches.filter((one) => one.writes === writes);
   const [reads, writes] = [side(false), side(true)];

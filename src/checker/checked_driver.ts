@@ -30,7 +30,7 @@ export type CheckedCalls<Group extends keyof DriverGroups> = {
   readonly [Name in keyof DriverGroups[Group]]?: NonNullable<DriverGroups[Group][Name]>;
 };
 
-/** How the calls of a group are checked. Groups that are not here are the driver's own. */
+/** How the calls of a group are checked. Groups not listed here are the driver's own. */
 const checkedGroups: {
   readonly [Group in keyof DriverGroups]?: (
     checker: CheckerState,
@@ -57,7 +57,7 @@ const checkedGroups: {
   kernel: kernelCalls,
 };
 
-/** Makes the checked driver. A group is made, and the driver's own group bound, when it is first used. */
+/** Makes the checked driver. A group is made, and the driver's own group bound, at first use. */
 export function makeCheckedDriver(checker: CheckerState, observed: DriverObserver): CudaDriver {
   const { [cause]: explain } = checker.inner;
   const driver = { [observer]: observed, ...(explain === undefined ? {} : { [cause]: explain }) };
@@ -82,13 +82,13 @@ function makeGroup<Group extends keyof DriverGroups>(checker: CheckerState, grou
   const calls: Readonly<Record<string, unknown>> = make(checker, inner);
   const own: Readonly<Record<string, unknown>> = inner;
   const table: SymbolTable[string] = cuda[group];
-  // A function that this driver does not have stays null.
+  // A function that this driver lacks stays null.
   const reporting = (call: unknown) => typeof call === "function" ? withReports(checker, call) : call;
   const all = Object.keys(table).map((name) => [name, own[name] === null ? null : reporting(calls[name]) ?? own[name]]);
   return Object.fromEntries(all) as DriverGroups[Group]; // one property per function of the group
 }
 
-/** A call that also reports the races of kernels that have run by then, and notes that a context is lost. */
+/** Wraps a call to also report the races of kernels that have run by then, and to note that a context is lost. */
 function withReports(checker: CheckerState, call: CallableFunction): (...args: readonly unknown[]) => unknown {
   return (...args) => {
     const code: unknown = call(...args);

@@ -1,5 +1,5 @@
 /**
- * The causality checker: a driver that does what another one does, and checks that nothing is left to chance.
+ * The causality checker: a driver that does the same as another one, and checks that nothing is left to chance.
  *
  * @module
  */
@@ -13,18 +13,18 @@ import { CheckerState } from "./checker_state.ts";
 export interface CheckOptions {
   /**
    * Receives each report. Default: the call that shows the program to be wrong throws a `CausalityError`. The reports
-   * are kept in any case, and a pair of places is reported once.
+   * are kept in any case, and each pair of call sites is reported once.
    */
   readonly onReport?: (report: CausalityReport) => void;
   /**
-   * Whether closing the Cuda reports what was made and is still there. Default true. For programs that close their Cuda
-   * before what they made through it, which is allowed: it lives until the last of that is closed.
+   * Whether closing the Cuda reports objects that still exist. Default true. `false` is for programs that close their
+   * Cuda before the objects made through it, which is allowed: it lives until the last of them is closed.
    */
   readonly leaks?: boolean;
   /**
-   * Which bytes a kernel touches of the memory that it is given. `certain`, the default: some of them, so that only
-   * what touches all of them can be unordered with it: no false alarm. `whole`: all of them, and a kernel that is not
-   * known to read only changes them: no miss, and an alarm where kernels share an allocation piece by piece.
+   * Which bytes of its memory a kernel is assumed to touch. `certain`, the default: some of them, so that only an
+   * access to all of them can be unordered with it: no false alarm. `whole`: all of them, and a kernel not known to
+   * only read also changes them: no miss, and an alarm where kernels share an allocation piece by piece.
    */
   readonly kernels?: "certain" | "whole";
 }
@@ -63,9 +63,9 @@ export class CausalityChecker {
 
   // law checker/CausalityChecker.mark: checker/lifetime
   /**
-   * Notes where a stream is now, for a wait that the driver does not see: it ends when a host function is called.
+   * Notes a stream's current position, for a wait that the driver does not see: it ends when a host function is called.
    *
-   * @returns what to call when the wait is over
+   * @returns a function to call when the wait is over
    */
   mark(handle: bigint): () => void {
     const state = this.#state;
@@ -75,17 +75,17 @@ export class CausalityChecker {
     return () => state.hostWaits(clock, "completed()", [seq]);
   }
 
-  /** Notes that another library has made a stream, whose handle may be that of a destroyed one. */
+  /** Notes that another library has made a stream, whose handle may be that of a destroyed stream. */
   foreignStream(handle: bigint): void {
     this.#state.foreignStream(handle);
   }
 
   // law checker/CausalityChecker.orderedElsewhere: checker/checker
   /**
-   * Notes that a stream was made to wait for another one through another driver, as Python does when a consumer asks
-   * for a capsule. It counts as if it had happened now.
+   * Notes that a stream was made to wait for another one through another driver, as Python does when a consumer
+   * requests a capsule. The wait counts as made now.
    *
-   * @param context the one that default streams are of
+   * @param context the context that default streams belong to
    */
   orderedElsewhere(context: bigint, first: bigint, then: bigint): void {
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.inner.context;
@@ -104,9 +104,9 @@ export class CausalityChecker {
 
   // law checker/CausalityChecker.received: checker/received
   /**
-   * Notes that memory of another process was received on a stream, whose work up to now waits for that process. It
-   * counts as written there: what uses it elsewhere has to come after that. Memory that is received again while this
-   * process still has it is used as the two have agreed.
+   * Notes that memory of another process was received on a stream, whose work so far waits for that process. It counts
+   * as written there: uses elsewhere must be ordered after that. Memory received again while this process still holds
+   * it is used as the two processes have agreed.
    */
   received(address: bigint, bytes: number, stream: bigint, call: string): void {
     const state = this.#state;
@@ -118,7 +118,7 @@ export class CausalityChecker {
   }
 
   // law checker/CausalityChecker.hostAccess: checker/copies
-  /** Notes that the host reads or writes memory by itself. */
+  /** Notes that the host reads or writes memory directly. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {
     const state = this.#state;
     const start = Number(address);
@@ -126,32 +126,32 @@ export class CausalityChecker {
     state.touchByHost(call, start, start + bytes, writes);
   }
 
-  /** Notes what the user calls a stream. */
+  /** Notes the user's name for a stream. */
   nameStream(handle: bigint, name: string): void {
     this.#state.nameStream(handle, name);
   }
 
-  /** Notes what the user calls memory. */
+  /** Notes the user's name for memory. */
   nameMemory(address: bigint, name: string): void {
     const allocation = this.#state.memory.find(Number(address));
     if (allocation !== undefined) allocation.name = name;
   }
 
-  /** Notes what the user calls a device. */
+  /** Notes the user's name for a device. */
   nameDevice(ordinal: number, name: string): void {
     this.#state.deviceNames.set(ordinal, name);
   }
 
-  /** Notes that something was closed by its user, although it is still retained: it is no leak. */
+  /** Notes that an object was closed by its user, although it is still retained: it is not a leak. */
   closedByUser(handle: bigint): void {
     this.#state.lifetimes.closedByUser(handle);
   }
 
   // law checker/CausalityChecker.close: checker/thrown
   /**
-   * Reports what was made and is still there: memory, streams, events, pools and graphs. Closing twice is harmless.
+   * Reports what was made and still exists: memory, streams, events, pools and graphs. Closing twice is harmless.
    *
-   * @throws {CausalityError} if something is left, and reports are not collected
+   * @throws {CausalityError} if anything is left, and reports are not collected
    */
   close(): void {
     if (this.#closed) return;
@@ -163,7 +163,7 @@ export class CausalityChecker {
     if (left.length > 0) reporter.leaks(left);
   }
 
-  /** Reports what is left. */
+  /** Reports leaks. */
   [Symbol.dispose](): void {
     this.close();
   }

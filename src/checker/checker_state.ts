@@ -1,6 +1,5 @@
 /**
- * What the checker does with every call: put it into the order, and compare what it touches with what was touched
- * before.
+ * What the checker does with every call: place it in the order, and compare what it touches with earlier accesses.
  *
  * @module
  */
@@ -19,16 +18,16 @@ import { PendingCall } from "./pending_call.ts";
 
 const nothing: readonly number[] = [];
 
-/** Memory that was exported through a checked driver of this process, by the name that the driver gave it. */
+/** Memory that was exported through a checked driver of this process, by the driver's name for it. */
 const exports = new Map<string, WeakRef<Allocation>>();
 
 /** The state of a checker. */
 export class CheckerState extends StreamState {
   /** Graphs by handle. */
   readonly graphs: Map<bigint, CheckedGraph> = new Map();
-  /** Graphs that can be launched, by handle. */
+  /** Executable graphs, by handle. */
   readonly graphExecs: Map<bigint, CheckedGraph> = new Map();
-  /** What is known of kernels, by their handles. */
+  /** What is known about kernels, by handle. */
   readonly kernels: Map<bigint, readonly KernelParam[]> = new Map();
 
   /** A call that is about to be made, whose accesses are yet to be added. */
@@ -48,8 +47,8 @@ export class CheckerState extends StreamState {
   /**
    * Enqueues work that touches memory.
    *
-   * @param site where the call was made, if that is known already
-   * @param recording what will be known of its kernels
+   * @param site where the call was made, if already known
+   * @param recording records what its kernels touch
    */
   enqueue(
     stream: StreamClock,
@@ -102,15 +101,12 @@ export class CheckerState extends StreamState {
     }
   }
 
-  /**
-   * What will be known of kernels that a call is about to launch; null: nothing, because the driver does not let them
-   * be observed.
-   */
+  /** A recording of kernels that a call is about to launch; null if the driver does not let them be observed. */
   newRecording(kernels: number): KernelRecording | null {
     return this.journal === null || kernels === 0 ? null : new KernelRecording(kernels);
   }
 
-  /** Makes a call that launches such kernels. */
+  /** Makes a call that launches kernels, recording what they touch. */
   observed(recording: KernelRecording | null, call: () => number): number {
     return recording === null || this.observe === null ? call() : this.observe(recording, call);
   }
@@ -161,7 +157,7 @@ export class CheckerState extends StreamState {
     this.reporter.race(a, b, this.describeMemory(b, a));
   }
 
-  /** The host reads or writes memory during the call. */
+  /** Notes that the host reads or writes memory during the call. */
   touchByHost(call: string, start: number, end: number, writes: boolean): void {
     const { journal, memory, order } = this;
     const does = writes ? "writes" : "reads";
@@ -188,13 +184,13 @@ export class CheckerState extends StreamState {
     this.reporter.raceWithHost(conflict, { ...this.describeCall(call), ...side }, nameOf(allocation));
   }
 
-  /** The host waits for something. */
+  /** Notes that the host waits for the work in a clock. */
   hostWaits(clock: readonly number[], call: string, after: readonly number[]): void {
     this.order.hostWaits(clock);
     this.order.lastWait = this.timeline.add("host", "host", call, after);
   }
 
-  /** The host waits for streams. */
+  /** Notes that the host waits for streams. */
   hostWaitsFor(streams: Iterable<StreamClock>, call: string): void {
     const after: number[] = [];
     for (const stream of streams) {
@@ -207,7 +203,7 @@ export class CheckerState extends StreamState {
   // -- Memory --
 
   // law checker/CheckerState.allocated: checker/checker
-  /** Memory is allocated: at once, or, on a stream, in its order. */
+  /** Notes that memory is allocated: immediately, or, on a stream, in stream order. */
   allocated(address: bigint, bytes: number, kind: MemoryKind, call: string, stream: StreamClock | null): void {
     const start = Number(address);
     if (address === 0n || bytes === 0 || !Number.isSafeInteger(start + bytes)) return;
@@ -230,14 +226,14 @@ export class CheckerState extends StreamState {
     allocation.touch(access, start, end, stream.clock, this.order);
   }
 
-  /** Memory is exported to other processes. @param name what the driver calls it there */
+  /** Notes that memory is exported to other processes. @param name the driver's name for it there */
   exported(address: bigint, name: string): void {
     const allocation = this.memory.find(Number(address));
     if (allocation !== undefined) exports.set(name, new WeakRef(allocation));
   }
 
   // law checker/CheckerState.imported: checker/copies
-  /** Memory of another process is mapped, once more perhaps. @param name what the driver calls it */
+  /** Notes that memory of another process is mapped, perhaps once more. @param name the driver's name for it */
   imported(address: bigint, call: string, name: string): void {
     const before = this.memory.find(Number(address));
     if (before?.kind === "imported") {
@@ -252,7 +248,7 @@ export class CheckerState extends StreamState {
     if (allocation !== undefined && origin?.freed === null) allocation.origin = origin;
   }
 
-  /** Memory is freed in the order of a stream. */
+  /** Notes that memory is freed in stream order. */
   freeInOrder(stream: StreamClock, call: string, allocation: Allocation): void {
     const { start, end } = allocation;
     const site = stream.sites.of(call, end - start, end - start); // by size: addresses come and go
@@ -264,7 +260,7 @@ export class CheckerState extends StreamState {
   }
 
   // law checker/CheckerState.freeByHost: checker/checker, checker/pending_call
-  /** Memory is freed at once: the host must have waited for all uses of it. */
+  /** Notes that memory is freed immediately: the host must have waited for all uses of it. */
   freeByHost(call: string, allocation: Allocation): void {
     const { start, end } = allocation;
     const conflict = allocation.conflict(true, start, end, this.order.host);
@@ -278,7 +274,7 @@ export class CheckerState extends StreamState {
 
   /** Remembers memory that a call has freed. */
   freed(allocation: Allocation, call: string, stream: string, site: CallSite, seq: number): void {
-    // Freed host memory returns to the system, which may have allocated it again: using it is no proof of a mistake.
+    // Freed host memory returns to the system, which may have allocated it again: using it does not prove a mistake.
     const { start, end } = allocation;
     this.lifetimes.forgetMemory(start);
     this.journal?.freed(allocation);
@@ -286,7 +282,7 @@ export class CheckerState extends StreamState {
     else this.memory.free({ start, end, allocation, call, stream, site, seq });
   }
 
-  /** The memory that a call is about to free. Reports it if it is freed already. */
+  /** The memory that a call is about to free. Reports it if it is already freed. */
   allocationToFree(stream: StreamClock | null, address: bigint, call: string): Allocation | null {
     const start = Number(address);
     if (address === 0n || !Number.isSafeInteger(start)) return null;
@@ -305,8 +301,8 @@ export class CheckerState extends StreamState {
   }
 
   /**
-   * Reports a copy that reads bytes which it writes: CUDA leaves the result undefined. A copy of bytes onto themselves
-   * is allowed, as it changes nothing.
+   * Reports a copy that reads bytes that it also writes: CUDA leaves the result undefined. A copy of bytes onto
+   * themselves is allowed, as it changes nothing.
    */
   checkOverlap(stream: StreamClock, call: string, touches: readonly Touch[]): void {
     const found = overlap(touches);
@@ -322,7 +318,7 @@ export class CheckerState extends StreamState {
   }
 
   // law checker/CheckerState.checkNotFreed: checker/copies
-  /** Reports bytes that a call is about to use although they are freed. */
+  /** Reports freed bytes that a call is about to use. */
   checkNotFreed(
     stream: StreamClock | null,
     start: number,
@@ -337,7 +333,7 @@ export class CheckerState extends StreamState {
     this.#reportFreed(freed, { ...this.describeCall(call, stream), does, address: BigInt(start), bytes: end - start });
   }
 
-  /** Reports what a graph is about to use although it is freed. */
+  /** Reports freed memory that a graph is about to use. */
   checkGraphNotFreed(stream: StreamClock | null, { nodes }: CheckedGraph, call: string): void {
     for (const { touches } of nodes) {
       for (const { start, end, writes } of touches) {
@@ -352,7 +348,7 @@ export class CheckerState extends StreamState {
     this.reporter.freed({ ...first, stack: framesOf(site) }, use, nameOf(allocation));
   }
 
-  /** Whether the driver knows the address again: then another library has allocated it since. */
+  /** Whether the driver knows the address again, because another library has since allocated it. */
   #isAnothers(freed: Freed): boolean {
     const { cuMemGetAddressRange_v2 } = this.inner.pointer;
     const { address } = this.reader;

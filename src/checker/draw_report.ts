@@ -15,7 +15,7 @@ interface Placed extends Mark {
   readonly y: number;
 }
 
-/** Marks that fit. */
+/** The most marks that fit. */
 const mostMarks = 10;
 const left = 250;
 const step = 124;
@@ -92,8 +92,8 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans
 </defs>`;
 
 /**
- * The marks to draw: the two calls, and of what lies between them first what makes order, then the work of the streams
- * that take part, the latest first.
+ * The marks to draw: the two calls, and of those between them first the marks that create order, then the work of the
+ * streams involved, the latest first.
  */
 function chooseMarks({ first, second, timeline }: CausalityReport): Mark[] {
   if (first === null || second === null) return [];
@@ -118,7 +118,7 @@ function placeholder({ stream, call }: CausalityCall, seq: number): Mark {
   return { seq, stream, kind: "work", call, after: [] };
 }
 
-/** Which of the two calls a mark is, if it is one. */
+/** Which of the two calls a mark stands for, if either. */
 function roleOf(mark: Mark, { first, second }: CausalityReport): CausalityCall | null {
   for (const one of [first, second]) {
     if (
@@ -149,7 +149,7 @@ function drawMark({ kind, call, x, y }: Placed, role: CausalityCall | null): str
   return shape + label + place;
 }
 
-/** Arrows to a mark from those that it comes after. */
+/** Arrows to a mark from the marks that it comes after. */
 function drawEdges(mark: Placed, all: readonly Placed[]): string[] {
   return all.filter(({ seq, stream }) => mark.after.includes(seq) && stream !== mark.stream).map((from) => {
     const { x1, y1, x2, y2 } = ends(from, mark, 11);

@@ -1,5 +1,5 @@
 /**
- * Ranges of addresses that do not overlap, found by address in logarithmic time.
+ * Non-overlapping ranges of addresses, found by address in logarithmic time.
  *
  * Addresses are numbers here: those of user space are below 2^53, and comparing bigints would cost most of a call's
  * budget.
@@ -18,17 +18,17 @@ export interface Interval {
 export class IntervalSet<T extends Interval> {
   readonly #list: T[] = [];
 
-  /** How many there are. */
+  /** The number of ranges. */
   get count(): number {
     return this.#list.length;
   }
 
-  /** In ascending order. Must not change while it is iterated. */
+  /** The ranges in ascending order. Must not change while it is iterated. */
   get all(): readonly T[] {
     return this.#list;
   }
 
-  /** Index of the first range that ends behind an address: the one that holds it, if any does. */
+  /** Index of the first range that ends after an address: the one that contains it, if any does. */
   indexAt(address: number): number {
     const list = this.#list;
     let low = 0;
@@ -42,12 +42,12 @@ export class IntervalSet<T extends Interval> {
     return low;
   }
 
-  /** The range of this index. */
+  /** The range at an index. */
   at(index: number): T | undefined {
     return this.#list[index];
   }
 
-  /** The range that holds an address. */
+  /** The range that contains an address. */
   find(address: number): T | undefined {
     const one = this.#list[this.indexAt(address)];
     return one !== undefined && one.start <= address ? one : undefined;
@@ -60,7 +60,7 @@ export class IntervalSet<T extends Interval> {
     else this.#list.splice(this.indexAt(item.start), 0, item);
   }
 
-  /** Replaces `count` ranges from an index by others in the same place. */
+  /** Replaces `count` ranges from an index on by others in the same place. */
   replace(index: number, count: number, ...items: readonly T[]): void {
     this.#list.splice(index, count, ...items);
   }
@@ -79,7 +79,7 @@ export class IntervalSet<T extends Interval> {
     if (count > 0) this.#list.splice(at, count);
   }
 
-  /** Keeps the ranges that pass. */
+  /** Keeps only the ranges that pass. */
   retain(keep: (item: T) => boolean): void {
     const kept = this.#list.filter(keep);
     this.#list.length = 0;

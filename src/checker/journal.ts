@@ -1,7 +1,7 @@
 /**
  * What kernels have actually touched. Only some drivers let that be observed, and only when the kernel runs, which may
- * be long after the launch: until then all accesses are recorded, each with its clock, to be compared with those of
- * the kernel.
+ * be long after the launch: until then all accesses are recorded, each with its clock, for comparison with the
+ * kernel's.
  *
  * @module
  */
@@ -20,7 +20,7 @@ interface Touched {
   readonly isStrong: boolean;
 }
 
-/** Beyond so many pieces, adjacent ones are joined before more are added. */
+/** Beyond this many pieces, adjacent ones are joined before more are added. */
 const manyPieces = 1 << 14;
 
 /** What the kernels of one call have touched so far. */
@@ -30,23 +30,23 @@ export class KernelRecording implements KernelObserver {
    * memory.
    */
   signalsHost = false;
-  /** Kernels that have not ended. */
+  /** Kernels that have not completed. */
   #left: number;
   #pieces: Touched[] = [];
   #joinAt = manyPieces;
 
-  /** @param kernels how many there are */
+  /** @param kernels the number of kernels */
   constructor(kernels: number) {
     this.#left = kernels;
   }
 
-  /** Whether all of them have ended. */
+  /** Whether all of them have completed. */
   get isOver(): boolean {
     return this.#left <= 0;
   }
 
   // law checker/KernelRecording.accessed: checker/kernels
-  /** Bytes have been accessed. */
+  /** Records an access to bytes. */
   accessed(address: bigint, bytes: number, access: KernelAccess): void {
     const start = Number(address);
     const writes = access === "atomic" || access.endsWith("write");
@@ -56,7 +56,7 @@ export class KernelRecording implements KernelObserver {
     this.#joinAt = 2 * this.#pieces.length + manyPieces;
   }
 
-  /** A kernel has ended. */
+  /** Notes that a kernel has completed. */
   ended(): void {
     this.#left--;
   }
@@ -90,20 +90,20 @@ interface KernelLaunch {
   readonly at: number;
 }
 
-/** Something that was done to bytes of an allocation: by a call on a stream, or by the host. */
+/** An access to bytes of an allocation, by a call on a stream or by the host. */
 interface Entry {
   readonly at: number;
   readonly allocation: Allocation;
   readonly start: number;
   readonly end: number;
   readonly writes: boolean;
-  /** The call on a stream; null if the host did it. */
+  /** The call on a stream; null for an access by the host. */
   readonly access: Access | null;
-  /** What the host did. */
+  /** The host's access. */
   readonly host: CausalityCall | null;
   /** What it comes after. */
   readonly clock: readonly number[];
-  /** The kernels that did it, if it was kernels. */
+  /** The kernels that made the access, if kernels did. */
   readonly run: KernelLaunch | null;
   readonly isStrong: boolean;
 }
@@ -117,19 +117,19 @@ export interface KernelRace {
   readonly allocation: Allocation;
 }
 
-/** The most entries that are kept: beyond them the older half is forgotten. */
+/** The most entries that are kept: beyond this, the older half is forgotten. */
 const mostEntries = 1 << 16;
 
-/** What has been done, as long as a kernel may turn out to be unordered with it. */
+/** Accesses, kept as long as a kernel may turn out to be unordered with them. */
 export class Journal {
   readonly #order: VectorClocks;
-  /** What calls have done, and the host, other than by kernels. */
+  /** Accesses by calls and by the host, other than by kernels. */
   #entries: Entry[] = [];
-  /** What kernels that have run have done. */
+  /** Accesses by kernels that have run. */
   #ofKernels: Entry[] = [];
   #running: KernelLaunch[] = [];
   #races: KernelRace[] = [];
-  /** Memory that was freed while kernels had not run. */
+  /** Memory that was freed before kernels had run. */
   #freed: Allocation[] = [];
   #now = 0;
   #sweepAt = 1024;
@@ -139,7 +139,7 @@ export class Journal {
     this.#order = order;
   }
 
-  /** A number that rises with each call. */
+  /** A number that increases with each call. */
   next(): number {
     return ++this.#now;
   }
@@ -149,28 +149,28 @@ export class Journal {
     return this.#running.length === 0 && this.#races.length === 0;
   }
 
-  /** Whether it knows of kernels: if not, accesses of the host need not be noted. */
+  /** Whether it knows of kernels: if not, accesses by the host need not be noted. */
   get knowsKernels(): boolean {
     return this.#running.length > 0 || this.#ofKernels.length > 0;
   }
 
-  /** Kernels are launched. `takeRaces` compares them once they have ended. */
+  /** Adds launched kernels. `takeRaces` compares them once they have completed. */
   launched(recording: KernelRecording, access: Access, clock: readonly number[], at: number): void {
     this.#running.push({ recording, access, clock, at });
   }
 
-  /** Memory is freed, so that its addresses may mean something else. */
+  /** Notes that memory is freed, so that its addresses may be reused. */
   freed(allocation: Allocation): void {
     if (this.#running.length > 0) this.#freed.push(allocation);
   }
 
-  /** A call on a stream has touched bytes of an allocation. */
+  /** Adds an access to bytes of an allocation by a call on a stream. */
   note(access: Access, allocation: Allocation, start: number, end: number, clock: readonly number[], at: number): void {
     const writes = access.writes !== false;
     this.#add({ at, allocation, start, end, writes, access, host: null, clock, run: null, isStrong: false });
   }
 
-  /** The host has touched bytes of an allocation. */
+  /** Adds an access to bytes of an allocation by the host. */
   noteHost(host: CausalityCall, allocation: Allocation, start: number, end: number, writes: boolean): void {
     const clock = [...this.#order.host];
     const at = this.next();
@@ -184,7 +184,7 @@ export class Journal {
       if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;
       if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);
     }
-    // What the host has done comes before everything that is launched later.
+    // An access by the host comes before everything launched later.
     if (entry.host === null || this.#running.length > 0) this.#entries.push(entry);
     if (this.#entries.length > this.#sweepAt) this.#sweep();
   }
@@ -196,7 +196,7 @@ export class Journal {
     }
   }
 
-  /** Forgets everything: a context is lost, and whatever was enqueued in it may never run. */
+  /** Forgets everything: a context is lost, and work enqueued in it may never run. */
   forget(): void {
     this.#entries = [];
     this.#ofKernels = [];
@@ -206,10 +206,10 @@ export class Journal {
   }
 
   /**
-   * Compares the kernels that have ended since the last call with everything that was done before and after them.
+   * Compares the kernels that have completed since the last call with all accesses before and after them.
    *
-   * @param find the allocation that holds an address now
-   * @returns the races that were found since the last call
+   * @param find returns the allocation that contains an address now
+   * @returns the races found since the last call
    */
   takeRaces(find: (address: number) => Allocation | undefined): KernelRace[] {
     const ended = this.#running.filter(({ recording }) => recording.isOver);
@@ -225,7 +225,7 @@ export class Journal {
   }
 
   // law checker/Journal.entriesOf: checker/kernels
-  /** What a run has touched, by the allocations that were there when it was launched. */
+  /** What a launch has touched, by the allocations that existed when it was launched. */
   #entriesOf(run: KernelLaunch, find: (address: number) => Allocation | undefined): Entry[] {
     const { at, access, clock, recording } = run;
     return recording.touches().flatMap(({ start, end, writes, isStrong }) => {
@@ -255,7 +255,7 @@ export class Journal {
     const meeting = (other: Entry): Entry[] =>
       byAllocation.get(other.allocation)?.filter((one) => conflict(one, other)) ?? [];
     const others = [...this.#entries, ...this.#ofKernels];
-    // Kernels that synchronise with each other by atomic or volatile accesses may keep an order of their own.
+    // Kernels that synchronise with each other by atomic or volatile accesses may establish their own order.
     const synchronized = new Set<KernelLaunch | null>();
     for (const other of this.#ofKernels) {
       const { isStrong, allocation } = other;
@@ -275,7 +275,7 @@ export class Journal {
   }
 
   // law checker/Journal.sweep: checker/kernels
-  /** Forgets what the host has waited for, unless kernels are in flight that may come before it. */
+  /** Forgets what the host has waited for, unless kernels in flight may come before it. */
   #sweep(): void {
     const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.stream.index, access.tick);
     if (this.#running.length === 0) {
@@ -293,7 +293,7 @@ function overlap(one: Entry, other: Entry): boolean {
   return one.start < other.end && other.start < one.end && (one.writes || other.writes);
 }
 
-/** Whether two accesses race if nothing orders them, and they are not of kernels that synchronise with each other. */
+/** Whether two accesses race if nothing orders them, and they are not by kernels that synchronise with each other. */
 function conflict(one: Entry, other: Entry): boolean {
   return one.allocation === other.allocation && overlap(one, other);
 }

@@ -8,15 +8,15 @@ import { type FunctionSyntax, type Instruction, type Operand, parse, type Statem
 
 /** A parameter of a kernel. */
 export interface KernelParam {
-  /** Where it is in the buffer of arguments. */
+  /** Its offset in the argument buffer. */
   readonly offset: number;
   /** Bytes. */
   readonly size: number;
-  /** Whether the kernel may write where it points to; null if that is not known. */
+  /** Whether the kernel may write where it points to; null if unknown. */
   readonly writes: boolean | null;
 }
 
-/** The parameters of every kernel of a module; none for a text that is not understood. */
+/** The parameters of every kernel of a module; none for text that cannot be parsed. */
 export function paramsOf(ptx: string): ReadonlyMap<string, readonly KernelParam[]> {
   let functions: readonly FunctionSyntax[] = [];
   try {
@@ -46,7 +46,7 @@ function instructions(body: readonly Statement[]): Instruction[] {
 
 const changing: ReadonlySet<string> = new Set(["st", "atom", "red"]);
 // law checker/opaque: checker/pending_call
-/** Instructions that could pass an address on where it is not followed. */
+/** Instructions that could pass an address on to where it is not tracked. */
 const opaque: ReadonlySet<string> = new Set([
   "call",
   "cp",
@@ -60,8 +60,8 @@ const opaque: ReadonlySet<string> = new Set([
 
 // law checker/writtenParams: checker/pending_call
 /**
- * The parameters whose value may be part of an address that is written to, or null if that is not known. Values are
- * followed from register to register, whatever the instructions do with them and whatever order they come in.
+ * The parameters whose value may be part of an address that is written to, or null if unknown. Values are tracked from
+ * register to register, whatever the instructions do with them and in whatever order they come.
  */
 function writtenParams(params: ReadonlySet<string>, body: readonly Instruction[]): ReadonlySet<string> | null {
   if (body.some(({ opcode }) => opaque.has(opcode))) return null;
@@ -81,7 +81,7 @@ function writtenParams(params: ReadonlySet<string>, body: readonly Instruction[]
           for (const name of from(address)) written.add(name);
         }
       }
-      // What is loaded from an address is not that address, unless it is the parameter itself.
+      // A loaded value does not carry the address that it was loaded from, unless the load is of the parameter itself.
       if (changing.has(opcode) || (opcode === "ld" && !modifiers.includes("param"))) continue;
       const found = inputs.flatMap(from);
       for (const register of namesIn(target)) {

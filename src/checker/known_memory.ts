@@ -1,5 +1,5 @@
 /**
- * The memory that calls have named: what is allocated, what was freed, and what was done to it.
+ * The memory that calls have named: what is allocated, what was freed, and the accesses to it.
  *
  * @module
  */
@@ -17,30 +17,30 @@ export class Allocation implements Interval {
   readonly start: number;
   /** The address after its last byte. */
   readonly end: number;
-  /** What it is. */
+  /** Its kind. */
   readonly kind: MemoryKind;
   /** The context that was current. */
   readonly context: ContextClock | null;
-  /** The function that made it. */
+  /** The function that allocated it. */
   readonly call: string;
-  /** Where that was. */
+  /** Where that function was called. */
   readonly site: CallSite;
   /** Its number in the journal. */
   readonly allocatedAt: number;
-  /** What its user calls it. */
+  /** The user's name for it. */
   name: string | null = null;
-  /** How often it was opened, if it is another process' memory. */
+  /** How often it was opened, if it is another process's memory. */
   opened = 1;
-  /** The allocation that was exported, if it is known. */
+  /** The allocation that was exported, if known. */
   origin: Allocation | null = null;
   /** How it was freed, if it was. */
   freed: Freed | null = null;
   /** Whether all copies and fills of it are synchronous: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
   syncMemops = false;
   readonly #spans = new RangeHistory();
-  /** What was done to all of it at once. */
+  /** Accesses to all of it at once. */
   readonly #whole = new History();
-  /** Kernels that it was passed to: the last one of each stream, apart by whether they write. */
+  /** Kernels that it was passed to: the last one of each stream, separately by whether they write. */
   #kernels: readonly Access[] = [];
 
   /** Memory that has just been allocated. */
@@ -62,18 +62,18 @@ export class Allocation implements Interval {
     this.site = site;
   }
 
-  /** Whether the bytes are the host's, page-locked. */
+  /** Whether it is page-locked host memory. */
   get isPinned(): boolean {
     return this.kind === "pinned" || this.kind === "registered";
   }
 
-  /** Whether the host can read and write the bytes as they are. */
+  /** Whether the host can read and write the bytes directly. */
   get isOfHost(): boolean {
     return this.isPinned || this.kind === "managed";
   }
 
   // law checker/Allocation.touch: checker/pending_call
-  /** Adds an access to bytes of it. @returns the access that it is unordered with, or null */
+  /** Adds an access to some of its bytes. @returns the access that it is unordered with, or null */
   touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     const conflict = this.#spans.touch(access, start, end, clock, order);
     if (start > this.start || end < this.end) return conflict;
@@ -84,21 +84,21 @@ export class Allocation implements Interval {
     return conflict ?? kernel;
   }
 
-  /** The access that something with this clock would be unordered with if it touched these bytes, or null. */
+  /** The access that work with this clock would be unordered with if it touched these bytes, or null. */
   conflict(writes: boolean, start: number, end: number, clock: Clock): Access | null {
     const conflict = this.#spans.conflict(writes, start, end, clock);
     return start > this.start || end < this.end ? conflict : conflict ?? this.#kernel(writes, clock);
   }
 
-  /** A kernel that something which touches all bytes is unordered with. */
+  /** A kernel that an access to all bytes is unordered with, or null. */
   #kernel(writes: boolean, clock: Clock): Access | null {
     return this.#kernels.find((one) => (writes || one.writes === true) && !isBefore(one, clock)) ?? null;
   }
 
   // law checker/Allocation.touchByKernel: checker/pending_call
   /**
-   * Adds a kernel that this memory was passed to. It uses some of the bytes, and which is not known: so it certainly
-   * conflicts with what touches all of them, and only perhaps with what touches some.
+   * Adds a kernel that this memory was passed to. It uses some of the bytes, unknown which: so it certainly conflicts
+   * with an access to all of them, and only possibly with an access to some.
    */
   touchByKernel(access: Access, clock: Clock, order: VectorClocks): Access | null {
     const conflict = this.#whole.conflict(access.writes === true, clock);
@@ -112,7 +112,7 @@ export class Allocation implements Interval {
   }
 }
 
-/** Memory that was freed and, as far as was seen, not allocated again. */
+/** Memory that was freed and, as far as known, not allocated again. */
 export interface Freed extends Interval {
   readonly allocation: Allocation;
   readonly call: string;
@@ -121,7 +121,7 @@ export interface Freed extends Interval {
   readonly seq: number;
 }
 
-/** The most freed allocations that are remembered: beyond them the older half is forgotten. */
+/** The most freed allocations that are remembered: beyond this, the older half is forgotten. */
 const mostFreed = 8192;
 
 /** All memory that calls have named. */
@@ -131,29 +131,32 @@ export class KnownMemory {
   /** Memory that the driver did not allocate: pageable memory of the host, or of another library. */
   readonly #foreign = new RangeHistory();
 
-  /** What is allocated, by ascending address. */
+  /** The live allocations, by ascending address. */
   get allocations(): readonly Allocation[] {
     return this.#allocations.all;
   }
 
-  /** The allocation that holds an address. */
+  /** The allocation that contains an address. */
   find(address: number): Allocation | undefined {
     return this.#allocations.find(address);
   }
 
-  /** What was freed at an address, if nothing is there now. */
+  /** The memory freed at an address, meaningful only if nothing is allocated there now. */
   freedAt(address: number): Freed | undefined {
     return this.#freed.find(address);
   }
 
-  /** Memory is allocated: what was there before has been freed, if not through this driver then by another library. */
+  /**
+   * Notes that memory is allocated: what was there before has been freed, if not through this driver then by another
+   * library.
+   */
   allocate(allocation: Allocation): void {
     this.#allocations.removeOverlapping(allocation.start, allocation.end);
     this.#foreign.forget(allocation.start, allocation.end);
     this.#allocations.add(allocation);
   }
 
-  /** Memory is freed. */
+  /** Notes that memory is freed. */
   free(freed: Freed): void {
     freed.allocation.freed = freed;
     this.#allocations.remove(freed.allocation);
@@ -170,7 +173,7 @@ export class KnownMemory {
     else this.#freed.remove(item);
   }
 
-  /** The allocations that some bytes are of. */
+  /** The allocations that contain some bytes. */
   *at(
     start: number,
     end: number,
@@ -186,7 +189,7 @@ export class KnownMemory {
   }
 
   /**
-   * Adds an access to bytes that may be of several allocations.
+   * Adds an access to bytes that may span several allocations.
    *
    * @returns the access that it is unordered with, or null
    */
@@ -205,8 +208,8 @@ export class KnownMemory {
   }
 
   /**
-   * The access that the host would be unordered with if it read or wrote these bytes now. Accesses of the host are
-   * over before anything else begins, so they need not be kept.
+   * The access that the host would be unordered with if it read or wrote these bytes now. Accesses by the host have
+   * completed before anything else begins, so they need not be kept.
    */
   conflictWithHost(writes: boolean, start: number, end: number, order: VectorClocks): Access | null {
     let conflict: Access | null = null;

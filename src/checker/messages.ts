@@ -8,7 +8,7 @@ import type { CausalityCall } from "./report.ts";
 import type { LeakedObject } from "./report.ts";
 import { framesOf, shortFrame } from "./call_site.ts";
 
-/** What an access is in a report. */
+/** An access as it appears in a report. */
 export function callOf({ kind, writes, call, stream, start, end, site, seq }: Access): CausalityCall {
   const does = kind === "free" ? "frees" : kind === "allocation" ? "allocates" : writes === null ? "uses" : null;
   return {
@@ -29,12 +29,12 @@ export function placeOf({ stack }: CausalityCall): string {
   return frame === undefined ? "an unknown place" : shortFrame(frame);
 }
 
-/** An address as it is written everywhere. */
+/** An address, as it is written everywhere. */
 export function hex(address: bigint | number): string {
   return `0x${address.toString(16)}`;
 }
 
-/** A number of bytes. */
+/** A number of bytes in words. */
 export function bytes(count: number): string {
   return count === 1 ? "1 byte" : `${count} bytes`;
 }
@@ -55,14 +55,14 @@ export function raceMessage(first: CausalityCall, second: CausalityCall, count: 
     `and both touch ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;
 }
 
-/** A copy whose two ends have bytes in common. */
+/** A copy whose source and destination overlap. */
 export function overlapMessage(reads: CausalityCall, writes: CausalityCall, count: number, memory: string): string {
   return `Overlap: ${writes.call} (${placeOf(writes)}) reads and writes ${bytes(count)} of ${memory}, ` +
     `and nothing says what it reads there.\n${sentence(reads)}\n${sentence(writes)}\n` +
     "Copy through other memory.";
 }
 
-/** A call that uses memory which is gone. */
+/** A call that uses freed memory. */
 export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: string): string {
   const again = use.does === "frees";
   const what = again ? "Double free" : "Use after free";
@@ -73,13 +73,13 @@ export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: s
     `(${placeOf(freed)}).\n${sentence(freed)}\n${sentence(use)}\n${remedy}`;
 }
 
-/** A call that uses a stream or an event which is gone. */
+/** A call that uses a destroyed stream or event. */
 export function destroyedMessage(what: string, gone: CausalityCall, use: CausalityCall): string {
   return `Use after destroy: ${use.call} (${placeOf(use)}) is given ${what}, which ${gone.call} has destroyed before ` +
     `(${placeOf(gone)}).\n${sentence(gone)}\n${sentence(use)}\nDestroy it after its last use.`;
 }
 
-/** What is left. */
+/** Objects that still exist. */
 export function leakMessage(leaks: readonly LeakedObject[]): string {
   const most = 10;
   const lines = leaks.slice(0, most).map(({ what, handle, made }) =>

@@ -1,5 +1,5 @@
 /**
- * What a program creates and has to destroy: streams, events, pools and graphs; and memory whose context is gone.
+ * Objects that a program creates and must destroy: streams, events, pools and graphs; and memory whose context is gone.
  *
  * @module
  */
@@ -17,7 +17,7 @@ interface Created {
   readonly handle: bigint;
   readonly call: string;
   readonly site: CallSite;
-  /** What its user calls it. */
+  /** The user's name for it. */
   name: string | null;
 }
 
@@ -25,11 +25,11 @@ interface Created {
 export interface Destroyed {
   /** In words: `stream 0x51`. */
   readonly what: string;
-  /** What has destroyed it. */
+  /** The call that destroyed it. */
   readonly by: CausalityCall;
 }
 
-/** The most destroyed objects that are remembered: beyond them the oldest are forgotten. */
+/** The most destroyed objects that are remembered: beyond this, the oldest are forgotten. */
 const mostDestroyed = 4096;
 
 /** Objects by kind and handle: which exist, and which were destroyed. */
@@ -41,45 +41,45 @@ export class ObjectLifetimes {
   >();
   readonly #abandoned: Allocation[] = [];
   readonly #sites = new CallSites();
-  /** What its user has closed and others still retain, by handle or address. */
+  /** Objects that their user has closed and others still retain, by handle or address. */
   readonly #closed = new Set<bigint>();
 
-  /** An object was created. */
+  /** Notes that an object was created. */
   created(kind: ObjectKind, handle: bigint, call: string): void {
     of(this.#made, kind).set(handle, { kind, handle, call, site: this.#sites.of(call, 0, 0), name: null });
     this.reuse(kind, handle);
   }
 
-  /** An object is called so by its user. */
+  /** Notes the user's name for an object. */
   named(kind: ObjectKind, handle: bigint, name: string): void {
     const made = this.#made.get(kind)?.get(handle);
     if (made !== undefined) made.name = name;
   }
 
-  /** An object was closed by its user, though others still retain it. */
+  /** Notes that an object was closed by its user, though others still retain it. */
   closedByUser(handle: bigint): void {
     this.#closed.add(handle);
   }
 
   // law checker/ObjectLifetimes.forgetMemory: checker/lifetime
-  /** Memory is allocated or freed. */
+  /** Notes that memory is allocated or freed. */
   forgetMemory(address: number): void {
     if (this.#closed.size > 0) this.#closed.delete(BigInt(address));
   }
 
-  /** An object was destroyed by a call. */
+  /** Notes that an object was destroyed by a call. */
   destroyed(kind: ObjectKind, handle: bigint, call: string): void {
     this.#closed.delete(handle);
     of(this.#made, kind).delete(handle);
     this.#remember(kind, handle, { call, site: this.#sites.of(call, 0, 0), by: null });
   }
 
-  /** An object was lost with its context: it was not destroyed, so it still counts as a leak. */
+  /** Notes that an object was lost with its context: it was not destroyed, so it still counts as a leak. */
   destroyedWithContext(kind: ObjectKind, handle: bigint, by: CausalityCall): void {
     this.#remember(kind, handle, { call: by.call, site: null, by });
   }
 
-  /** A handle is in use again, perhaps by another library. */
+  /** Notes that a handle is in use again, perhaps by another library. */
   reuse(kind: ObjectKind, handle: bigint): void {
     this.#gone.get(kind)?.delete(handle);
   }
@@ -94,13 +94,13 @@ export class ObjectLifetimes {
     return { what, by: by ?? { ...destroyed, call, stack: site === null ? [] : framesOf(site) } };
   }
 
-  /** Memory was lost with its context without having been freed. */
+  /** Notes that memory was lost with its context without having been freed. */
   abandon(allocation: Allocation): void {
     this.#abandoned.push(allocation);
   }
 
   // law checker/ObjectLifetimes.leaks: checker/lifetime
-  /** What is left, memory included. */
+  /** The leaked objects, memory included. */
   leaks(memory: readonly Allocation[]): LeakedObject[] {
     const isLeft = (handle: bigint) => !this.#closed.has(handle);
     const made = [...this.#made.values()].flatMap((kind) => [...kind.values()]).filter(({ handle }) => isLeft(handle));

@@ -1,6 +1,6 @@
 /**
- * The work of one call: which bytes it touches is checked before the driver is called, and noted once it has accepted
- * it.
+ * The work of one call: the bytes that it touches are checked before the driver is called, and noted once the driver
+ * has accepted the call.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { KernelRecording } from "./journal.ts";
 import type { StreamClock } from "./vector_clocks.ts";
 import type { CheckerState } from "./checker_state.ts";
 
-/** The most rows of a rectangle or a box that are followed one by one. The rest is not followed. */
+/** The most rows of a rectangle or a box that are tracked one by one. The rest is not tracked. */
 const mostRows = 1024;
 
 /** Rows of equal length. */
@@ -47,18 +47,18 @@ export class PendingCall {
     this.stream = stream;
   }
 
-  /** The work reads bytes. Reports them if they are freed. */
+  /** Adds bytes that the work reads. Reports them if they are freed. */
   reads(address: bigint, bytes: bigint | number): this {
     return this.#touch(address, Number(bytes), false);
   }
 
-  /** The work writes bytes. Reports them if they are freed. */
+  /** Adds bytes that the work writes. Reports them if they are freed. */
   writes(address: bigint, bytes: bigint | number): this {
     return this.#touch(address, Number(bytes), true);
   }
 
   // law checker/PendingCall.rows: checker/checker
-  /** The work reads or writes rows; those without gaps between them count as one. */
+  /** Adds rows that the work reads or writes; those without gaps between them count as one. */
   rows({ address, width, pitch, height, slicePitch, depth }: Rows, writes: boolean): this {
     if (width === 0 || height === 0 || depth === 0) {
       this.#touchesNone = true;
@@ -78,7 +78,7 @@ export class PendingCall {
     return this;
   }
 
-  /** Memory is passed to a kernel. */
+  /** Adds memory that is passed to a kernel. */
   usesInKernel(start: number, writes: boolean | null): void {
     this.#checker.checkNotFreed(this.stream, start, start + 1, this.call, "uses");
     const known = this.#checker.memory.find(start);
@@ -92,7 +92,7 @@ export class PendingCall {
 
   // law checker/PendingCall.accepted: checker/schedule
   /**
-   * The driver has accepted the call: the work is enqueued, or captured.
+   * Notes that the driver has accepted the call: the work is enqueued, or captured.
    *
    * @param recording what its kernels will touch
    */

@@ -1,13 +1,13 @@
 /**
- * Reading what the arguments of calls point to, cheaply: the C library copies it into memory that JavaScript has a
- * view of.
+ * Cheap reads of what the arguments of calls point to: the C library copies it into memory that JavaScript has a view
+ * of.
  *
  * @module
  */
 import type { StructDescription } from "../../bindings/abi.ts";
 import { type Libc, libc, littleEndian, NativeArena, struct, type StructView } from "../ffi/mod.ts";
 
-/** Bytes of the largest struct that is read: that of a copy of a box. */
+/** Bytes of the largest struct that is read: that of a box copy. */
 const largest = 512;
 
 /** Reads native memory through one buffer. Making an ArrayBuffer for every read would cost 0.2 to 0.5 us each. */
@@ -40,7 +40,7 @@ class ArgumentReader {
     return this.#view;
   }
 
-  /** Reads a struct at an address, which must be valid. The view is good until something else is read. */
+  /** Reads a struct at an address, which must be valid. The view is valid until the next read. */
   struct<const D extends StructDescription>(description: D, address: bigint): StructView<D> {
     const { size, over } = struct(description);
     const { buffer, byteOffset } = this.at(address, size);
@@ -62,7 +62,7 @@ export type { ArgumentReader };
 
 let shared: ArgumentReader | undefined;
 
-/** The reader of this process. What it reads is used at once, so one is enough; it lives as long as the process. */
+/** The reader of this process. Its results are used at once, so one is enough; it lives as long as the process. */
 export function argumentReader(): ArgumentReader {
   shared ??= new ArgumentReader();
   return shared;

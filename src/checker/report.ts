@@ -12,21 +12,21 @@ export type CausalityKind = "race" | "overlap" | "use-after-free" | "double-free
 
 /** One side of a report: a call that touches memory, or creates or destroys something. */
 export interface CausalityCall {
-  /** What it does: `reads`, `writes`, `frees`, `allocates`, `uses` (a kernel of which no more is known). */
+  /** What it does: `reads`, `writes`, `frees`, `allocates`, `uses` (a kernel about which no more is known). */
   readonly does: "reads" | "writes" | "frees" | "allocates" | "uses" | "creates" | "destroys";
-  /** The driver's function, or what of this package has used memory on the host: `toDlpack()`. */
+  /** The driver's function, or the function of this package that used memory on the host: `toDlpack()`. */
   readonly call: string;
   /** The stream's name, or `host`. */
   readonly stream: string;
   /** The address of the first byte that it concerns; null if it concerns none. */
   readonly address: bigint | null;
-  /** How many there are. */
+  /** The number of bytes that it concerns. */
   readonly bytes: number;
   /** Where it was called: the frames outside this package, the innermost first. */
   readonly stack: readonly string[];
   /**
    * Whether `stack` is that of an earlier call of the same function on the same stream with the same bytes. Deno
-   * captures stacks so slowly that only some of the calls that repeat are captured.
+   * captures stacks so slowly that only some of the repeating calls are captured.
    */
   readonly isEarlier?: boolean;
   /** Its number in the timeline; 0 if it is not there. */
@@ -39,11 +39,11 @@ export interface LeakedObject {
   readonly what: string;
   /** Its address or handle. */
   readonly handle: bigint;
-  /** What made it, and where. */
+  /** The call that made it, and where. */
   readonly made: CausalityCall;
 }
 
-/** What a report is made of. */
+/** The parts of a report. */
 export type ReportParts = Omit<CausalityReport, "toSvg">;
 
 /**
@@ -71,13 +71,13 @@ export class CausalityReport {
   readonly message: string;
   /** The earlier call; null for leaks. */
   readonly first: CausalityCall | null;
-  /** The later call, at which it was found; null for leaks. */
+  /** The later call, at which the mistake was found; null for leaks. */
   readonly second: CausalityCall | null;
   /** The address of the first byte that both touch; null if it is not about bytes. */
   readonly address: bigint | null;
-  /** How many there are. */
+  /** The number of bytes that both touch. */
   readonly bytes: number;
-  /** What still exists; empty unless it is a report of leaks. */
+  /** The objects that still exist; empty unless it is a report of leaks. */
   readonly leaks: readonly LeakedObject[];
   /** The last calls of the driver before the report. */
   readonly timeline: readonly Mark[];
@@ -98,7 +98,7 @@ export class CausalityReport {
   /**
    * Draws the streams, the order between them, the two calls and the order that is missing.
    *
-   * @returns an SVG document. It needs nothing else, and can be written to a file as it is
+   * @returns a self-contained SVG document, which can be written to a file as it is
    */
   toSvg(): string {
     return drawReport(this);
@@ -111,7 +111,7 @@ export class CausalityReport {
 
 /**
  * Thrown by the first call that shows a program to be wrong, unless reports are only collected. Later reports are
- * collected, not thrown: they would hide this one where blocks with `using` end.
+ * collected, not thrown: at the end of `using` blocks they would hide this one.
  */
 export class CausalityError extends Error {
   /** `CausalityError`. */

@@ -25,7 +25,7 @@ const mostReports = 1000;
 
 /** Makes reports, each once, and throws them or passes them on. */
 export class Reporter {
-  /** What was reported so far. */
+  /** The reports so far. */
   readonly reports: CausalityReport[] = [];
   readonly #timeline: Timeline;
   readonly #onReport: ((report: CausalityReport) => void) | undefined;
@@ -38,40 +38,40 @@ export class Reporter {
     this.#onReport = onReport;
   }
 
-  /** Two accesses with no order between them. */
+  /** Reports two accesses with no order between them. */
   race(earlier: Access, later: Access, memory: string): void {
     const start = Math.max(earlier.start, later.start);
     const count = Math.min(earlier.end, later.end) - start;
     this.#race(callOf(earlier), callOf(later), start, count, memory);
   }
 
-  /** An access, and one by the host that does not wait for it. */
+  /** Reports an access, and one by the host that does not wait for it. */
   raceWithHost(earlier: Access, host: CausalityCall, memory: string): void {
     const start = Math.max(earlier.start, Number(host.address));
     const count = Math.min(earlier.end, Number(host.address) + host.bytes) - start;
     this.#race(callOf(earlier), host, start, count, memory);
   }
 
-  /** A copy reads what it writes. */
+  /** Reports a copy that reads what it writes. */
   overlap(reads: CausalityCall, writes: CausalityCall, start: number, count: number, memory: string): void {
     const message = overlapMessage(reads, writes, count, memory);
     this.#report({ kind: "overlap", message, first: reads, second: writes, address: BigInt(start), bytes: count });
   }
 
-  /** Memory is used or freed that was freed before. */
+  /** Reports a use or a free of freed memory. */
   freed(first: CausalityCall, second: CausalityCall, memory: string): void {
     const kind = second.does === "frees" ? "double-free" : "use-after-free";
     const { address, bytes } = second;
     this.#report({ kind, message: freedMessage(first, second, memory), first, second, address, bytes });
   }
 
-  /** Something is used that was destroyed before. */
+  /** Reports a use of a destroyed object. */
   destroyed(what: string, first: CausalityCall, second: CausalityCall): void {
     const message = destroyedMessage(what, first, second);
     this.#report({ kind: "destroyed", message, first, second, address: null, bytes: 0 });
   }
 
-  /** Objects or memory are left. */
+  /** Reports objects or memory that still exist. */
   leaks(leaks: readonly LeakedObject[]): void {
     const parts = { first: null, second: null, address: null, bytes: 0 } as const;
     this.#report({ kind: "leak", message: leakMessage(leaks), ...parts, leaks });
@@ -96,12 +96,12 @@ export class Reporter {
       this.reports.push(report);
     }
     if (this.#onReport !== undefined) return this.#onReport(report);
-    // Only the first: what is found while the blocks around it end mostly follows from it, and would hide it.
+    // Only the first: errors found while the enclosing blocks unwind mostly follow from it, and would hide it.
     if (this.#thrown === null) throw this.#thrown = new CausalityError(report);
   }
 
   // law checker/Reporter.printUninspected: checker/thrown
-  /** Prints the report that was thrown, unless its parts were read: an error of a disposal may have hidden it. */
+  /** Prints the report that was thrown, unless its parts were read: an error during disposal may have hidden it. */
   printUninspected(): void {
     if (this.#thrown?.isInspected !== false) return;
     const { message } = this.#thrown;

@@ -20,25 +20,25 @@ import { Timeline } from "./timeline.ts";
 
 /** An event, as last recorded. */
 export interface EventState {
-  /** What was recorded; null if it was never recorded, or last in a capture. */
+  /** What was recorded; null if the event was never recorded, or was last recorded in a capture. */
   record: { readonly clock: Clock; readonly seq: number } | null;
   /** Where it was recorded, if that was in a capture. */
   captured: StreamClock["capture"];
 }
 
-/** What is known of a driver's contexts, streams and events: the lower half of a checker's state. */
+/** What is known about a driver's contexts, streams and events: the lower half of a checker's state. */
 export class StreamState {
   /** The driver that does the work. */
   readonly inner: CudaDriver;
-  /** What was chosen. */
+  /** The chosen options. */
   readonly options: CheckOptions;
   /** The order of all work. */
   readonly order: VectorClocks = new VectorClocks();
-  /** How the driver has kernels observed; null if it cannot, or it is not wanted. */
+  /** How the driver lets kernels be observed; null if it cannot, or if that is not wanted. */
   readonly observe: NonNullable<DriverTraits[typeof observeKernels]> | null;
-  /** The accesses while kernels are in flight, if it will be known what they touch. */
+  /** The accesses made while kernels are in flight, if what the kernels touch will become known. */
   readonly journal: Journal | null;
-  /** What is known of memory. */
+  /** What is known about memory. */
   readonly memory: KnownMemory = new KnownMemory();
   /** The last calls. */
   readonly timeline: Timeline = new Timeline();
@@ -46,19 +46,19 @@ export class StreamState {
   readonly reader: ArgumentReader = argumentReader();
   /** Events that were recorded through this driver. */
   readonly events: Map<bigint, EventState> = new Map();
-  /** What was created through this driver, and what of it was destroyed. */
+  /** Objects created through this driver, and which of them were destroyed. */
   readonly lifetimes: ObjectLifetimes = new ObjectLifetimes();
   /** Makes the reports. */
   readonly reporter: Reporter;
-  /** Whether a context is lost: from then on nothing can be freed or destroyed, which is no mistake of the program. */
+  /** Whether a context is lost: from then on nothing can be freed or destroyed, which is not the program's mistake. */
   isLost = false;
   readonly #streams = new Map<bigint, StreamClock>();
-  /** What devices are called by their users. */
+  /** The users' names for devices. */
   readonly deviceNames: Map<number, string> = new Map();
   readonly #sharedEvents = new Set<bigint>();
   readonly #contexts = new Map<bigint, ContextClock>();
 
-  /** A checker that has seen nothing. */
+  /** A checker that has seen no calls. */
   constructor(inner: CudaDriver, options: CheckOptions) {
     this.inner = inner;
     this.options = options;
@@ -72,7 +72,7 @@ export class StreamState {
     return this.#contexts.getOrInsertComputed(handle, () => new ContextClock(handle, device));
   }
 
-  /** The current context, or null. The driver is queried each time: others change it too. */
+  /** The current context, or null. The driver is queried each time: other code changes it too. */
   current(): ContextClock | null {
     const { cuCtxGetCurrent, cuCtxGetDevice } = this.inner.context;
     const { address } = this.reader;
@@ -85,7 +85,9 @@ export class StreamState {
     return this.context(handle, device);
   }
 
-  /** The stream of a handle; null if there is none, an error which the driver will return. Reports a destroyed one. */
+  /**
+   * The stream of a handle; null if there is none, an error that the driver will return. Reports a destroyed stream.
+   */
   stream(handle: bigint, call: string): StreamClock | null {
     if (handle === 0n || handle === CU_STREAM_LEGACY) return this.legacy();
     if (handle === CU_STREAM_PER_THREAD) return this.#perThread();
@@ -115,7 +117,7 @@ export class StreamState {
     return context.perThread;
   }
 
-  /** A stream that another library has made. What it did so far is not known. */
+  /** A stream made by another library. What it did so far is unknown. */
   #openForeign(handle: bigint): StreamClock | null {
     const { cuStreamGetCtx, cuStreamGetFlags } = this.inner.stream;
     const { address, view } = this.reader;
@@ -125,12 +127,12 @@ export class StreamState {
     return this.openStream(handle, context, view.getUint32(0, true));
   }
 
-  /** An event can be recorded by other processes from now on: what it was recorded after is not known any more. */
+  /** Notes that other processes can record an event from now on: what precedes its recording is no longer known. */
   shareEvent(handle: bigint): void {
     this.#sharedEvents.add(handle);
   }
 
-  /** An event is destroyed. */
+  /** Forgets an event that is destroyed. */
   forgetEvent(handle: bigint): void {
     this.events.delete(handle);
     this.#sharedEvents.delete(handle);
@@ -146,7 +148,7 @@ export class StreamState {
     return null;
   }
 
-  /** A stream exists from now on. */
+  /** Adds a stream that exists from now on. */
   openStream(handle: bigint, context: ContextClock, flags: number): StreamClock {
     const isBlocking = (flags & CU_STREAM.NON_BLOCKING) === 0;
     const stream = this.order.open(handle, context, isBlocking, `stream ${hex(handle)}${this.#onDevice(context)}`);
@@ -154,26 +156,26 @@ export class StreamState {
     return stream;
   }
 
-  /** A stream is called so by its user. */
+  /** Notes the user's name for a stream. */
   nameStream(handle: bigint, name: string): void {
     const stream = this.#streams.get(handle);
     if (stream !== undefined) stream.name = `stream${quoted(name)}${this.#onDevice(stream.context)}`;
     this.lifetimes.named("stream", handle, name);
   }
 
-  /** A stream is destroyed; what is enqueued there still runs. */
+  /** Notes that a stream is destroyed; work enqueued on it still runs. */
   closeStream(handle: bigint): void {
     const stream = this.#streams.get(handle);
     this.#streams.delete(handle);
     if (stream !== undefined) this.order.close(stream);
   }
 
-  /** Another library has made a stream with this handle, perhaps that of one that was destroyed. */
+  /** Notes that another library has made a stream with this handle, perhaps that of a destroyed one. */
   foreignStream(handle: bigint): void {
     this.lifetimes.reuse("stream", handle);
   }
 
-  /** A context is destroyed with all that belongs to it. */
+  /** Notes that a context is destroyed with everything in it. */
   closeContext(handle: bigint, call: string): void {
     const context = this.#contexts.get(handle);
     if (context === undefined) return;
@@ -189,18 +191,18 @@ export class StreamState {
       this.journal?.freed(known);
       this.memory.forget(known);
     }
-    // Its streams stay in clocks: destroyed work has happened, or never will.
+    // Its streams stay in clocks: work destroyed with them has run, or never will.
     for (const stream of context.streams) {
       if (stream === context.legacy || stream === context.perThread) this.order.close(stream);
     }
   }
 
-  /** A capture has ended, for all streams in it. */
+  /** Notes that a capture has ended, for all streams in it. */
   endCapture(of: NonNullable<StreamClock["capture"]>["of"]): void {
     for (const stream of this.order.streams) if (stream.capture?.of === of) stream.capture = null;
   }
 
-  /** The current call of the driver as a report names it: on a stream, or of the host. */
+  /** The current driver call as a report describes it: on a stream, or by the host. */
   describeCall(call: string, stream: StreamClock | null = null): CausalityCall {
     const stack = framesOf(currentSite());
     return { does: "uses", call, stream: stream?.name ?? "host", address: null, bytes: 0, stack, seq: 0 };

@@ -4,16 +4,16 @@
  * @module
  */
 
-/** What a mark of the timeline is. */
+/** The kind of a mark on the timeline. */
 export type MarkKind = "work" | "record" | "wait" | "host";
 
 /** Work, a record or a wait on a stream, or a wait of the host. */
 export interface Mark {
-  /** Its number, rising in the order of the calls. */
+  /** Its number, increasing in call order. */
   readonly seq: number;
   /** The stream's name, or `host`. */
   readonly stream: string;
-  /** What it is. */
+  /** Its kind. */
   readonly kind: MarkKind;
   /** The driver's function. */
   readonly call: string;
@@ -21,10 +21,10 @@ export interface Mark {
   readonly after: readonly number[];
 }
 
-/** How many are kept. */
+/** How many marks are kept. */
 const capacity = 512;
 
-/** A ring of the last marks: they name each other by number, so that none keeps an older one alive. */
+/** A ring of the last marks: they refer to each other by number, so that none keeps an older one alive. */
 export class Timeline {
   readonly #ring: Mark[] = [];
   #last = 0;

@@ -2,8 +2,8 @@
  * Which work happens before which, by CUDA's rules and not by how it happened to run: a vector clock for every stream,
  * and one for the host.
  *
- * Work of a stream is numbered. What has a clock comes after work `n` of the stream with index `s` if `clock[s] >= n`.
- * The host has a clock and no index: what it does itself is over when the call returns, and everything enqueued later
+ * Work of a stream is numbered. Work with a clock comes after work `n` of the stream with index `s` if `clock[s] >= n`.
+ * The host has a clock but no index: its own work has completed when the call returns, and everything enqueued later
  * follows.
  *
  * @module
@@ -15,7 +15,7 @@ import { CallSites } from "./call_site.ts";
 /** How much of each stream's work happens before, by the stream's index. */
 export type Clock = number[];
 
-/** Merges another clock into one: the larger of each two entries. */
+/** Merges another clock into one: the larger of each pair of entries. */
 export function join(into: Clock, other: readonly number[]): void {
   for (let i = 0; i < other.length; i++) {
     const value = other[i] ?? 0;
@@ -30,15 +30,15 @@ export class ContextClock {
   readonly handle: bigint;
   /** The device's ordinal, if it is known. */
   readonly device: number | null;
-  /** Its streams, also destroyed ones whose work the host has not waited for. */
+  /** Its streams, including destroyed ones whose work the host has not waited for. */
   readonly streams: Set<StreamClock> = new Set();
-  /** The legacy default stream, once it was used. */
+  /** The legacy default stream, once used. */
   legacy: StreamClock | null = null;
-  /** The thread's default stream, once it was used. */
+  /** The thread's default stream, once used. */
   perThread: StreamClock | null = null;
-  /** What all work that is enqueued from now on waits for. */
+  /** What all work enqueued from now on waits for. */
   readonly barrier: Clock = [];
-  /** Rises when the gate changes. */
+  /** Increases when the barrier changes. */
   barrierVersion = 0;
 
   /** A context without streams. */
@@ -58,23 +58,22 @@ export class StreamClock {
   readonly context: ContextClock;
   /** Whether it and the legacy default stream wait for each other. */
   readonly isBlocking: boolean;
-  /** Its name in reports; its user may give it another one. */
+  /** Its name in reports; its user may change it. */
   name: string;
-  /** What comes before its next work, as far as that is decided; its own entry is the number of its last work. */
+  /** What comes before its next work, as far as decided; its own entry is the number of its last work. */
   readonly clock: Clock;
   /**
-   * The clock that streams merge which follow this one by the rules of default streams, where that is less than its
-   * own: they do not follow what an allocation on the legacy default stream waits for
-   * (`tests/gpu/implied_order_test.ts`).
+   * The clock merged by streams that follow this one by the rules of default streams, if it is less than its own: they
+   * do not follow what an allocation on the legacy default stream waits for (`tests/gpu/implied_order_test.ts`).
    */
   implicitClock: Clock | null = null;
-  /** Rises when the clock changes. */
+  /** Increases when the clock changes. */
   version = 0;
   /** Its last work in the timeline. */
   last = 0;
-  /** Where work was enqueued on it. */
+  /** The call sites of work enqueued on it. */
   readonly sites: CallSites = new CallSites();
-  /** The capture that it takes part in, if it does. */
+  /** The capture that it takes part in, if any. */
   capture: CapturedPoint | null = null;
   /** Versions of clocks that have been merged. */
   seenHost = -1;
@@ -102,7 +101,7 @@ export class StreamClock {
 
 /** The clocks of a driver's streams. */
 export class VectorClocks {
-  /** What the host has waited for: everything that is enqueued from now on comes after it. */
+  /** What the host has waited for: everything enqueued from now on comes after it. */
   readonly host: Clock = [];
   /** The last wait of the host in the timeline. */
   lastWait = 0;
@@ -111,12 +110,12 @@ export class VectorClocks {
   /** Destroyed streams whose indices are still in use. */
   #closed: StreamClock[] = [];
 
-  /** All streams, destroyed ones included that the host has not waited for. */
+  /** All streams, including destroyed ones that the host has not waited for. */
   get streams(): readonly StreamClock[] {
     return this.#streams;
   }
 
-  /** Whether the host has waited for work, so that nothing can be unordered with it any more. */
+  /** Whether the host has waited for work, so that nothing can be unordered with it any longer. */
   isOver(stream: number, tick: number): boolean {
     return (this.host[stream] ?? 0) >= tick;
   }
@@ -137,15 +136,15 @@ export class VectorClocks {
     return stream;
   }
 
-  /** A stream is destroyed: what is enqueued still runs. */
+  /** Notes that a stream is destroyed: enqueued work still runs. */
   close(stream: StreamClock): void {
     this.#closed.push(stream);
   }
 
   // law checker/VectorClocks.reusable: checker/checker
-  /** An index that can be reused: everything its stream did comes before everything that will be enqueued. */
+  /** A destroyed stream whose index can be reused: everything it did comes before everything enqueued from now on. */
   #reusable(): StreamClock | null {
-    // Not only its own work: the legacy default stream may not yet have merged what a stream has only waited for.
+    // Not only its own work: the legacy default stream may not yet have merged work that a stream has only waited for.
     const at = this.#closed.findIndex(({ clock }) => clock.every((tick, stream) => this.isOver(stream, tick)));
     const [stream] = at < 0 ? [] : this.#closed.splice(at, 1);
     stream?.context.streams.delete(stream);
@@ -154,10 +153,10 @@ export class VectorClocks {
 
   // law checker/VectorClocks.advance: checker/checker
   /**
-   * Merges what a stream's next work waits for by the rules: what the host has waited for, what its context waits for,
-   * and the legacy default stream.
+   * Merges what a stream's next work waits for by CUDA's rules: what the host has waited for, what its context waits
+   * for, and the legacy default stream.
    *
-   * @param from receives the timeline's numbers of what it waits for
+   * @param from receives the timeline numbers of what it waits for
    */
   advance(stream: StreamClock, from: number[] | null): void {
     const { context, clock } = stream;
@@ -187,7 +186,7 @@ export class VectorClocks {
   }
 
   // law checker/VectorClocks.step: checker/checker
-  /** Numbers work, after `advance`. */
+  /** Numbers the next work, after `advance`. */
   step(stream: StreamClock): number {
     const tick = stream.tick + 1;
     stream.clock[stream.index] = tick;
@@ -200,34 +199,34 @@ export class VectorClocks {
     return stream === stream.context.legacy ? [...stream.implicitClock ?? stream.clock] : null;
   }
 
-  /** Makes all later work of a stream wait for something, after `advance`. */
+  /** Makes all later work of a stream wait for a clock, after `advance`. */
   wait(stream: StreamClock, clock: readonly number[]): void {
     join(stream.clock, clock);
     stream.version++;
   }
 
   // law checker/VectorClocks.waitInContext: checker/checker
-  /** Makes all later work of a context wait for something. */
+  /** Makes all later work of a context wait for a clock. */
   waitInContext(context: ContextClock, clock: readonly number[]): void {
     join(context.barrier, clock);
     context.barrierVersion++;
   }
 
   // law checker/VectorClocks.hostWaits: checker/checker
-  /** The host has waited for something. */
+  /** Notes that the host has waited for a clock. */
   hostWaits(clock: readonly number[]): void {
     join(this.host, clock);
     this.#hostVersion++;
   }
 
   // law checker/VectorClocks.awaited: checker/checker
-  /** What waiting for a stream means: for the legacy default stream also the streams that it waits for. */
+  /** The streams that a wait for a stream covers: for the legacy default stream, also the streams that it waits for. */
   awaited(stream: StreamClock): readonly StreamClock[] {
     const { context } = stream;
     return stream === context.legacy ? [...context.streams].filter(({ isBlocking }) => isBlocking) : [stream];
   }
 
-  /** Everything that is enqueued anywhere: it stands for an event that was recorded elsewhere. */
+  /** Everything enqueued anywhere: it stands in for an event that was recorded elsewhere. */
   everything(): Clock {
     const all: Clock = [];
     for (const stream of this.#streams) join(all, stream.clock);

@@ -1,5 +1,5 @@
 /**
- * Reads what is typed behind a command: `parseArgs` of the runtime, with errors that help.
+ * Reads what is typed after a command: the runtime's `parseArgs`, with helpful errors.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { UsageError } from "./usage_error.ts";
 /** Options as `parseArgs` takes them. */
 export type OptionTable = NonNullable<ParseArgsConfig["options"]>;
 
-/** What was given, by the names of the options. */
+/** The given arguments, by option name. */
 export type Arguments<T extends OptionTable> = ReturnType<
   typeof parseArgs<{ options: T; allowPositionals: true; strict: true }>
 >;
@@ -18,8 +18,8 @@ export type Arguments<T extends OptionTable> = ReturnType<
 /**
  * Reads arguments.
  *
- * @param usage where to look, for the error's end
- * @throws {UsageError} for an option that is not known, with the nearest known one, and for one without its value
+ * @param usage where to look for help, for the end of the error
+ * @throws {UsageError} for an unknown option, with the nearest known one, and for an option without its value
  */
 export function readArguments<const T extends OptionTable>(
   args: readonly string[],
@@ -45,9 +45,9 @@ export function readArguments<const T extends OptionTable>(
 }
 
 /**
- * The number that an option has.
+ * The number given for an option.
  *
- * @throws {UsageError} unless it is a whole one between two others
+ * @throws {UsageError} unless it is a whole number from `from` to `to`
  */
 export function wholeNumber(option: string, given: string, from: number, to: number, usage: string): number {
   const number = /^\d+$/.test(given) ? Number(given) : NaN;

@@ -1,5 +1,5 @@
 /**
- * Other programs: what they print, and that they end.
+ * Child processes: their output and their exit.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { ffiPort } from "../ffi/mod.ts";
 
-/** How a program has ended. */
+/** How a program exited. */
 export interface Finished {
   /** null if it could not be started, or a signal ended it. */
   readonly code: number | null;
@@ -17,7 +17,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Runs a program to its end. */
+/** Runs a program to completion. */
 export function run(command: string, args: readonly string[]): Promise<Finished> {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
@@ -35,18 +35,18 @@ export function ownCommand(...args: readonly string[]): readonly string[] {
   return [process.execPath, ...(ffiPort().runtime.name === "deno" ? ["run", "-A"] : []), program, ...args];
 }
 
-/** A process that works with this one. What it prints to standard error is printed here. */
+/** A process that works with this one. It inherits this one's standard error. */
 export interface Partner {
   readonly child: ChildProcess;
-  /** Rejects if it cannot be started, or ends in any other way than it may. */
+  /** Rejects if it cannot be started, or exits in a way that it may not. */
   readonly failed: Promise<never>;
 }
 
 /**
- * Starts a process that works with this one, by its standard input and output.
+ * Starts a process that works with this one over its standard input and output.
  *
- * @param fail makes the error of what has happened to it: `ended before it was done (exit code 1)`
- * @param mayEnd whether it may end with exit code 0
+ * @param fail makes the error from what happened to it: `ended before it was done (exit code 1)`
+ * @param mayEnd whether it may exit with code 0
  */
 export function startPartner(command: readonly string[], fail: (what: string) => Error, mayEnd: boolean): Partner {
   const [executable = "", ...args] = command;
@@ -57,12 +57,12 @@ export function startPartner(command: readonly string[], fail: (what: string) =>
     const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
     if (code !== 0 || !mayEnd) reject(fail(`ended before it was done (${how})`));
   });
-  failed.catch(() => {}); // when it ends later, it is not waited for any more
-  child.stdin.on("error", () => {}); // that it has ended is reported once, by its exit
+  failed.catch(() => {}); // a later exit is no longer waited for
+  child.stdin.on("error", () => {}); // the child's end is reported once, by its exit
   return { child, failed };
 }
 
-/** The first line of a stream that `isIt`; null if the stream ends without one. */
+/** The first line of a stream that `isIt` accepts; null if the stream ends without one. */
 export async function firstLine(
   stream: NodeJS.ReadableStream | null,
   isIt: (line: string) => boolean = () => true,

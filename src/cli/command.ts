@@ -1,5 +1,5 @@
 /**
- * A command of the command line: what it is called, what it says of itself, and what it does.
+ * A command of the command line: its name, its description, and what it does.
  *
  * @module
  */
@@ -9,38 +9,38 @@ import { UsageError } from "./usage_error.ts";
 /** A command. */
 export interface Command {
   readonly name: string;
-  /** What is typed behind the name, in the list of all commands. */
+  /** What is typed after the name, in the list of all commands. */
   readonly takes: string;
-  /** What it does, in a line. */
+  /** What it does, in one line. */
   readonly summary: string;
   /** What `--help` prints. */
   readonly help: string;
-  /** Does it. @returns the exit code @throws {UsageError} for bad arguments */
+  /** Runs it. @returns the exit code @throws {UsageError} for bad arguments */
   run(args: readonly string[]): Promise<number> | number;
 }
 
-/** An option, for `parseArgs` and for people. */
+/** An option, for `parseArgs` and for the help. */
 export interface DescribedOption {
   readonly type: "boolean" | "string";
   readonly short?: string;
   readonly multiple?: boolean;
-  /** What stands for its value in the help: `N`, `FILE`. */
+  /** The placeholder for its value in the help: `N`, `FILE`. */
   readonly value?: string;
   /** What it does, and its default. */
   readonly says: string;
 }
 
-/** What a command is made of. */
+/** The parts of a command. */
 export interface CommandParts<T extends { readonly [name: string]: DescribedOption }> {
   readonly name: string;
   readonly takes: string;
   readonly summary: string;
-  /** More than the summary says; lines of at most 100 letters. */
+  /** More than the summary says; lines of at most 100 characters. */
   readonly about: string;
   readonly options: T;
-  /** The fewest and the most arguments beside options. */
+  /** The fewest and the most arguments besides options. */
   readonly positionals?: readonly [fewest: number, most: number];
-  /** What is typed behind the name. */
+  /** What is typed after the name. */
   readonly examples: readonly string[];
   /** When the exit code is 1. */
   readonly failsIf: string;

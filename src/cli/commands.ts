@@ -77,10 +77,10 @@ const vortex = command({
   },
 });
 
-/** What a person can type. */
+/** The commands that a user can type. */
 export const commands: readonly Command[] = [doctor, demo, topology, bandwidth, sendReceive, vortex];
 
-/** The second process of a command, which it starts itself. */
+/** The second processes of commands, which start them themselves. */
 export const partners: readonly Pick<Command, "name" | "run">[] = [
   {
     name: "demo-peer",

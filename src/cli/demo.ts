@@ -31,7 +31,7 @@ export class DemoError extends Error {
 export interface DemoOptions {
   /** The array: `.npy`, or a column of `.vortex`. Default: the handwritten digits that come with Causeway. */
   readonly file?: string;
-  /** The program that is the second process. Default: this command line program. */
+  /** The command line of the second process. Default: this command line program. */
   readonly peer?: readonly string[];
   /** Where to print. Default: standard output. */
   readonly print?: (line: string) => void;
@@ -98,7 +98,7 @@ interface Placed extends Disposable {
   readonly stream: CudaStream | null;
 }
 
-/** Puts the array on the best device there is. */
+/** Puts the array on the best available device. */
 function place(array: DemoFile, cuda: Cuda | null, report: Report): Placed {
   const start = performance.now();
   const device = cuda?.devices[0];
@@ -121,7 +121,7 @@ function place(array: DemoFile, cuda: Cuda | null, report: Report): Placed {
   return { view, stream, [Symbol.dispose]: dispose };
 }
 
-/** Looks at a part that is not contiguous: every second row, mirrored. */
+/** Views a part that is not contiguous: every second row, mirrored. */
 function look(view: StridedMemoryView, report: Report): StridedMemoryView {
   const start = performance.now();
   const second = slice(null, null, 2);
@@ -133,7 +133,7 @@ function look(view: StridedMemoryView, report: Report): StridedMemoryView {
   return part;
 }
 
-/** Hands the part over by DLPack and takes it back: the same memory at the same address. */
+/** Exports the part by DLPack and imports it again: the same memory at the same address. */
 function exchange(part: StridedMemoryView, stream: CudaStream | null, report: Report): void {
   const start = performance.now();
   const tensor = part.toDlpack({ stream });
@@ -149,13 +149,13 @@ function exchange(part: StridedMemoryView, stream: CudaStream | null, report: Re
   report("hand over by DLPack, take back", part.nbytes, start - (performance.now() - time), 0, address);
 }
 
-/** An array without gaps in host memory. */
+/** A contiguous array in host memory. */
 interface Packed {
   readonly buffer: MemoryBuffer;
   readonly header: Header;
 }
 
-/** Gathers the part's elements, because a message is one run of bytes. */
+/** Gathers the part's elements, because a message is one contiguous run of bytes. */
 async function pack(part: StridedMemoryView, report: Report): Promise<Packed> {
   const start = performance.now();
   const { shape, dtype, nbytes } = part;
@@ -179,7 +179,7 @@ async function send(packed: Packed, command: readonly string[], report: Report):
   try {
     return await Promise.race([talkToPeer(child, packed, start, report), failed]);
   } catch (error) {
-    // An operation may fail before the exit that made it fail is reported, which is the better error.
+    // An operation may fail before the exit that caused the failure is reported; the exit is the better error.
     await Promise.race([failed, delay(200)]);
     throw error;
   } finally {

@@ -18,14 +18,14 @@ import { UsageError } from "./usage_error.ts";
 export interface DemoFile {
   readonly view: StridedMemoryView;
   readonly buffer: MemoryBuffer;
-  /** What it is, beside its type and shape: nothing, or the column. */
+  /** What it is, besides its type and shape: empty, or the column. */
   readonly what: string;
-  /** What the second process must answer, from what is in the file now. */
+  /** What the second process must answer, computed from the current contents of the file. */
   control(): Promise<Summary>;
 }
 
 /**
- * Reads the array of a `.npy` file, or of a `.vortex` file the first column of numbers of which none is null.
+ * Reads the array of a `.npy` file, or the first column of numbers without nulls of a `.vortex` file.
  *
  * @throws {UsageError} if the file cannot be read, or has no such column
  */
@@ -43,7 +43,7 @@ async function readNumpy(file: string): Promise<DemoFile> {
   const control = () => {
     const part = { shape, isFortran: !layout.isContiguousC, typestr: dtype.require("typestr") };
     const bytes = readFileSync(file);
-    // The elements are read once more, from where the format says they are, by other lines than those of readNpy.
+    // The elements are read again, from where the format says they are, by code other than readNpy's.
     const dataOffset = bytes[6] === 1 ? 10 + bytes.readUInt16LE(8) : 12 + bytes.readUInt32LE(8);
     const elements = bytes.subarray(dataOffset, dataOffset + buffer.size);
     const [, kind, size] = /'>([a-z])(\d+)'/.exec(bytes.toString("latin1", 0, dataOffset)) ?? [];
@@ -68,7 +68,7 @@ async function readVortex(file: string): Promise<DemoFile> {
   }
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [opened.rowCount], dtype });
   const control = async () => {
-    // Read and decoded once more, in pieces that begin elsewhere.
+    // Read and decoded again, in batches with other boundaries.
     using again = await openVortex(file);
     const bytes = new Uint8Array(buffer.size);
     await fill(bytes, again, name, 10_007);
@@ -77,7 +77,7 @@ async function readVortex(file: string): Promise<DemoFile> {
   return { view, buffer, what: `column ${name}, `, control };
 }
 
-/** NumPy's name of a type of numbers. */
+/** NumPy's name for a numeric type. */
 function nameOf(dtype: VortexDType): string | null {
   if (dtype.kind !== "primitive") return null;
   const kinds = { u: "uint", i: "int", f: "float" } as const;
@@ -97,7 +97,7 @@ function columnOf({ dtype, statistics }: VortexFile, file: string): { readonly n
   throw new UsageError(`${file} has no column of numbers of which none is null`);
 }
 
-/** Decodes a column, which must be as large as its place. */
+/** Decodes a column, which must be as large as its destination. */
 async function fill(into: Uint8Array, file: VortexFile, name: string, batchRows: number): Promise<void> {
   let at = 0;
   for await (const batch of file.scan({ columns: [name], batchRows })) {

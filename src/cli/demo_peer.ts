@@ -1,8 +1,8 @@
 /**
  * The demo's second process: receives an array over UCX and answers with its summary.
  *
- * Addresses travel over standard input and output, everything else over UCX. It leaves when its standard input ends: so
- * it neither goes before its answer has been read, nor outlives the first process.
+ * Addresses travel over standard input and output, everything else over UCX. It exits when its standard input ends: so
+ * it neither exits before its answer has been read, nor outlives the first process.
  *
  * @module
  */
@@ -13,13 +13,13 @@ import { Ucx } from "../ucx/mod.ts";
 import { firstLine } from "./child_process.ts";
 import { summarize, type Summary } from "./summary.ts";
 
-/** What the messages between the two processes are: their tags. */
+/** The tags of the messages between the two processes. */
 export const TAG = { header: 1n, payload: 2n, arrived: 3n, answer: 4n } as const;
 
-/** The longest header. */
+/** The longest header, in bytes. */
 export const headerBytes = 65536;
 
-/** What is announced before the elements. */
+/** The header that is sent before the elements. */
 export interface Header {
   readonly shape: readonly number[];
   readonly dtype: string;
@@ -31,7 +31,9 @@ const decoder = new TextDecoder();
 
 /** Options of {@linkcode runPeer}. */
 export interface PeerOptions {
-  /** Looks at, or damages, what has arrived before it is summarised. For tests of the demo's own checks. */
+  /**
+   * Inspects or damages the bytes that have arrived, before they are summarised. For tests of the demo's own checks.
+   */
   readonly arrived?: (bytes: Uint8Array) => void;
 }
 

@@ -21,16 +21,16 @@ import { releaseThunks } from "../native/mod.ts";
 import { libucp, Ucx } from "../ucx/mod.ts";
 import { showBytes } from "../layout/mod.ts";
 
-/** A library: where it is and what version, or why it is not there and what to do. */
+/** A library: where it is and what version, or why it is missing and what to do. */
 export interface LibraryReport {
   readonly name: string;
   readonly path: string | null;
   readonly version: string | null;
-  /** What else is to know about it, in words. */
+  /** More about it, in words. */
   readonly note?: string;
   /** Why it cannot be used; null if it can. */
   readonly problem: string | null;
-  /** Where it was looked for without success. */
+  /** Where it was searched for without success. */
   readonly searched: readonly string[];
   /** What does not work without it. */
   readonly cost: string;
@@ -50,16 +50,16 @@ export interface GpuReport {
   readonly canAccess: readonly boolean[];
 }
 
-/** Everything that `doctor` says. */
+/** Everything that `doctor` reports. */
 export interface DoctorReport {
   readonly runtime: { readonly name: string; readonly version: string; readonly os: string; readonly arch: string };
-  /** Whether consumers on any thread may release our arrays: machine code is allowed. */
+  /** Whether consumers on any thread may release our arrays, which needs machine code to be allowed. */
   readonly releaseCallbacks: string;
   readonly libraries: readonly LibraryReport[];
   readonly cuda: { readonly available: boolean; readonly reason: string; readonly driverVersion: string | null };
   readonly gpus: readonly GpuReport[];
   readonly ucx: { readonly version: string; readonly transports: readonly string[]; readonly hasCuda: boolean } | null;
-  /** The interpreter that `Python.open()` would be; null if there is none. */
+  /** The interpreter that `Python.open()` would use; null if there is none. */
   readonly python: PythonReport | null;
 }
 
@@ -70,7 +70,7 @@ export interface PythonReport {
   readonly packages: { readonly [name: string]: string | null };
 }
 
-/** What a library offers to the report. */
+/** What the report needs to know about a library. */
 interface Subject<T extends SymbolTable> {
   readonly library: LibraryDescription<T>;
   readonly cost: string;
@@ -78,7 +78,7 @@ interface Subject<T extends SymbolTable> {
   readonly version: (functions: ReturnType<typeof openLibrary<T>>["functions"]) => { version: string; note?: string };
 }
 
-/** Examines the machine. Never throws for something that is missing. */
+/** Examines the machine. Never throws because something is missing. */
 export function examine(): DoctorReport {
   const { runtime, platform } = ffiPort();
   const [interpreter] = findInterpreters();
@@ -131,10 +131,10 @@ export function examine(): DoctorReport {
   };
 }
 
-/** The packages that arrays are exchanged with. */
+/** The packages with which arrays are exchanged. */
 const packages = ["numpy", "pyarrow", "torch", "cupy-cuda13x", "numba-cuda", "jax", "cuda-core"];
 
-/** Asks an interpreter in a process of its own: loading one here would change this process. */
+/** Queries an interpreter in a separate process: loading one here would change this process. */
 function examinePython(python: string): PythonReport | null {
   try {
     return JSON.parse(
@@ -205,11 +205,11 @@ function examineUcx(): DoctorReport["ucx"] {
     using ucx = Ucx.open();
     return { version: ucx.version, transports: ucx.transports(), hasCuda: ucx.hasCuda };
   } catch {
-    return null; // why is said where the libraries are listed
+    return null; // the list of libraries says why
   }
 }
 
-/** The report for people. */
+/** The report as text. */
 export function format(report: DoctorReport): string {
   const { runtime, libraries, cuda, gpus, ucx, python } = report;
   const lines = [

@@ -1,5 +1,5 @@
 /**
- * The command line: reads which command is meant, runs it, and says by the exit code how it went.
+ * The command line: finds the command, runs it, and reports the outcome by the exit code.
  *
  * @module
  */
@@ -44,12 +44,12 @@ function print(text: string): number {
   return 0;
 }
 
-/** The version in the package, or in a clone. */
+/** The version of the package, or of a clone. */
 function version(): string {
   return JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
 }
 
-/** Says what went wrong, and which exit code that is: 2 for bad input, 1 for everything else. */
+/** Prints what went wrong, and returns the exit code: 2 for bad input, 1 for everything else. */
 function fail(error: unknown): number {
   if (error instanceof UsageError) {
     console.error(`causeway: ${error.message}${error.usage === "" ? "" : `\n\n${error.usage}`}`);

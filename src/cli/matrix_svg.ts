@@ -1,6 +1,6 @@
 /**
- * Draws tables of numbers as a heat map in SVG: cells with their text, shaded by value. Written here, because it is
- * rectangles and text; every library for charts brings more code than this whole command line.
+ * Draws tables of numbers as a heat map in SVG: cells with their text, shaded by value. Written by hand, because it is
+ * only rectangles and text; every chart library brings more code than this whole command line.
  *
  * @module
  */
@@ -60,7 +60,7 @@ export function matricesToSvg(notes: readonly string[], matrices: readonly SvgMa
   return [head, "<rect width='100%' height='100%' fill='#fff'/>", ...parts, "</svg>", ""].join("\n");
 }
 
-/** From pale yellow to dark blue, which also people who see few colours tell apart; grey for no value. */
+/** From pale yellow to dark blue, which colour-blind people can also tell apart; grey for no value. */
 function colour(heat: number | null): string {
   if (heat === null) return "#e8e8e8";
   const [from, to] = [[255, 247, 205], [13, 60, 120]] as const;
@@ -68,7 +68,7 @@ function colour(heat: number | null): string {
   return `#${mixed.map((one) => one.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Text in XML. What XML cannot hold at all becomes a question mark. */
+/** Escapes text for XML. Characters that XML cannot contain at all become question marks. */
 function escaped(text: string): string {
   const names: { readonly [letter: string]: string } = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
   // deno-lint-ignore no-control-regex -- exactly what XML 1.0 excludes

@@ -1,5 +1,5 @@
 /**
- * What somebody may have meant: the known word that is nearest to a mistyped one.
+ * Suggestions: the known word that is nearest to a mistyped one.
  *
  * @module
  */
@@ -10,7 +10,7 @@ export function didYouMean(word: string, known: Iterable<string>): string {
   return near === null ? "" : `; did you mean ${near}?`;
 }
 
-/** The known word that takes the fewest slips of the fingers to become this one; null if it takes too many. */
+/** The known word that the fewest typing mistakes turn into this one; null if it takes too many. */
 export function nearest(word: string, known: Iterable<string>): string | null {
   if (word.replace(/^-+/, "").length < 2) return null; // every other letter is as near
   let best: string | null = null;
@@ -22,7 +22,7 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return best;
 }
 
-/** How many letters must be added, left out, replaced, or swapped with their neighbour. */
+/** How many letters must be added, omitted, replaced, or swapped with their neighbour. */
 export function slipsBetween(from: string, to: string): number {
   let before: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, j) => j);

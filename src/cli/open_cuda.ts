@@ -1,5 +1,5 @@
 /**
- * The GPUs that a command is about: the machine's, or simulated ones for a demonstration.
+ * The GPUs that a command works on: the machine's, or simulated ones for a demonstration.
  *
  * @module
  */
@@ -11,18 +11,18 @@ export class CannotError extends Error {
   override readonly name: string = "CannotError";
 }
 
-/** The option of commands that can be tried without a GPU. */
+/** The option for commands that can be tried without a GPU. */
 export const simulateOption = {
   type: "string",
   value: "N",
   says: "a demonstration on N simulated GPUs (1 to 16), which says nothing about hardware",
 } as const;
 
-/** What a report of simulated GPUs begins with. */
+/** The first line of a report on simulated GPUs. */
 export const simulatedNotice = "SIMULATED GPUs: a demonstration. None of this says anything about hardware.";
 
 /**
- * Opens CUDA. Settings of the cards stay as they are.
+ * Opens CUDA. The cards' settings stay unchanged.
  *
  * @param simulate the value of {@linkcode simulateOption}, if it is given
  * @throws {CannotError} without a GPU, with the reason

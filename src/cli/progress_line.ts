@@ -1,5 +1,5 @@
 /**
- * How far a long job is: one line of a terminal, written again and again.
+ * The progress of a long job: one line of a terminal, rewritten in place.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import process from "node:process";
 const pause = 100;
 const cells = 40;
 
-/** The line for so much that is done. */
+/** The line for a given progress. */
 export function progressLine(done: number, total: number): string {
   const filled = Math.floor(cells * done / total);
   return `[${"#".repeat(filled)}${".".repeat(cells - filled)}] ${done}/${total}`;
@@ -29,7 +29,7 @@ export class ProgressLine implements Disposable {
     this.#write = write === undefined ? toTerminal() : write;
   }
 
-  /** Says how much is done. Cheap to call often. */
+  /** Updates how much is done. Cheap to call often. */
   update(done: number): void {
     if (this.#write === null) return;
     const now = performance.now();
@@ -39,7 +39,7 @@ export class ProgressLine implements Disposable {
     this.#write(`\r${progressLine(done, this.#total)}`);
   }
 
-  /** Takes the line away. */
+  /** Clears the line. */
   [Symbol.dispose](): void {
     if (this.#isShown) this.#write?.("\r\x1b[K");
     this.#isShown = false;

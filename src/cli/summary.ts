@@ -21,7 +21,7 @@ export function columnsOf(shape: Shape): number {
   return shape.length < 2 ? 1 : shape.at(-1) ?? 1;
 }
 
-/** Adds elements up by column, as they come in C order. 64-bit integers are added exactly, all others as numbers. */
+/** Sums elements by column, as they come in C order. 64-bit integers are added exactly, all others as numbers. */
 export class ColumnSums {
   readonly #real: (number | bigint)[];
   readonly #imaginary: number[] | null;
@@ -51,7 +51,7 @@ export class ColumnSums {
   }
 }
 
-/** Summarises an array whose elements lie in C order without gaps. */
+/** Summarises an array whose elements are contiguous in C order. */
 export function summarize(bytes: Uint8Array, shape: Shape, dtype: DType): Summary {
   const sums = new ColumnSums(columnsOf(shape), dtype);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

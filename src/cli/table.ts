@@ -1,5 +1,5 @@
 /**
- * Tables for people: columns that line up.
+ * Text tables with aligned columns.
  *
  * @module
  */
@@ -12,7 +12,7 @@ export class Table {
 
   /**
    * @param columns title and width of each column; a negative width aligns it to the right
-   * @param print takes a line
+   * @param print prints a line
    */
   constructor(columns: readonly (readonly [title: string, width: number])[], print: (line: string) => void) {
     this.#widths = columns.map(([, width]) => Math.abs(width));
@@ -32,7 +32,7 @@ export class Table {
   }
 }
 
-/** A table that is known at once: columns as wide as what is in them. @param right those that are aligned to the right */
+/** A table whose rows are all known: columns as wide as their content. @param right indices of right-aligned columns */
 export function textTable(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
@@ -48,7 +48,9 @@ export function textTable(
   return lines;
 }
 
-/** Bytes that move, in words: `57.5 kB`, `1.2 GB`. Decimal, as GB/s are; what a memory has is told by `showBytes`. */
+/**
+ * Transferred bytes, in words: `57.5 kB`, `1.2 GB`. Decimal, as GB/s are; memory sizes are formatted by `showBytes`.
+ */
 export function formatBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
@@ -62,7 +64,7 @@ export function formatTime(milliseconds: number): string {
   return milliseconds < 1000 ? `${milliseconds.toFixed(1)} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
 }
 
-/** A rate in GB/s (10^9 bytes); empty where nothing moved, or so little that it says nothing. */
+/** A rate in GB/s (10^9 bytes); empty if nothing moved, or too little to be meaningful. */
 export function formatRate(bytes: number, milliseconds: number): string {
   const rate = bytes / milliseconds / 1e6;
   return rate >= 0.005 ? rate.toFixed(2) : "";

@@ -1,13 +1,13 @@
 /**
- * What a person has asked for in the wrong way.
+ * Errors in how the command line was used.
  *
  * @module
  */
 
-/** Bad arguments: the command line says how it is meant, and exits with code 2. */
+/** Bad arguments: the command line prints the correct usage, and exits with code 2. */
 export class UsageError extends Error {
   override readonly name: string = "UsageError";
-  /** How it is meant; nothing where the message says all. */
+  /** The correct usage; empty if the message says everything. */
   readonly usage: string;
 
   constructor(message: string, usage = "") {

@@ -1,5 +1,5 @@
 /**
- * What is in a file of Vortex: its columns, how they are encoded, what the file says of them, and its first rows.
+ * The contents of a Vortex file: its columns, how they are encoded, what the file says about them, and its first rows.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import {
 import { formatBytes, textTable } from "./table.ts";
 import { UsageError } from "./usage_error.ts";
 
-/** What is printed of a file. Values are as JSON has them: large integers as text, bytes in hexadecimal. */
+/** What is printed about a file. Values are as in JSON: large integers as text, bytes in hexadecimal. */
 export interface VortexReport {
   readonly file: string;
   readonly bytes: number;
@@ -25,11 +25,11 @@ export interface VortexReport {
   readonly firstRows: readonly unknown[];
 }
 
-/** What is printed of a column. What the file does not say is null. */
+/** What is printed about a column. What the file does not say is null. */
 export interface ColumnReport {
   readonly name: string;
   readonly dtype: string;
-  /** In the file; null where the columns are not apart from each other there. */
+  /** In the file; null if the columns are not separate there. */
   readonly bytes: number | null;
   /** Without compression. */
   readonly uncompressedBytes: number | null;
@@ -55,10 +55,10 @@ export interface LayoutReport {
 const shownRows = 5;
 
 /**
- * Looks at a file.
+ * Describes a file.
  *
- * @param source a path, or a URL of HTTP
- * @throws {UsageError} if it is not there or cannot be read
+ * @param source a path, or an HTTP URL
+ * @throws {UsageError} if it does not exist or cannot be read
  */
 export async function describeVortex(source: string): Promise<{ report: VortexReport; text: string }> {
   try {
@@ -71,7 +71,7 @@ export async function describeVortex(source: string): Promise<{ report: VortexRe
   }
 }
 
-/** Whatever goes wrong is wrong with the file, as what it says of itself or as the system does: it is the only input. */
+/** Any failure is the file's, whether found in its contents or reported by the system: it is the only input. */
 export function badInput(source: string, error: unknown): UsageError {
   const message = error instanceof Error ? error.message : `${error}`;
   return new UsageError(message.includes(source) ? message : `Cannot read ${source}: ${message}`);
@@ -111,12 +111,12 @@ async function reportOf(source: string, file: VortexFile, layout: VortexLayout):
   };
 }
 
-/** Statistics of text are its bytes, which may be cut in the middle of a character. */
+/** Statistics of text are its bytes, which may be truncated in the middle of a character. */
 function readable(value: unknown, kind: string): unknown {
   return kind === "utf8" && value instanceof Uint8Array ? new TextDecoder().decode(value) : value;
 }
 
-/** Encodings of the column's data: those of its zones are the same everywhere, and say nothing. */
+/** Encodings of the column's data: those of its zones are the same everywhere, and uninformative. */
 function encodingsOf({ kind, encodings, children }: VortexLayout): string[] {
   if (encodings !== undefined) return [showEncodings(encodings)];
   return (kind === "zoned" ? children.slice(0, 1) : children).flatMap(encodingsOf);
@@ -131,7 +131,7 @@ function layoutReport({ dtype, encodings, children, ...rest }: VortexLayout): La
   };
 }
 
-/** A value that JSON can have. */
+/** A value as JSON can represent it. */
 function asJson(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`;
   if (typeof value === "number") return Number.isFinite(value) ? value : `${value}`;
@@ -165,7 +165,7 @@ function textOf({ file, bytes, rows, columns, firstRows }: VortexReport, layout:
   return lines.join("\n").trimEnd();
 }
 
-/** A value in a cell of a table. */
+/** A value as the text of a table cell. */
 function short(value: unknown): string {
   if (value === null) return "";
   const text = typeof value === "string" ? value : JSON.stringify(value);

@@ -1,12 +1,12 @@
 /**
- * An array, as everything below views sees it: its parts. Every view is one.
+ * The parts of an array, which is how everything below views sees it. Every view is an `ArrayParts`.
  *
  * @module
  */
 import { type DType, noSize, show, type StridedLayout } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 
-/** Memory, and what is in it. */
+/** Memory and the elements in it. */
 export interface ArrayParts {
   /** The memory. */
   readonly buffer: MemoryBuffer;
@@ -14,22 +14,22 @@ export interface ArrayParts {
   readonly offset: number;
   /** Where the elements lie. */
   readonly layout: StridedLayout;
-  /** What they are. */
+  /** The type of the elements. */
   readonly dtype: DType;
-  /** Whether writing to it is refused. */
+  /** Whether writes are refused. */
   readonly readonly: boolean;
 }
 
-/** What an import is closed by. */
+/** Closes an import. */
 export interface Closeable {
   close(): void;
 }
 
 /**
- * Makes an array of parts that an import has found, whose layout lies inside the buffer. Parts one by one: an object of
- * all of them would be one more to make for each import.
+ * Makes an array from the parts of an import, whose layout lies inside the buffer. Separate parameters: an object of
+ * all parts would be one more allocation per import.
  *
- * @param imported what closing the array closes: the buffer, or an import that is more than that; null for nothing
+ * @param imported what closing the array closes: the buffer, or an import that comprises more; null for nothing
  */
 export type MakeArray<T> = (
   buffer: MemoryBuffer,
@@ -41,7 +41,7 @@ export type MakeArray<T> = (
 ) => T;
 
 /**
- * Address of the first element; 0n if there are none.
+ * Address of the first element; 0n if there are no elements.
  *
  * @throws {TypeError} if the buffer is closed
  */
@@ -79,7 +79,7 @@ export function checkBounds(buffer: MemoryBuffer, offset: number, layout: Stride
   }
 }
 
-/** The error for a layout of elements of another size than their type's. */
+/** The error for a layout whose itemsize differs from that of the element type. */
 export function noItemsize({ itemsize }: StridedLayout, dtype: DType): RangeError {
   return new RangeError(
     `Cannot view elements of ${itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,

@@ -1,5 +1,5 @@
 /**
- * What a copy between two layouts comes down to: boxes of words, nested in the order in which the destination lies.
+ * Reduces a copy between two layouts to boxes of words, nested in the memory order of the destination.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { bytesOf, type Conversion } from "./conversion.ts";
 
 /** One axis of a copy, in words. */
 export interface CopyAxis {
-  /** How many steps. */
+  /** Number of steps. */
   readonly extent: number;
   /** Words from one step to the next in the destination; at least 1. */
   readonly to: number;
@@ -19,13 +19,13 @@ export interface CopyAxis {
 /** Bytes of a word. */
 export type WordSize = 1 | 2 | 4 | 8 | 16;
 
-/** A copy in its simplest terms. */
+/** A copy in its simplest form. */
 export interface CoalescedCopy {
   /** Bytes of a word as it is written: 1, 2, 4, 8 or 16. */
   readonly word: WordSize;
-  /** Bytes of a word as it is read: another number only if elements are converted, of which a word has equally many. */
+  /** Bytes of a word as it is read: different only if elements are converted; both words have equally many. */
   readonly fromWord: WordSize;
-  /** What becomes of an element, or null if it stays what it is. */
+  /** How an element is converted, or null if it is unchanged. */
   readonly conversion: Conversion | null;
   /** Axes from the largest step of the destination to the smallest; none of extent 1, none that can be joined. */
   readonly axes: readonly CopyAxis[];
@@ -33,13 +33,13 @@ export interface CoalescedCopy {
   readonly fromOffset: number;
   /** Bytes from the destination's offset 0 to the first word that is written. */
   readonly toOffset: number;
-  /** Words in all. */
+  /** Total number of words. */
   readonly words: number;
   /** Bytes, at most 16, that both the first word read and the first word written are aligned to. */
   readonly alignment: number;
 }
 
-/** A copy of packed elements that do not fill whole bytes on both sides, in its simplest terms. */
+/** A copy of packed elements that do not fill whole bytes on both sides, in its simplest form. */
 export interface PackedProblem {
   /** Bits of an element: 1 to 7. */
   readonly bits: number;
@@ -51,7 +51,7 @@ export interface PackedProblem {
   readonly to: number;
 }
 
-/** Addresses of the two offsets 0, as far as their alignment goes. Default: aligned for every word. */
+/** Addresses of the two offsets 0, of which only the alignment matters. Default: aligned for every word. */
 export interface CopyAlignment {
   readonly from?: bigint;
   readonly to?: bigint;
@@ -70,11 +70,12 @@ interface Draft {
 const words = [16, 8, 4, 2] as const;
 
 /**
- * Brings a copy to its simplest terms: axes of one step dropped, the others turned so that the destination is walked
- * forwards and nested as it lies, neighbours joined, and elements joined to the largest words that both sides allow.
+ * Reduces a copy to its simplest form: drops axes of one step, reverses and sorts the others so that the destination is
+ * walked forwards and nested in memory order, joins adjacent axes, and joins elements to the largest words that both
+ * sides allow.
  *
- * @param conversion what becomes of each element; a word is one of them then, or up to four side by side
- * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination lead to one element,
+ * @param conversion how each element is converted; a word is then one element, or up to four adjacent ones
+ * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination refer to one element,
  *   or packed elements do not fill whole bytes
  */
 export function coalesce(
@@ -95,7 +96,7 @@ export function coalesce(
   const { word, fromWord, axes, from, to } = draft;
   const total = axes.reduce((product, { extent }) => product * extent, source.volume === 0 ? 0 : 1);
   return {
-    word: word as WordSize, // a power of two of at most 16: where it begins, and what it is widened to
+    word: word as WordSize, // a power of two of at most 16, both initially and after widening
     fromWord: fromWord as WordSize, // the same
     conversion,
     axes,
@@ -107,9 +108,9 @@ export function coalesce(
 }
 
 /**
- * The same for packed elements, where they do not fill whole bytes that are moved as such.
+ * As {@linkcode coalesce}, for packed elements that cannot be moved as whole bytes.
  *
- * @returns null where {@linkcode coalesce} has an answer
+ * @returns null if {@linkcode coalesce} handles the copy
  * @throws {RangeError} as {@linkcode coalesce} does
  */
 export function packedProblem(source: StridedLayout, destination: StridedLayout): PackedProblem | null {
@@ -134,7 +135,7 @@ function check(source: StridedLayout, destination: StridedLayout, conversion: Co
   }
 }
 
-/** The axes in words that begin where such words can, or in packed elements, turned forwards and sorted. */
+/** The axes in words, as large as their alignment allows, or in packed elements, turned forwards and sorted. */
 function draftOf(
   s: StridedLayout,
   d: StridedLayout,
@@ -173,7 +174,7 @@ function largestWordIn(bytes: number): number {
   return words.find((word) => bytes % word === 0) ?? 1;
 }
 
-/** Joins axes of which one is a walk over all of the next. */
+/** Joins an axis with the next if it steps over exactly the extent of that one. */
 function join(draft: Draft): void {
   const joined: CopyAxis[] = [];
   for (const axis of draft.axes) {
@@ -187,12 +188,12 @@ function join(draft: Draft): void {
 }
 
 // law copy/joinToBytes: copy/packed_copy
-/** Joins packed elements to bytes, if each run of neighbours fills whole ones; otherwise leaves them as they are. */
+/** Joins packed elements to bytes, if each contiguous run fills whole bytes; otherwise leaves them unchanged. */
 function joinToBytes(draft: Draft): boolean {
   const inner = draft.axes.at(-1);
   if (inner === undefined || inner.to !== 1 || inner.from !== 1) return false;
   const bits = draft.word * 8;
-  // As few as fill whole bytes: eight of three bits fill three.
+  // The fewest elements that fill whole bytes: eight of three bits fill three.
   const elements = bits % 2 === 1 ? 8 : bits === 4 ? 2 : 4;
   const outer = draft.axes.slice(0, -1);
   const fits = [inner.extent, ...outer.flatMap((axis) => [axis.to, axis.from])].every((step) => step % elements === 0);
@@ -204,16 +205,16 @@ function joinToBytes(draft: Draft): boolean {
   return true;
 }
 
-/** Whether words so many times as large can be moved in one piece, as far as the addresses go. */
+/** Whether the addresses allow words `ratio` times as large to be moved in one piece. */
 type Fits = (ratio: number) => boolean;
 
-/** Words that stay what they are: both sides have to allow them. */
+/** For words that are not converted: both sides must allow them. */
 function fitsBoth(draft: Draft, alignment: CopyAlignment): Fits {
   const aligned = alignmentOf(draft.from, draft.to, alignment);
   return (ratio) => draft.word * ratio <= aligned;
 }
 
-/** Elements that are converted: up to four side by side, as a vector of each type. */
+/** For converted elements: up to four adjacent ones, as a vector of each type. */
 function fitsEach(draft: Draft, { from = 0n, to = 0n }: CopyAlignment, conversion: Conversion): Fits {
   const { fromWord, word } = draft;
   const isAligned = (at: bigint, bytes: number) => bytes <= 16 && at % BigInt(bytes) === 0n;

@@ -1,12 +1,12 @@
 /**
- * Which types of elements a copy can convert, and what a value becomes. The host (`host_conversion.ts`) and kernels
- * (`ptx_conversion.ts`) both keep to it, to the bit; only which NaN a NaN becomes is left open.
+ * The element types that a copy can convert, and the results. The host (`host_conversion.ts`) and kernels
+ * (`ptx_conversion.ts`) both follow these rules to the bit; only which NaN a NaN becomes is unspecified.
  *
  * | from | to bool | to an integer | to a float | to complex |
  * |---|---|---|---|---|
  * | bool | | 0 or 1 | 0 or 1 | real |
  * | integer | whether it is not 0 | its lowest bits | the nearest, ties to even; too large is infinite | real |
- * | float | whether it is not 0; NaN is true | without fraction; the nearest there is; NaN: 0 | the nearest | real |
+ * | float | whether it is not 0; NaN is true | truncated; saturated; NaN: 0 | the nearest | real |
  * | complex | whether a part is not 0 | as its real part | as its real part | each part |
  *
  * Integers wrap around as in C, NumPy and torch. A float outside the range of an integer type is undefined there, and
@@ -18,16 +18,16 @@ import type { DType } from "../layout/mod.ts";
 
 /** A type that can be converted. */
 export interface NumberType {
-  /** As the dtype is called. */
+  /** The name of the dtype. */
   readonly name: string;
-  /** What its numbers, or parts, are. */
+  /** The kind of its numbers, or parts. */
   readonly kind: "bool" | "int" | "uint" | "float" | "bfloat";
-  /** Bits of a number; of a part, if it is complex. */
+  /** Bits of a number, or of a part if it is complex. */
   readonly bits: 8 | 16 | 32 | 64;
   readonly isComplex: boolean;
 }
 
-/** From which type to which. */
+/** The source and destination types. */
 export interface Conversion {
   readonly from: NumberType;
   readonly to: NumberType;
@@ -57,14 +57,14 @@ export const numberTypes: readonly NumberType[] = [
 
 const byName = new Map(numberTypes.map((type) => [type.name, type]));
 
-/** What has been asked for: the same pair of types is always the same conversion. */
+/** Conversions requested so far: the same pair of types is always the same conversion. */
 const known = new Map<string, Map<string, Conversion | null>>();
 
 /**
- * What a copy from one type to another has to convert.
+ * The conversion that a copy from one type to another needs.
  *
- * @returns null if the bytes stay what they are, as between integers of one size; otherwise for each pair the same object
- * @throws {TypeError} if one of them is a type that is not converted
+ * @returns null if the bytes are unchanged, as between integers of one size; otherwise the same object for each pair
+ * @throws {TypeError} if one of the types cannot be converted
  */
 export function conversionOf(from: DType, to: DType): Conversion | null {
   if (from.equals(to)) return null;
@@ -80,7 +80,7 @@ function newConversion(from: DType, to: DType): Conversion | null {
   return kept;
 }
 
-/** Whether a type has numbers without fractions, and more than two of them. */
+/** Whether a type is an integer type; booleans are not. */
 export function isInteger({ kind }: NumberType): boolean {
   return kind === "int" || kind === "uint";
 }

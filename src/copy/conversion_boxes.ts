@@ -1,6 +1,6 @@
 /**
- * Carries out plans of conversions: box by box, each brought to the memory of WebAssembly, converted, and put where it
- * belongs.
+ * Carries out conversion plans box by box: each is gathered into WebAssembly memory, converted, and scattered to its
+ * destination.
  *
  * @module
  */
@@ -11,20 +11,20 @@ import type { ConversionStage } from "./conversion_stage.ts";
 import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan } from "./host_move.ts";
 import { prepareRun, prepareStrided } from "./move_strided.ts";
 
-/** A plan with what is needed to carry it out again and again. */
+/** A plan with everything needed to carry it out repeatedly. */
 export interface ReadyConversion {
   readonly stage: ConversionStage;
   readonly plan: ConversionPlan;
   /** Whether the memory is in no near cache. */
   readonly isFar: boolean;
-  /** By the axes along which they end early, a bit for each: there are not more than numbers have bits. */
+  /** Boxes by the axes along which they are cut short, one bit each: there are no more axes than a number has bits. */
   readonly boxes: Map<number, ReadyBox>;
 }
 
 /** A box of one shape. */
 interface ReadyBox {
   readonly count: number;
-  /** Null if the elements lie side by side, and are best brought by the runtime. */
+  /** Null if the elements are contiguous, and the runtime copies them best. */
   readonly gather: ReadyPlan | null;
   readonly scatter: ReadyPlan | null;
 }
@@ -47,10 +47,10 @@ export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPl
   const memory = { bytes: stage.memory(), offset: 0 };
   const sides = { source: sideOf(from), destination: sideOf(to), memory: sideOf(memory) };
   const { axes, box } = plan;
-  // Along the axes behind this one a box has all there is.
+  // Along all later axes a box spans the whole extent.
   const last = Math.max(0, axes.findLastIndex(({ extent }, axis) => (box[axis] ?? 1) < extent));
   const walk = (axis: number, fromAt: number, toAt: number, ended: number): void => {
-    const { extent, ...step } = axes[axis] as MoveAxis; // there is one more than is walked along
+    const { extent, ...step } = axes[axis] as MoveAxis; // the walk ends before the last axis
     const length = box[axis] ?? 1;
     const steps = { from: length * step.from, to: length * step.to };
     const whole = Math.floor(extent / length);
@@ -67,7 +67,7 @@ export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPl
   walk(0, plan.fromOffset, plan.toOffset, 0);
 }
 
-/** Memory with an array, and the address of the array's offset 0; 0 if it has none. */
+/** An array's memory, and the address of the array's offset 0; 0 if it has none. */
 interface Side {
   readonly place: HostPlace;
   readonly start: number;
@@ -84,7 +84,7 @@ function sideOf(place: HostPlace): Side {
 }
 
 // law copy/convertRow: copy/host_conversion
-/** Converts boxes that follow each other at equal steps. */
+/** Converts boxes at equal steps. */
 function convertRow(
   stage: ConversionStage,
   { count, gather, scatter }: ReadyBox,
@@ -96,7 +96,7 @@ function convertRow(
 ): void {
   const [take, give] = [onlyMove(gather), onlyMove(scatter)];
   if (take !== null && give !== null && source.start !== 0 && destination.start !== 0 && memory.start !== 0) {
-    // Both with one call into machine code: what else there is to do for a box would show.
+    // Gather and scatter take one machine code call each: any further overhead per box would be measurable.
     const input = { to: memory.start + take.toOffset, from: source.start + fromAt + take.fromOffset };
     const output = {
       to: destination.start + toAt + give.toOffset,
@@ -121,7 +121,7 @@ function convertRow(
   }
 }
 
-/** The only move of a plan, by machine code; null if there are more, or loops make them. */
+/** The single machine code move of a plan; null if there are several, or loops make them. */
 function onlyMove(ready: ReadyPlan | null) {
   const [move, another] = ready?.moves ?? [];
   if (move === undefined || another !== undefined) return null;

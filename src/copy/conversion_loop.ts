@@ -1,5 +1,5 @@
 /**
- * The loops that convert: WebAssembly with vectors, written for a pair of types at its first use.
+ * Conversion loops: WebAssembly with vectors, generated for a pair of types on first use.
  *
  * @module
  */
@@ -11,18 +11,18 @@ import { fromSmallFloats, toSmallFloats } from "./small_float_code.ts";
 import { apply, besides, differs, evens, paired, shifted, upperHalf, type Vector, VectorLoop } from "./vector_code.ts";
 
 /**
- * A loop that takes an address of the scratch memory to read from, one to write to, and turns of {@linkcode TURN} numbers,
- * at least one.
+ * A loop that takes a scratch memory address to read from, one to write to, and a number of iterations, at least one,
+ * of {@linkcode TURN} numbers each.
  */
 export type ConversionLoop = Enlisted;
 
-/** How many numbers, or parts of complex ones, are converted in one turn. */
+/** How many numbers, or parts of complex ones, one iteration converts. */
 export const TURN = 16;
 
 const loops = new Map<string, ConversionLoop>();
 const nativeLoops = new Map<string, NativeLoop | null>();
 
-/** The loop of a conversion, compiled once. If both types are complex it is that of their parts. */
+/** The loop of a conversion, compiled once. If both types are complex, it is the loop of their parts. */
 export function loopOf(conversion: Conversion): ConversionLoop {
   return loops.getOrInsertComputed(keyOf(conversion), () => {
     const { loop, bytes } = writtenLoop(conversion);
@@ -30,7 +30,7 @@ export function loopOf(conversion: Conversion): ConversionLoop {
   });
 }
 
-/** The same by machine code, which works on any memory; null where there is none for it. */
+/** The same loop in machine code, which works on any memory; null if there is none for it. */
 export function nativeLoopOf(conversion: Conversion): NativeLoop | null {
   return nativeLoops.getOrInsertComputed(keyOf(conversion), () => nativeLoop(vectorLoopOf(conversion)));
 }
@@ -39,14 +39,14 @@ function keyOf({ from, to }: Conversion): string {
   return from.isComplex && to.isComplex ? `${from.bits} ${to.bits}` : `${from.name} ${to.name}`;
 }
 
-/** What machine code is made of. Exported for the test that tries it on other processors. */
+/** The code from which machine code is generated. Exported for the test that tries it on other processors. */
 export function vectorLoopOf(conversion: Conversion): VectorLoopCode {
   const { loop, bytes } = writtenLoop(conversion);
   return loop.code(...bytes);
 }
 
 // law copy/conversionLoop: copy/conversion_loop
-/** The code of a conversion, and the bytes of input and output in a turn. */
+/** The code of a conversion, and the bytes of input and output per iteration. */
 function writtenLoop({ from, to }: Conversion): { loop: VectorLoop; bytes: [input: number, output: number] } {
   if (from.isComplex && to.isComplex) {
     return writtenLoop({ from: { ...from, isComplex: false }, to: { ...to, isComplex: false } });
@@ -64,10 +64,10 @@ function writtenLoop({ from, to }: Conversion): { loop: VectorLoop; bytes: [inpu
   return { loop, bytes: [TURN * bytesOf(from), TURN * bytesOf(to)] };
 }
 
-/** Converts what is converted in one turn. */
+/** Generates the code of one iteration. */
 function convertTurn(loop: VectorLoop, { from, to }: Conversion): void {
   const [inputBytes, outputBytes] = [TURN * bytesOf(from), TURN * bytesOf(to)];
-  // As few at a time as fill a vector with the smaller of both numbers, so that few vectors have to be kept.
+  // As few at a time as fill a vector with the smaller of the two types, so that few vectors are live.
   const parts = Math.min(from.bits, to.bits) / 8;
   for (let part = 0; part < parts; part++) {
     const [input, output] = [part * inputBytes / parts, part * outputBytes / parts];
@@ -78,7 +78,7 @@ function convertTurn(loop: VectorLoop, { from, to }: Conversion): void {
   }
 }
 
-/** Elements as numbers of another type. Of complex ones the real parts are taken; others get imaginary parts of 0. */
+/** Converts elements to another type. Complex ones lose their imaginary parts; real ones get imaginary parts of 0. */
 function numbers(loop: VectorLoop, vectors: readonly Vector[], from: NumberType, to: NumberType): Vector[] {
   const { values, lanes } = valuesOf(loop, from.isComplex ? evens(vectors, from.bits / 8) : vectors, from);
   const [target, small] = [lanesOf(to), smallFloat(to)];
@@ -87,7 +87,7 @@ function numbers(loop: VectorLoop, vectors: readonly Vector[], from: NumberType,
 }
 
 // law copy/valuesOf: copy/conversion_loop
-/** Elements as lanes that can be converted: small floats as larger ones, truth values as 0 and 1. */
+/** Converts elements to lanes that can be converted further: small floats to float32, booleans to 0 and 1. */
 function valuesOf(loop: VectorLoop, vectors: readonly Vector[], from: NumberType): { values: Vector[]; lanes: Lanes } {
   const small = smallFloat(from);
   if (small !== null) return { values: fromSmallFloats(loop, vectors, small), lanes: { kind: "float", bits: 32 } };
@@ -101,12 +101,12 @@ function lanesOf({ kind, bits }: NumberType): Lanes {
   return { kind: kind === "bool" ? "uint" : kind === "bfloat" ? "float" : kind, bits };
 }
 
-/** Which float of 16 bits a type is, if it is one. */
+/** The kind of a type that is a 16-bit float, else null. */
 function smallFloat({ kind, bits }: NumberType): "float" | "bfloat" | null {
   return bits === 16 && (kind === "float" || kind === "bfloat") ? kind : null;
 }
 
-/** Real parts with imaginary ones. */
+/** Interleaves real parts with imaginary parts of 0. */
 function withZeros(loop: VectorLoop, parts: readonly Vector[], { bits }: Lanes): Vector[] {
   if (bits === 32) return resized(loop, parts, { kind: "uint", bits }, 64);
   return parts.flatMap((vector) => {
@@ -117,11 +117,11 @@ function withZeros(loop: VectorLoop, parts: readonly Vector[], { bits }: Lanes):
 }
 
 // law copy/truths: copy/conversion_loop
-/** Whether elements, or one of their parts, are not 0, as bytes. */
+/** Whether an element, or one of its parts, is not 0, as bytes. */
 function truths(loop: VectorLoop, vectors: readonly Vector[], from: NumberType): Vector[] {
   const zero = loop.constant(64, 0n);
   const isNumber = (vector: Vector): Vector => {
-    // Of small floats only the sign is no matter; the other bits are all 0 in no other number.
+    // For small floats only the sign is ignored; the other bits are all 0 only for zero.
     if (smallFloat(from) !== null) return differs(16, shifted(16, "shl", vector, 1), zero);
     if (from.kind !== "float") return differs(from.bits, vector, zero);
     return apply(from.bits === 32 ? "f32x4.ne" : "f64x2.ne", vector, zero);
@@ -133,14 +133,14 @@ function truths(loop: VectorLoop, vectors: readonly Vector[], from: NumberType):
     if (bits === 64) masks = evens(masks, 8);
     bits = 64;
   }
-  // Narrowing leaves 0 and -1 what they are.
+  // Narrowing preserves 0 and -1.
   if (bits === 64) masks = evens(masks, 4);
   if (bits >= 32) masks = paired(masks, (one, other) => apply("i16x8.narrow_i32x4_s", one, other));
   if (bits >= 16) masks = paired(masks, (one, other) => apply("i8x16.narrow_i16x8_s", one, other));
   return masks.map((mask) => apply("v128.and", mask, loop.constant(8, 1n)));
 }
 
-/** Of each two lanes whether one is set, in lanes of 64 bits. */
+/** For each pair of lanes, whether either is set, in 64-bit lanes. */
 function eitherPart(loop: VectorLoop, mask: Vector, bits: number): Vector {
   if (bits === 32) return differs(64, mask, loop.constant(64, 0n));
   const kept = loop.keep(mask);

@@ -1,22 +1,22 @@
 /**
- * Plans for conversions in host memory: which boxes of elements are brought together, converted and put where they
- * belong. A pure function decides, from extents and steps alone; `host_conversion.ts` carries it out.
+ * Plans for conversions in host memory: which boxes of elements are gathered, converted and scattered. A pure function
+ * decides, from extents and steps alone; `host_conversion.ts` carries the plan out.
  *
  * @module
  */
 import type { MoveAxis } from "../native/mod.ts";
 import { elementsAreApart, joinAxes, type Span, spanOf, startOf, turnedForwards } from "./host_plan.ts";
 
-/** What one conversion consists of: boxes along axes. */
+/** The boxes and axes of one conversion. */
 export interface ConversionPlan {
   /** In the order of the destination, the last one fastest; steps in bytes. At least one. */
   readonly axes: readonly MoveAxis[];
-  /** How long a box is along each axis; the last one along it may be shorter. */
+  /** Length of a box along each axis; the last box along an axis may be shorter. */
   readonly box: readonly number[];
-  /** Where the first element lies on both sides, in bytes from offset 0 of the layouts. */
+  /** Position of the first element on both sides, in bytes from offset 0 of the layouts. */
   readonly toOffset: number;
   readonly fromOffset: number;
-  /** Where all elements lie, from offset 0 of the layouts. */
+  /** Span of all elements, from offset 0 of the layouts. */
   readonly to: Span;
   readonly from: Span;
 }
@@ -33,10 +33,10 @@ const origin: Bytes = { to: 0, from: 0 };
 /**
  * Plans a conversion.
  *
- * @param axes in the order of the elements, the last one fastest; steps in bytes, no extent of 0
- * @param sizes of an element
- * @param most elements of a box
- * @param first where the first element is, in bytes from offset 0
+ * @param axes in element order, the last one fastest; steps in bytes, no extent of 0
+ * @param sizes bytes of an element
+ * @param most maximum number of elements in a box
+ * @param first position of the first element, in bytes from offset 0
  */
 export function planConversion(
   axes: readonly MoveAxis[],
@@ -46,7 +46,7 @@ export function planConversion(
 ): ConversionPlan {
   const longer = axes.filter(({ extent }) => extent > 1);
   const isFree = elementsAreApart(longer, sizes.to);
-  // Where elements of the destination meet, the last one in the order of the elements stays: so the order does.
+  // Where elements of the destination overlap, the last one in element order wins: so the order is kept.
   const forwards = isFree ? longer.map(turnedForwards) : longer;
   const joined = joinAxes(isFree ? forwards.toSorted((one, other) => other.to - one.to) : forwards);
   const ordered = joined.length > 0 ? joined : [{ extent: 1, ...sizes }];
@@ -61,7 +61,7 @@ export function planConversion(
   };
 }
 
-/** As wide along the axis on which the source is densest as along the destination's, so that both use up their lines. */
+/** As wide along the source's densest axis as along the destination's, so that both use whole cache lines. */
 function boxOf(axes: readonly MoveAxis[], most: number): number[] {
   const ones = axes.map(() => 1);
   const inner = axes.at(-1);
@@ -73,7 +73,7 @@ function boxOf(axes: readonly MoveAxis[], most: number): number[] {
   return filled(axes, square, most);
 }
 
-/** Longer along the last axis, then along those before it, as far as there is room. */
+/** Extends a box along the last axis, then along those before it, as far as there is room. */
 function filled(axes: readonly MoveAxis[], least: readonly number[], most: number): number[] {
   const box = [...least];
   for (let i = axes.length - 1; i >= 0; i--) {
@@ -84,7 +84,7 @@ function filled(axes: readonly MoveAxis[], least: readonly number[], most: numbe
 }
 
 // law copy/isRun: copy/conversion_plan, copy/host_conversion
-/** Whether the elements of a box of a shape follow each other without a gap, in the order of the axes. */
+/** Whether the elements of a box of a shape are contiguous, in the order of the axes. */
 export function isRun(axes: readonly MoveAxis[], shape: readonly number[], side: "to" | "from", size: number): boolean {
   let step = size;
   for (let i = axes.length - 1; i >= 0; i--) {

@@ -1,5 +1,5 @@
 /**
- * Where elements lie while they are converted: in the memory of WebAssembly, a block at a time.
+ * The stage for elements being converted: WebAssembly memory, a block at a time.
  *
  * @module
  */
@@ -8,35 +8,32 @@ import { run, scratch } from "../wasm/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { type ConversionLoop, loopOf, nativeLoopOf, TURN } from "./conversion_loop.ts";
 
-/**
- * Most bytes on either side: with them, with what they are made of and with what is on the stage the processor's nearest
- * cache is full.
- */
+/** Most bytes on either side: with the results, their sources and the stage the processor's nearest cache is full. */
 const MOST_BYTES = 8192;
 
 /**
- * Most bytes on both sides together for far memory, which no cache has. While such memory comes and goes, more than half
- * of the nearest cache is better left to it, which two threads may share: with 16 KiB everything took twice as long,
- * and with less the calls for each box show.
+ * Most bytes on both sides together for far memory, which is in no cache. More than half of the nearest cache, which
+ * two threads may share, is better left to such memory as it streams through: with 16 KiB everything took twice as
+ * long, and with less the calls for each box are measurable.
  */
 const MOST_FAR_BYTES = 6144;
 
-/** Arrays that take as many bytes together are far. */
+/** Arrays that take at least this many bytes together are far. */
 const FAR_BYTES = 2 * 2 ** 20;
 
-/** Elements of a byte that fill a line of a cache: of so many, boxes of any type are whole lines. */
+/** One-byte elements in a cache line: boxes of multiples of this many elements are whole lines for any type. */
 const LINE = 64;
 
-/** A place for a block of elements of one type and for what becomes of them. */
+/** Space for a block of elements of one type and their results. */
 export class ConversionStage {
-  /** Bytes of an element before and after. */
+  /** Bytes of an element before and after conversion. */
   readonly fromBytes: number;
   readonly toBytes: number;
-  /** How many elements there is place for. */
+  /** How many elements fit. */
   readonly most: number;
-  /** Where their results are then in the memory. */
+  /** Offset of the results in the memory. */
   readonly outputAt: number;
-  /** How many elements a turn of the loop converts. */
+  /** How many elements one iteration of the loop converts. */
   readonly turn: number;
   readonly #conversion: Conversion;
   readonly #size: number;
@@ -48,46 +45,46 @@ export class ConversionStage {
     this.fromBytes = bytesOf(from);
     this.toBytes = bytesOf(to);
     this.most = MOST_BYTES / Math.max(this.fromBytes, this.toBytes);
-    // Not a multiple of a page behind the elements, which would make processors wait for addresses that look alike.
+    // Not a multiple of the page size behind the elements: such aliasing addresses make processors stall.
     this.outputAt = this.most * this.fromBytes + 64;
     this.#size = this.outputAt + this.most * this.toBytes;
     this.turn = from.isComplex && to.isComplex ? TURN / 2 : TURN;
     this.#loop = loopOf(conversion);
   }
 
-  /** What converts elements where they are, without a stage; null where there is no machine code for it. */
+  /** A loop that converts elements in place, without a stage; null if there is no machine code for it. */
   native(): NativeLoop | null {
     return nativeLoopOf(this.#conversion);
   }
 
-  /** Whether so many elements are far. */
+  /** Whether arrays of this many elements are far. */
   isFar(count: number): boolean {
     return count * (this.fromBytes + this.toBytes) >= FAR_BYTES;
   }
 
-  /** How many of so many elements are best converted at a time. */
+  /** How many of `count` elements are best converted at a time. */
   mostOf(count: number): number {
     if (!this.isFar(count)) return this.most;
     const bytes = this.fromBytes + this.toBytes;
     return Math.min(this.most, Math.floor(MOST_FAR_BYTES / bytes / LINE) * LINE);
   }
 
-  /** Where elements are to be put, until somebody else uses the memory: at its beginning. */
+  /** The memory at whose start elements are put; valid until other code uses it. */
   memory(): Uint8Array<ArrayBuffer> {
     return scratch(this.#size);
   }
 
-  /** Takes elements that lie side by side. */
+  /** Takes contiguous elements. */
   takeRun(bytes: Uint8Array, at: number, count: number): void {
     this.memory().set(bytes.subarray(at, at + count * this.fromBytes), 0);
   }
 
-  /** Converts so many elements, at least one; and a few that happen to lie behind them, to nobody's harm. */
+  /** Converts `count` elements, at least one, and harmlessly a few more that happen to lie behind them. */
   convert(count: number): void {
     run(this.#loop, 0, this.outputAt, Math.ceil(count / this.turn));
   }
 
-  /** Puts the results side by side. */
+  /** Writes the results contiguously. */
   giveRun(bytes: Uint8Array, at: number, count: number): void {
     bytes.set(this.memory().subarray(this.outputAt, this.outputAt + count * this.toBytes), at);
   }

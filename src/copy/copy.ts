@@ -1,5 +1,5 @@
 /**
- * Copies between any two arrays of one shape: who does it, in whose order, and what becomes of the elements.
+ * Copies between any two arrays of one shape: decides what copies, in which order, and how elements are converted.
  *
  * @module
  */
@@ -15,18 +15,17 @@ import { copyHost, denseCopy, explainHostCopy, type HostArray, readyFor } from "
 import { type HostMemory, runAll } from "./host_move.ts";
 import { readBack, runTo } from "./read_back.ts";
 
-/** How `view.copyFrom` copies. */
+/** Options of `view.copyFrom`. */
 export interface ViewCopyOptions {
-  /** Where the copy is enqueued, if a device has to do with it. Default: the home stream of the side that has one. */
+  /** Where the copy is enqueued, if a device is involved. Default: the home stream of the side that has one. */
   readonly stream?: CudaStream;
   /**
-   * Whether elements of another type are converted: default false, and another type is an error.
+   * Whether elements of another type are converted. Default false: another type is an error.
    *
-   * Numbers are rounded to the nearest, ties to even. Integers wrap around when they become smaller ones; a float loses
-   * its fraction, becomes the nearest integer that there is, and 0 if it is NaN. Of a complex number only the real part
-   * is kept, unless the destination is complex; a truth value is whether anything is not 0. Wherever the elements are,
-   * the results are the same. There are conversions between booleans, integers of 8 to 64 bits, float16, bfloat16,
-   * float32, float64, complex64 and complex128.
+   * Numbers are rounded to nearest, ties to even. Integers wrap around when narrowed; a float is truncated to an
+   * integer and saturates, and NaN becomes 0. Only the real part of a complex number is kept, unless the destination is
+   * complex; a boolean is true if any part is not 0. The results are the same wherever the elements are. Conversions
+   * exist between booleans, integers of 8 to 64 bits, float16, bfloat16, float32, float64, complex64 and complex128.
    */
   readonly convert?: boolean;
 }
@@ -45,7 +44,7 @@ export function copyElements(from: ArrayParts, to: ArrayParts, options: ViewCopy
   else copyOnDevice(from, to, stream, conversion);
 }
 
-/** Says how elements would be copied. See `StridedMemoryView.explainCopyFrom`. */
+/** Explains how elements would be copied. See `StridedMemoryView.explainCopyFrom`. */
 export function explainCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): string {
   const conversion = checkCopy(from, to, options);
   const words = explain(from, to, conversion, options);
@@ -61,9 +60,9 @@ function explain(from: ArrayParts, to: ArrayParts, conversion: Conversion | null
 
 // law copy/readElements: dlpack/host_consumers, dlpack/array_interface, order/programs, copy/page_locked
 /**
- * Copies all elements to memory of JavaScript's own, in C order; settles when they are there.
+ * Copies all elements to JavaScript's own memory, in C order; settles when the copy is complete.
  *
- * @param bytes as many as the elements take without gaps; all of them are written
+ * @param bytes exactly the size of the elements without gaps; all bytes are written
  */
 export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   const { device, stream } = array.buffer;
@@ -72,7 +71,8 @@ export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuf
     const order = stream ?? device.defaultStream;
     await readBack(array, bytes, layout, order, stagingOf(runTo(bytes, 0n), order));
   } else if (stream !== null) {
-    // Page-locked memory has a home, which may have got more to do when it is waited for: so it is copied there.
+    // Page-locked memory has a home stream, which may have more work by the time it was waited for: so it is copied
+    // there.
     await readBack(array, bytes, layout, stream, null);
   } else {
     checkOnHost(array, "read", false);
@@ -82,7 +82,7 @@ export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuf
 
 // law copy/copyOnHost: copy/device_copy, view/strided_memory_view, copy/home_order, dlpack/host_consumers,
 //   dlpack/array_interface, order/programs, copy/page_locked
-/** The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it. */
+/** Copies at once on the host, after waiting for page-locked memory as a copy on the stream would. */
 function copyOnHost(
   from: ArrayParts,
   to: ArrayParts,
@@ -106,8 +106,8 @@ function copyOnHost(
 
 // law copy/copyAtOnce: copy/host_copy
 /**
- * Copies what is ready to be copied by machine code between memory that is plainly apart: most copies, and those of a
- * few elements take half the time if no object is made for either side, nor pairs of values to be taken apart.
+ * Fast path for copies whose machine code is ready and whose buffers are clearly disjoint: most copies. Copies of a few
+ * elements take half the time if no object is made for either side, nor pairs of values to destructure.
  *
  * @returns whether it has been copied
  */
@@ -120,17 +120,17 @@ function copyAtOnce(from: ArrayParts, to: ArrayParts): boolean {
   if (fromStart + fromSize > toStart && toStart + toSize > fromStart) return false;
   const ready = readyFor(from.layout, to.layout);
   if (ready === null || ready.moves === null) return false;
-  // Layouts of views lie inside their buffers, and whose memory was transferred has no address.
+  // Layouts of views lie inside their buffers, and transferred memory has no address.
   runAll(ready, toStart + to.offset, fromStart + from.offset);
   return true;
 }
 
-/** Whether the memory of one array is behind that of another: mostly so or the other way round, and soon said. */
+/** Whether one array's memory lies behind another's. One of the two orders mostly holds, and this is quick to check. */
 function liesBehind(one: HostMemory, other: HostMemory): boolean {
   return other.address !== 0 && other.address + other.size <= one.address;
 }
 
-/** @returns what becomes of each element; null if it is copied as it is */
+/** @returns how each element is converted; null if it is copied unchanged */
 function checkCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): Conversion | null {
   checkOptions(options, viewCopyOptionNames);
   if (to.readonly) throw new TypeError("Cannot copy into a read-only view");
@@ -150,7 +150,7 @@ function checkCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): 
   return from.dtype === to.dtype ? null : conversionOf(from.dtype, to.dtype);
 }
 
-/** A loop: `some` with its closure took as long as moving ten elements. */
+/** A loop, because `some` with its closure took as long as moving ten elements. */
 function isSameShape(one: readonly number[], other: readonly number[]): boolean {
   if (one === other) return true;
   if (one.length !== other.length) return false;
@@ -158,7 +158,7 @@ function isSameShape(one: readonly number[], other: readonly number[]): boolean 
   return true;
 }
 
-/** The device that has to do with a copy, or null if the host copies by itself. */
+/** The device that drives a copy, or null if the host copies alone. */
 function drivenBy(from: ArrayParts, to: ArrayParts): CudaDevice | null {
   return to.buffer.device ?? from.buffer.device;
 }
@@ -172,11 +172,11 @@ function orderOf(from: ArrayParts, to: ArrayParts, device: CudaDevice, { stream 
   return stream ?? to.buffer.stream ?? from.buffer.stream ?? device.defaultStream;
 }
 
-/** Whether the memory between the first and the last element of each has bytes in common. */
+/** Whether the spans from the first to the last element of both arrays have bytes in common. */
 function mayOverlap(one: ArrayParts, other: ArrayParts): boolean {
   const { ptr, size } = one.buffer;
   const { ptr: otherPtr, size: otherSize } = other.buffer;
-  if (ptr + BigInt(size) <= otherPtr || otherPtr + BigInt(otherSize) <= ptr) return false; // mostly, and soon said
+  if (ptr + BigInt(size) <= otherPtr || otherPtr + BigInt(otherSize) <= ptr) return false; // the usual case, and quick
   const [start, end] = spanOf(one);
   const [otherStart, otherEnd] = spanOf(other);
   return start < otherEnd && otherStart < end;
@@ -193,13 +193,13 @@ function checkOnHost(array: ArrayParts, doing: string, writes: boolean): void {
   if (array.buffer.device !== null) {
     throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
   }
-  if (!array.buffer.isHostAccessible) array.buffer.bytes(); // says why not
+  if (!array.buffer.isHostAccessible) array.buffer.bytes(); // throws with the reason
   noteElementAccess(array, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
 }
 
 /**
- * An array in host memory. Its bytes are made an array of when they are asked for: machine code does without. It is its
- * own `memory`, so that a copy makes one object for each side.
+ * An array in host memory. Its byte array is made on access: machine code does without. It is its own `memory`, so that
+ * a copy makes one object for each side.
  */
 class OnHost implements HostArray, HostMemory {
   readonly address: number;

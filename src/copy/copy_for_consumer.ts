@@ -1,6 +1,5 @@
 /**
- * Copies made anew for a consumer: in C order, where it wants them, and in memory that outlives the Worker that made
- * them.
+ * Fresh copies for a consumer: in C order, where it needs them, and in memory that outlives the Worker that made them.
  *
  * @module
  */
@@ -13,10 +12,10 @@ import { copyElements } from "./copy.ts";
 
 // law copy/withLastingCopies: order/worker_end
 /**
- * Does something with copies of arrays whose memory ends with this Worker: an export, which pins the copies for as long
- * as consumers want them, wherever the Worker is then.
+ * Calls a function with copies of arrays whose memory ends with this Worker: an export, which pins the copies for as
+ * long as consumers need them, even after the Worker has ended.
  *
- * @param use is given what stands for an array: its copy, read-only, or any other array itself
+ * @param use receives a function that maps an array to its read-only copy, and any other array to itself
  */
 export function withLastingCopies<T>(
   arrays: readonly ArrayParts[],
@@ -33,9 +32,9 @@ export function withLastingCopies<T>(
 
 // law copy/copyToHost: dlpack/copy_for_consumer
 /**
- * A copy in memory of the host, which is there on return.
+ * A copy in host memory, complete on return.
  *
- * @returns parts of a buffer of their own, which the caller closes
+ * @returns parts with their own buffer, which the caller closes
  */
 export function copyToHost(array: ArrayParts): ArrayParts {
   const { device, stream } = array.buffer;
@@ -47,27 +46,27 @@ export function copyToHost(array: ArrayParts): ArrayParts {
 
 // law copy/copyToDevice: dlpack/copy_for_consumer
 /**
- * A copy in memory of a stream's device, ready for what the stream does next.
+ * A copy in memory of a stream's device, ready for the stream's next work.
  *
  * @param home the stream, which becomes the home of the copy
- * @returns parts of a buffer of their own, which the caller closes
+ * @returns parts with their own buffer, which the caller closes
  */
 export function copyToDevice(array: ArrayParts, home: CudaStream): ArrayParts {
   const { device, stream } = array.buffer;
   if (device !== null && device !== home.device && !canReach(home.device, array.buffer, device)) {
-    // Neither device can do it alone: by way of the host, which waits for neither.
+    // Neither device can copy alone: the copy goes through the host, which waits for neither.
     const staged = copyInto(array, new PinnedMemoryResource(device), stream ?? device.defaultStream);
     using _memory = staged.buffer; // its free waits for the second copy
     return copyInto(staged, home.device.memory, home);
   }
   const copied = copyInto(array, home.device.memory, home);
-  if (device === null) hostWaitsForCopy(home); // what is on the host may change as soon as this returns
+  if (device === null) hostWaitsForCopy(home); // host memory may change as soon as this returns
   return copied;
 }
 
-/** A copy in memory of a resource, made on a stream, which is its home if it can have one. */
+/** A copy in memory of a resource, made on a stream, which becomes its home stream if it can have one. */
 function copyInto(array: ArrayParts, resource: MemoryResource, stream: CudaStream | null): ArrayParts {
-  void array.buffer.ptr; // before anything is allocated: a closed buffer has no bytes to give
+  void array.buffer.ptr; // a closed buffer must fail before anything is allocated
   const { dtype } = array;
   const options = stream === null ? {} : { stream };
   const buffer = resource.allocate(byteCount(array), options);

@@ -1,5 +1,5 @@
 /**
- * Kernels that copies have needed, compiled once for each device and closed with it.
+ * Kernels for copies, compiled once for each device and closed with it.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import type { PackedPart } from "./packed_plan.ts";
 import { stridedKernel } from "./strided_kernel.ts";
 import { tiledKernel } from "./tiled_kernel.ts";
 
-/** What one kernel does. */
+/** The plan of one kernel. */
 export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" }> | PackedPart;
 
-/** A kernel that the driver has compiled, and how it is launched. */
+/** A kernel that the driver has compiled, and its launch configuration. */
 export interface ReadyKernel {
   readonly device: CudaDevice;
   readonly program: Program;
@@ -25,22 +25,22 @@ export interface ReadyKernel {
   isClosed: boolean;
 }
 
-/** How many kernels are kept for each device: those used last. */
+/** How many kernels are kept for each device: the most recently used ones. */
 const enough = 256;
 
-/** By what the code depends on; what was used last comes last. */
+/** Kernels by everything that the code depends on; the most recently used one comes last. */
 const caches = new PerDevice<Map<string, ReadyKernel>>(
   () => new Map(),
   (kernels, device) => {
-    if (kernels.size > 0) device.synchronize(); // code that runs must stay
+    if (kernels.size > 0) device.synchronize(); // running code must stay loaded
     for (const ready of kernels.values()) close(ready);
   },
 );
 
-/** The kernel that a plan had last. */
+/** The last kernel of each plan. */
 const last = new WeakMap<KernelPlan, ReadyKernel>();
 
-/** The kernel of a plan. The driver compiles it at first use. */
+/** The kernel of a plan. The driver compiles it on first use. */
 export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
   const before = last.get(plan);
   if (before?.device === device && !before.isClosed) return before;
@@ -54,7 +54,7 @@ export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
   return ready;
 }
 
-/** All that the code depends on. */
+/** Everything that the code depends on. */
 function keyOf(plan: KernelPlan): string {
   if (plan.kind === "packed") return JSON.stringify(plan.problem);
   const { word, axes, conversion } = plan.problem;
@@ -83,7 +83,7 @@ function written(plan: KernelPlan): CopyKernel {
 function forgetOldest(device: CudaDevice, kernels: Map<string, ReadyKernel>): void {
   for (const [key, ready] of kernels) {
     kernels.delete(key);
-    device.synchronize(); // code that runs must stay
+    device.synchronize(); // running code must stay loaded
     close(ready);
     return;
   }

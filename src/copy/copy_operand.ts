@@ -1,5 +1,5 @@
 /**
- * One side of a copy, and which devices can work with it.
+ * One side of a copy, and which devices can access it.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface CopyOperand {
   readonly layout: StridedLayout;
 }
 
-/** A side for the time of one copy. */
+/** A temporary side, for one copy. */
 export interface TemporaryOperand extends CopyOperand {
   [Symbol.dispose](): void;
 }
@@ -38,7 +38,7 @@ export function isHost({ buffer }: CopyOperand): boolean {
   return buffer.kind === "host" || buffer.kind === "pinned";
 }
 
-/** The device whose own memory a side is; null for memory of the host, and memory that moves. */
+/** The device whose own memory a side is; null for host memory and managed memory. */
 export function homeOf({ buffer }: CopyOperand): CudaDevice | null {
   return buffer.kind === "device" ? buffer.device : null;
 }
@@ -53,7 +53,7 @@ export function devicesBetween(
 }
 
 // law copy/accessOptions: copy/peer_copy
-/** What access a copy between two devices can do with, what is best first; none for any other. */
+/** The accesses that a copy between two devices can use, the best first; none for any other copy. */
 export function accessOptions(source: CopyOperand, destination: CopyOperand): Access[] {
   const between = devicesBetween(source, destination);
   if (between === null) return [];
@@ -70,15 +70,15 @@ export type Reach = (device: CudaDevice, memory: MemoryBuffer) => boolean;
 
 // law copy/outOfReach: copy/far_stream
 /**
- * The device on which a copy has to be enqueued, instead of the stream's own, because that one cannot reach the memory
- * of a device that it is about; or null. Between two devices the driver finds the way by itself.
+ * The device on which a copy must be enqueued instead of the stream's own, because that one cannot reach the device
+ * memory involved; or null. Between two devices the driver finds the path itself.
  */
 export function outOfReach(source: CopyOperand, destination: CopyOperand, { device }: CudaStream): CudaDevice | null {
   if (canReachDevices(device, source) && canReachDevices(device, destination)) return null;
   return devicesBetween(source, destination) === null ? homeOf(source) ?? homeOf(destination) : null;
 }
 
-/** Whether work on a device can use a side as far as that is a device's memory: the driver's copies reach all other. */
+/** Whether work on a device can use a side that is device memory: the driver's copies reach all other memory. */
 function canReachDevices(device: CudaDevice, side: CopyOperand): boolean {
   return homeOf(side) === null || hasAccess(device, side.buffer);
 }
@@ -89,8 +89,8 @@ export function canReachBoth(device: CudaDevice, source: CopyOperand, destinatio
 }
 
 /**
- * The device whose kernels can use both sides, or null. Between two devices it is, if it has access, the one on whose
- * side there are gaps: what crosses lies close together then, which is twice as fast.
+ * The device whose kernels can use both sides, or null. Between two devices it is the one whose side has gaps, if it
+ * has access: the transfer between them is then contiguous, which is twice as fast.
  */
 export function kernelDevice(
   source: CopyOperand,
@@ -108,14 +108,17 @@ export function kernelDevice(
 const helpers = new PerDevice<CudaStream>(
   (device) => {
     const helper = device.createStream();
-    observerOf(device.driver)?.closedByUser(helper.handle); // it goes with the device
+    observerOf(device.driver)?.closedByUser(helper.handle); // closed with the device
     return helper;
   },
   (helper) => helper.close(),
 );
 
 // law copy/enqueueOn: copy/peer_copy
-/** Enqueues work on a device: on the stream if it is of that device, otherwise beside it, in its order. */
+/**
+ * Enqueues work on a device: on the stream if it belongs to that device, else on a helper stream, in the stream's
+ * order.
+ */
 export function enqueueOn(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
   if (isSameDevice(stream.device, device)) return work(stream);
   const helper = helperStream(device);
@@ -124,7 +127,7 @@ export function enqueueOn(device: CudaDevice, stream: CudaStream, work: (stream:
   orderStreams(helper, stream);
 }
 
-/** A stream of a device on which nothing is left once the code that used it has waited for its work. */
+/** A helper stream of a device, which is empty once the code that used it has waited for its work. */
 export function helperStream(device: CudaDevice): CudaStream {
   return helpers.of(device);
 }

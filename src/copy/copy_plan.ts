@@ -1,5 +1,5 @@
 /**
- * How a copy on the device is done: decided here, from layouts alone, and carried out by `device_copy.ts`.
+ * Decides how a copy on the device is done, from layouts alone; `device_copy.ts` carries it out.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { bytesOf } from "./conversion.ts";
 import type { CoalescedCopy, CopyAxis, PackedProblem } from "./coalesced_copy.ts";
 import type { PackedPart } from "./packed_plan.ts";
 
-/** Rows of bytes: what the driver copies with pitches. */
+/** Rows of bytes, which the driver copies with pitches. */
 export interface Pitched {
   /** Bytes of a row. */
   readonly width: number;
@@ -23,19 +23,19 @@ export interface Pitched {
   readonly toHeight: number;
 }
 
-/** A kernel that moves tiles through shared memory: reads along one axis, writes along another. */
+/** A kernel that moves tiles through shared memory: it reads along one axis and writes along another. */
 export interface Tiled {
-  /** Index of the axis along which is read; written is along the last one. */
+  /** Index of the axis along which the kernel reads; it writes along the last one. */
   readonly along: number;
   /** Elements of the tile that one thread moves in one word. */
   readonly lanes: 1 | 2 | 4;
-  /** Words along a row of the tile: along each side it has as many elements, times `lanes`. */
+  /** Words along a row of the tile; each side has `lanes` times as many elements. */
   readonly cells: 32 | 64;
-  /** Threads that move it. */
+  /** Threads that move a tile. */
   readonly threads: number;
 }
 
-/** What is done. */
+/** How a copy is done. */
 export type CopyPlan =
   | { readonly kind: "nothing" }
   | { readonly kind: "contiguous"; readonly bytes: number }
@@ -44,19 +44,20 @@ export type CopyPlan =
   | { readonly kind: "tiled"; readonly problem: CoalescedCopy; readonly tile: Tiled }
   | { readonly kind: "packed"; readonly problem: PackedProblem; readonly parts: readonly PackedPart[] };
 
-/** Rows narrower than this are copied by a kernel where one can: the driver moves them one by one. */
+/** Rows narrower than this are copied by a kernel where possible: the driver moves them one by one. */
 const narrowRow = 512;
 
-/** The largest pitch that the driver takes, in bytes. */
+/** The largest pitch that the driver accepts, in bytes. */
 const maxPitch = 2 ** 31 - 1;
 
-/** Below this many bytes between neighbours that are read together, reading is as good as it gets. */
+/** With at most this many bytes between neighbours that are read together, reads are as efficient as they get. */
 const sector = 32;
 
 /**
  * Decides how to copy.
  *
- * @param canLaunch whether a kernel can reach both sides; if not, null is the answer for what only a kernel could copy
+ * @param canLaunch whether a kernel can reach both sides; if not, the result is null for copies that only a kernel
+ *   could do
  */
 export function planCopy(problem: CoalescedCopy, canLaunch: boolean): CopyPlan | null {
   const { axes, word, words, conversion } = problem;
@@ -74,12 +75,12 @@ function isContiguous(axes: readonly CopyAxis[]): boolean {
   return only === undefined || (more.length === 0 && only.to === 1 && only.from === 1);
 }
 
-/** Two or three axes with dense rows, as far as the driver's pitches go. */
+/** Plans two or three axes with dense rows, within the limits of the driver's pitches. */
 function pitched({ axes, word }: CoalescedCopy): Pitched | null {
   const run = axes.at(-1);
   if (run === undefined) return null;
   const isRow = run.to === 1 && run.from === 1;
-  // Words that lie apart on both sides are rows of one word each.
+  // Words with gaps on both sides are rows of one word each.
   const width = isRow ? run.extent * word : word;
   const [row, slice, ...more] = (isRow ? axes.slice(0, -1) : axes).toReversed();
   if (row === undefined || more.length > 0 || row.from <= 0) return null;
@@ -94,8 +95,8 @@ function pitched({ axes, word }: CoalescedCopy): Pitched | null {
 
 // law copy/tiled: copy/device_copy
 /**
- * Tiles, if the axis along which neighbours lie in the destination is not the one along which they lie in the source:
- * threads side by side then read or write far apart whichever they follow, but not through a tile.
+ * Plans tiles if the axis along which elements are adjacent in the destination is not the one in the source: whichever
+ * axis adjacent threads follow, they then read or write far apart, but not through a tile.
  */
 function tiled({ axes, word, fromWord, alignment, conversion }: CoalescedCopy): Tiled | null {
   const last = axes.length - 1;
@@ -115,13 +116,13 @@ function tiled({ axes, word, fromWord, alignment, conversion }: CoalescedCopy): 
   return { along, lanes, cells, threads: (cells * lanes) ** 2 * size / perThread(size) };
 }
 
-/** Bytes of a tile that each thread moves, as was fastest on an H200. */
+/** Bytes of a tile that each thread moves: the fastest on an H200. */
 function perThread(word: number): number {
   return word === 16 ? 64 : 32;
 }
 
 // law copy/lanesOf: copy/device_copy
-/** How many narrow elements fit the four bytes that a thread moves, if rows of both sides divide by them. */
+/** How many narrow elements fit the four bytes that a thread moves, if the rows of both sides are divisible by that. */
 function lanesOf(axes: readonly CopyAxis[], word: number, along: number): 1 | 2 | 4 {
   const lanes = word === 1 ? 4 : word === 2 ? 2 : 1;
   const inner = axes.length - 1;
@@ -133,12 +134,12 @@ function lanesOf(axes: readonly CopyAxis[], word: number, along: number): 1 | 2 
   return divides ? lanes : 1;
 }
 
-/** Whether a kernel does it. */
+/** Whether a plan needs a kernel. */
 export function needsKernel({ kind }: CopyPlan): boolean {
   return kind === "strided" || kind === "tiled" || kind === "packed";
 }
 
-/** A plan in words. */
+/** Describes a plan in words. */
 export function explainPlan(plan: CopyPlan): string {
   switch (plan.kind) {
     case "nothing":

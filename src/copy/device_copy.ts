@@ -1,5 +1,5 @@
 /**
- * Copies between any two layouts of which at least one is in memory that a device drives.
+ * Copies between any two layouts, at least one of which is in memory that a device drives.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
 import { asRun, isKernelReady, peersOf, planFor, type Planned } from "./plan_cache.ts";
 
-/** What it is planned to do, in words. */
+/** Describes the planned copy in words. */
 export function explainDeviceCopy(
   source: CopyOperand,
   destination: CopyOperand,
@@ -60,11 +60,11 @@ function explainPlanned(planned: Planned, source: CopyOperand, destination: Copy
 // law copy/copyOnDevice: copy/device_copy, view/strided_memory_view, copy/home_order, order/pageable_in_use,
 //   sim/behaviours
 /**
- * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. Where host memory has to
- * be arranged element by element, the host does that: before it returns, and for a copy to the host after waiting for
- * the stream.
+ * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. If host memory must be
+ * arranged element by element, the host does so before this returns, and for a copy to the host after waiting for the
+ * stream.
  *
- * @param conversion what becomes of each element; kernels do it, wherever the sides are
+ * @param conversion how each element is converted; kernels convert, wherever the sides are
  */
 export function copyOnDevice(
   source: CopyOperand,
@@ -84,7 +84,7 @@ export function copyOnDevice(
   destination.buffer.pinUntilPassed(stream);
 }
 
-/** As {@linkcode copyOnDevice}, for sides that share memory: by way of a dense copy. */
+/** As {@linkcode copyOnDevice}, for sides that share memory: through a dense copy. */
 export function copyThroughDense(
   source: CopyOperand,
   destination: CopyOperand,
@@ -116,7 +116,10 @@ function copy(
 }
 
 // law copy/arranged: order/pageable_in_use, sim/behaviours
-/** Where the host has to arrange its elements, one by one: now, so that no graph can do it at each of its launches. */
+/**
+ * Copies where the host must arrange elements one by one: it does so now, so a graph could not repeat it at each
+ * launch.
+ */
 function arranged(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   if (captureOf(stream) !== null) {
     throw new TypeError(
@@ -157,9 +160,9 @@ function launch(plan: KernelPlan, stream: CudaStream, to: bigint, from: bigint):
 
 // law copy/copyBetween: copy/peer_copy, copy/packed_copy
 /**
- * Between two devices neither of which can use the other's memory, and which does not lie alike on both: gathered on
- * the one, as the other wants it, sent in one piece, and spread there if need be. Elements are converted where that
- * makes them smaller before they are sent.
+ * Copies between two devices that cannot use each other's memory, and whose layouts differ: gathered on the source
+ * device in the destination's order, sent in one piece, and scattered there if necessary. Elements are converted before
+ * they are sent if that makes them smaller.
  */
 function copyBetween(
   source: CopyOperand,
@@ -177,7 +180,7 @@ function copyBetween(
     }
     enqueueOn(to, sending, (receiving) => {
       using landed = temporary(source.layout.toDense("K"), receiving);
-      orderStreams(receiving, sending); // the memory is there
+      orderStreams(receiving, sending); // the memory is allocated by then
       copyAlike(source, landed, sending);
       orderStreams(sending, receiving);
       copy(landed, destination, receiving, conversion);
@@ -186,8 +189,8 @@ function copyBetween(
 }
 
 /**
- * To memory of our own with the same dense layout. Packed elements are copied with what is left of their last byte,
- * which the copy may have, but no other destination.
+ * Copies to memory of our own with the same dense layout. Packed elements are copied with the rest of their last byte,
+ * which is allowed for this copy, but for no other destination.
  */
 function copyAlike(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   copy(inWholeBytes(source), inWholeBytes(destination), stream);
@@ -206,7 +209,7 @@ function isGathered({ layout }: CopyOperand, conversion: Conversion | null): boo
   return layout.isDense && !shrinks(conversion);
 }
 
-/** In the order of the destination. */
+/** A dense layout in the order of the destination. */
 function gatheredLayout(source: CopyOperand, destination: CopyOperand, conversion: Conversion | null): StridedLayout {
   const dense = destination.layout.toDense("K");
   const { itemsize } = (shrinks(conversion) ? destination : source).layout;
@@ -223,7 +226,7 @@ function explainBetween(source: CopyOperand, destination: CopyOperand, conversio
 }
 
 /**
- * Converts on the device where a kernel cannot reach both sides: by way of dense memory there for each that it cannot.
+ * Converts on the device if a kernel cannot reach both sides: through dense memory there for each side that it cannot.
  */
 function convertInParts(
   source: CopyOperand,
@@ -249,8 +252,8 @@ function explainParts(source: CopyOperand, destination: CopyOperand, { from, to 
 
 // law copy/toDevice: checker/copies
 /**
- * From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. A kernel
- * could reach over to the host's memory, but one copy in one piece is faster.
+ * Copies from a host array whose layout the driver cannot read: the host arranges it as in the destination. A kernel
+ * could access the host's memory directly, but one copy in one piece is faster.
  */
 function toDevice(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   const layout = destination.layout.toDense("K");
@@ -265,7 +268,7 @@ function toDevice(source: CopyOperand, destination: CopyOperand, stream: CudaStr
 }
 
 // law copy/toHost: checker/copies, copy/device_copy, view/strided_memory_view, copy/home_order
-/** To a host array that the driver cannot fill as it lies. */
+/** Copies to a host array whose layout the driver cannot write. */
 function toHost(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   const layout = source.layout.toDense("K");
   using buffer = pinned(stream.device, layout, stream);

@@ -1,5 +1,5 @@
 /**
- * Arrays of one value.
+ * Fills of arrays with one value.
  *
  * @module
  */
@@ -12,9 +12,9 @@ import { copyElements } from "./copy.ts";
 import { copyOnDevice } from "./device_copy.ts";
 import { temporary } from "./copy_operand.ts";
 
-/** How `view.fill` fills. */
+/** Options of `view.fill`. */
 export interface ViewFillOptions {
-  /** Where the fill is enqueued, if a device has to do with it. Default: the memory's home stream. */
+  /** Where the fill is enqueued, if a device is involved. Default: the memory's home stream. */
   readonly stream?: CudaStream;
 }
 
@@ -41,24 +41,24 @@ export function fillElements(array: ArrayParts, value: ElementValue, options: Vi
   const stream = options.stream ?? buffer.stream ?? device.defaultStream;
   const pattern = isSameDevice(stream.device, device) ? patternOf(bytes, array) : null;
   if (pattern !== null) return fillRun(array, pattern, stream);
-  // The device repeats it: the host would have to write all elements for a copy.
+  // The device repeats the element: for a copy the host would have to write all elements.
   using there = temporary(element, stream);
   copyOnDevice(one, there, stream);
   copyElements(repeated({ ...one, ...there }, layout), array, { stream });
 }
 
-/** An array of one element, as one of a shape. */
+/** Broadcasts an array of one element to a shape. */
 function repeated(one: ArrayParts, { shape }: StridedLayout): ArrayParts {
   return { ...one, layout: one.layout.broadcastTo(shape) };
 }
 
-/** What the driver can fill with: a number of so many bytes. */
+/** A value with which the driver can fill: a number of `width` bytes. */
 interface Pattern {
   readonly value: number;
   readonly width: 1 | 2 | 4;
 }
 
-/** The shortest number that an element repeats, if the array is one run of memory that is aligned to it; else null. */
+/** The shortest number that an element repeats, if the array is one contiguous run aligned to it; else null. */
 function patternOf(element: Uint8Array<ArrayBuffer>, { buffer, offset, layout, dtype }: ArrayParts): Pattern | null {
   if (!layout.isContiguousAny || dtype.isPacked) return null;
   const start = buffer.ptr + BigInt(offset + layout.minOffset * layout.itemsize);

@@ -1,10 +1,10 @@
 /**
  * Copies in host memory that convert the elements, by the rules of `conversion.ts`.
  *
- * Elements that lie side by side are converted where they are, if there is machine code for it (`native_conversion.ts`).
- * Others are brought to the memory of WebAssembly in boxes, converted there (`conversion_stage.ts`), and put where they
- * belong, by the mover of strided elements. A few that lie side by side are brought with `TypedArray.set`: for them no
- * plan has to be made, or found.
+ * Contiguous elements are converted in place, if there is machine code for it (`native_conversion.ts`). Others are
+ * gathered into WebAssembly memory in boxes, converted there (`conversion_stage.ts`), and scattered to their
+ * destination by the mover of strided elements. A few contiguous ones are copied with `TypedArray.set`, which needs no
+ * plan to be made or looked up.
  *
  * @module
  */
@@ -18,9 +18,9 @@ import { checkSpan } from "./host_move.ts";
 import { convertInPlace, threadsOf } from "./native_conversion.ts";
 
 /**
- * Copies every element, converted, to its place. Both must begin at whole bytes; they must not overlap.
+ * Copies and converts every element. Both arrays must begin at whole bytes; they must not overlap.
  *
- * @param natively whether by machine code, where there is some for it
+ * @param natively whether to use machine code, where available
  * @throws {RangeError} if not all elements are in the memory
  */
 export function convertHost(
@@ -44,7 +44,7 @@ function isDense(source: StridedLayout, destination: StridedLayout): boolean {
 }
 
 // law copy/convertRun: copy/host_conversion
-/** Converts as many elements as there is place for on the stage. */
+/** Converts at most as many elements as fit on the stage. */
 function convertRun(stage: ConversionStage, source: HostArray, destination: HostArray, count: number): void {
   const from = source.offset + source.layout.sliceOffsetInBytes;
   const to = destination.offset + destination.layout.sliceOffsetInBytes;
@@ -57,7 +57,7 @@ function convertRun(stage: ConversionStage, source: HostArray, destination: Host
   stage.giveRun(written, to, count);
 }
 
-/** What was planned last for each destination: copies are often repeated, and planning costs as much as a small one. */
+/** The last plan for each destination: copies are often repeated, and planning costs as much as a small copy. */
 const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyConversion }>();
 
 // law copy/readyFor: copy/host_conversion
@@ -80,7 +80,7 @@ function planFor(source: StridedLayout, destination: StridedLayout, stage: Conve
   return planConversion(axes, { to: toBytes, from: fromBytes }, stage.mostOf(destination.volume), first);
 }
 
-/** What {@linkcode convertHost} does, in words. */
+/** Describes in words what {@linkcode convertHost} does. */
 export function explainHostConversion(
   source: StridedLayout,
   destination: StridedLayout,

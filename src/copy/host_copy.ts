@@ -12,10 +12,10 @@ import { type HostPlan, planHostCopy } from "./host_plan.ts";
 /** An array in host memory. */
 export interface HostArray {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Where in `bytes` offset 0 of the layout lies. */
+  /** Position of the layout's offset 0 in `bytes`. */
   readonly offset: number;
   readonly layout: StridedLayout;
-  /** Where `bytes` are, if it is known. */
+  /** Address and size of `bytes`, if known. */
   readonly memory?: HostMemory | undefined;
 }
 
@@ -24,8 +24,8 @@ export interface HostArray {
  * Copies every element of a source to the element with the same index of a destination of the same shape. The two must
  * not overlap.
  *
- * Whole bytes are moved by a plan (`host_plan.ts`). Of packed elements axes that are contiguous on both sides are joined,
- * and runs of bits copied; of a byte that they share with others only their own bits are written.
+ * Whole bytes are moved by a plan (`host_plan.ts`). For packed elements, axes that are contiguous on both sides are
+ * joined, and runs of bits copied; in a byte shared with other elements only their own bits are written.
  *
  * @throws {RangeError} if not all elements are in the memory
  */
@@ -35,13 +35,13 @@ export function copyHost(source: HostArray, destination: HostArray): void {
   else carryOut(ready, destination, source);
 }
 
-/** What was planned last for each destination: copies are often repeated, and planning costs more than a small one. */
+/** The last plan for each destination: copies are often repeated, and planning costs more than a small copy. */
 const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyPlan | null }>();
 
 /** Bytes up to which a copy takes less time than its plan. */
 const few = 256;
 
-/** @returns null for packed elements, and for a few whose layouts were not copied before */
+/** @returns null for packed elements, and for few elements whose layouts were not copied before */
 export function readyFor(source: StridedLayout, destination: StridedLayout): ReadyPlan | null {
   const known = planned.get(destination);
   const isKnown = known !== undefined && known.source === source;
@@ -63,7 +63,7 @@ function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
   return planHostCopy(axes, itemsize, { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes });
 }
 
-/** As if each element were packed. */
+/** Copies packed elements, bit by bit where necessary. */
 function copyBitByBit(source: HostArray, destination: HostArray): void {
   const { bytes: from } = source;
   const { bytes: to } = destination;
@@ -74,7 +74,7 @@ function copyBitByBit(source: HostArray, destination: HostArray): void {
   });
 }
 
-/** Where the elements of a row begin and how far they are apart, on both sides, in bytes: fractions for packed ones. */
+/** Receives the start and step of a row's elements on both sides, in bytes: fractions for packed ones. */
 export type RowWalker = (sAt: number, sStep: number, dAt: number, dStep: number, count: number) => void;
 
 /**
@@ -95,7 +95,7 @@ export function eachRow(source: HostArray, destination: HostArray, row: RowWalke
   walk(0, source.offset + s.sliceOffsetInBytes, destination.offset + d.sliceOffsetInBytes);
 }
 
-/** Two layouts of one shape, with the axes joined that are contiguous in both. */
+/** Two layouts of one shape, with axes joined that are contiguous in both. */
 function joined(
   source: StridedLayout,
   destination: StridedLayout,
@@ -109,7 +109,7 @@ function step({ strides, itemsize }: StridedLayout, axis: number, none: number):
   return (strides[axis] ?? none) * itemsize;
 }
 
-/** What {@linkcode copyHost} does, in words. */
+/** Describes in words what {@linkcode copyHost} does. */
 export function explainHostCopy(source: StridedLayout, destination: StridedLayout): string {
   if (source.volume === 0) return "nothing to copy";
   if (source.itemsize < 1) return explainPackedCopy(source, destination);
@@ -133,7 +133,7 @@ function explainPackedCopy(source: StridedLayout, destination: StridedLayout): s
   return run === d.volume * d.itemsize ? `one copy of ${run} bytes by the host` : `runs of ${run} bytes by the host`;
 }
 
-/** The same elements in memory of their own, in C order. */
+/** A copy of the elements in separate memory, in C order. */
 export function denseCopy(source: HostArray): HostArray {
   const layout = StridedLayout.dense(source.layout.shape, source.layout.itemsize);
   const copy = { bytes: new Uint8Array(Math.ceil(layout.volume * layout.itemsize)), offset: 0, layout };
@@ -141,7 +141,7 @@ export function denseCopy(source: HostArray): HostArray {
   return copy;
 }
 
-/** Below this many bytes a loop is faster than `TypedArray.set`, which makes a view first. */
+/** Below this many bytes a loop is faster than `TypedArray.set`, which needs a view first. */
 const shortRun = 64;
 
 function copyRun(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, length: number): void {
@@ -150,7 +150,7 @@ function copyRun(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, len
 }
 
 // law copy/copyBits: copy/packed_copy
-/** The same for bits that may begin and end inside a byte; the length too is in bytes. */
+/** As `copyRun`, for bits that may begin and end inside a byte; the length is in bytes, too. */
 function copyBits(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, length: number): void {
   let [source, target, left] = [sAt * 8, dAt * 8, length * 8];
   while (left > 0) {
@@ -161,9 +161,9 @@ function copyBits(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, le
       [source, target, left] = [source + whole * 8, target + whole * 8, left - whole * 8];
       continue;
     }
-    const count = Math.min(left, 8 - before); // as many as go into one byte
+    const count = Math.min(left, 8 - before); // as many as fit into one byte
     const [read, written] = [(source - skipped) / 8, (target - before) / 8];
-    const pair = (from[read] ?? 0) | (from[read + 1] ?? 0) << 8; // of the second byte bits that may not be needed
+    const pair = (from[read] ?? 0) | (from[read + 1] ?? 0) << 8; // the second byte's bits may not be needed
     const mask = (1 << count) - 1 << before;
     to[written] = (to[written] ?? 0) & ~mask | pair >> skipped << before & mask;
     [source, target, left] = [source + count, target + count, left - count];

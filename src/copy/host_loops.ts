@@ -1,27 +1,27 @@
 /**
- * Moves in host memory by loops over typed arrays: where the system refuses executable memory.
+ * Moves in host memory by loops over typed arrays, for systems that refuse executable memory.
  *
- * Only bits are moved, by arrays of integers: JavaScriptCore changes the bits of a NaN that goes through a
- * `Float32Array`, and is slow with a `BigUint64Array`. There is a loop of its own for each class of arrays, because
- * engines compile a loop for the classes that it has seen.
+ * Only integer arrays are used: JavaScriptCore changes the bits of a NaN that goes through a `Float32Array`, and is
+ * slow with a `BigUint64Array`. Each array class has its own loop, because engines specialise a loop for the classes
+ * that it has seen.
  *
  * @module
  */
 import type { MoveAxis, StridedMove } from "../native/mod.ts";
 
-/** Where bytes are read or written. */
+/** A position where bytes are read or written. */
 export interface Place {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly at: number;
 }
 
-/** From here on a run is copied faster by `set`, which makes a view first. */
+/** From this many bytes on `set` copies a run faster, although it needs a view first. */
 const longRun = 1024;
 
-/** Words that an array can have for its indices to be what engines compute fastest: integers of 32 bits. */
+/** Below this many words the indices are 32-bit integers, which engines compute fastest. */
 const nearWords = 2 ** 31;
 
-/** Moves pieces along a row: the first places and the steps in words, and how many pieces. */
+/** Moves pieces along a row: takes the first positions and the steps in words, and the number of pieces. */
 type MoveRow<A> = (to: A, t: number, toStep: number, from: A, f: number, fromStep: number, n: number) => void;
 
 // law copy/moveByLoops: copy/host_move
@@ -42,7 +42,7 @@ export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
   const words = bytes / width;
   const isNear = Math.max(to.bytes.length, from.bytes.length) / width < nearWords;
   const row32 = isNear && words === 4 ? fourWords : isNear && words === 2 ? twoWords : null;
-  // Of a piece that no loop knows each word is a piece.
+  // If no loop handles a piece, each of its words is a piece.
   const axes = row32 !== null && width === 4 || words === 1
     ? move.axes
     : [...move.axes, { extent: words, to: width, from: width }];
@@ -59,19 +59,19 @@ export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
   }
 }
 
-/** The same by elements. */
+/** The same fill as moves of single elements. */
 function withoutFilling({ bytes, axes }: StridedMove, element: number): StridedMove {
   return { bytes: element, axes: [...axes, { extent: bytes / element, to: element, from: 0 }] };
 }
 
-/** The widest word on whose multiples all pieces begin, on both sides. */
+/** The widest word to which all pieces are aligned on both sides. */
 function widthOf({ bytes, axes }: StridedMove, toStart: number, fromStart: number): 1 | 2 | 4 {
   let all = bytes | toStart | fromStart;
   for (const { to, from } of axes) all |= to | from;
   return (all & 3) === 0 ? 4 : (all & 1) === 0 ? 2 : 1;
 }
 
-/** Whole words of the memory that a place is in, and the bytes from the first of them to the place. */
+/** The whole words of a place's memory, and the bytes from the first of them to the place. */
 function placeOf({ bytes, at }: Place, width: number) {
   const { buffer, byteOffset, length } = bytes;
   const before = (width - byteOffset % width) % width;
@@ -111,7 +111,7 @@ function eachPiece(
   for (let i = 0; i < extent; i++) eachPiece(axes, depth + 1, toAt + i * to, fromAt + i * from, piece);
 }
 
-// V8 makes the fewest instructions of loops of this form: integers of 32 bits throughout, an end that is met exactly.
+// V8 generates the fewest instructions for loops of this form: 32-bit integers throughout, an end that is met exactly.
 
 const words32: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
   for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {

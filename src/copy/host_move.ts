@@ -1,5 +1,5 @@
 /**
- * Carries out plans of copies in host memory: by machine code, or by loops where the system refuses executable memory.
+ * Carries out copy plans in host memory: by machine code, or by loops if the system refuses executable memory.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import { moveByLoops } from "./host_loops.ts";
 import { leastSplit, splitMoves, threadsFor } from "./host_parts.ts";
 import type { HostPlan, PlacedMove, Span } from "./host_plan.ts";
 
-/** Where offset 0 of a plan lies. */
+/** The position of a plan's offset 0. */
 export interface HostPlace {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly offset: number;
-  /** The address of the first of `bytes`, as a number that is exact, and how many they are; where that is known. */
+  /** The address of `bytes` as an exact number, and their size, if known. */
   readonly memory?: HostMemory | undefined;
 }
 
@@ -23,27 +23,27 @@ export interface HostMemory {
   readonly size: number;
 }
 
-/** A move that is ready, and where its first piece lies. */
+/** A prepared move, and where its first piece lies. */
 export interface ReadyMove {
   readonly place: Pick<PlacedMove, "toOffset" | "fromOffset">;
   readonly prepared: PreparedMove;
 }
 
-/** A plan that can be carried out again and again. */
+/** A plan that can be carried out repeatedly. */
 export interface ReadyPlan {
   readonly plan: HostPlan;
-  /** What machine code does; null if loops make the moves. */
+  /** Moves by machine code; null if loops make the moves. */
   readonly moves: readonly ReadyMove[] | null;
-  /** What each of several threads does, this one first; null if this one makes all moves. */
+  /** Moves for each of several threads, this one first; null if this one makes all moves. */
   readonly shares: readonly (readonly ReadyMove[])[] | null;
 }
 
 /**
- * Makes a plan ready.
+ * Prepares a plan.
  *
- * @param natively whether by machine code, where that can be had
- * @param threads how many make the moves
- * @param least bytes of a move that is split among them
+ * @param natively whether to use machine code, where available
+ * @param threads number of threads that make the moves
+ * @param least minimum bytes of a move that is split among them
  */
 export function readyPlan(
   plan: HostPlan,
@@ -71,7 +71,8 @@ function readyMoves(moves: readonly PlacedMove[]): readonly ReadyMove[] | null {
 /**
  * Makes all moves of a plan.
  *
- * @throws {RangeError} if not all elements are in the memory, as when an array was transferred to another thread
+ * @throws {RangeError} if not all elements are in the memory, for example because an array was transferred to another
+ *   thread
  */
 export function carryOut(ready: ReadyPlan, to: HostPlace, from: HostPlace): void {
   const { plan } = ready;
@@ -84,7 +85,7 @@ export function carryOut(ready: ReadyPlan, to: HostPlace, from: HostPlace): void
   runAll(ready, toStart, fromStart);
 }
 
-/** Makes all moves of a plan by machine code, from and to addresses of offset 0; whoever calls answers for both. */
+/** Makes all moves of a plan by machine code, given the addresses of offset 0; the caller is responsible for both. */
 export function runAll(
   { moves, shares }: Pick<ReadyPlan, "moves" | "shares">,
   toStart: number,
@@ -102,11 +103,11 @@ function runMoves(moves: readonly ReadyMove[], toStart: number, fromStart: numbe
 
 // law copy/runShares: copy/host_move, copy/host_parts
 /**
- * Makes moves on several threads, which are started for them and gone afterwards: one takes 0.2 ms from start to end, the
- * least of such copies 1 to 7 ms, and none is left to be looked after.
+ * Makes moves on several threads, which are started for them and end afterwards: a thread takes 0.2 ms from start to
+ * end, the smallest of such copies 1 to 7 ms, and no thread remains to be managed.
  *
  * @param shares the moves of each thread, this one first
- * @returns false if there are no threads left: nothing was moved then
+ * @returns false if there are no threads left: then nothing was moved
  */
 export function runShares(
   [ours = [], ...others]: readonly (readonly ReadyMove[])[],
@@ -129,7 +130,7 @@ export function runShares(
     team.begin(theirs.map(({ prepared }) => prepared.call));
     runMoves(ours, toStart, fromStart);
   } finally {
-    team.close(); // when all is done
+    team.close(); // waits until all moves are done
   }
   return true;
 }
@@ -141,7 +142,7 @@ function loopOver(moves: readonly PlacedMove[], to: HostPlace, from: HostPlace):
   }
 }
 
-// Whose memory is known is not asked for its bytes: they are made an array of only then.
+// If a place's memory is known, its `bytes` are not accessed: their array is only made on access.
 
 // law copy/hostPlaces: copy/host_move
 /** @throws {RangeError} if memory ends before a span of it does */
@@ -158,7 +159,7 @@ function outside(start: number, end: number, length: number): RangeError {
   );
 }
 
-/** The address of a place; 0 if memory has none that stays, or that is no exact number. */
+/** The address of a place; 0 if its memory has no stable address, or the address is not an exact number. */
 export function addressOf(place: HostPlace): number {
   const { memory, offset } = place;
   if (memory !== undefined) return memory.address === 0 ? 0 : memory.address + offset;

@@ -1,27 +1,27 @@
 /**
- * A large copy in parts, one for each of several threads: from two cores' worth of memory traffic on, one core is not
- * what limits a copy any more.
+ * Splits a large copy into parts, one for each of several threads: with the memory traffic of two or more cores, one
+ * core is no longer the limit.
  *
  * @module
  */
 import type { HostPlan, PlacedMove } from "./host_plan.ts";
 
-/** Bytes from which on two threads win, their start and end included: with 16 MiB a little, if it is one run. */
+/** Bytes from which two threads are faster, including their start and end: at 16 MiB slightly, for a single run. */
 const worthThreads = 16 * 2 ** 20;
 
-/** Bytes that a thread has at least. */
+/** Minimum bytes per thread. */
 const leastOfThread = 8 * 2 ** 20;
 
-/** More threads than these find the memory busy. */
+/** More threads than this find the memory saturated. */
 const mostThreads = 8;
 
-/** Moves of fewer bytes are left whole, such as those at the edges of tiles. */
+/** Moves of fewer bytes are not split, such as those at the edges of tiles. */
 export const leastSplit = 2 ** 20;
 
 /**
  * How many threads a copy is worth.
  *
- * @param cpus how many there are; by default those of this machine
+ * @param cpus number of processors; default: those of this machine
  */
 export function threadsFor(
   { run, runs, isFree }: Pick<HostPlan, "run" | "runs" | "isFree">,
@@ -34,10 +34,10 @@ export function threadsFor(
 
 // law copy/splitMoves: copy/host_parts
 /**
- * Splits moves among threads, whose elements in the destination are apart: they may be made in any order.
+ * Splits moves among threads. Their elements in the destination are disjoint: they may be made in any order.
  *
- * @param least bytes of a move that is split
- * @returns for each thread its moves, the first one's with what was not split
+ * @param least minimum bytes of a move that is split
+ * @returns the moves of each thread; the first thread's include moves that were not split
  */
 export function splitMoves(moves: readonly PlacedMove[], threads: number, least = leastSplit): PlacedMove[][] {
   const shares: PlacedMove[][] = Array.from({ length: threads }, () => []);
@@ -52,10 +52,10 @@ function bytesOf({ bytes, axes }: PlacedMove): number {
   return axes.reduce((product, { extent }) => product * extent, bytes);
 }
 
-/** As many parts as asked for, or fewer, along the longest axis: of two the outer one, whose parts lie together. */
+/** At most `count` parts along the longest axis: of two long ones the outer one, whose parts are contiguous. */
 function partsOf(move: PlacedMove, count: number): PlacedMove[] {
   const { axes, bytes, toOffset, fromOffset } = move;
-  if (axes.length === 0) { // a run; what is filled has an axis
+  if (axes.length === 0) { // a run; a fill has an axis
     return rangesOf(bytes, count).map(({ start, length }) => ({
       ...move,
       bytes: length,
@@ -73,10 +73,10 @@ function partsOf(move: PlacedMove, count: number): PlacedMove[] {
   }));
 }
 
-/** An axis of so many for each part gives parts that are about equal. */
+/** An axis with this many steps per part gives parts of about equal size. */
 const enoughParts = 8;
 
-/** Ranges that are about equal, and none of them empty. */
+/** Ranges of about equal size, none of them empty. */
 export function rangesOf(extent: number, count: number): { readonly start: number; readonly length: number }[] {
   const starts = Array.from({ length: count }, (_, i) => Math.floor(i * extent / count));
   return starts.map((start, i) => ({ start, length: (starts[i + 1] ?? extent) - start }))

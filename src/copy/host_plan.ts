@@ -1,81 +1,84 @@
 /**
  * Plans for copies in host memory: which pieces are moved, in which order. A pure function decides, from extents and
- * steps alone; machine code or loops carry it out (`host_move.ts`).
+ * steps alone; machine code or loops carry the plan out (`host_move.ts`).
  *
- * Memory comes and goes in lines of 64 bytes. What lies in the order of the destination is written line by line; where
- * the source lies in another order, tiles of both axes are moved one after the other, so that each line is used up while
- * it is in the nearest cache.
+ * Memory is transferred in lines of 64 bytes. A copy in the order of the destination writes line by line; if the source
+ * has another order, tiles of both axes are moved one after the other, so that each line is fully used while it is in
+ * the nearest cache.
  *
  * @module
  */
 import type { MoveAxis, StridedMove } from "../native/mod.ts";
 
-/** A move, and where its first piece lies on both sides, in bytes from offset 0. */
+/** A move, and the position of its first piece on both sides, in bytes from offset 0. */
 export interface PlacedMove extends StridedMove {
   readonly toOffset: number;
   readonly fromOffset: number;
 }
 
-/** From the first byte that belongs to an element to behind the last one, in bytes from offset 0. */
+/** From the first byte of any element to just behind the last one, in bytes from offset 0. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** What one copy consists of. */
+/** The moves of one copy. */
 export interface HostPlan {
-  /** One after the other; none if there are no elements. */
+  /** Made one after the other; none if there are no elements. */
   readonly moves: readonly PlacedMove[];
-  /** Bytes that lie side by side on both sides, and how many such runs there are. */
+  /** Bytes contiguous on both sides, and the number of such runs. */
   readonly run: number;
   readonly runs: number;
-  /** Of tiles, how many runs each has in the destination's and in the source's direction; null without tiles. */
+  /** Runs per tile in the destination's and in the source's direction; null without tiles. */
   readonly tile: readonly [number, number] | null;
-  /** Whether the elements of the destination are apart, so that they may be moved in any order. */
+  /** Whether the elements of the destination are disjoint, so that they may be moved in any order. */
   readonly isFree: boolean;
   readonly to: Span;
   readonly from: Span;
 }
 
 /**
- * Runs along the sides of a tile, in the destination's and in the source's direction: what was fastest, or within 10% of
- * it, for transposes of elements of every size. Few rows of the source are read at a time, so that they stay in the
- * cache also if they are a power of two apart.
+ * Runs along the sides of a tile, in the destination's and in the source's direction: the fastest, or within 10% of it,
+ * for transposes of elements of every size. Few rows of the source are read at a time, so that they stay in the cache
+ * even if they are a power of two apart.
  */
 function tileSides(run: number): readonly [inner: number, partner: number] {
   return run <= 8 ? [16, 64] : [8, 32];
 }
 
-/** A line of a cache: runs of as many bytes use it up by themselves. */
+/** Bytes of a cache line: runs of at least this size use whole lines anyway. */
 const lineBytes = 64;
 
 /** Rows of fewer elements cost more than their elements. */
 const shortRow = 8;
 
 /**
- * Up to so many bytes one run is moved by units of 16 bytes, which takes less than a call of memcpy. Of many runs so are
- * longer ones: memcpy was slower, at 1 to 2 KiB by half, where they were not in a cache.
+ * Up to this many bytes a single run is moved by units of 16 bytes, which takes less time than a call of memcpy. Among
+ * many runs, so are longer ones: memcpy was slower, at 1 to 2 KiB by half, if they were not cached.
  */
 const longestAlone = 256;
 const longestByUnits = 64 * 1024;
 
 /**
- * Copies of so many bytes are written past the caches, where runs are so long that memcpy would move them: with what is
- * read they are twice as many, and a cache would first fetch what is overwritten. On an EPYC 64 MiB took 4.2 ms so, and
- * 6.8 by memcpy.
+ * Copies of at least this many bytes are written past the caches, if runs are long enough for memcpy: with the bytes
+ * read they are twice as many, and a cache would first fetch the lines that are overwritten. On an EPYC 64 MiB took 4.2
+ * ms this way, and 6.8 by memcpy.
  */
 const farBytes = 16 * 2 ** 20;
 
-/** Then longer runs than these take less so than by units: of 16 KiB four fifths, of 4 KiB the same, of 1 KiB half more. */
+/**
+ * Runs longer than this are then faster that way than by units: 16 KiB take four fifths, 4 KiB the same, 1 KiB half
+ * more.
+ */
 const longestFar = 4096;
 
 // law copy/planHostCopy: copy/host_plan
 /**
  * Plans a copy.
  *
- * @param axes in the order of the elements, the last one fastest; steps in bytes
+ * @param axes in element order, the last one fastest; steps in bytes
  * @param itemsize bytes, at least 1
- * @param first where the first element is, in bytes from offset 0
+ * @param first position of the first element, in bytes from offset 0
  */
 export function planHostCopy(
   axes: readonly MoveAxis[],
@@ -90,7 +93,7 @@ export function planHostCopy(
   }
   const longer = axes.filter(({ extent }) => extent > 1);
   const isFree = elementsAreApart(longer, itemsize);
-  // Where elements of the destination meet, the last one in the order of the elements stays: so the order does.
+  // Where elements of the destination overlap, the last one in element order wins: so the order is kept.
   const forwards = isFree ? longer.map(turnedForwards) : longer;
   const toOffset = first.to + startOf(longer, forwards, "to");
   const fromOffset = first.from + startOf(longer, forwards, "from");
@@ -135,7 +138,7 @@ export function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" |
   return { start, end };
 }
 
-/** Whether no two elements of the destination have a byte in common, seen at a glance: false if it is not plain. */
+/** Whether no two elements of the destination share a byte, by a conservative check: false if it is not obvious. */
 export function elementsAreApart(axes: readonly MoveAxis[], itemsize: number): boolean {
   let taken = itemsize;
   for (const { extent, to } of axes.toSorted((one, other) => Math.abs(one.to) - Math.abs(other.to))) {
@@ -149,14 +152,14 @@ export function turnedForwards(axis: MoveAxis): MoveAxis {
   return axis.to < 0 ? { extent: axis.extent, to: -axis.to, from: -axis.from } : axis;
 }
 
-/** Where the first piece lies after some axes were turned over. */
+/** Position of the first piece after some axes were reversed. */
 export function startOf(before: readonly MoveAxis[], after: readonly MoveAxis[], side: "to" | "from"): number {
   let start = 0;
   for (const [i, axis] of before.entries()) if (after[i] !== axis) start += (axis.extent - 1) * axis[side];
   return start;
 }
 
-/** Axes that go on where the next one ends, on both sides, become one. */
+/** Joins an axis with the next if it continues where that one ends, on both sides. */
 export function joinAxes(axes: readonly MoveAxis[]): MoveAxis[] {
   const joined: MoveAxis[] = [];
   for (const axis of axes) {
@@ -168,7 +171,7 @@ export function joinAxes(axes: readonly MoveAxis[]): MoveAxis[] {
   return joined;
 }
 
-/** A part of all that is to be moved: where it begins, and its axes. */
+/** A part of the elements to move: its start and its axes. */
 interface Part {
   readonly to: number;
   readonly from: number;
@@ -184,12 +187,12 @@ function untiled(axes: readonly MoveAxis[]): Parts {
   return { parts: [{ to: 0, from: 0, axes }], tile: null };
 }
 
-/** What the last axis, along which the destination is densest, is interleaved with; undefined if with none. */
+/** The axis with which the last axis, along which the destination is densest, is interleaved; undefined if none. */
 function partnerOf(axes: readonly MoveAxis[]): MoveAxis | undefined {
   const inner = axes.at(-1);
   if (inner === undefined) return undefined;
   const outer = axes.slice(0, -1);
-  // A repeated element is read again from the cache, wherever it is.
+  // A repeated element is read from the cache again, wherever it is.
   const inSource = outer.filter(({ from }) => from !== 0 && Math.abs(from) < Math.abs(inner.from));
   if (inSource.length > 0) {
     return inSource.reduce((one, other) => Math.abs(other.from) < Math.abs(one.from) ? other : one);
@@ -199,11 +202,11 @@ function partnerOf(axes: readonly MoveAxis[]): MoveAxis | undefined {
 }
 
 // law copy/hostTiles: copy/host_plan
-/** Tiles of the last axis and another one, if the source is denser along that, or the last one is short. */
+/** Tiles of the last axis and another one, if the source is denser along the other one, or the last one is short. */
 function tiled(axes: readonly MoveAxis[], run: number): Parts {
   const [inner, partner] = [axes.at(-1), partnerOf(axes)];
   if (inner === undefined || partner === undefined || run >= lineBytes) return untiled(axes);
-  // Of two sides one may be short: the other is longer then.
+  // If one of the two sides is short, the other is longer.
   const [innerLeast, partnerLeast] = tileSides(run);
   const runs = innerLeast * partnerLeast;
   const innerSide = sideOf(inner.extent, Math.max(innerLeast, Math.floor(runs / partner.extent)));
@@ -223,12 +226,12 @@ function tiled(axes: readonly MoveAxis[], run: number): Parts {
   return { parts, tile: [innerSide, partnerSide] };
 }
 
-/** Hardly more than one tile is one. */
+/** An extent of little more than one tile becomes one tile. */
 function sideOf(extent: number, side: number): number {
   return extent < 1.5 * side ? extent : side;
 }
 
-/** An axis as tiles: where they begin, and what is in each; and what is left at the end. */
+/** Splits an axis into tiles: their starts, the axis within each, and the remainder at the end. */
 function partsOf(axis: MoveAxis, side: number) {
   const { extent, to, from } = axis;
   const whole = Math.floor(extent / side);
@@ -242,17 +245,17 @@ function partsOf(axis: MoveAxis, side: number) {
   return parts;
 }
 
-/** Sizes that one instruction moves, the largest first. */
+/** Sizes that one instruction can move, the largest first. */
 const units = [16, 8, 4, 2, 1] as const;
 
 // law copy/piecesOf: copy/host_plan
 /**
- * A run as pieces that one instruction moves: two that overlap are as good as two that do not, since both write there
- * the same. Or as it is, for memcpy.
+ * Splits a run into pieces that one instruction moves: two may overlap, because both write the same bytes there. Or
+ * leaves it whole, for memcpy.
  *
  * @param isAlone whether there is no other run
- * @param isFree whether the ends of all runs may be moved after all that is before them
- * @param isFar whether no cache would keep all that is moved
+ * @param isFree whether the ends of all runs may be moved after everything before them
+ * @param isFar whether no cache would hold all moved bytes
  */
 function piecesOf(run: number, isAlone: boolean, isFree: boolean, isFar: boolean): PlacedMove[] {
   const asOne = [{ bytes: run, axes: [], toOffset: 0, fromOffset: 0, ...isFar ? { isFar } : {} }];
@@ -279,7 +282,7 @@ function piecesOf(run: number, isAlone: boolean, isFree: boolean, isFar: boolean
 }
 
 // law copy/fillingOf: copy/host_plan
-/** One element again and again, by 16 bytes; null if that are not as many, or 16 bytes are no whole elements. */
+/** One element repeated, 16 bytes at a time; null if there are fewer bytes, or 16 bytes are not whole elements. */
 function fillingOf(count: number, itemsize: number): PlacedMove[] | null {
   const element = units.find((unit) => unit === itemsize);
   const run = count * itemsize;

@@ -1,6 +1,6 @@
 /**
- * Moves of elements between two arrangements in host memory, as plain numbers: for what is no array of its own, such as
- * a part of one that is converted in blocks.
+ * Moves elements between two arrangements in host memory, given as plain numbers: for memory that is not a whole array,
+ * such as a part of one that is converted in blocks.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { carryOut, type HostPlace, type ReadyPlan, readyPlan } from "./host_move
 import { planHostCopy } from "./host_plan.ts";
 
 /**
- * Prepares moves that are to be made again and again.
+ * Prepares moves that will be made repeatedly.
  *
  * @param toStrides bytes from one element to the next along each axis; any sign
- * @param shape extents, of the same number
+ * @param shape extents, one per axis
  * @param itemsize bytes of an element, 1 or more
  */
 export function prepareStrided(
@@ -41,15 +41,15 @@ export function moveStrided(
   carryOut(prepareStrided(toStrides, fromStrides, shape, itemsize), to, from);
 }
 
-/** Bytes of the largest pieces that machine code moves one by one. */
+/** Size in bytes of the largest pieces that machine code moves individually. */
 const unit = 16;
 
 /**
- * Prepares moves of bytes that lie side by side.
+ * Prepares moves of contiguous bytes.
  *
- * @param isFar whether to or from memory that is in no near cache: then they are moved piece by piece, as `memcpy`
- *   takes longer where addresses are no multiples of 32
- * @returns null where only loops could make them
+ * @param isFar whether either side is in no near cache: then the bytes are moved piece by piece, because `memcpy` takes
+ *   longer at addresses that are not multiples of 32
+ * @returns null if only loops could make the moves
  */
 export function prepareRun(bytes: number, isFar: boolean): ReadyPlan | null {
   const isInPieces = isFar && bytes % unit === 0;

@@ -1,9 +1,9 @@
 /**
- * Conversions of elements that lie side by side by machine code: read where they are, and written where they belong.
+ * In-place conversions of contiguous elements by machine code, directly from source to destination.
  *
- * Bringing blocks to the memory of WebAssembly and back takes as long as the conversion, or longer. So the loops that
- * are written for it are translated for this processor where they can be (`nativeLoop`), and run on the arrays
- * themselves; many elements are shared among threads, as copies are.
+ * Copying blocks to WebAssembly memory and back takes as long as the conversion, or longer. So its loops are translated
+ * for this processor where possible (`nativeLoop`), and run on the arrays themselves; large conversions are split among
+ * threads, as copies are.
  *
  * @module
  */
@@ -14,21 +14,21 @@ import type { HostArray } from "./host_copy.ts";
 import { addressOf, checkSpan, type ReadyMove, runAll } from "./host_move.ts";
 import { rangesOf, threadsFor } from "./host_parts.ts";
 
-/** How so many elements are converted. */
+/** A prepared conversion of a number of elements. */
 interface ReadyRun {
   readonly stage: ConversionStage;
   readonly moves: readonly ReadyMove[];
   readonly shares: readonly (readonly ReadyMove[])[] | null;
 }
 
-/** What was prepared last for each destination. */
+/** The last prepared conversion for each destination. */
 const prepared = new WeakMap<StridedLayout, ReadyRun>();
 
 // law copy/convertInPlace: copy/native_conversion, copy/host_conversion
 /**
- * Converts all elements, of which both sides have at least a turn's, side by side.
+ * Converts all elements: contiguous on both sides, and at least one iteration's worth.
  *
- * @returns false if there is no machine code for it, or memory has no address: nothing was done then
+ * @returns false if there is no machine code for it, or memory has no address: then nothing was done
  * @throws {RangeError} if not all elements are in the memory
  */
 export function convertInPlace(stage: ConversionStage, source: HostArray, destination: HostArray): boolean {
@@ -49,10 +49,10 @@ export function convertInPlace(stage: ConversionStage, source: HostArray, destin
 
 // law copy/readyRun: copy/native_conversion, copy/host_conversion
 /**
- * Prepares the conversion of so many elements, at least a turn's. What is left behind the last turn is converted by one
- * that ends with it, for the second time in part.
+ * Prepares the conversion of `count` elements, at least one iteration's worth. The remainder after the last whole
+ * iteration is converted by one that ends with it, and so converts some elements twice.
  *
- * @param threads how many convert
+ * @param threads number of threads that convert
  */
 export function readyRun(
   stage: ConversionStage,
@@ -73,12 +73,15 @@ export function readyRun(
 }
 
 /**
- * Bytes on both sides together from which on several threads convert. With 64 MiB two threads took nine tenths of the
- * time of one, and the processors half as long again; with 128 MiB seven tenths, and a fifth.
+ * Bytes on both sides together from which several threads convert. With 64 MiB two threads took nine tenths of the time
+ * of one, at half as much processor time again; with 128 MiB seven tenths, at a fifth more.
  */
 const worthThreads = 128 * 2 ** 20;
 
-/** How many threads the conversion of so many elements is worth: then as many as a copy that reads and writes as much. */
+/**
+ * How many threads a conversion of `count` elements is worth: from that size on, as many as a copy that reads and
+ * writes as much.
+ */
 export function threadsOf({ fromBytes, toBytes }: ConversionStage, count: number): number {
   const bytes = count * (fromBytes + toBytes);
   return bytes < worthThreads ? 1 : threadsFor({ run: bytes / 2, runs: 1, isFree: true });

@@ -1,6 +1,6 @@
 /**
- * What becomes of vectors of numbers when their type changes, by the rules of `conversion.ts`: of integers of 8 to 64
- * bits, float32 and float64. What is smaller than a float32 is in `small_float_code.ts`.
+ * Converts vectors of numbers to other types, by the rules of `conversion.ts`: integers of 8 to 64 bits, float32 and
+ * float64. Floats smaller than float32 are in `small_float_code.ts`.
  *
  * @module
  */
@@ -15,13 +15,13 @@ import {
   type VectorLoop,
 } from "./vector_code.ts";
 
-/** What lanes hold. */
+/** The type of numbers in lanes. */
 export interface Lanes {
   readonly kind: "int" | "uint" | "float";
   readonly bits: LaneBits;
 }
 
-/** Numbers of one type, as numbers of another. */
+/** Converts numbers of one type to another. */
 export function converted(loop: VectorLoop, vectors: readonly Vector[], from: Lanes, to: Lanes): Vector[] {
   if (from.kind !== "float") {
     return to.kind === "float" ? floatsOf(loop, vectors, from, to.bits) : resized(loop, vectors, from, to.bits);
@@ -31,7 +31,7 @@ export function converted(loop: VectorLoop, vectors: readonly Vector[], from: La
   return to.bits === 64 ? promoted(loop, vectors) : demoted(vectors);
 }
 
-/** Integers that get more bits, or lose all but their lowest. */
+/** Widens integers, or truncates them to their lowest bits. */
 export function resized(loop: VectorLoop, vectors: readonly Vector[], { kind, bits }: Lanes, to: LaneBits): Vector[] {
   if (bits > to) return resized(loop, evens(vectors, bits / 16), { kind, bits: (bits / 2) as LaneBits }, to);
   if (bits === to) return [...vectors];
@@ -51,20 +51,20 @@ export function resized(loop: VectorLoop, vectors: readonly Vector[], { kind, bi
 }
 
 // law copy/floatsOf: copy/conversion_loop
-/** Integers as floats, rounded once. */
+/** Converts integers to floats, rounded once. */
 function floatsOf(loop: VectorLoop, vectors: readonly Vector[], from: Lanes, to: LaneBits): Vector[] {
   if (from.bits === 64) {
     if (to === 64) return vectors.map((vector) => longToDouble(loop, vector, from));
     return demoted(roundableDoubles(loop, vectors, from));
   }
-  // What has fewer than 32 bits is positive with them, whether it has a sign or not.
+  // Integers of fewer than 32 bits fit a signed integer of 32 bits, whether signed or not.
   const sign = from.kind === "uint" && from.bits === 32 ? "u" : "s";
   const whole = resized(loop, vectors, from, 32);
   if (to === 32) return whole.map((vector) => apply(`f32x4.convert_i32x4_${sign}`, vector));
   return halves(loop, whole).map((vector) => apply(`f64x2.convert_low_i32x4_${sign}`, vector));
 }
 
-/** Each vector twice: as it is and with its upper half below. */
+/** Each vector twice: unchanged, and with its upper half moved to the lower. */
 function halves(loop: VectorLoop, vectors: readonly Vector[]): Vector[] {
   return vectors.flatMap((vector) => {
     const kept = loop.keep(vector);
@@ -72,23 +72,23 @@ function halves(loop: VectorLoop, vectors: readonly Vector[]): Vector[] {
   });
 }
 
-/** Floats as doubles. */
+/** Converts floats to doubles. */
 function promoted(loop: VectorLoop, vectors: readonly Vector[]): Vector[] {
   return halves(loop, vectors).map((vector) => apply("f64x2.promote_low_f32x4", vector));
 }
 
-/** Doubles as the nearest floats. */
+/** Converts doubles to the nearest floats. */
 function demoted(vectors: readonly Vector[]): Vector[] {
   return evens(vectors.map((vector) => apply("f32x4.demote_f64x2_zero", vector)), 8);
 }
 
-/** Doubles that become the same smaller floats as numbers of 64 bits. */
+/** Converts 64-bit numbers to doubles that round to the same smaller floats as the numbers. */
 export function roundableDoubles(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): Vector[] {
   const numbers = from.kind === "float" ? vectors : vectors.map((vector) => withoutTies(loop, vector, from));
   return converted(loop, numbers, from, { kind: "float", bits: 64 });
 }
 
-/** Floats that become the same floats of 16 bits as integers of 32 bits. */
+/** Converts 32-bit integers to floats that round to the same 16-bit floats as the integers. */
 export function roundableFloats(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): Vector[] {
   const numbers = vectors.map((vector) => withoutTies(loop, vector, from));
   return converted(loop, numbers, from, { kind: "float", bits: 32 });
@@ -96,9 +96,9 @@ export function roundableFloats(loop: VectorLoop, vectors: readonly Vector[], fr
 
 // law copy/longToDouble: copy/conversion_loop
 /**
- * Integers of 64 bits as doubles. The lower word becomes the lowest bits of 2^52, the upper one, counted from its least,
- * those of 2^84: two doubles that are exact, as is what is left when what they have too much is taken off the larger
- * one. So their sum is rounded once.
+ * Converts 64-bit integers to doubles. The lower word becomes the lowest bits of 2^52; the upper one, biased by its
+ * minimum, those of 2^84: two exact doubles. Subtracting their combined excess from the larger one is exact, too, so
+ * their sum is rounded once.
  */
 function longToDouble(loop: VectorLoop, vector: Vector, { kind }: Lanes): Vector {
   const kept = loop.keep(vector);
@@ -116,9 +116,9 @@ function longToDouble(loop: VectorLoop, vector: Vector, { kind }: Lanes): Vector
 
 // law copy/withoutTies: copy/conversion_loop
 /**
- * Integers of 64 or 32 bits that are exact as floats of as many, and become the same smaller float as what they are made
- * of. What is small is exact. Of what is large the lowest bits, as many as the float has no room for, are far below all
- * that a smaller float can tell apart: one bit above them says whether any was set.
+ * Maps integers of 64 or 32 bits to integers that are exact as floats of the same width, and round to the same smaller
+ * float as the originals. Small integers are exact. The lowest bits of large ones, as many as do not fit the float, are
+ * far below the precision of a smaller float: one bit above them records whether any was set.
  */
 function withoutTies(loop: VectorLoop, vector: Vector, { kind, bits }: Lanes): Vector {
   const [lane, shape, room] = bits === 64 ? [64, "i64x2", 53] as const : [32, "i32x4", 24] as const;
@@ -133,7 +133,7 @@ function withoutTies(loop: VectorLoop, vector: Vector, { kind, bits }: Lanes): V
 }
 
 // law copy/wholes: copy/conversion_loop
-/** Floats without their fractions, or the nearest integers that there are. */
+/** Truncates floats to integers, which saturate. */
 function wholes(loop: VectorLoop, vectors: readonly Vector[], from: LaneBits, to: Lanes): Vector[] {
   if (to.bits === 64) {
     const doubles = from === 64 ? vectors : promoted(loop, vectors);
@@ -144,7 +144,7 @@ function wholes(loop: VectorLoop, vectors: readonly Vector[], from: LaneBits, to
     ? vectors.map((vector) => apply(`i32x4.trunc_sat_f32x4_${sign}`, vector))
     : evens(vectors.map((vector) => apply(`i32x4.trunc_sat_f64x2_${sign}_zero`, vector)), 8);
   if (to.bits === 32) return whole;
-  // Narrowing takes numbers with a sign, whatever it makes of them.
+  // Narrowing takes signed numbers, whatever it produces.
   const last = to.kind === "int" ? "s" : "u";
   const shorts = to.bits === 16 ? last : "s";
   const narrowed = paired(whole, (one, other) => apply(`i16x8.narrow_i32x4_${shorts}`, one, other));
@@ -154,8 +154,8 @@ function wholes(loop: VectorLoop, vectors: readonly Vector[], from: LaneBits, to
 
 // law copy/longWholes: copy/conversion_loop
 /**
- * Doubles as integers of 64 bits, for which vectors have no instruction. The whole number is divided by 2^32, and the
- * quotient and what is left, both exact, become the lowest bits of doubles that are large enough for it.
+ * Converts doubles to 64-bit integers, for which there is no vector instruction. The whole number is divided by 2^32;
+ * the quotient and the remainder, both exact, become the lowest bits of sufficiently large doubles.
  */
 function longWholes(loop: VectorLoop, doubles: Vector, kind: "int" | "uint"): Vector {
   const given = loop.keep(doubles);
@@ -174,14 +174,14 @@ function longWholes(loop: VectorLoop, doubles: Vector, kind: "int" | "uint"): Ve
 }
 
 // law copy/isSmallWhole: copy/conversion_loop
-/** Whether doubles can be made integers of 64 bits by {@linkcode smallWhole}. */
+/** Whether {@linkcode smallWhole} can convert doubles to 64-bit integers. */
 export function isSmallWhole(loop: VectorLoop, double: Vector, { kind }: Lanes): Vector {
   const isSmall = apply("f64x2.lt", apply("f64x2.abs", double), loop.double(2 ** 51));
   return kind === "int" ? isSmall : apply("v128.and", isSmall, apply("f64x2.ge", double, loop.double(0)));
 }
 
 // law copy/smallWhole: copy/conversion_loop
-/** Small doubles as integers of 64 bits: the whole number becomes the lowest bits of a larger one. */
+/** Converts small doubles to 64-bit integers: the whole number becomes the lowest bits of a larger double. */
 export function smallWhole(loop: VectorLoop, double: Vector): Vector {
   const base = loop.double(2 ** 52 + 2 ** 51);
   return apply("i64x2.sub", apply("f64x2.add", apply("f64x2.trunc", double), base), base);

@@ -1,5 +1,5 @@
 /**
- * Copies of packed elements that share bytes with others: each thread puts one byte of the destination together.
+ * Copies of packed elements that share bytes with others: each thread composes one byte of the destination.
  *
  * @module
  */
@@ -22,13 +22,13 @@ import { PtxWriter, type Register } from "./ptx_writer.ts";
 const threads = 256;
 
 // law copy/packedKernel: copy/packed_copy
-/** One byte at a time: of a byte in which there are other bits too, these stay what they are. */
+/** A kernel whose threads write one byte each: other bits in the byte keep their values. */
 export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: PackedRows): CopyKernel {
   const ptx = new PtxWriter();
   const { to, from } = pointers(ptx);
   const bytes = rows.reduce((product, { extent }) => product * extent, width);
   const grid = Math.ceil(bytes / threads);
-  const end = (grid * threads + 1) * 8; // bits are counted as well
+  const end = (grid * threads + 1) * 8; // bits are counted, too
   const kind = indexKind(end);
   const type = kind === "r" ? "u32" : "u64";
   const index = threadIndex(ptx, kind, threads);
@@ -43,11 +43,11 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
     rowBit = advance(ptx, rowBit, part, axis.from);
   });
 
-  // Places for elements are numbered from one on that begins in the row's first byte, or before it.
+  // Element positions are numbered from one that begins in the row's first byte, or before it.
   const before = Math.ceil(toBit / bits);
   const start = ptx.make(kind, `mad.lo.${type} $, ${byte}, 8, ${before * bits - toBit}`);
   const first = quotient(ptx, kind, start, bits, end);
-  // From the byte's first bit to the element's, and 7 more, as an element may begin before the byte.
+  // Bits from the byte's start to the element's, plus 7, because an element may begin before the byte.
   const product = ptx.make(kind, `mul.lo.${type} $, ${first}, ${bits}`);
   const late = ptx.make(kind, `sub.${type} $, ${start}, ${product}`);
   const shift = ptx.make("r", `sub.u32 $, 7, ${kind === "r" ? late : ptx.make("r", `cvt.u32.u64 $, ${late}`)}`);
@@ -57,11 +57,11 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
   for (let i = 0; i < most; i++) {
     const place = ptx.make(kind, `add.${type} $, ${first}, ${i}`);
     const by = ptx.make("r", `add.u32 $, ${shift}, ${i * bits}`);
-    // The bits of this byte that are the element's: none if there is no such element.
+    // The bits of this byte that belong to the element: none if there is no such element.
     let own = inByte(ptx, ones, by);
     const keepIf = (condition: Register) => own = ptx.make("r", `selp.b32 $, ${own}, 0, ${condition}`);
     keepIf(inside);
-    keepIf(ptx.make("p", `setp.ge.${type} $, ${place}, ${before}`)); // below, the next number wraps around
+    keepIf(ptx.make("p", `setp.ge.${type} $, ${place}, ${before}`)); // if lower, the next number wraps around
     let rest = ptx.make(kind, `sub.${type} $, ${place}, ${before}`);
     let bit = rowBit;
     for (const axis of axes) {
@@ -87,27 +87,27 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
   return { ptx: ptx.program("copy"), grid, block: threads };
 }
 
-/** Bits moved to their place in a byte; what does not belong there is cut off. */
+/** Bits moved to their place in a byte; bits outside it are cut off. */
 function inByte(ptx: PtxWriter, bits: Register, by: Register): Register {
   const moved = ptx.make("r", `shr.u32 $, ${ptx.make("r", `shl.b32 $, ${bits}, ${by}`)}, 7`);
   return ptx.make("r", `and.b32 $, ${moved}, 255`);
 }
 
 // law copy/readBits: copy/packed_copy
-/** So many bits of the source as the lowest ones of a register, in which there may be more. */
+/** Reads `bits` bits of the source into the lowest bits of a register, whose other bits are arbitrary. */
 function readBits(ptx: PtxWriter, from: Register, bit: Register, bits: number, guard: Register): Register {
   const at = (offset: Register) => ptx.make("d", `add.s64 $, ${from}, ${ptx.make("d", `shr.s64 $, ${offset}, 3`)}`);
   const skipped = ptx.make("r", `and.b32 $, ${ptx.make("r", `cvt.u32.u64 $, ${bit}`)}, 7`);
   let pair = loadByte(ptx, at(bit), guard);
   if (8 % bits !== 0) {
-    // The byte of its last bit, which may be the same: then what is read twice is cut off.
+    // The byte of the last bit, which may be the same byte: the bits read twice are cut off.
     const upper = loadByte(ptx, at(plus(ptx, bit, bits - 1)), guard);
     pair = ptx.make("r", `or.b32 $, ${pair}, ${ptx.make("r", `shl.b32 $, ${upper}, 8`)}`);
   }
   return ptx.make("r", `shr.u32 $, ${pair}, ${skipped}`);
 }
 
-/** A byte of memory, or zero if the guard says no. */
+/** A byte of memory, or zero if the guard is false. */
 function loadByte(ptx: PtxWriter, address: Register, guard: Register): Register {
   return ptx.make("r", `cvt.u32.u16 $, ${load(ptx, "global", moves[1], address, `@${guard} `)[0]}`);
 }

@@ -1,20 +1,20 @@
 /**
- * How packed elements are moved that share bytes with others: every byte of the destination in which there are some is
- * written by one thread of a kernel, so that no two write the same byte.
+ * Plans moves of packed elements that share bytes with others: every destination byte that contains some is written by
+ * one thread of a kernel, so that no two write the same byte.
  *
  * @module
  */
 import type { CopyAxis, PackedProblem } from "./coalesced_copy.ts";
 
-/** What a kernel moves. */
+/** The elements that a kernel moves. */
 export interface PackedRows {
   /** Bits of an element: 1 to 7. */
   readonly bits: number;
-  /** Axes whose steps are whole bytes of the destination, and which no byte is common to: in bytes there, bits here. */
+  /** Axes whose steps are whole bytes of the destination and share none of them: `to` in bytes, `from` in bits. */
   readonly rows: readonly CopyAxis[];
-  /** Bytes of the destination that a row lies in. */
+  /** Bytes of the destination that a row spans. */
   readonly width: number;
-  /** The axes of a row: in elements there, bits here. Each steps over all that the next ones reach. */
+  /** The axes of a row: `to` in elements, `from` in bits. Each step exceeds the reach of all later axes. */
   readonly axes: readonly CopyAxis[];
   /** Bits from the first byte of the destination to the first element; less than 8. */
   readonly toBit: number;
@@ -44,7 +44,7 @@ export function planPacked({ bits, axes, from, to }: PackedProblem): PackedPart[
       reach += axis.to * (axis.extent - 1);
       continue;
     }
-    // Which element lies at a place could not be said by dividing: such axes, which are rare, are walked one by one.
+    // Division could not tell which element lies at a position: such axes, which are rare, are walked step by step.
     starts = starts.flatMap((start) =>
       Array.from({ length: axis.extent }, (_, i) => ({
         from: start.from + i * axis.from * bits,
@@ -71,7 +71,7 @@ function partOf(bits: number, nested: readonly CopyAxis[], from: number, to: num
   return { kind: "packed", problem: { bits, rows, width, axes, toBit, fromBit }, fromOffset, toOffset };
 }
 
-/** Bytes in which elements lie, or which lie between them. */
+/** Bytes that contain elements or lie between them. */
 function widthOf(bits: number, axes: readonly CopyAxis[], toBit: number): number {
   const last = axes.reduce((reach, { extent, to }) => reach + (extent - 1) * to, 0);
   return Math.ceil((toBit + (last + 1) * bits) / 8);

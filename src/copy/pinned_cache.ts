@@ -1,6 +1,6 @@
 /**
- * Pinned memory for a short use, cached for the next one of the same size. Freeing it waits for the device: reading 1
- * MiB by way of memory that was allocated for it ran at 0.4 GB/s on an H200.
+ * Pinned memory for short-term use, cached for the next use of the same size. Freeing it waits for the device: reading
+ * 1 MiB through memory allocated for that read ran at 0.4 GB/s on an H200.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { observerOf } from "../driver/mod.ts";
 import { type CudaDevice, type CudaStream, PerDevice } from "../device/mod.ts";
 import { type MemoryBuffer, PinnedMemoryResource } from "../memory/mod.ts";
 
-/** Bytes that are cached for each device at most. */
+/** Maximum bytes cached per device. */
 const mostKept = 64 * 2 ** 20;
 
-/** Bytes. Sizes are powers of two from here on, so that memory fits more than one use. */
+/** Smallest size in bytes. Sizes are powers of two from here on, so that memory fits more than one use. */
 const smallest = 2 ** 16;
 
 class Spares {
@@ -39,7 +39,7 @@ class Spares {
     if (this.#isClosed || this.#bytes + size > mostKept) return buffer.close();
     this.#kept.getOrInsertComputed(size, () => []).push(buffer);
     this.#bytes += size;
-    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // it goes with the device
+    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // freed with the device
   }
 
   // law copy/Spares.close: copy/pinned_cache
@@ -55,8 +55,8 @@ const spares = new PerDevice<Spares>((device) => new Spares(device), (own) => ow
 
 // law copy/withPinned: copy/pinned_cache
 /**
- * Does something with pinned memory of at least so many bytes. When the promise is fulfilled nothing may use the memory
- * any more. If it is rejected, something may: then the memory is freed once the stream has passed it.
+ * Calls a function with pinned memory of at least `bytes` bytes. When its promise is fulfilled, nothing may use the
+ * memory any more. If it is rejected, the memory may still be in use: it is freed once the stream has passed it.
  *
  * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY
  */
@@ -77,7 +77,7 @@ export async function withPinned(
 }
 
 // law copy/closeAfter: copy/pinned_cache
-/** Frees memory after a stream; if that is closed, at once, which waits for the device. */
+/** Frees memory after a stream's work; if the stream is closed, at once, which waits for the device. */
 function closeAfter(buffer: MemoryBuffer, stream: CudaStream): void {
   try {
     buffer.close(stream);

@@ -1,5 +1,5 @@
 /**
- * Rows of bytes that the driver copies with pitches.
+ * Copies rows of bytes with pitches, by the driver.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { checkCuda } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
 import type { Pitched } from "./copy_plan.ts";
 
-/** Where a box begins. */
+/** The start of a box. */
 export interface Corner {
   readonly isHost: boolean;
   readonly at: bigint;
@@ -19,7 +19,7 @@ export interface Corner {
 /**
  * Enqueues the copy of a box. Boxes of one slice are rectangles: the driver's three-dimensional copy does both.
  *
- * @param peers the devices that it is between, if there are two
+ * @param peers the two devices, if the copy is between two
  */
 export function copyPitched(
   box: Pitched,
@@ -31,7 +31,7 @@ export function copyPitched(
   const { device } = stream;
   const { driver } = device;
   using arena = new NativeArena();
-  // A copy on one device reads the same struct up to the contexts, and wants NULL in their place.
+  // A copy on one device reads the same struct up to the contexts, and requires NULL in their place.
   const struct = arena.struct(CUDA_MEMCPY3D_PEER);
   struct.srcMemoryType = source.isHost ? CU_MEMORYTYPE.HOST : CU_MEMORYTYPE.DEVICE;
   struct[source.isHost ? "srcHost" : "srcDevice"] = source.at;

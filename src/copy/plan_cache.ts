@@ -1,5 +1,6 @@
 /**
- * Plans for copies between memory that there is: which one, where the first words are, and who carries it out.
+ * Plans for copies between actual memory: the plan, the addresses of the first words, and the device that carries it
+ * out.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import { canReachBoth, type CopyOperand, devicesBetween, isHost, kernelDevice, t
 import { planPacked } from "./packed_plan.ts";
 import { hasAccess } from "../order/mod.ts";
 
-/** A plan, and where the first word is read and written. */
+/** A plan, and the addresses where the first word is read and written. */
 export interface Planned {
   readonly plan: CopyPlan;
   readonly from: bigint;
@@ -22,27 +23,27 @@ export interface Planned {
   readonly device: CudaDevice;
 }
 
-/** A plan, and all that it depends on besides the destination's layout. */
+/** A plan, and everything that it depends on besides the destination's layout. */
 interface Decided {
   readonly source: StridedLayout;
   /** The lowest four bits of both addresses. */
   readonly alignment: bigint;
   readonly canLaunch: boolean;
   readonly conversion: Conversion | null;
-  /** Null if the host has to take part. */
+  /** Null if the host must take part. */
   readonly plan: CopyPlan | null;
   readonly fromOffset: bigint;
   readonly toOffset: bigint;
 }
 
-/** The last plan for each destination: copies are often repeated, and deciding costs as much as a small one. */
+/** The last plan for each destination: copies are often repeated, and planning costs as much as a small copy. */
 const decided = new WeakMap<StridedLayout, Decided>();
 
 // law copy/planFor: copy/conversion, copy/peer_copy, copy/home_order
 /**
  * The plan, or null if it takes more than one step: neither the driver nor a kernel can do it alone.
  *
- * @param reaches which devices can use which side: as it is, or as it will be when access has been taken
+ * @param reaches which devices can use which memory: as it is now, or as it will be once access is granted
  */
 export function planFor(
   source: CopyOperand,
@@ -90,20 +91,20 @@ function decide(
   return { plan: planCopy(problem, canLaunch), fromOffset, toOffset };
 }
 
-/** Whether a kernel can move each element of a side in one piece, if it reaches them. */
+/** Whether a kernel can move each element of a side in one piece, if it can reach them. */
 export function isKernelReady({ buffer, offset, layout }: CopyOperand, itemsize: number): boolean {
   return buffer.isDeviceAccessible &&
     (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
 }
 
-/** The devices that the driver needs to know of: none, if the stream's device can use the memory of both sides. */
+/** The devices to pass to the driver: null if the stream's device can use the memory of both sides. */
 export function peersOf(source: CopyOperand, destination: CopyOperand, stream: CudaStream): Run["peers"] {
   const peers = devicesBetween(source, destination);
   return peers === null || canReachBoth(stream.device, source, destination) ? null : peers;
 }
 
 // law copy/asRun: copy/conversion, copy/peer_copy
-/** The one run of bytes that a contiguous copy is. */
+/** A contiguous copy as a single run of bytes. */
 export function asRun(
   { from, to }: Planned,
   bytes: number,

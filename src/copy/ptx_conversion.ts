@@ -1,13 +1,13 @@
 /**
- * The PTX that converts one element, by the rules of `conversion.ts`, for every device since sm_70: bfloat16, which the
- * older ones lack, is made of float32 by hand.
+ * PTX that converts one element, by the rules of `conversion.ts`, for every device since sm_70: bfloat16, which older
+ * ones lack, is converted from float32 by hand.
  *
  * @module
  */
 import { type Conversion, isInteger, type NumberType } from "./conversion.ts";
 import type { PtxWriter, Register } from "./ptx_writer.ts";
 
-/** How a word is moved between memory and registers: one register for each element of it, or part of one. */
+/** How a word is moved between memory and registers: one register for each of its elements, or parts of elements. */
 export interface Access {
   /** The type of `ld` and `st`. */
   readonly type: string;
@@ -16,10 +16,10 @@ export interface Access {
   readonly count: 1 | 2 | 4;
 }
 
-/** How words of so many bytes are moved, with elements of a type in them: at most 16 bytes, and four numbers. */
+/** How words of `bytes` bytes with elements of a type are moved: at most 16 bytes, and four numbers. */
 export function accessOf(type: NumberType, bytes: number): Access {
   const { bits } = type;
-  const count = bytes * 8 / bits as Access["count"]; // a power of two, of two numbers that the plan has made sure of
+  const count = bytes * 8 / bits as Access["count"]; // a power of two, as the plan has ensured
   return { type: `${count === 1 ? "" : `v${count}.`}u${bits}`, kind: kindOf(type), count };
 }
 
@@ -27,17 +27,17 @@ function kindOf({ bits }: NumberType): Access["kind"] {
   return bits <= 16 ? "h" : bits === 32 ? "r" : "d";
 }
 
-/** A number in a register that is wide enough to calculate with. */
+/** A number in a register wide enough for arithmetic. */
 interface Wide {
   readonly register: Register;
   readonly type: "s32" | "u32" | "s64" | "u64" | "f32" | "f64";
 }
 
 /**
- * Converts what is in a word: elements side by side, or the parts of a complex one.
+ * Converts the contents of a word: adjacent elements, or the parts of a complex one.
  *
- * @param parts what was loaded
- * @returns what is to be stored
+ * @param parts the loaded registers
+ * @returns the registers to store
  */
 export function converted(ptx: PtxWriter, conversion: Conversion, parts: readonly Register[]): Register[] {
   if (conversion.from.isComplex) return element(ptx, conversion, parts);
@@ -79,7 +79,7 @@ function isFloat({ type }: Wide): boolean {
 }
 
 // law copy/truth: copy/conversion
-/** One or none in the register that a boolean is stored from. NaN, which equals nothing, is not zero. */
+/** A boolean as 1 or 0 in a register. NaN, which equals nothing, is not zero. */
 function truth(ptx: PtxWriter, numbers: readonly Wide[]): Register {
   const parts = numbers.map((number) => {
     const { register, type } = number;
@@ -100,7 +100,7 @@ function narrowed(ptx: PtxWriter, to: NumberType, number: Wide): Register {
   return ptx.make(kindOf(to), `cvt${isExact ? "" : ".rn"}.${wanted}.${type} $, ${register}`);
 }
 
-/** The lowest bits of an integer, or all of them and its sign. */
+/** Truncates an integer to its lowest bits, or extends it. */
 function wrapped(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Register {
   const isLong = type === "s64" || type === "u64";
   if (to.bits === 64) return isLong ? register : ptx.make("d", `cvt.${type[0]}64.${type} $, ${register}`);
@@ -109,7 +109,7 @@ function wrapped(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Regi
 }
 
 // law copy/saturated: copy/conversion
-/** A float without its fraction, or the nearest integer that there is; what PTX makes of NaN depends on the type. */
+/** Truncates a float to an integer, which saturates; PTX's result for NaN depends on the type. */
 function saturated(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Register {
   const sign = to.kind === "int" ? "s" : "u";
   const isNumber = ptx.make("p", `setp.num.${type} $, ${register}, ${register}`);
@@ -128,8 +128,8 @@ function saturated(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Re
 
 // law copy/oddFloat: copy/conversion
 /**
- * A number as float32: towards zero, and with the last bit set if anything was lost. Rounded once more, to less than
- * half as many bits, it gives what the number itself would.
+ * Converts a number to float32: towards zero, and with the last bit set if anything was lost. Rounded once more, to
+ * less than half as many bits, it gives the same result as the number itself.
  */
 function oddFloat(ptx: PtxWriter, { register, type }: Wide): Register {
   if (type === "f32") return register;

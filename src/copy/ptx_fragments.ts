@@ -1,7 +1,7 @@
 /**
- * What the kernels of copies have in common: words, addresses and indices.
+ * Code shared by copy kernels: words, addresses and indices.
  *
- * Every extent and step is a constant. The driver's assembler leaves divisions by constants as they are, so they are
+ * Every extent and step is a constant. The driver's assembler does not optimise divisions by constants, so they are
  * written as shifts and multiplications here.
  *
  * @module
@@ -10,15 +10,15 @@ import type { WordSize } from "./coalesced_copy.ts";
 import type { Access } from "./ptx_conversion.ts";
 import type { PtxWriter, Register } from "./ptx_writer.ts";
 
-/** A kernel, and how it is launched. */
+/** A kernel and its launch configuration. */
 export interface CopyKernel {
-  /** The program; the kernel in it is called `copy` and takes the addresses of the first words: destination, source. */
+  /** The program; its kernel is named `copy` and takes the addresses of the first words: destination, source. */
   readonly ptx: string;
   readonly grid: number;
   readonly block: number;
 }
 
-/** How a word of so many bytes is moved. */
+/** How a word of each size in bytes is moved. */
 export const moves: { readonly [word in WordSize]: Access } = {
   1: { type: "u8", kind: "h", count: 1 },
   2: { type: "u16", kind: "h", count: 1 },
@@ -29,9 +29,9 @@ export const moves: { readonly [word in WordSize]: Access } = {
 
 // law copy/load: copy/kernel_registers
 /**
- * Reads a word into registers, which hold zeros if the guard says no. They must hold something: the driver's assembler
- * takes a register that might never be written for whatever suits it. With nothing there it made one read, under the
- * first guard, of several that had the same address and guards of their own.
+ * Reads a word into registers, which hold zeros if the guard is false. They must be initialised: the driver's assembler
+ * treats a register that might never be written as undefined. Without initialisation it merged several reads of the
+ * same address, each with its own guard, into one under the first guard.
  */
 export function load(
   ptx: PtxWriter,
@@ -74,17 +74,17 @@ export function advance(ptx: PtxWriter, base: Register, index: Register, step: n
   return step === 0 ? base : ptx.make("d", `mad.lo.s64 $, ${widened(ptx, index)}, ${step}, ${base}`);
 }
 
-/** A 64-bit number and a constant. */
+/** `base + constant`, in 64 bits. */
 export function plus(ptx: PtxWriter, base: Register, constant: number): Register {
   return constant === 0 ? base : ptx.make("d", `add.s64 $, ${base}, ${constant}`);
 }
 
-/** An unsigned number as one of 64 bits. */
+/** Zero-extends an unsigned number to 64 bits. */
 export function widened(ptx: PtxWriter, register: Register): Register {
   return register.startsWith("%d") ? register : ptx.make("d", `cvt.u64.u32 $, ${register}`);
 }
 
-/** The number of the first word of a thread, if a block has so many: `blockIdx * perBlock + threadIdx`. */
+/** The index of a thread's first word, with `perBlock` words per block: `blockIdx * perBlock + threadIdx`. */
 export function threadIndex(ptx: PtxWriter, kind: "r" | "d", perBlock: number): Register {
   const own = (name: string) => {
     const register = ptx.make("r", `mov.u32 $, ${name}`);
@@ -100,7 +100,7 @@ export function indexKind(end: number): "r" | "d" {
 }
 
 /**
- * Takes an index apart into one for each extent, the last fastest.
+ * Splits an index into one for each extent, the last fastest.
  *
  * @param index in a register of the kind for numbers below `end`
  * @returns registers of that kind
@@ -120,7 +120,7 @@ export function unravelIndex(ptx: PtxWriter, index: Register, extents: readonly 
 }
 
 // law copy/quotient: copy/device_copy
-/** `number / divisor`, rounded down, of a number below `end`. */
+/** `number / divisor`, rounded down, for a number below `end`. */
 export function quotient(ptx: PtxWriter, kind: "r" | "d", number: Register, divisor: number, end: number): Register {
   const [type, log] = [kind === "r" ? "u32" : "u64", Math.round(Math.log2(divisor))];
   if (2 ** log === divisor) return ptx.make(kind, `shr.${type} $, ${number}, ${log}`);
@@ -132,18 +132,19 @@ export function quotient(ptx: PtxWriter, kind: "r" | "d", number: Register, divi
 
 // law copy/reciprocal: copy/ptx_fragments
 /**
- * What dividing 32-bit numbers by a constant comes down to.
+ * The multiplication and shift that divide 32-bit numbers by a constant.
  *
- * @param end no number that is divided is as large
- * @returns so that `n / divisor`, rounded down, is `n * factor >> (32 + shift)`; null if no factor of 32 bits does it
+ * @param end exclusive upper bound of the dividend
+ * @returns values such that `n / divisor`, rounded down, is `n * factor >> (32 + shift)`; null if no 32-bit factor
+ *   works
  */
 export function reciprocal(divisor: number, end: number): { readonly factor: bigint; readonly shift: number } | null {
   for (let shift = 0; shift < 32; shift++) {
     const one = 1n << BigInt(32 + shift);
     const factor = one / BigInt(divisor) + 1n;
     if (factor >= 1n << 32n) return null;
-    // The product is too large by n * excess / divisor, which must not reach the next quotient, 1 / divisor of `one`
-    // away.
+    // The product is too large by n * excess / divisor, which must stay below the distance to the next quotient: 1 /
+    // divisor of `one`.
     const excess = factor * BigInt(divisor) - one;
     if (BigInt(end) * excess <= one) return { factor, shift };
   }

@@ -4,10 +4,10 @@
  * @module
  */
 
-/** Kinds of registers by the letter that PTX code commonly names them with. */
+/** Kinds of registers by the letter that PTX code commonly uses for them. */
 const kinds = { p: ".pred", h: ".b16", r: ".b32", d: ".b64" } as const;
 
-/** A register's name. */
+/** The name of a register. */
 export type Register = `%${keyof typeof kinds}${number}`;
 
 /** Collects the body of one kernel. */
@@ -16,7 +16,7 @@ export class PtxWriter {
   readonly #counts = { p: 0, h: 0, r: 0, d: 0 };
   #labels = 0;
 
-  /** A register that nothing else uses. */
+  /** A new register. */
   register(kind: keyof typeof kinds): Register {
     return `%${kind}${this.#counts[kind]++}`;
   }
@@ -38,12 +38,12 @@ export class PtxWriter {
     this.#lines.push(`\t${instruction};`);
   }
 
-  /** A name for a place in the code. */
+  /** A new label. */
   label(): string {
     return `L${this.#labels++}`;
   }
 
-  /** Says that the code goes on here when a jump leads to the label. */
+  /** Places a label here, as a jump target. */
   place(label: string): void {
     this.#lines.push(`${label}:`);
   }
@@ -51,7 +51,7 @@ export class PtxWriter {
   /**
    * The whole program.
    *
-   * @param name of the kernel
+   * @param name name of the kernel
    * @param shared bytes of shared memory, named `tile`
    * @param parameters names of 64-bit parameters. Default: two pointers
    */

@@ -1,5 +1,5 @@
 /**
- * Reading memory of a device into memory of JavaScript's own, without holding up the event loop for what is enqueued.
+ * Reads device memory into JavaScript's own memory, without blocking the event loop for enqueued work.
  *
  * @module
  */
@@ -15,13 +15,13 @@ import { copyOnDevice } from "./device_copy.ts";
 
 // law copy/readBack: copy/read_back, view/strided_memory_view
 /**
- * Copies the elements, as they are in the order of the stream now, to host memory; settles when they are there.
+ * Copies the elements, as of this point in the stream's order, to host memory; settles when the copy is complete.
  *
- * By way of pinned memory, or if the copy is to be staged of a copy on the device, as far as there is memory for one:
- * what is enqueued while this waits must not change what is read.
+ * Goes through pinned memory or, if the copy is staged and there is enough memory, through a copy on the device: work
+ * enqueued while this waits must not change the data read.
  *
- * @param layout in which they are to lie; dense
- * @param staging how so much memory is staged, if it is
+ * @param layout the result's layout; dense
+ * @param staging how the copy is staged, or null
  */
 export async function readBack(
   source: CopyOperand,
@@ -34,11 +34,11 @@ export async function readBack(
   if (staging === null || snapshot === null) return await readPinned(source, bytes, layout, stream);
   using copy = snapshot;
   await stream.completed();
-  // On a stream that nothing is enqueued on: the caller's may have got more to do meanwhile.
+  // On a stream without work: the caller's stream may have more work by now.
   copyStaged(runTo(bytes, copy.buffer.ptr), helperStream(stream.device), staging);
 }
 
-/** The run of bytes that reading so much memory in one piece into new memory is. */
+/** The run that reads `bytes.byteLength` contiguous bytes into new memory. */
 export function runTo({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>, from: bigint): Run {
   const to = ffiPort().addressOf(buffer) + BigInt(byteOffset);
   return { to, from, bytes: byteLength, direction: "DtoH", isPageable: true, isNew: true, peers: null };

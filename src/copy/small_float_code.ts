@@ -1,19 +1,19 @@
 /**
- * Vectors of floats of 16 bits, which come from and become vectors of float32.
+ * Conversions between vectors of 16-bit floats and vectors of float32.
  *
  * @module
  */
 import { converted, type Lanes, resized, roundableDoubles, roundableFloats } from "./number_code.ts";
 import { apply, evens, paired, shifted, type Vector, type VectorLoop } from "./vector_code.ts";
 
-/** As float32, which has room for every one. */
+/** Converts to float32, which represents each of them exactly. */
 export function fromSmallFloats(loop: VectorLoop, vectors: readonly Vector[], kind: "float" | "bfloat"): Vector[] {
   const wide = resized(loop, vectors, { kind: "uint", bits: 16 }, 32);
   if (kind === "bfloat") return wide.map((vector) => shifted(32, "shl", vector, 16));
   return wide.map((vector) => fromHalf(loop, loop.keep(vector)));
 }
 
-/** As floats of 16 bits, rounded once. */
+/** Converts to 16-bit floats, rounded once. */
 export function toSmallFloats(
   loop: VectorLoop,
   vectors: readonly Vector[],
@@ -25,7 +25,7 @@ export function toSmallFloats(
   return paired(small, (one, other) => apply("i16x8.narrow_i32x4_u", one, other));
 }
 
-/** Numbers as float32 that round to the same smaller floats as the numbers themselves. */
+/** Converts numbers to float32 that round to the same smaller floats as the numbers themselves. */
 function roundable(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): Vector[] {
   const isExact = from.bits < 32 || (from.kind === "float" && from.bits === 32);
   if (isExact) return converted(loop, vectors, from, { kind: "float", bits: 32 });
@@ -35,8 +35,8 @@ function roundable(loop: VectorLoop, vectors: readonly Vector[], from: Lanes): V
 
 // law copy/odd: copy/conversion_loop, copy/conversion
 /**
- * Doubles as float32, rounded to odd: of the two that a double lies between the one whose last bit is set, so that no
- * double becomes a tie that was none, and the next rounding is the only one that counts.
+ * Converts doubles to float32, rounded to odd: of the two floats that a double lies between, the one whose last bit is
+ * set. So no double becomes a tie that was not one, and only the next rounding counts.
  */
 function odd(loop: VectorLoop, one: Vector, other: Vector): Vector {
   const floats = [one, other].map((doubles) => loop.keep(apply("f32x4.demote_f64x2_zero", doubles)));
@@ -53,30 +53,30 @@ function odd(loop: VectorLoop, one: Vector, other: Vector): Vector {
 }
 
 // law copy/fromHalf: copy/conversion_loop
-/** The bits of float16s, in lanes of 32 bits, as float32. */
+/** Converts the bits of float16s, in 32-bit lanes, to float32. */
 function fromHalf(loop: VectorLoop, bits: Vector): Vector {
   const size = loop.keep(shifted(32, "shl", apply("v128.and", bits, loop.constant(32, 0x7fffn)), 13));
   const normal = apply("i32x4.add", size, loop.constant(32, 0x3800_0000n)); // 112 more in the exponent
-  // Subnormal numbers are made the fraction of 2^-14, which is then taken off.
+  // A subnormal becomes the fraction of 2^-14, which is then subtracted.
   const least = loop.constant(32, 0x3880_0000n);
   const subnormal = apply("f32x4.sub", apply("v128.or", size, least), least);
   const isNormal = apply("i32x4.gt_s", size, loop.constant(32, 0x007f_ffffn));
   const finite = apply("v128.bitselect", normal, subnormal, isNormal);
-  const isLast = apply("i32x4.gt_s", size, loop.constant(32, 0x0f7f_ffffn)); // infinite, or no number
+  const isLast = apply("i32x4.gt_s", size, loop.constant(32, 0x0f7f_ffffn)); // infinity or NaN
   const special = apply("v128.and", isLast, loop.constant(32, 0x7f80_0000n));
   const sign = shifted(32, "shl", apply("v128.and", bits, loop.constant(32, 0x8000n)), 16);
   return apply("v128.or", apply("v128.or", finite, special), sign);
 }
 
 // law copy/toHalf: copy/conversion_loop
-/** Float32s as the bits of the nearest float16s, in lanes of 32 bits. */
+/** Converts float32s to the bits of the nearest float16s, in 32-bit lanes. */
 function toHalf(loop: VectorLoop, float: Vector): Vector {
   const size = loop.keep(apply("v128.and", float, loop.constant(32, 0x7fff_ffffn)));
   const tie = apply("v128.and", shifted(32, "shr_u", size, 13), loop.constant(32, 1n));
   const rebased = apply("i32x4.add", size, loop.constant(32, 0xfffn - 0x3800_0000n));
   const rounded = shifted(32, "shr_u", apply("i32x4.add", rebased, tie), 13);
   const normal = apply("i32x4.min_s", rounded, loop.constant(32, 0x7c00n));
-  // Added to a half, what is too small for an exponent of its own is rounded where its last bit is.
+  // Adding 0.5 rounds a number too small for a normal exponent at its last bit.
   const half = loop.constant(32, 0x3f00_0000n);
   const subnormal = apply("i32x4.add", apply("f32x4.add", size, half), loop.constant(32, -0x3f00_0000n));
   const isNormal = apply("i32x4.gt_s", size, loop.constant(32, 0x387f_ffffn));
@@ -88,7 +88,7 @@ function toHalf(loop: VectorLoop, float: Vector): Vector {
 }
 
 // law copy/toBfloat: copy/conversion_loop
-/** Float32s as the bits of the nearest bfloat16s, in lanes of 32 bits. */
+/** Converts float32s to the bits of the nearest bfloat16s, in 32-bit lanes. */
 function toBfloat(loop: VectorLoop, float: Vector): Vector {
   const tie = apply("v128.and", shifted(32, "shr_u", float, 16), loop.constant(32, 1n));
   const rounded = apply("i32x4.add", apply("i32x4.add", float, loop.constant(32, 0x7fffn)), tie);

@@ -1,5 +1,5 @@
 /**
- * Copies in the order of the destination.
+ * Kernels that copy in the order of the destination.
  *
  * @module
  */
@@ -23,10 +23,10 @@ const threads = 256;
 /** Words that each thread moves: all are read before the first is written. */
 const usual = 4;
 
-/** The same where the source has gaps, by the bytes of a word: as was fastest on an H200. */
+/** The same if the source has gaps, by the bytes of a word: the fastest on an H200. */
 const withGaps: { readonly [word in WordSize]: number } = { 1: 8, 2: 8, 4: 4, 8: 2, 16: 1 };
 
-/** One word at a time. */
+/** A kernel that moves one word at a time. */
 export function stridedKernel({ axes, word, fromWord, words, conversion }: CoalescedCopy): CopyKernel {
   const hasGaps = Math.abs(axes.at(-1)?.from ?? 1) > 1;
   const unrolled = hasGaps && conversion === null ? withGaps[word] : usual;

@@ -1,5 +1,5 @@
 /**
- * Copies through tiles in shared memory: read along one axis, written along another.
+ * Kernels that copy through tiles in shared memory: they read along one axis and write along another.
  *
  * @module
  */
@@ -20,12 +20,12 @@ import {
 import { accessOf, converted } from "./ptx_conversion.ts";
 import { PtxWriter, type Register } from "./ptx_writer.ts";
 
-/** Threads that read and write side by side. */
+/** Threads that read and write adjacent words. */
 const warp = 32;
 
-/** An axis of a tile, as one of the two sides has it. */
+/** An axis of a tile, on one of the two sides. */
 interface Side {
-  /** Which tile along the axis this is. */
+  /** Index of the tile along the axis. */
   readonly tile: Register;
   readonly extent: number;
   /** Bytes from element to element. */
@@ -34,40 +34,40 @@ interface Side {
   readonly pitch: number;
 }
 
-/** What a thread moves as one: `lanes` words. */
+/** The unit that a thread moves: `lanes` words. */
 interface Cell {
-  /** Whether there is such a cell. */
+  /** Predicate: whether the cell exists. */
   readonly guard: string;
-  /** Where each word is read, or written. */
+  /** Address where each word is read or written. */
   readonly addresses: readonly Register[];
-  /** Where each turned word is in shared memory. */
+  /** Address of each transposed word in shared memory. */
   readonly places: readonly string[];
 }
 
 // law copy/tiledKernel: copy/device_copy
 /**
- * Threads side by side read words that lie side by side in the source, and write words that lie side by side in the
- * destination; between the two the tile is turned over.
+ * Adjacent threads read adjacent words of the source, and write adjacent words of the destination; in between the tile
+ * is transposed.
  *
- * A word holds `lanes` elements: narrow ones are moved four bytes at a time. A thread reads the words of as many rows
- * that are neighbours, turns them over in registers, and puts them into shared memory as the words of as many columns.
- * Those that threads put there side by side lie one word further apart than needed: so no two of the threads meet in a
- * bank. Elements that are converted have one lane, and are converted when they leave the tile.
+ * A word holds `lanes` elements: narrow ones are moved four bytes at a time. A thread reads the words of as many
+ * adjacent rows, transposes them in registers, and stores them in shared memory as the words of as many columns. Words
+ * that adjacent threads store are padded one word further apart than needed, so that no two of these threads hit the
+ * same bank. Converted elements have one lane, and are converted when they leave the tile.
  */
 export function tiledKernel(problem: CoalescedCopy, { along, lanes, cells, threads }: Tiled): CopyKernel {
   const { axes, conversion, word: size, fromWord: fromSize } = problem;
   const inner = axes.length - 1;
-  const [across, down] = [axes[along] as CopyAxis, axes[inner] as CopyAxis]; // the plan names axes that there are
-  const word = fromSize * lanes as WordSize; // the plan takes so many lanes that four bytes are moved
+  const [across, down] = [axes[along] as CopyAxis, axes[inner] as CopyAxis]; // the plan names existing axes
+  const word = fromSize * lanes as WordSize; // the plan chooses the lanes so that four bytes are moved
   const [read, written] = conversion === null
     ? [moves[word], moves[word]]
     : [accessOf(conversion.from, fromSize), accessOf(conversion.to, size)];
   const tile = cells * lanes;
   const outer = axes.filter((_, axis) => axis !== along && axis !== inner);
-  // Tiles that are neighbours in the destination run at about the same time.
+  // Tiles adjacent in the destination run at about the same time.
   const counts = [...outer.map(({ extent }) => extent), Math.ceil(across.extent / tile), Math.ceil(down.extent / tile)];
   const grid = counts.reduce((product, count) => product * count, 1);
-  const pitch = cells * word + Math.max(4, word); // banks are of four bytes
+  const pitch = cells * word + Math.max(4, word); // banks are four bytes wide
   const plane = cells * pitch;
 
   const ptx = new PtxWriter();
@@ -78,7 +78,7 @@ export function tiledKernel(problem: CoalescedCopy, { along, lanes, cells, threa
     source = advance(ptx, source, parts[i] as Register, axis.from * fromSize); // one part for each axis
     target = advance(ptx, target, parts[i] as Register, axis.to * size);
   });
-  const [acrossTile, downTile] = parts.slice(-2) as [Register, Register]; // two counts are at the end
+  const [acrossTile, downTile] = parts.slice(-2) as [Register, Register]; // the last two counts are those of tiles
   const thread = ptx.make("r", "mov.u32 $, %tid.x");
   const column = ptx.make("r", `and.b32 $, ${thread}, ${warp - 1}`);
   const row = ptx.make("r", `shr.u32 $, ${thread}, ${Math.log2(warp)}`);
@@ -87,7 +87,7 @@ export function tiledKernel(problem: CoalescedCopy, { along, lanes, cells, threa
   const kind = indexKind(Math.max(across.extent, down.extent) + tile);
   const type = kind === "r" ? "u32" : "u64";
   const index = (register: Register) => kind === "r" ? register : widened(ptx, register);
-  /** The cells of this thread: every 32nd of a row of cells, of every row that its warp has. */
+  /** The cells of this thread: every 32nd cell of each row of its warp. */
   const cellsOf = (start: Register, columns: Side, rows: Side): Cell[] => {
     const first = (cell: Register, tiles: Register) => {
       const element = ptx.make(kind, `mul.lo.${type} $, ${index(cell)}, ${lanes}`);
@@ -147,7 +147,7 @@ function multiples(of: number, below: number): number[] {
 }
 
 // law copy/turned: copy/device_copy
-/** Words of as many elements each, turned over: word i of the result has element i of every word. */
+/** Transposes words of as many elements each: word i of the result has element i of every word. */
 function turned(ptx: PtxWriter, words: readonly Register[][]): Register[][] {
   if (words.length === 1) return [...words];
   const [a, b, c, d] = words.map(([register]) => register);

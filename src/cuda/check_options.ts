@@ -1,5 +1,5 @@
 /**
- * Whether a driver is checked: as its user says, or else the environment.
+ * Whether a driver is checked: as its user chooses, or else the environment.
  *
  * @module
  */
@@ -10,13 +10,13 @@ import { ffiPort } from "../ffi/mod.ts";
 /** Whether to check, and how. */
 export interface CheckedOptions {
   /**
-   * Whether the driver is checked, and how. Default: as the environment says, `CAUSEWAY_CHECK=1` for everything,
-   * `CAUSEWAY_CHECK=order` for everything but leaks; otherwise it is not.
+   * Whether the driver is checked, and how. Default: as set in the environment, `CAUSEWAY_CHECK=1` for everything,
+   * `CAUSEWAY_CHECK=order` for everything but leaks; otherwise unchecked.
    */
   readonly check?: boolean | CheckOptions;
 }
 
-/** The driver to use for what was chosen: the given one, or a checked one over it. */
+/** The driver to use for these options: the given one, or a checked one over it. */
 export function checkIfWanted(driver: CudaDriver, { check }: CheckedOptions): CudaDriver {
   const wanted = check ?? fromEnvironment();
   return wanted === false ? driver : new CausalityChecker(driver, wanted === true ? {} : wanted).driver;

@@ -25,7 +25,7 @@ export interface CudaProbe {
 
 /** Options of {@linkcode Cuda.device}. */
 export interface DeviceOptions {
-  /** What errors, reports and the console call the device, beside its number. Default: as before, at first nothing. */
+  /** The device's name in errors, reports and on the console, beside its number. Default: unchanged, at first none. */
   readonly name?: string;
 }
 
@@ -104,9 +104,9 @@ export class Cuda {
    * console.log(cuda.devices.length); // 2
    * ```
    *
-   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, for instructions that are
-   *   no integer of at least 1, or a seed that is none
-   * @throws {TypeError} for a schedule that there is not
+   * @throws {RangeError} if a number of devices or bytes is not an integer of at least 0, the number of instructions is
+   *   not an integer of at least 1, or the seed is not an integer
+   * @throws {TypeError} for an unknown schedule
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
   static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {
@@ -128,8 +128,8 @@ export class Cuda {
    * console.log(cuda.path); // given
    * ```
    *
-   * @param driver with the functions of libcuda. The code that made it closes it
-   * @param options whether the order of all calls is checked. Default: not, whatever the environment says
+   * @param driver with the functions of libcuda, closed by the code that made it
+   * @param options whether the order of all calls is checked. Default: unchecked, whatever the environment says
    * @throws {CudaError} if the driver does not start, or has no devices
    */
   static over(driver: CudaDriver, options: CheckedOptions = {}): Cuda {
@@ -137,7 +137,7 @@ export class Cuda {
     return new Cuda(checkIfWanted(driver, { check: options.check ?? false }), "given");
   }
 
-  /** Whether CUDA can be opened here, and if not why: never throws for want of a driver or a GPU. */
+  /** Whether CUDA can be opened here, and if not, why: a missing driver or GPU does not throw. */
   static probe(): CudaProbe {
     try {
       using cuda = Cuda.open();
@@ -158,7 +158,7 @@ export class Cuda {
   /**
    * The device with this ordinal.
    *
-   * @param options `name`: what errors, reports and the console call it from now on, beside its number
+   * @param options `name`: its name in errors, reports and on the console from now on, beside its number
    * @throws {RangeError} if there is none
    * @throws {TypeError} for an empty name
    */

@@ -1,9 +1,9 @@
 /**
- * The root: `Cuda` opens a driver or simulates one, has it checked if that is wanted, and gives its devices their
+ * The root: `Cuda` opens a driver or simulates one, wraps it in a checker on request, and gives its devices their
  * memory.
  *
- * It is the one place that knows driver, simulator, checker, devices and memory together; none of these knows it.
- * Several roots live side by side, each with devices of its own.
+ * It is the only place that knows driver, simulator, checker, devices and memory together; none of these knows it.
+ * Several roots can coexist, each with its own devices.
  *
  * @module
  */

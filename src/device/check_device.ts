@@ -1,7 +1,6 @@
 /**
- * Whether two objects belong together: nothing of one Cuda can be used with another one's, and some objects only with
- * those of their own device. Checked before the driver is called, which would say no more than that an argument is
- * invalid.
+ * Checks that two objects belong together: objects of one Cuda cannot be used with those of another, and some only with
+ * those of their own device. Checked before the driver is called, which would only report an invalid argument.
  *
  * @module
  */
@@ -13,15 +12,15 @@ export interface OfDevice {
   readonly device: CudaDevice;
 }
 
-/** Whether two objects stand for the same device: every Cuda that was opened over a driver has objects of its own. */
+/** Whether two objects stand for the same device: every Cuda opened over a driver has its own objects. */
 export function isSameDevice(one: CudaDevice, other: CudaDevice): boolean {
   return one === other || (one.driver === other.driver && one.ordinal === other.ordinal);
 }
 
 /**
- * Throws if an object belongs to another Cuda than a device.
+ * Throws unless an object belongs to the Cuda of a device.
  *
- * @param doing what was to be done with which object: `Cannot wait for an event`
+ * @param doing the failed operation and its object: `Cannot wait for an event`
  */
 export function checkSameCuda(object: OfDevice, device: CudaDevice, doing: string): void {
   if (object.device.driver !== device.driver) throw otherCuda(device, doing);

@@ -1,5 +1,5 @@
 /**
- * Whether what a caller has passed is a stream or a device at all, and one that can be used.
+ * Checks that an argument is a stream or a device, and usable.
  *
  * @module
  */
@@ -9,13 +9,16 @@ import { CudaDevice } from "./device.ts";
 import { noStream } from "./no_stream.ts";
 import { CudaStream } from "./stream.ts";
 
-/** Throws if a stream is none, closed, or of another Cuda than a device. See {@linkcode checkSameCuda}. */
+/**
+ * Throws if a value is not a stream, or the stream is closed, or of another Cuda than a device. See
+ * {@linkcode checkSameCuda}.
+ */
 export function checkStream(stream: CudaStream, device: CudaDevice, doing: string): void {
   checkOpenStream(stream, doing);
   checkSameCuda(stream, device, doing);
 }
 
-/** Throws if a stream is none, or closed. See {@linkcode checkSameCuda}. */
+/** Throws if a value is not a stream, or the stream is closed. See {@linkcode checkSameCuda}. */
 export function checkOpenStream(stream: CudaStream, doing: string): void {
   if (!(stream instanceof CudaStream)) throw noStream(stream, doing);
   if (stream.isClosed) throw isClosed(stream, doing);
@@ -26,7 +29,7 @@ function isClosed({ name }: CudaStream, doing: string): TypeError {
 }
 
 // law device/checkDevice: order/refusals
-/** Throws if a device is none, above all a number: every Cuda has a device 0. */
+/** Throws if a value is not a device, above all for a number: every Cuda has a device 0. */
 function checkDevice(device: CudaDevice, doing: string): void {
   if (!(device instanceof CudaDevice)) throw noDevice(device, doing);
 }
@@ -44,7 +47,7 @@ interface Place {
 
 const placeNames: OptionNames<Place> = { stream: true, device: true };
 
-/** Throws unless the options that say where an array will be used have known names, an open stream and a device. */
+/** Throws unless options that say where an array will be used have known names, an open stream and a device. */
 export function checkPlace<P extends Place>(options: P, doing: string, known: OptionNames<Place> = placeNames): void {
   checkOptions<Place>(options, known);
   const { stream, device } = options;

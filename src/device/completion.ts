@@ -1,5 +1,5 @@
 /**
- * Waiting for a stream without blocking: a host function at its end closes one of two connected sockets.
+ * Waits for a stream without blocking: a host function at its end closes one of two connected sockets.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { besideCaptures } from "./relaxed_capture.ts";
 import type { CudaStream } from "./stream.ts";
 import { internals } from "./stream_internals.ts";
 
-/** How often to ask whether a stream that is waited for has failed, in milliseconds. */
+/** How often to check whether a stream that is waited for has failed, in milliseconds. */
 const failureCheck = 100;
 
 // law device/completion: device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use
@@ -36,7 +36,7 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
     return launched;
   });
   if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
-  // A context that has failed calls no host functions any more: without these checks the wait would never end.
+  // A failed context no longer calls host functions: without these checks the wait would never end.
   const { clearInterval, setInterval } = nodeBuiltin("node:timers");
   const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);
   try {
@@ -53,13 +53,13 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
 }
 
 // law device/query: memory/beside_captures
-/** Asks the driver whether a stream, which is open or retained, is done. @returns `CUresult` */
+/** Queries the driver whether a stream, open or retained, is done. @returns `CUresult` */
 export function query(stream: CudaStream, handle: bigint): number {
   const { driver } = stream.device;
   return besideCaptures(driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)));
 }
 
-/** While anything is captured no stream may be queried: then it is not known to have failed. */
+/** Whether the stream's work has failed. While anything is captured no stream may be queried: the answer is then no. */
 function hasFailed(stream: CudaStream, handle: bigint): boolean {
   if (isCapturing(stream.device.driver)) return false;
   const code = query(stream, handle);

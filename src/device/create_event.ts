@@ -1,5 +1,5 @@
 /**
- * Makes events of a device, and opens those of other processes.
+ * Creates events of a device, and opens events of other processes.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import { type IpcHandle, readHandle } from "./ipc_handle.ts";
 
 /** Options of {@linkcode CudaDevice.createEvent}. */
 export interface EventOptions {
-  /** Whether the event measures time. Default false: ordering is cheaper without. */
+  /** Whether the event measures time. Default false: ordering is cheaper without timing. */
   readonly timing?: boolean;
-  /** Whether other processes can be given the event, which measures no time then. Default false. */
+  /** Whether the event can be shared with other processes; it then measures no time. Default false. */
   readonly interprocess?: boolean;
 }
 
@@ -23,7 +23,7 @@ const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess
 
 // law device/createEvent: device/device, memory/memory_programs
 /**
- * An event that the caller closes for certain, or has closed when it is dropped: see {@linkcode CudaDevice.makeEvent}.
+ * An event that the caller always closes, or registers to be closed when dropped: see {@linkcode CudaDevice.makeEvent}.
  */
 export function createEvent(device: CudaDevice, options: EventOptions): CudaEvent {
   checkOptions(options, eventOptionNames);

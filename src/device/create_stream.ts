@@ -1,5 +1,5 @@
 /**
- * Makes streams of a device.
+ * Creates streams of a device.
  *
  * @module
  */
@@ -16,11 +16,11 @@ export interface StreamOptions {
   /** Whether the stream ignores the legacy default stream. Default true. */
   readonly nonBlocking?: boolean;
   /**
-   * Which streams' waiting work the GPU takes first: lower numbers sooner, within `device.priorityRange`. Default 0,
+   * Which streams' pending work the GPU schedules first: lower numbers first, within `device.priorityRange`. Default 0,
    * the last.
    */
   readonly priority?: number;
-  /** What errors, reports and the console call it. Default: none. */
+  /** Its name in errors, reports and the console. Default: none. */
   readonly name?: string;
 }
 

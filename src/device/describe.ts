@@ -1,5 +1,5 @@
 /**
- * What a console shows of devices.
+ * What a console shows for devices.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { CudaDevice } from "./device.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 
 // law device/describeDevice: public/inspect
-/** Its number and names, and its memory: how much is in use only if there is a context already, which asking needs. */
+/** Its number, names and memory. Memory in use is only shown if a context exists already, which the query needs. */
 export function describeDevice(device: CudaDevice): string {
   const { ordinal, label, name } = device;
   const what = `${ordinal}${quoted(label)}: ${name}`;

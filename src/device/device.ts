@@ -1,5 +1,5 @@
 /**
- * A GPU: what it is, what is made on it, and who retains it.
+ * A GPU: its properties, the objects made on it, and its lifetime.
  *
  * @module
  */
@@ -20,10 +20,10 @@ import { type DeviceAttribute, DeviceProperties, type PeerAttribute } from "./pr
 import { ReferenceCount } from "./reference_count.ts";
 import { CudaStream } from "./stream.ts";
 
-/** Makes what `device.memory` is: memory is a room above, and the code that makes the device passes this in. */
+/** Makes `device.memory`: memory is a room above, so the code that makes the device passes this in. */
 type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;
 
-/** How many unused events a device keeps: twice the number of live exports at which they are polled. */
+/** How many unused events a device keeps: twice the number of live exports at which exports are polled. */
 const enoughSpare = 128;
 
 const retainOptionNames = { evenClosed: true } as const;
@@ -32,8 +32,8 @@ const retainOptionNames = { evenClosed: true } as const;
  * A GPU.
  *
  * Its primary context is the one that every other library in the process uses too (torch, CuPy, the CUDA runtime). It
- * is retained at first need, made current for the length of a call only, and released by `Cuda.close()`: whatever
- * context was current before a call is current after it.
+ * is retained on first use, made current only for the duration of a call, and released by `Cuda.close()`: the context
+ * that was current before a call is current after it.
  */
 export class CudaDevice {
   /** The driver that the device belongs to. */
@@ -73,18 +73,18 @@ export class CudaDevice {
     return this.#properties.name;
   }
 
-  /** The name that `cuda.device(ordinal, { name })` has given it; null if it has none. */
+  /** The name set by `cuda.device(ordinal, { name })`; null if it has none. */
   get label(): string | null {
     return nameOf(this);
   }
 
-  /** Gives it a name: what `cuda.device(ordinal, { name })` does. @throws {TypeError} for an empty one */
+  /** Sets its name, as `cuda.device(ordinal, { name })` does. @throws {TypeError} for an empty name */
   set label(name: string) {
     giveName(this, name);
     observerOf(this.driver)?.nameDevice(this.ordinal, name);
   }
 
-  /** As errors and reports call it: `device 0`, or with a name `device 0 "prefill"`. */
+  /** Its name in errors and reports: `device 0`, or with a label `device 0 "prefill"`. */
   toString(): string {
     return `device ${this.ordinal}${quoted(this.label)}`;
   }
@@ -118,7 +118,7 @@ export class CudaDevice {
     return this.#properties.attribute(name);
   }
 
-  /** Whether this device can read and write the memory of another one directly. */
+  /** Whether this device can read and write another device's memory directly. */
   canAccessPeer(peer: CudaDevice): boolean {
     if (peer.driver !== this.driver) throw new TypeError("Cannot ask for access to a device of another Cuda");
     this.#checkThere();
@@ -126,10 +126,10 @@ export class CudaDevice {
   }
 
   /**
-   * What the driver says of the way to another device's memory, by the attribute's name in the header without the
-   * prefix `CU_DEVICE_P2P_ATTRIBUTE_`: `PERFORMANCE_RANK` (0 is the fastest), `NATIVE_ATOMIC_SUPPORTED` (1 over NVLink).
+   * An attribute of the path to another device's memory, by its name in the header without the prefix
+   * `CU_DEVICE_P2P_ATTRIBUTE_`: `PERFORMANCE_RANK` (0 is the fastest), `NATIVE_ATOMIC_SUPPORTED` (1 over NVLink).
    *
-   * @throws {TypeError} for a device of another Cuda, or a name that is not known
+   * @throws {TypeError} for a device of another Cuda, or an unknown name
    * @throws {CudaError} CUDA_ERROR_INVALID_DEVICE for the device itself
    */
   peerAttribute(name: PeerAttribute, peer: CudaDevice): number {
@@ -140,22 +140,22 @@ export class CudaDevice {
 
   // law device/CudaDevice.isActive: device/device, memory/memory_programs
   /**
-   * Whether anybody in this process uses the primary context: we, or another library. Does not retain it. False once
-   * the `Cuda` is closed and nothing of it is left on the device.
+   * Whether the primary context is in use in this process, by us or another library. Does not retain it. False once the
+   * `Cuda` is closed and nothing of it is left on the device.
    */
   get isActive(): boolean {
     return !this.#references.isDestroyed && this.#primary.isActive;
   }
 
   // law device/CudaDevice.context: device/device, memory/memory_programs
-  /** Handle of the primary context, which is retained at the first use. */
+  /** Handle of the primary context, which is retained on first use. */
   get context(): bigint {
     this.#checkThere();
     return this.#primary.handle;
   }
 
   // law device/CudaDevice.withContext: device/device, memory/memory_programs
-  /** Calls a function while the primary context is current, and then restores the context that was. */
+  /** Calls a function while the primary context is current, then restores the previous context. */
   withContext<T>(work: () => T): T {
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.driver.context;
     this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));
@@ -168,8 +168,8 @@ export class CudaDevice {
 
   // law device/CudaDevice.ensureCurrent: device/device
   /**
-   * Makes the primary context current in this thread if none is, and leaves it so: for libraries that use the one that
-   * they find, such as UCX.
+   * Makes the primary context current in this thread if none is, and leaves it current: for libraries that use the
+   * current context, such as UCX.
    */
   ensureCurrent(): void {
     const { cuCtxGetCurrent, cuCtxSetCurrent } = this.driver.context;
@@ -185,35 +185,35 @@ export class CudaDevice {
   }
 
   /**
-   * The default stream of the calling thread: a blocking stream as any other, which only waits for the legacy one. It
-   * is what `cudaStreamPerThread` means in the CUDA runtime.
+   * The default stream of the calling thread: a blocking stream like any other, which only waits for the legacy one. It
+   * is `cudaStreamPerThread` of the CUDA runtime.
    */
   get perThreadStream(): CudaStream {
     this.#perThreadStream ??= CudaStream.ofDevice(this, CU_STREAM_PER_THREAD);
     return this.#perThreadStream;
   }
 
-  /** A stream that another library destroys, by its handle. */
+  /** A stream that another library owns and destroys, by its handle. */
   foreignStream(handle: bigint): CudaStream {
     return this.knownStream(handle) ?? (this.#foreignStream = CudaStream.fromHandle(this, handle));
   }
 
   // law device/CudaDevice.knownStream: device/stream
   /**
-   * The last of {@linkcode CudaDevice.foreignStream}, if this is its handle: libraries that exchange arrays name one
-   * stream again and again.
+   * The last result of {@linkcode CudaDevice.foreignStream}, if it has this handle: libraries that exchange arrays keep
+   * naming the same stream.
    */
   knownStream(handle: bigint): CudaStream | null {
     const last = this.#foreignStream;
     if (last === undefined || last.isClosed || last.handle !== handle) return null;
-    observerOf(this.driver)?.foreignStream(handle); // it may be another stream by now
+    observerOf(this.driver)?.foreignStream(handle); // the handle may be another stream's by now
     return last;
   }
 
   // law device/CudaDevice.memory: memory/device_memory_resource
   /**
-   * Allocates from the pool that the device used when this was first asked for. It is every part of the program's: who
-   * closes it ends its own use alone.
+   * Allocates from the pool that was the device's current one on first access. All parts of the program share it: a
+   * caller that closes it only ends its own use.
    *
    * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
    */
@@ -222,7 +222,7 @@ export class CudaDevice {
     return this.#memory;
   }
 
-  /** The priorities that streams can have: what goes first, and what goes last. Lower numbers go first: `[-5, 0]`. */
+  /** The priorities that streams can have, from first to last. Lower numbers go first: `[-5, 0]`. */
   get priorityRange(): [first: number, last: number] {
     return priorityRange(this);
   }
@@ -240,7 +240,7 @@ export class CudaDevice {
   /**
    * Creates an event.
    *
-   * @throws {TypeError} for an event that measures time and can be given to other processes: CUDA has none
+   * @throws {TypeError} for an event with both timing and interprocess: CUDA has none
    */
   createEvent(options: EventOptions = none): CudaEvent {
     const event = this.makeEvent(options);
@@ -248,16 +248,16 @@ export class CudaDevice {
     return event;
   }
 
-  /** As {@linkcode CudaDevice.createEvent}, for callers who close it for certain. */
+  /** As {@linkcode CudaDevice.createEvent}, for callers that always close it. */
   makeEvent(options: EventOptions = none): CudaEvent {
     return createEvent(this, options);
   }
 
   /**
-   * Opens an event of another process, by what `event.exportHandle()` gave there. Its owner must close it last.
+   * Opens an event of another process from the result of `event.exportHandle()` there. Its owner must close it last.
    *
-   * @throws {TypeError} if this is no handle of an event
-   * @throws {RangeError} if it is an event of another device
+   * @throws {TypeError} if this is not a handle of an event
+   * @throws {RangeError} if the event belongs to another device
    * @throws {CudaError} if the other process is gone, or is this one
    */
   importEvent(handle: IpcHandle): CudaEvent {
@@ -265,8 +265,8 @@ export class CudaDevice {
   }
 
   /**
-   * An event to order streams by, until `releaseEvent` is called: one that was used before, if there is one. What has
-   * been made to wait for it waits for what was recorded then, whatever is recorded later.
+   * An event to order streams with, until `releaseEvent` is called; a spare one is reused. A wait for it is for what
+   * was recorded at that time, whatever is recorded later.
    */
   acquireEvent(): CudaEvent {
     const spare = this.#spareEvents.pop();
@@ -276,17 +276,17 @@ export class CudaDevice {
     return event;
   }
 
-  /** Returns an event of {@linkcode CudaDevice.acquireEvent}. */
+  /** Returns an event from {@linkcode CudaDevice.acquireEvent}. */
   releaseEvent(event: CudaEvent): void {
     if (this.#references.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
     else this.#spareEvents.push(event);
   }
 
   /**
-   * Marks the present end of all work in the primary context with an event, on whatever stream, also one that was
-   * destroyed. What the driver does for a stream by way of another context is not among it: see `docs/driver.md`.
+   * Marks the current end of all work in the primary context with an event, on any stream, including destroyed ones.
+   * Work that the driver does for a stream in another context is not included: see `docs/driver.md`.
    *
-   * @returns false where the driver is older than CUDA 12.5 and cannot do it
+   * @returns false if the driver is older than CUDA 12.5, which cannot do it
    */
   recordContext(event: CudaEvent): boolean {
     const { cuCtxRecordEvent } = this.driver.context;
@@ -296,18 +296,19 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.synchronize: device/device, memory/memory_programs
-  /** Blocks until everything enqueued in the primary context is done. Where there is no context there is no work. */
+  /** Blocks until everything enqueued in the primary context is done. Without a context there is no work. */
   synchronize(): void {
     if (!this.#references.isDestroyed && !this.isActive) return;
     this.withContext(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
   }
 
   /**
-   * Compiles CUDA C++ for this device and loads it. The compiled code is kept in the user's cache folder, by source,
-   * options, compiler and driver (`CAUSEWAY_CACHE` names another folder, or `off`). NVRTC does not say which files it
-   * has read: a source that might include one, and one with `##`, `__DATE__` or `__TIME__`, is compiled each time.
+   * Compiles CUDA C++ for this device and loads it. The compiled code is kept in the user's cache folder, keyed by
+   * source, options, compiler and driver (`CAUSEWAY_CACHE` names another folder, or `off`). NVRTC does not say which
+   * files it has read: a source that might include one, and one with `##`, `__DATE__` or `__TIME__`, is compiled each
+   * time.
    *
-   * @throws {CompileError} with the compiler's words and the lines that they are about
+   * @throws {CompileError} with the compiler's messages and the lines that they refer to
    * @throws {LibraryNotFoundError} if there is no compiler (libnvrtc)
    *
    * @example
@@ -324,10 +325,10 @@ export class CudaDevice {
   }
 
   /**
-   * Loads PTX, which the driver compiles; the simulator's interpreter reads what docs/ptx.md lists.
+   * Loads PTX, which the driver compiles; the simulator's interpreter supports what docs/ptx.md lists.
    *
-   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with
-   *   what the driver's compiler said, and the lines that it is about
+   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with the
+   *   messages of the driver's compiler, and the lines that they refer to
    */
   loadPtx(ptx: string): Program {
     return Program.fromPtx(this, ptx);
@@ -339,7 +340,7 @@ export class CudaDevice {
     return this.#properties.driverVersion;
   }
 
-  /** Bytes of device memory that are free, and all of them. */
+  /** Free and total device memory in bytes. */
   memoryInfo(): { readonly free: number; readonly total: number } {
     using arena = new NativeArena();
     const [free, total] = [arena.out("size"), arena.out("size")];
@@ -350,10 +351,10 @@ export class CudaDevice {
 
   // law device/CudaDevice.retained: device/device, memory/memory_programs
   /**
-   * Retains the primary context until the result is disposed of, even if the `Cuda` is closed meanwhile. What a buffer
-   * does, and a stream: the memory may be in use by a consumer that knows nothing of either.
+   * Retains the primary context until the result is disposed, even if the `Cuda` is closed meanwhile. Buffers and
+   * streams do this: the memory may be in use by a consumer that knows nothing of either.
    *
-   * @param options `evenClosed`: also after `close`, for code that still has work to finish while other code retains
+   * @param options `evenClosed`: even after `close`, for code that still has work to finish while other code retains
    *   the device. Default: a closed `Cuda` is an error
    * @throws {TypeError} if the `Cuda` is closed
    */
@@ -365,9 +366,9 @@ export class CudaDevice {
 
   // law device/CudaDevice.retainFor: device/dropped
   /**
-   * Retains the primary context for an object that is to be made: a closed Cuda is an error before anything is made.
+   * Retains the primary context for an object about to be made: a closed Cuda fails before anything is made.
    *
-   * @param make is given what ends that, which is disposed of here if it throws
+   * @param make receives the reference, which is disposed here if `make` throws
    */
   retainFor<T>(make: (retained: Disposable) => T): T {
     const retained = this.retained();
@@ -381,8 +382,8 @@ export class CudaDevice {
 
   // law device/CudaDevice.retain: device/device, memory/memory_programs
   /**
-   * Retains the primary context as {@linkcode CudaDevice.retained} does, until `release` is called, which must be once.
-   * For frequent calls: it allocates nothing.
+   * Retains the primary context as {@linkcode CudaDevice.retained} does, until `release` is called, exactly once. For
+   * frequent calls: it allocates nothing.
    */
   retain(): void {
     this.#checkOpen();
@@ -395,13 +396,13 @@ export class CudaDevice {
     this.#references.release();
   }
 
-  /** Where the driver writes the result of one call, to be read before the next one. */
+  /** Where the driver writes the result of one call, to be read before the next call. */
   get outParameter(): { readonly $address: bigint; readonly value: bigint } {
     this.#checkThere();
     return this.#answer;
   }
 
-  /** Whether its `Cuda` is closed and it is not retained any more: its context is gone, with all that was in it. */
+  /** Whether its `Cuda` is closed and it is no longer retained: its context is gone, with everything in it. */
   get isGone(): boolean {
     return this.#references.isDestroyed;
   }
@@ -415,17 +416,17 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.checkThere: device/check_device
-  /** The memory that calls of the driver write their results to is freed with the device. */
+  /** Throws if the device is gone: the memory to which driver calls write their results is freed with it. */
   #checkThere(): void {
     if (this.#references.isDestroyed) throw this.#closed();
   }
 
-  /** Whether its `Cuda` is closed: it makes nothing new. */
+  /** Whether its `Cuda` is closed: nothing new can be made on it. */
   get isClosed(): boolean {
     return this.#references.isClosed;
   }
 
-  /** Calls a function once, when the device is closed and can still be used. */
+  /** Registers a function that is called once, when the device is closed and can still be used. */
   onClose(work: () => void): void {
     this.#checkOpen();
     this.#beforeClose.push(work);
@@ -439,8 +440,8 @@ export class CudaDevice {
   }
 
   /**
-   * Notes that memory of this device was freed on a stream of another one. That free needs this device's context when
-   * the stream comes to it: so the context is not released before.
+   * Notes that memory of this device was freed on another device's stream. That free needs this device's context when
+   * the stream reaches it: so the context is not released earlier.
    */
   noteFreeOn(other: CudaDevice): void {
     if (other !== this) this.#freedOn.add(other);
@@ -457,7 +458,7 @@ export class CudaDevice {
     }
   }
 
-  /** Waits for the context's work, if there is a context. What has failed there is over as well. */
+  /** Waits for the context's work, if there is a context. Failed work counts as done, too. */
   #finish(): void {
     if (!this.#primary.isRetained || this.#references.isDestroyed) return; // a released context has finished
     this.withContext(() => this.driver.context.cuCtxSynchronize());

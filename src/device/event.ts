@@ -13,7 +13,7 @@ import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
 
-/** What destroys an event that its user has dropped. */
+/** The state that destroys an event which its user has dropped. */
 class EventState implements DroppedState {
   readonly kind = "CudaEvent";
   closed = false;
@@ -37,7 +37,7 @@ class EventState implements DroppedState {
 
 // law device/destroy: device/check_device
 function destroy(device: CudaDevice, handle: bigint): void {
-  if (device.isGone) return; // the event went with its context
+  if (device.isGone) return; // the event was destroyed with its context
   const { driver } = device;
   checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(handle));
 }
@@ -46,11 +46,11 @@ function destroy(device: CudaDevice, handle: bigint): void {
 export class CudaEvent {
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
-  /** Whether other processes can be given the event, or it was given by one. */
+  /** Whether the event can be shared with other processes, or came from one. */
   readonly isInterprocess: boolean;
   readonly #handle: bigint;
   readonly #argument: bigint | number;
-  /** Whether it was made to measure no time, which is not known of those that others have made. */
+  /** Whether it was created without timing, which is not known for imported events. */
   readonly #isUntimed: boolean;
   #closed = false;
   #state: EventState | null = null;
@@ -66,7 +66,8 @@ export class CudaEvent {
   }
 
   /**
-   * Has the event closed if its user drops it. An event that is closed for certain does without, which is faster.
+   * Makes the finalizer close the event if its user drops it. An event that is always closed needs none, which is
+   * faster.
    *
    * @internal
    */
@@ -85,9 +86,9 @@ export class CudaEvent {
   }
 
   /**
-   * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`).
+   * The handle in the form that the runtime passes fastest, for the driver functions that take it (`cuEventRecord`).
    *
-   * @param doing what the call is about to do with the event, for the error: `record`
+   * @param doing the operation, for the error: `record`
    * @throws {TypeError} if the event is closed
    */
   argumentFor(doing: string): bigint | number {
@@ -101,7 +102,7 @@ export class CudaEvent {
   }
 
   // law device/CudaEvent.there: device/check_device
-  /** The handle, for calls that need no stream: those of a destroyed context are invalid. */
+  /** The handle, for calls that need no stream: handles of a destroyed context are invalid. */
   #there(doing: string): bigint {
     const handle = this.#open(doing);
     const { device } = this;
@@ -121,8 +122,8 @@ export class CudaEvent {
 
   // law device/CudaEvent.completed: device/stream
   /**
-   * Settles when the work before the event is done. Costs a stream: to wait for all of a stream's work, its own
-   * `completed` is cheaper.
+   * Settles when the work before the event is done. Creates a stream: to wait for all work of a stream, the stream's
+   * own `completed` is cheaper.
    *
    * @throws {CudaError} if the work has failed
    */
@@ -144,9 +145,9 @@ export class CudaEvent {
 
   // law device/CudaEvent.millisecondsSince: device/event
   /**
-   * Milliseconds between two events made with `timing: true`, both recorded, and done.
+   * Milliseconds between two events made with `timing: true`, both recorded and done.
    *
-   * @throws {TypeError} if one is no event, closed, of another device, or was made without timing
+   * @throws {TypeError} if one is not an event, is closed, of another device, or was made without timing
    * @throws {CudaError} CUDA_ERROR_INVALID_HANDLE if one was never recorded, CUDA_ERROR_NOT_READY if the work before it
    *   is not done
    */
@@ -171,7 +172,7 @@ export class CudaEvent {
 
   /**
    * A handle of the event for another process, which opens it with `device.importEvent()` and may record it, wait for
-   * it and query it. A wait is for what was recorded last when the wait is made: record first, and only then tell the
+   * it and query it. A wait is for what was recorded last when the wait is made: record first, and only then notify the
    * other process to wait.
    *
    * @throws {TypeError} if it was not created with `interprocess: true`
@@ -190,7 +191,7 @@ export class CudaEvent {
   }
 
   // law device/CudaEvent.close: device/stream, device/dropped
-  /** Destroys the event; waits for it that are enqueued already are kept. Closing twice is harmless. */
+  /** Destroys the event; waits for it that are already enqueued remain. Closing twice is harmless. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -221,9 +222,9 @@ function untimed(which: "from" | "to"): TypeError {
 
 // law device/noTime: device/event
 /**
- * Why there is no time between two events.
+ * Explains why there is no time between two events.
  *
- * @param unrecorded whether the first was never recorded, and the second: the driver is only asked if it matters
+ * @param unrecorded whether the first and the second were never recorded: the driver is only queried if it matters
  */
 function noTime(code: number, unrecorded: () => readonly [from: boolean, to: boolean]): string {
   if (code === CUresult.CUDA_ERROR_NOT_READY) {

@@ -1,5 +1,5 @@
 /**
- * Explains errors about memory that a device cannot reach: the driver says no more than that an argument is invalid.
+ * Explains errors about memory that a device cannot reach: the driver only reports an invalid argument.
  *
  * @module
  */
@@ -10,8 +10,8 @@ import type { CudaStream } from "./stream.ts";
 
 // law device/checkReached: memory/cuda_core_peer_access, copy/far_stream
 /**
- * Throws unless a call on a stream has succeeded. If one of the addresses that it named is memory of another device,
- * that is what an invalid argument means, and the error says so.
+ * Throws unless a call on a stream has succeeded. If one of its addresses is memory of another device, that is the
+ * meaning of an invalid argument, and the error says so.
  *
  * @throws {CudaError}
  */

@@ -1,6 +1,6 @@
 /**
- * Closes native objects that their users dropped without closing them, when the garbage collector finds them. Objects
- * that Causeway makes for itself alone are closed for certain, and need no finalizer.
+ * Closes native objects that their users dropped without closing, when they are garbage-collected. Objects that
+ * Causeway makes only for itself are always closed, and need no finalizer.
  *
  * @module
  */
@@ -8,17 +8,17 @@ import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReport
 import { afterCaptures } from "./graph/active_captures.ts";
 import type { CudaDriver } from "../driver/mod.ts";
 
-/** What closes an object that was dropped. It must not lead back to the object. */
+/** The state that closes a dropped object, with no reference back to the object. */
 export interface DroppedState extends FinalizerState {
-  /** What it was: `CudaStream`. */
+  /** The class of the object: `CudaStream`. */
   readonly kind: string;
-  /** The driver that has made it. */
+  /** The driver that made it. */
   readonly driver: CudaDriver;
-  /** Does what closing it would have done. */
+  /** Does what closing the object would have done. */
   close(): void;
 }
 
-/** The method by which an object has itself closed if it is dropped, where not every object of its class needs that. */
+/** The method that registers an object to be closed if dropped, for classes where not every object needs that. */
 export const registerFinalizer: unique symbol = Symbol("registerFinalizer");
 
 // law device/finalizer: device/dropped
@@ -27,7 +27,7 @@ const finalizer = new DeferredFinalizer<DroppedState>((state) => {
   if (wantsLeakReports()) {
     console.error(`Causeway: a ${kind} was never closed; freed by garbage collection`);
   }
-  afterCaptures(driver, () => { // most of it would invalidate a capture
+  afterCaptures(driver, () => { // most such calls would invalidate a capture
     try {
       state.close();
     } catch (error) {
@@ -43,7 +43,7 @@ export function closeIfDropped(object: WeakKey, state: DroppedState): void {
 }
 
 // law device/closeOnce: device/dropped, device/graph/graph_resources, device/graph/graph
-/** What `close` of such an object does: closing twice is harmless. */
+/** Implements `close` of such an object: closing twice is harmless. */
 export function closeOnce(state: DroppedState & { closed: boolean }): void {
   if (state.closed) return;
   state.closed = true;

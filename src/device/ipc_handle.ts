@@ -1,25 +1,25 @@
 /**
- * Handles by which another process opens an event or memory of a GPU: the driver's 64 bytes and the device they belong
- * to, as a plain value that survives JSON, `structuredClone` and any wire.
+ * Handles with which another process opens an event or memory of a GPU: the driver's 64 bytes and the device that they
+ * belong to, as a plain value that survives JSON, `structuredClone` and any wire.
  *
  * @module
  */
 import type { CudaDevice } from "./device.ts";
 
-/** A handle of an event or of memory of another process. A plain object: send it as you like. */
+/** A handle of another process's event or memory. A plain object: send it over any channel. */
 export interface IpcHandle {
-  /** What it stands for: an event, memory of a pool, or memory that was allocated without one. */
+  /** What it identifies: an event, memory of a pool, or memory allocated without a pool. */
   readonly kind: "event" | "pool memory" | "memory";
-  /** UUID of the device. Ordinals differ between processes, as `CUDA_VISIBLE_DEVICES` has it; UUIDs do not. */
+  /** UUID of the device. Ordinals differ between processes, depending on `CUDA_VISIBLE_DEVICES`; UUIDs do not. */
   readonly device: string;
   /** The driver's bytes, in hexadecimal: 128 digits. */
   readonly data: string;
 }
 
-/** Bytes of every such handle in the driver's ABI. */
+/** Size in bytes of every such handle in the driver's ABI. */
 export const handleBytes = 64;
 
-/** A handle of the driver as a plain value. */
+/** Converts a driver handle to a plain value. */
 export function writeHandle(kind: IpcHandle["kind"], device: CudaDevice, bytes: Uint8Array): IpcHandle {
   return { kind, device: device.uuid, data: bytes.toHex() };
 }
@@ -27,9 +27,9 @@ export function writeHandle(kind: IpcHandle["kind"], device: CudaDevice, bytes: 
 /**
  * Reads a handle that another process has sent.
  *
- * @param kinds what is expected
- * @param device the device that it is to be used on
- * @throws {TypeError} if it is no such handle
+ * @param kinds the expected kinds
+ * @param device the device that it will be used on
+ * @throws {TypeError} if it is not such a handle
  * @throws {RangeError} if it belongs to another device
  */
 export function readHandle(
@@ -50,8 +50,8 @@ export function readHandle(
 /**
  * Throws unless an object belongs to a device.
  *
- * @param uuid of the device that it belongs to
- * @throws {RangeError} naming both, and the right one if this process sees it
+ * @param uuid the UUID of the device that it belongs to
+ * @throws {RangeError} naming both devices, and which one is right if this process sees it
  */
 export function checkDevice(uuid: string, device: CudaDevice): void {
   if (uuid === device.uuid) return;

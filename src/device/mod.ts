@@ -1,13 +1,13 @@
 /**
- * Devices, streams and events; captured graphs (`graph/`) and kernels (`kernel/`) are in folders of their own.
+ * Devices, streams and events; captured graphs (`graph/`) and kernels (`kernel/`) have their own folders.
  *
- * The room knows a driver and the ground below it. Of memory it knows addresses and sizes, and one type:
- * `CudaDevice.memory`, which the code that makes a device passes in. A `CudaDevice` retains its primary context at
- * first need and makes it current for the length of a call; streams and events are of a device, and native objects are
- * counted by who still needs them. Every call that another library's capture would refuse, or be invalidated by, is
- * made `besideCaptures` or waits until it is over.
+ * The room knows a driver and the ground below it. About memory it knows addresses and sizes, and one type:
+ * `CudaDevice.memory`, which the code that makes a device passes in. A `CudaDevice` retains its primary context on
+ * first use and makes it current for the duration of a call; streams and events belong to a device, and native objects
+ * are reference-counted. Every call that another library's capture would refuse, or that would invalidate it, is made
+ * `besideCaptures` or waits until the capture has ended.
  *
- * Everything that enqueues work goes through `CudaStream`; what has to wait for what is for `order/` to decide.
+ * Everything that enqueues work goes through `CudaStream`; `order/` decides which work waits for which.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What is made once for each device, at first use, and closed with the device.
+ * Values made once per device, on first use, and closed with the device.
  *
  * @module
  */
@@ -17,13 +17,13 @@ export class PerDevice<T> {
     this.#close = close;
   }
 
-  /** Whether a device has its value already. */
+  /** Whether a device already has its value. */
   has(device: CudaDevice): boolean {
     return this.#values.has(device);
   }
 
   /**
-   * The value of a device, which is made at first use.
+   * The value of a device, which is made on first use.
    *
    * @throws {TypeError} if the device's Cuda is closed
    */

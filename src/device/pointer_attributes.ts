@@ -11,8 +11,8 @@ import { checkCuda, type CudaDriver } from "../driver/mod.ts";
 /** What the driver knows about an address: see {@linkcode Cuda.pointerAttributes}. */
 export interface PointerAttributes {
   /**
-   * Where the memory is and who can use it: of a device; of the host, known to the driver and usable by devices; moving
-   * between them; or `host` for ordinary memory, which the driver does not know.
+   * Where the memory is and what can use it: device memory; host memory known to the driver and usable by devices;
+   * memory that migrates between them; or `host` for ordinary memory, which the driver does not know.
    */
   readonly kind: "host" | "device" | "pinned" | "managed";
   /** The device with which the memory was allocated; null for ordinary host memory. */
@@ -47,7 +47,7 @@ export class PointerQuery {
     this.#answers = view(answers.bytes);
   }
 
-  /** Asks about one address. An address that the driver does not know is no error. */
+  /** Queries one address. An address that the driver does not know is not an error. */
   ask(ptr: bigint): PointerAttributes {
     const { cuPointerGetAttributes } = this.#driver.pointer;
     const code = cuPointerGetAttributes(asked.length, this.#attributes, this.#places, ptr);

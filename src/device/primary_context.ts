@@ -6,7 +6,7 @@
 import { checkCuda, type CudaDriver } from "../driver/mod.ts";
 import type { NativeArena } from "../ffi/mod.ts";
 
-/** Our share of a device's primary context: retained at the first need, and released once. */
+/** Our reference to a device's primary context: retained on first use, and released once. */
 export class PrimaryContext {
   readonly #driver: CudaDriver;
   readonly #device: number;
@@ -15,8 +15,8 @@ export class PrimaryContext {
   #handle = 0n;
 
   /**
-   * @param device what the driver calls it: `CUdevice`
-   * @param arena has room for results as long as the context is used
+   * @param device the driver's handle: `CUdevice`
+   * @param arena holds space for results as long as the context is used
    */
   constructor(driver: CudaDriver, device: number, arena: NativeArena) {
     this.#driver = driver;
@@ -31,18 +31,19 @@ export class PrimaryContext {
   }
 
   // law device/PrimaryContext.isActive: device/device, memory/memory_programs
-  /** Whether anybody in this process uses the context: we, or another library. Does not retain it. */
+  /** Whether the context is in use in this process, by us or another library. Does not retain it. */
   get isActive(): boolean {
     if (this.#handle !== 0n) return true;
     const { cuDevicePrimaryCtxGetState } = this.#driver.context;
-    // The flags go to eight bytes that are not read: every release of an export asks this, and must not allocate.
+    // The flags go to eight bytes that are never read: every release of an export makes this query, and must not
+    // allocate.
     const code = cuDevicePrimaryCtxGetState(this.#device, this.#out.$address, this.#int.$address);
     checkCuda(this.#driver, "cuDevicePrimaryCtxGetState", code);
     return this.#int.value !== 0;
   }
 
   // law device/PrimaryContext.handle: device/device, memory/memory_programs
-  /** `CUcontext`, which is retained at the first use. */
+  /** `CUcontext`, which is retained on first use. */
   get handle(): bigint {
     if (this.#handle === 0n) this.#retain();
     return this.#handle;

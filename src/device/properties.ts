@@ -1,5 +1,5 @@
 /**
- * What the driver says of a device, without a context.
+ * Driver queries about a device that need no context.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { NativeArena, readField } from "../ffi/mod.ts";
 /** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
 export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
 
-/** What a device can do with another one's memory: a name of the header without `CU_DEVICE_P2P_ATTRIBUTE_`. */
+/** The name of an attribute of access to a peer's memory, as in the header without `CU_DEVICE_P2P_ATTRIBUTE_`. */
 export type PeerAttribute = keyof typeof CU_DEVICE_P2P_ATTRIBUTE;
 
-/** The properties of one device. Those of one number are written to memory of the device, and read at once. */
+/** The properties of one device. The driver writes numeric ones to memory of this object, which is read at once. */
 export class DeviceProperties {
-  /** What the driver calls the device: `CUdevice`. */
+  /** The driver's handle of the device: `CUdevice`. */
   readonly handle: number;
   readonly #driver: CudaDriver;
   readonly #int;
@@ -23,7 +23,7 @@ export class DeviceProperties {
 
   /**
    * @param ordinal its number, from 0
-   * @param arena has room for results as long as the device can be asked
+   * @param arena holds space for results as long as the device can be queried
    */
   constructor(driver: CudaDriver, ordinal: number, arena: NativeArena) {
     this.#driver = driver;
@@ -46,7 +46,7 @@ export class DeviceProperties {
     const { address, bytes } = arena.bytes(16);
     this.#check("cuDeviceGetUuid_v2", this.#driver.device.cuDeviceGetUuid_v2(address, this.handle));
     const hex = bytes.toHex();
-    // The driver gives a slice its own UUID, and says that it is one only in its name: `NVIDIA H100 MIG 1g.10gb`.
+    // The driver gives a slice its own UUID, but identifies it as one only in its name: `NVIDIA H100 MIG 1g.10gb`.
     const prefix = /\bMIG \d+[cg]\./.test(this.name) ? "MIG" : "GPU";
     return `${prefix}-${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
       hex.slice(20)

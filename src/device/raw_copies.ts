@@ -1,6 +1,6 @@
 /**
- * Copies and fills of plain addresses, enqueued on a stream. Offsets are part of the addresses; who owns the memory,
- * and what has to come before, is for the rooms above.
+ * Copies and fills of plain addresses, enqueued on a stream. Offsets are part of the addresses; ownership of the
+ * memory, and order, are up to the rooms above.
  *
  * @module
  */
@@ -11,18 +11,18 @@ import { checkReached } from "./explain_unreachable.ts";
 import { makeOrderExplicit } from "./implied_order.ts";
 import type { CudaStream } from "./stream.ts";
 
-/** Which way a copy goes, as the driver's functions are named. */
+/** The direction of a copy, as in the names of the driver's functions. */
 export type CopyDirection = "HtoH" | "HtoD" | "DtoH" | "DtoD";
 
-/** What copies. Names that are put together when they are needed take longer than the copy. */
+/** The copy functions. Composing their names at run time would take longer than the copy. */
 const copyCalls = {
-  HtoH: "cuMemcpyAsync", // between pinned buffers: the driver finds out by itself what the addresses are
+  HtoH: "cuMemcpyAsync", // between pinned buffers: the driver detects the kind of each address
   HtoD: "cuMemcpyHtoDAsync_v2",
   DtoH: "cuMemcpyDtoHAsync_v2",
   DtoD: "cuMemcpyDtoDAsync_v2",
 } as const;
 
-/** What fills, by the bytes of a value. */
+/** The fill functions, by the bytes of a value. */
 const fillCalls = { 1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async" } as const;
 
 // law device/enqueueCopy: gpu/implied_order, memory/memory_programs
@@ -43,9 +43,9 @@ export function enqueueCopy(
 }
 
 /**
- * Enqueues a copy from one device's memory to another's, whether or not they can use each other's.
+ * Enqueues a copy from one device's memory to another's, whether or not they have access to each other's memory.
  *
- * @param stream of either device, or of a third
+ * @param stream a stream of either device, or of a third one
  */
 export function enqueuePeerCopy(
   stream: CudaStream,

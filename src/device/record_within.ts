@@ -1,5 +1,5 @@
 /**
- * Records and waits that need the device's context to be current. They are not in `CudaStream`, so that its `record`
+ * Records and waits that need the device's context to be current. They are outside `CudaStream` so that its `record`
  * and `wait` stay small enough to be inlined.
  *
  * @module
@@ -9,7 +9,7 @@ import type { CudaEvent } from "./event.ts";
 import type { CudaStream } from "./stream.ts";
 
 // law device/recordWithin: device/stream, memory/memory_programs, sim/behaviours
-/** Records an event when the first attempt has failed. @param first what the driver has said to it */
+/** Records an event after the first attempt failed. @param first the driver's result of that attempt */
 export function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
   const { driver } = device;
   const event = marked.argumentFor("record");
@@ -18,7 +18,7 @@ export function recordWithin({ device, argument: stream }: CudaStream, marked: C
 }
 
 // law device/waitWithin: device/stream, memory/memory_programs, sim/behaviours
-/** Makes a stream wait when the first attempt has failed. @param first what the driver has said to it */
+/** Makes a stream wait after the first attempt failed. @param first the driver's result of that attempt */
 export function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
   const { driver } = device;
   const event = awaited.argumentFor("wait for");

@@ -1,10 +1,10 @@
 /**
- * A native object that is still needed when its user closes it: it is destroyed once it is not.
+ * A native object that may still be needed when its user closes it: it is destroyed once it is not.
  *
  * @module
  */
 
-/** Counts who retains an object, and destroys it when it has been closed and is not retained any more. */
+/** Counts the references to an object, and destroys it once it is closed and no longer retained. */
 export class ReferenceCount {
   readonly #destroy: () => void;
   #count = 0;
@@ -21,20 +21,20 @@ export class ReferenceCount {
     return this.#closed;
   }
 
-  /** Whether the object is gone. */
+  /** Whether the object has been destroyed. */
   get isDestroyed(): boolean {
     return this.#destroyed;
   }
 
   // law device/ReferenceCount.retained: device/reference_count
-  /** Retains the object until the result is disposed of; disposing of it again does nothing. */
+  /** Retains the object until the result is disposed; disposing it again does nothing. */
   retained(): Disposable {
     this.retain();
     return new Retained(this);
   }
 
   // law device/ReferenceCount.retain: device/reference_count
-  /** Retains the object until `release` is called, which must be once. For frequent calls: it allocates nothing. */
+  /** Retains the object until `release` is called, exactly once. For frequent calls: it allocates nothing. */
   retain(): void {
     this.#count++;
   }
@@ -61,7 +61,7 @@ export class ReferenceCount {
   }
 }
 
-/** One `retain`, which ends once however often it is disposed of. */
+/** One `retain`, which ends once however often it is disposed. */
 class Retained implements Disposable {
   #references: ReferenceCount | null;
 

@@ -1,9 +1,9 @@
 /**
- * What may be done while another library captures a stream, of whatever kind and on whatever thread: with its thread
- * relaxed, the driver lets a call through that it would otherwise refuse, invalidating the capture. Which calls those
- * are is in `tests/data/driver_answers.json`. Not among them are what concerns all streams of a context
- * (`cuCtxSynchronize`, `cuCtxRecordEvent`), and the legacy default stream while a stream is captured that it would wait
- * for.
+ * Calls that are safe while another library captures a stream, of any kind and on any thread: when the calling thread
+ * is relaxed, the driver allows calls that it would otherwise refuse, invalidating the capture.
+ * `tests/data/driver_answers.json` lists these calls. They do not include calls that concern all streams of a context
+ * (`cuCtxSynchronize`, `cuCtxRecordEvent`), nor the legacy default stream while a stream that it would wait for is
+ * captured.
  *
  * @module
  */
@@ -13,14 +13,11 @@ import { isCapturing } from "./graph/active_captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { type CudaDriver, CudaError } from "../driver/mod.ts";
 
-/**
- * Where the driver reads the mode that a thread is to have, and writes the one that it had. Lives as long as the
- * process.
- */
+/** Where the driver reads a thread's new mode and writes its previous one. Lives as long as the process. */
 interface Slot {
   readonly word: Int32Array<ArrayBuffer>;
   readonly address: bigint;
-  /** The address as the runtime passes it fastest: every allocation and every question passes it twice. */
+  /** The address in the form that the runtime passes fastest: every allocation and every query passes it twice. */
   readonly argument: HandleArgument;
 }
 
@@ -31,7 +28,7 @@ function makeSlot(): Slot {
   return slot = { word: new Int32Array(buffer, byteOffset, 1), address, argument: ffiPort().handle(address) };
 }
 
-/** A mode that need not be put back. */
+/** Stands for a mode that need not be restored. */
 const unchanged = -1;
 
 // law device/relaxThread: memory/beside_captures, device/graph/active_captures
@@ -45,24 +42,27 @@ function relaxThread({ capture }: CudaDriver): number {
 
 // law device/relax: memory/beside_captures, device/graph/active_captures
 /**
- * Relaxes the calling thread, unless a capture of ours is active: then its own `mode` says what is let through. For
- * calls so frequent that the function which {@linkcode besideCaptures} takes would show.
+ * Relaxes the calling thread, unless a capture of ours is active: then its own `mode` decides what is allowed. For hot
+ * paths where the closure that {@linkcode besideCaptures} takes would be measurable.
  *
- * @returns what {@linkcode restore} takes, which must be called next, whatever happens
+ * @returns the argument of {@linkcode restore}, which must be called next, whatever happens
  */
 export function relax(driver: CudaDriver): number {
   return isCapturing(driver) ? unchanged : relaxThread(driver);
 }
 
 // law device/restore: memory/beside_captures, device/graph/active_captures
-/** Restores the mode that the thread had. */
+/** Restores the thread's previous mode. */
 export function restore({ capture }: CudaDriver, mode: number): void {
   if (mode === unchanged || slot === undefined) return;
   slot.word[0] = mode;
   capture.cuThreadExchangeStreamCaptureMode(slot.argument);
 }
 
-/** Makes calls that must not invalidate a capture of another library. While one of ours is active its `mode` counts. */
+/**
+ * Makes calls that must not invalidate another library's capture. While a capture of ours is active, its `mode`
+ * applies.
+ */
 export function besideCaptures<T>(driver: CudaDriver, calls: () => T): T {
   const before = relax(driver);
   try {
@@ -72,7 +72,7 @@ export function besideCaptures<T>(driver: CudaDriver, calls: () => T): T {
   }
 }
 
-/** Makes calls that concern no stream, and so no capture either, not even one of ours. */
+/** Makes calls that concern no stream, and so no capture, not even one of ours. */
 export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
   const before = relaxThread(driver);
   try {
@@ -84,9 +84,10 @@ export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
 
 // law device/isBlockedByCapture: memory/beside_captures, device/graph/active_captures, order/default_home
 /**
- * Whether another library captures a stream that the legacy default stream of a device would wait for. Then whatever is
- * done there, and what concerns all streams, is refused and invalidates the capture, and has to wait. This query does
- * not. Captures of streams that ignore the legacy one are not seen: of those the driver says nothing.
+ * Whether another library captures a stream that the legacy default stream of a device would wait for. Then calls on
+ * the legacy stream, and calls that concern all streams, are refused and invalidate the capture, so they have to wait.
+ * This query does not. Captures of streams that ignore the legacy one are not detected: the driver does not report
+ * them.
  */
 export function isBlockedByCapture(device: CudaDevice): boolean {
   if (device.isGone) return false;
@@ -96,7 +97,7 @@ export function isBlockedByCapture(device: CudaDevice): boolean {
 }
 
 // law device/isRefusedByCapture: memory/beside_captures, device/graph/active_captures
-/** Whether a call was refused because of a capture: it may be tried again after that. */
+/** Whether a call was refused because of a capture: it may be retried after the capture. */
 export function isRefusedByCapture(error: unknown): boolean {
   return error instanceof CudaError && refusals.has(error.code);
 }

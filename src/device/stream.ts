@@ -1,5 +1,5 @@
 /**
- * A stream: work that the GPU does in order.
+ * A stream: work that the GPU executes in order.
  *
  * @module
  */
@@ -39,8 +39,8 @@ export class CudaStream {
   readonly #isDefault: boolean;
   readonly #isOwned: boolean;
   /**
-   * Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing
-   * that it was not made to wait for.
+   * Whether it is known, without querying the driver, to ignore the legacy default stream, and so to wait only for what
+   * it was made to wait for.
    */
   readonly isKnownNonBlocking: boolean;
   readonly #references: ReferenceCount;
@@ -79,7 +79,7 @@ export class CudaStream {
   }
 
   // law device/CudaStream.fromHandle: copy/page_locked
-  /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
+  /** A foreign stream, which its owner destroys. `owner` is kept alive as long as this object. */
   static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
     if (!isAddress(handle)) {
       throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
@@ -100,7 +100,7 @@ export class CudaStream {
   /**
    * A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}.
    *
-   * @param retained what keeps the device alive until the stream is destroyed
+   * @param retained keeps the device alive until the stream is destroyed
    */
   static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, retained: Disposable): CudaStream {
     const state = new StreamState(device, handle, nonBlocking, undefined, retained, CudaStream.#successors);
@@ -111,8 +111,8 @@ export class CudaStream {
 
   // law device/CudaStream.handle: device/idle_streams
   /**
-   * `CUstream`, the same as `cudaStream_t`. It is valid until the stream is closed, or this object is collected. Whoever
-   * has it may enqueue what is not known here: from now on the driver is asked each time whether the stream is idle.
+   * `CUstream`, the same as `cudaStream_t`. It is valid until the stream is closed, or this object is collected.
+   * Whoever holds it may enqueue work that is not tracked here: from now on every idle check queries the driver.
    *
    * @throws {TypeError} if the stream is closed
    */
@@ -122,7 +122,7 @@ export class CudaStream {
   }
 
   /**
-   * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`,
+   * The handle in the form that the runtime passes fastest, for the driver functions that take it (`cuEventRecord`,
    * `cuStreamWaitEvent`).
    *
    * @throws {TypeError} if the stream is closed
@@ -134,7 +134,7 @@ export class CudaStream {
   }
 
   /**
-   * The handle, for a call that says in its error what it is about to do with the stream: `launch a kernel on`.
+   * The handle, for an operation that errors name: `launch a kernel on`.
    *
    * @throws {TypeError} if the stream is closed
    */
@@ -155,17 +155,17 @@ export class CudaStream {
 
   // law device/CudaStream.orSuccessor: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * An open object of this stream for its retainers, also when its user has closed it: this one, or its successor.
-   * It is what buffers go on with whose home the stream is. This one, closed, if the stream is not retained.
+   * An open object of this stream for its retainers, even when its user has closed it: this one, or its successor.
+   * Buffers whose home the stream is continue with it. This one, closed, if the stream is not retained.
    */
   get orSuccessor(): CudaStream {
     return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;
   }
 
   /**
-   * Whether calls of the driver that name this stream need the device's context to be current, for certain. Others may
-   * answer CUDA_ERROR_INVALID_CONTEXT. What `enqueue` does, for calls so frequent that the function it takes would
-   * show.
+   * Whether driver calls that name this stream always need the device's context to be current. On other streams they
+   * may return CUDA_ERROR_INVALID_CONTEXT. Lets callers inline `enqueue` on hot paths, where its closure would be
+   * measurable.
    */
   get needsContext(): boolean {
     return this.#isDefault;
@@ -181,9 +181,9 @@ export class CudaStream {
 
   // law device/CudaStream.enqueue: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * Makes a call of the driver that names this stream. A created stream says itself which context is meant. For a
-   * default stream, and for a driver that requires a current context all the same (its call then has no other effect
-   * than its error), the device's context is made current, which costs two more calls.
+   * Makes a driver call that names this stream. A created stream identifies its context itself. For a default stream,
+   * and for a driver that requires a current context all the same (its call then has no effect but the error), the
+   * device's context is made current, which costs two more calls.
    *
    * @returns what the driver returned
    */
@@ -197,7 +197,7 @@ export class CudaStream {
   }
 
   // law device/CudaStream.record: device/stream, memory/memory_programs, sim/behaviours, device/dropped
-  /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
+  /** Marks the current end of the stream with an event: the given one, or a new one that the caller closes. */
   record(given?: CudaEvent): CudaEvent {
     if (this.#isShut) this.#open("record an event in");
     if (given !== undefined) {
@@ -205,7 +205,7 @@ export class CudaStream {
         throw noEvent("record an event: expected a CudaEvent, or nothing for a new one", given);
       }
       if (given.device !== this.device) {
-        given.argumentFor("record"); // what is closed is said to be: where it is from does not matter then
+        given.argumentFor("record"); // reports a closed event first, wherever it is from
         checkSameDevice(given, this.device, "Cannot record an event");
       }
       this.#mark(given);
@@ -217,7 +217,7 @@ export class CudaStream {
   }
 
   // law device/CudaStream.recordNew: device/stream, memory/memory_programs, sim/behaviours
-  /** As {@linkcode CudaStream.record} of a new event, for callers who close it for certain. */
+  /** As {@linkcode CudaStream.record} of a new event, for callers that always close it. */
   recordNew(): CudaEvent {
     this.#open("record an event in");
     const event = this.device.makeEvent();
@@ -231,7 +231,7 @@ export class CudaStream {
   }
 
   // law device/CudaStream.wait: device/stream, memory/memory_programs, sim/behaviours
-  /** Makes all later work of this stream wait for an event, or for everything enqueued so far in another stream. */
+  /** Makes all later work of this stream wait for an event, or for everything enqueued so far on another stream. */
   wait(other: CudaEvent | CudaStream): void {
     if (this.#isShut) this.#open("wait for anything in");
     if (other instanceof CudaStream) {
@@ -255,7 +255,7 @@ export class CudaStream {
   }
 
   // law device/CudaStream.mark: device/stream, memory/memory_programs, sim/behaviours
-  /** Records an event of the stream's device, without asking whether it is one. */
+  /** Records an event of the stream's device, without checking that it is one. */
   #mark(event: CudaEvent): void {
     const { event: events } = this.device.driver;
     this.#state.isIdle = false;
@@ -265,7 +265,7 @@ export class CudaStream {
   }
 
   // law device/CudaStream.waitFor: device/stream, memory/memory_programs, sim/behaviours
-  /** Makes the stream wait for an event of the same Cuda, without asking whether it is one. */
+  /** Makes the stream wait for an event of the same Cuda, without checking that it is one. */
   #waitFor(event: CudaEvent): void {
     const { stream: streams } = this.device.driver;
     this.#state.isIdle = false;
@@ -277,17 +277,17 @@ export class CudaStream {
   }
 
   /**
-   * Writes down what a function enqueues on this stream, instead of doing it. A stream that waits for this one
-   * meanwhile takes part (`other.wait(stream)`), and must be waited for before the function returns
+   * Captures the work that a function enqueues on this stream, instead of running it. A stream that waits for this one
+   * meanwhile joins the capture (`other.wait(stream)`), and must be waited for before the function returns
    * (`stream.wait(other)`).
    *
-   * Whatever would wait for the device or ask it fails meanwhile, as do allocations on the stream: allocate before. If
-   * the function throws, what was captured is thrown away, and the stream is as it was before.
+   * Meanwhile calls that would wait for the device or query it fail, as do allocations on the stream: allocate before.
+   * If the function throws, the captured work is discarded, and the stream is as it was before.
    *
-   * @param work enqueues; it must not be asynchronous, because nothing else may be enqueued meanwhile
+   * @param work enqueues the work; it must not be asynchronous, because nothing else may be enqueued meanwhile
    * @returns the graph, which the caller closes
    * @throws {TypeError} if `work` returns a promise
-   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for the legacy default stream, and whatever
+   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for the legacy default stream, and everything that
    *   {@linkcode StreamCapture.end} throws
    *
    * @example
@@ -301,19 +301,17 @@ export class CudaStream {
     return captureWork(this, work, options);
   }
 
-  /** Begins a capture that ends at a place of your own choice. See {@linkcode CudaStream.capture}. */
+  /** Begins a capture that ends where you choose. See {@linkcode CudaStream.capture}. */
   beginCapture(options: CaptureOptions = {}): StreamCapture {
     return new StreamCapture(this, options);
   }
 
-  /** Whether the stream takes part in a capture, of whatever library. */
+  /** Whether the stream takes part in a capture, by any library. */
   get isCapturing(): boolean {
     return isInCapture(this, this.#open("ask"));
   }
 
-  // law device/CudaStream.synchronize: memory/beside_captures, device/stream, memory/memory_programs, sim/behaviours,
-  //   order/pageable_in_use
-  /** The name that `createStream({ name })` has given it, which errors and reports say; null if it has none. */
+  /** The name set by `createStream({ name })`, which errors and reports show; null if it has none. */
   get name(): string | null {
     return this.#state.name;
   }
@@ -330,6 +328,8 @@ export class CudaStream {
     return `CudaStream${quoted(this.name)}${kind} of ${device}${state}`;
   }
 
+  // law device/CudaStream.synchronize: memory/beside_captures, device/stream, memory/memory_programs, sim/behaviours,
+  //   order/pageable_in_use
   /** Blocks until everything enqueued so far is done. */
   synchronize(): void {
     const { driver } = this.device;
@@ -341,9 +341,9 @@ export class CudaStream {
 
   // law device/CudaStream.waitUntilReady: copy/page_locked, order/pageable_in_use
   /**
-   * Blocks until the stream's next work could begin. A stream that knows the legacy default stream comes after what is
-   * enqueued there, and the legacy one after what is enqueued on those: `synchronize` of an idle stream does not wait
-   * for that.
+   * Blocks until the stream's next work could begin. A blocking stream comes after work enqueued on the legacy default
+   * stream, and the legacy stream after work enqueued on blocking streams: `synchronize` of an idle stream does not
+   * wait for that.
    */
   waitUntilReady(): void {
     if (this.#isKnownIdle) return;
@@ -357,7 +357,7 @@ export class CudaStream {
    * block.
    */
   async ready(): Promise<void> {
-    if (!this.isReady) await this.completed(); // what that enqueues comes after all of it
+    if (!this.isReady) await this.completed(); // the host function that this enqueues comes after all of it
   }
 
   // law device/CudaStream.isReady: copy/page_locked
@@ -370,15 +370,15 @@ export class CudaStream {
 
   // law device/CudaStream.isKnownIdle: device/idle_streams
   /**
-   * Whether nothing was enqueued since everything was done, and nothing comes before its next work: known without asking
-   * the driver, which takes 3 us where messages of a GPU's memory take 9 (an H100, driver 580).
+   * Whether nothing was enqueued since the stream was last idle, and nothing comes before its next work. Known without
+   * querying the driver, which takes 3 us where messages of a GPU's memory take 9 (an H100, driver 580).
    */
   get #isKnownIdle(): boolean {
     return this.isKnownNonBlocking && this.#state.isIdle && !this.#isShut;
   }
 
   /**
-   * Settles when everything enqueued so far is done. The event loop goes on meanwhile, and no thread of the driver runs
+   * Settles when everything enqueued so far is done. The event loop keeps running, and no driver thread runs
    * JavaScript: the stream closes one of two connected sockets, which wakes the event loop.
    *
    * @throws {CudaError} if the work has failed
@@ -416,11 +416,10 @@ export class CudaStream {
 
   // law device/CudaStream.retain: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * Retains the stream, and the context that it belongs to, until `release` is called, which must be once, even if both
-   * are closed meanwhile. What a buffer does with its home stream, on which it will be freed. For frequent calls: it
-   * allocates nothing.
+   * Retains the stream and its context until `release` is called, exactly once, even if both are closed meanwhile. A
+   * buffer retains its home stream this way, on which it will be freed. For frequent calls: it allocates nothing.
    *
-   * @throws {TypeError} if the stream is closed, or its Cuda
+   * @throws {TypeError} if the stream or its Cuda is closed
    */
   retain(): void {
     this.#open("retain");
@@ -429,7 +428,7 @@ export class CudaStream {
   }
 
   /**
-   * Retains the stream until the result is disposed of, as `retain` does, also after the `Cuda` was closed: for code
+   * Retains the stream until the result is disposed, as `retain` does, but even after the `Cuda` was closed: for code
    * that still has work to finish.
    *
    * @throws {TypeError} if the stream is closed
@@ -438,7 +437,7 @@ export class CudaStream {
     this.#open(doing);
     const retained = new DisposableStack();
     retained.use(this.device.retained({ evenClosed: true }));
-    retained.use(this.#references.retained()); // is released first
+    retained.use(this.#references.retained()); // released first
     return retained;
   }
 
@@ -452,8 +451,8 @@ export class CudaStream {
   // law device/CudaStream.close: device/stream, memory/memory_programs, sim/behaviours
   /**
    * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. It cannot
-   * be used any more: what buffers go on with is their `stream`. A foreign stream is left alone, and a device's own
-   * object of a default stream stays open. Closing twice is harmless.
+   * be used any more: buffers continue with the object that is their `stream`. A foreign stream is not destroyed, and a
+   * device's own object of a default stream stays open. Closing twice is harmless.
    */
   close(): void {
     if (this.#isShut || this.#ignoresClose) return;
@@ -473,7 +472,7 @@ export class CudaStream {
   static {
     showAs(CudaStream, (stream) => {
       const isKnown = stream.name !== null || stream.#handle <= CU_STREAM_PER_THREAD;
-      // The checker calls one without a name by its handle, too.
+      // The checker identifies unnamed streams by their handle, too.
       return `${isKnown ? "" : `0x${stream.#handle.toString(16)} `}${stream}`.replace(/CudaStream /, "");
     });
   }

@@ -1,5 +1,5 @@
 /**
- * What the driver says of a stream.
+ * Driver queries about a stream.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { checkCuda } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
 import type { CudaStream } from "./stream.ts";
 
-/** Asks for a number of a stream, by the name of the driver's call. */
+/** Queries a numeric property of a stream, with the name of the driver call. */
 function ask(stream: CudaStream, name: string, call: (out: bigint) => number): number {
   using arena = new NativeArena();
   const out = arena.out("i32");
@@ -16,7 +16,7 @@ function ask(stream: CudaStream, name: string, call: (out: bigint) => number): n
   return out.value;
 }
 
-/** Whether an open stream takes part in a capture, of whatever library. */
+/** Whether an open stream takes part in a capture, by any library. */
 export function isInCapture(stream: CudaStream, handle: bigint): boolean {
   const { cuStreamIsCapturing } = stream.device.driver.capture;
   const status = ask(stream, "cuStreamIsCapturing", (out) => cuStreamIsCapturing(handle, out));

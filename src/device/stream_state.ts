@@ -1,5 +1,5 @@
 /**
- * What the objects of one stream share, and what destroys it.
+ * State shared by the objects of one stream, which destroys the stream.
  *
  * @module
  */
@@ -11,15 +11,15 @@ import { ReferenceCount } from "./reference_count.ts";
 import type { CudaStream } from "./stream.ts";
 import type { StreamInternals, StreamWatcher } from "./stream_internals.ts";
 
-/** Makes and shuts the successor: the object that retainers of a stream go on with when its user has closed it. */
+/** Makes and shuts the successor: the object that retainers of a stream continue with after its user has closed it. */
 export interface Successors {
-  /** An object of the stream that `close` leaves open. */
+  /** Makes an object of the stream that `close` leaves open. */
   make(state: StreamState): CudaStream;
   /** Called when the stream is destroyed. */
   shut(successor: CudaStream): void;
 }
 
-/** What the objects of one stream share. It does not lead to the one that the user has, which may be dropped. */
+/** State shared by the objects of one stream. It does not reference the user's object, which may be dropped. */
 export class StreamState implements StreamInternals, DroppedState {
   readonly kind = "CudaStream";
   readonly device: CudaDevice;
@@ -30,15 +30,15 @@ export class StreamState implements StreamInternals, DroppedState {
   /** What keeps a foreign stream alive. */
   readonly owner: unknown;
   readonly references: ReferenceCount;
-  /** What its user calls it. */
+  /** The name that its user gave it. */
   name: string | null = null;
   watcher: StreamWatcher | null = null;
   /**
-   * Whether everything was done when the driver was last asked, and nothing was enqueued since. Never of a stream that
-   * others may enqueue on.
+   * Whether everything was done at the last driver query, and nothing was enqueued since. Never true for a stream on
+   * which other code may enqueue.
    */
   isIdle = false;
-  /** Whether others have had its handle. */
+  /** Whether its handle was ever passed to other code. */
   isShared: boolean;
   beforeClose: (() => void) | null = null;
   readonly #successors: Successors;
@@ -46,8 +46,8 @@ export class StreamState implements StreamInternals, DroppedState {
 
   // law device/StreamState.constructor: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * @param retainedDevice what a stream of our own, which `close` destroys, retains; null for a foreign one
-   * @param successors makes the one that retainers of the stream go on with
+   * @param retainedDevice retained by a stream of our own, which `close` destroys; null for a foreign one
+   * @param successors makes the object that retainers of the stream continue with
    */
   constructor(
     device: CudaDevice,
@@ -66,7 +66,7 @@ export class StreamState implements StreamInternals, DroppedState {
     this.#successors = successors;
     this.references = new ReferenceCount(() => {
       if (this.#successor !== null) successors.shut(this.#successor);
-      if (retainedDevice === null) return; // a foreign stream is someone else's to destroy
+      if (retainedDevice === null) return; // the owner of a foreign stream destroys it
       const { driver } = device;
       try {
         const code = device.withContext(() => driver.stream.cuStreamDestroy_v2(handle));
@@ -81,7 +81,7 @@ export class StreamState implements StreamInternals, DroppedState {
     return this.device.driver;
   }
 
-  /** Whether the handle stands for whatever default stream the current context has. */
+  /** Whether the handle stands for a default stream of the current context. */
   get isDefault(): boolean {
     return this.handle <= CU_STREAM_PER_THREAD;
   }
@@ -90,7 +90,7 @@ export class StreamState implements StreamInternals, DroppedState {
     return this.references.isClosed;
   }
 
-  /** The same, for the finalizer. */
+  /** The same as `isClosedByUser`, for the finalizer. */
   get closed(): boolean {
     return this.references.isClosed;
   }

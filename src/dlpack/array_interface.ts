@@ -1,6 +1,6 @@
 /**
  * Arrays described by a plain object: NumPy's `__array_interface__`, and the CUDA Array Interface (version 3), which
- * says in addition on which stream the memory is ordered.
+ * also names the stream on which the memory is ordered.
  *
  * @module
  */
@@ -22,7 +22,7 @@ export interface ArrayInterface {
   readonly typestr: string;
   /** Address of the first element, 0n if there are none, and whether writing is refused. */
   readonly data: readonly [ptr: bigint, readonly: boolean];
-  /** Strides in bytes; null for C order without gaps. */
+  /** Strides in bytes; null if contiguous in C order. */
   readonly strides: readonly number[] | null;
   /** 3. */
   readonly version: number;
@@ -30,7 +30,7 @@ export interface ArrayInterface {
 
 /** The CUDA Array Interface, version 3. */
 export interface CudaArrayInterface extends ArrayInterface {
-  /** Handle of the stream that the memory is ordered on: 1n is the legacy default one. null: no order is needed. */
+  /** Handle of the stream that the memory is ordered on: 1n is the legacy default one. null: no ordering needed. */
   readonly stream: bigint | null;
 }
 
@@ -44,8 +44,8 @@ export function hasInterface(source: object, name: InterfaceName): boolean {
 
 // law dlpack/toArrayInterface: dlpack/array_interface, dlpack/host_consumers, order/programs
 /**
- * Describes an array in host memory, when what its home stream holds is done: the description has no stream to wait
- * for.
+ * Describes an array in host memory, after waiting for the work that its home stream holds: the description has no
+ * stream to wait for.
  */
 export function toArrayInterface(array: ArrayParts): ArrayInterface {
   const described = describe(array);
@@ -87,7 +87,7 @@ function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint
         "there, with setHomeStream(), or use DLPack.",
     );
   }
-  // 0 is forbidden because it is ambiguous; the legacy default stream's own name is 1
+  // 0 is forbidden because it is ambiguous; the legacy default stream is 1
   return handle || CU_STREAM_LEGACY;
 }
 
@@ -95,7 +95,7 @@ function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint
 /**
  * Imports host memory that an object describes.
  *
- * @param make makes the array of what was found
+ * @param make makes the array from the parts found
  * @param release releases the object, if dropping the last reference is not enough
  */
 export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, release?: () => void): T {
@@ -128,11 +128,11 @@ export function fromCudaArrayInterface<T>(
   const offset = bytesBefore(layout);
   const size = offset + bytesFrom(layout);
   const ptr = foreignStart(layout, data, offset, size, "a CUDA array");
-  // A consumer that names no stream works on the producer's, and nothing has to wait.
+  // A consumer that names no stream works on the producer's stream, so nothing has to wait.
   const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
   orderStreams(producer, home);
   const buffer = home === null && release === undefined
-    // nothing has to be done when it ends
+    // nothing to do when it ends
     ? MemoryBuffer.fromOwner(ptr, size, device, source)
     : release === undefined
     ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, returnToProducer)
@@ -148,7 +148,7 @@ function noDevice(): ExchangeError {
 }
 
 // law dlpack/array_interface/returnToProducer: dlpack/array_interface, dlpack/host_consumers, order/programs
-/** Called at the end of an import: the producer's next work comes after what was enqueued here. */
+/** Runs at the end of an import: the producer's next work comes after the work enqueued here. */
 function returnToProducer(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
   if (producer !== null && stream !== null) producerWaits(stream, producer);
 }
@@ -168,7 +168,7 @@ function returnAndRelease(
 }
 
 // law dlpack/producerStream: dlpack/array_interface, dlpack/host_consumers, order/programs
-/** The producer's stream; null if the producer or the consumer wants no order. */
+/** The producer's stream; null if the producer or the consumer wants no ordering. */
 function producerStream(stream: unknown, device: CudaDevice, options: ImportOptions): CudaStream | null {
   if (stream === undefined || stream === null) return null;
   const known = typeof stream === "bigint" && options.stream !== null ? device.knownStream(stream) : null;
@@ -204,7 +204,7 @@ type Description = Readonly<
 >;
 
 // law dlpack/readInterface: dlpack/array_interface, dlpack/host_consumers, order/programs
-/** Reads a description and checks all of it. */
+/** Reads and fully checks a description. */
 function readInterface(source: unknown, name: InterfaceName): Described {
   const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null
     ? Reflect.get(source, name)
@@ -305,13 +305,13 @@ function noAddress(address: unknown): ExchangeError {
   return unusable(`its address is ${show(address)}, expected an integer from 0 on`);
 }
 
-/** A 64-bit address or handle, or null if the value is none. */
+/** A 64-bit address or handle, or null if the value is neither. */
 function toAddress(value: unknown): bigint | null {
   if (typeof value === "number" && Number.isSafeInteger(value)) return value < 0 ? null : BigInt(value);
   return typeof value === "bigint" && isAddress(value) ? value : null;
 }
 
-/** What the room of layouts does not take is no array for an import either. */
+/** An array that the layout room rejects cannot be imported either. */
 function refused(cause: unknown): ExchangeError {
   return unusable(cause instanceof Error ? cause.message : String(cause), cause);
 }

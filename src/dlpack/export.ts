@@ -1,5 +1,5 @@
 /**
- * Exports by DLPack: an array as a tensor for any library. An export is planned, then copied if need be, ordered and
+ * DLPack exports: an array as a tensor for any library. An export is planned, then copied if necessary, ordered and
  * written.
  *
  * @module
@@ -23,8 +23,8 @@ import { type TensorPool, tensorPool, type TensorSlot } from "./struct.ts";
 import { DlpackTensor, type TensorState, type ToDlpackOptions } from "./tensor.ts";
 
 /**
- * An exported tensor, until its consumer has released it. One object for all that must be known of it: a second one
- * takes longer to make and to collect than all that is written to the struct.
+ * An exported tensor, until its consumer has released it. One object holds all of its state: allocating and collecting
+ * a second one takes longer than writing the struct.
  */
 class Export implements TensorState, ExportEntry {
   index = -1;
@@ -54,12 +54,14 @@ class Export implements TensorState, ExportEntry {
   }
 
   // law dlpack/Export.drop: dlpack/export, dlpack/programs, memory/collection
-  /** What the deleter would do, without a call of C: nobody else has the struct. */
+  /** Does what the deleter would, without a call into C: nothing else has the struct. */
   drop(): void {
-    if (this.index >= 0) this.#slot.content.release(); // otherwise its memory is another export's
+    if (this.index >= 0) this.#slot.content.release(); // otherwise its memory belongs to another export
   }
 
-  /** Where nothing has to be ordered it ends at once; otherwise the next poll orders all that have ended together. */
+  /**
+   * If nothing has to be ordered the export ends at once; otherwise the next poll orders all ended exports together.
+   */
   release(): void {
     this.drop();
     if (this.#buffer.stream === null) pollExport(this);
@@ -82,7 +84,7 @@ class Export implements TensorState, ExportEntry {
 
 // law dlpack/toDlpack: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
 //   order/reclaim, sim/behaviours, memory/collection
-/** Exports an array. See `StridedMemoryView.toDlpack`; {@linkcode planExport} says what it throws. */
+/** Exports an array. See `StridedMemoryView.toDlpack`; {@linkcode planExport} documents the errors. */
 export function toDlpack(array: ArrayParts, options: ToDlpackOptions = none): DlpackTensor {
   const plan = planExport(array, options);
   pollIfMany();
@@ -93,7 +95,7 @@ export function toDlpack(array: ArrayParts, options: ToDlpackOptions = none): Dl
   try {
     return exportInOrder(copied, plan, flag.isCopied);
   } finally {
-    copied.buffer.close(); // the export has pinned it
+    copied.buffer.close(); // the export keeps it pinned
   }
 }
 

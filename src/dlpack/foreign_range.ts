@@ -7,7 +7,9 @@ import { addressEnd } from "../ffi/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
-/** Below this no layout reaches the end of memory, because it spans at most 2^52 bytes. Adding bigints is slow. */
+/**
+ * Below this address no layout reaches the end of memory, because it spans at most 2^52 bytes. Adding bigints is slow.
+ */
 const farEnough = addressEnd - (1n << 53n);
 
 // law dlpack/bytesBefore: dlpack/import, dlpack/array_interface, dlpack/fuzz
@@ -23,7 +25,7 @@ export function bytesFrom({ maxOffset, itemsize }: StridedLayout): number {
 
 // law dlpack/foreignStart: dlpack/import, dlpack/array_interface, dlpack/fuzz
 /**
- * Where the memory of a layout's elements begins.
+ * The start of the memory of a layout's elements.
  *
  * @param data address of offset 0 of the layout
  * @param before {@linkcode bytesBefore} of the layout
@@ -52,13 +54,16 @@ function isOutside(data: bigint, before: number, size: number, what: string): Ex
   );
 }
 
-/** Bytes of so many elements, rounded down. */
+/** Bytes of that many elements, rounded down. */
 function wholeBytes(elements: number, itemsize: number): number {
   return itemsize >= 1 ? elements * itemsize : packedBytes(elements, itemsize);
 }
 
 // law dlpack/packedBytes: dlpack/import, dlpack/array_interface, dlpack/fuzz
-/** Of packed elements, in eights, which take whole bytes: a fraction of 2^52 elements has more bits than a number. */
+/**
+ * Bytes of packed elements, by groups of eight, which take whole bytes: a fraction of 2^52 elements exceeds a number's
+ * precision.
+ */
 function packedBytes(elements: number, itemsize: number): number {
   const eights = Math.floor(elements / 8);
   return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);

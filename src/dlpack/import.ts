@@ -1,5 +1,5 @@
 /**
- * Imports by DLPack: a tensor of any library as an array.
+ * DLPack imports: a tensor of any library as an array.
  *
  * @module
  */
@@ -33,8 +33,8 @@ import { readLayout, refused } from "./tensor_layout.ts";
  * Imports a tensor.
  *
  * @param source a tensor, an object with `__dlpack__()`, or the address of a struct
- * @param make makes the array of what was found
- * @throws {ExchangeError} if it cannot be imported; a tensor or struct passed in then stays the caller's
+ * @param make makes the array from the parts found
+ * @throws {ExchangeError} if it cannot be imported; the caller then still owns a tensor or struct that it passed in
  */
 export function fromDlpack<T>(source: unknown, options: ImportOptions, make: MakeArray<T>): T {
   checkPlace(options, "Cannot import by DLPack");
@@ -71,12 +71,12 @@ function ask<T>(source: DlpackSource, options: ImportOptions, make: MakeArray<T>
   try {
     return takeTensor(tensor, options.stream, options.device, make);
   } catch (error) {
-    tensor.close(); // it was made for this import
+    tensor.close(); // made for this import only
     throw error;
   }
 }
 
-/** A producer's own struct as a tensor, so that it is released if the import fails. */
+/** Wraps a producer's own struct as a tensor, so that it is released if the import fails. */
 function wrap(made: unknown): DlpackTensor {
   const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = Object(
     made,
@@ -90,13 +90,13 @@ function wrap(made: unknown): DlpackTensor {
   }
   checkAddress(address);
   const version: DlpackTensor["version"] = address === managedTensorVersioned ? [DLPACK_MAJOR_VERSION, 0] : null;
-  return new DlpackTensor(address, version, { isReleased: () => false }); // its producer knows
+  return new DlpackTensor(address, version, { isReleased: () => false }); // only its producer knows
 }
 
 // law dlpack/streamFor: dlpack/import, dlpack/fuzz
 /**
- * The stream to name to a producer: none for memory of the host, which it would have to refuse. What streams mean
- * elsewhere, on ROCm above all, is not the same: such a producer is not asked.
+ * The stream to pass to a producer: none for host memory, for which the producer would have to refuse it. Streams have
+ * another meaning on other device types, above all ROCm: such a producer is not called at all.
  */
 function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOptions {
   const [type] = source.__dlpack_device__?.() ?? [];
@@ -118,8 +118,8 @@ function wrongType(type: number): ExchangeError {
 
 // law dlpack/take: dlpack/import, dlpack/fuzz
 /**
- * @param tensor the owner of the struct, which gives it up
- * @param used where the memory will be used, if no stream says so
+ * @param tensor the owner of the struct, from which it is taken
+ * @param used where the memory will be used, if no stream implies it
  */
 function take<T>(
   address: bigint,
@@ -139,11 +139,11 @@ function take<T>(
   const size = offset + bytesFrom(layout);
   const ptr = foreignStart(layout, data, offset, size, "a DLPack tensor");
   const kind = device === null ? "host" : deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
-  // as producers assume, too
+  // producers assume the same
   const home = device === null ? null : stream === undefined ? device.defaultStream : stream;
   const owner = tensor ?? undefined;
   const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, owner, fields, returnToProducer);
-  tensor?.take(); // only now: making the buffer of a closed device throws
+  tensor?.take(); // only now: making a buffer for a closed device throws
   return make(buffer, offset, layout, dtype, (flags & readOnly) !== 0, buffer);
 }
 
@@ -162,7 +162,7 @@ function noAddress(address: bigint): ExchangeError {
 }
 
 // law dlpack/returnToProducer: dlpack/import, dlpack/fuzz
-/** Called at the end of an import. */
+/** Runs at the end of an import. */
 function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: TensorFields): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
   if (deleter !== 0n) callRelease(deleter, tensor);

@@ -1,12 +1,13 @@
 /**
- * DLPack and the array interfaces: arrays for other libraries of the same process, and theirs for us, without copies.
+ * DLPack and the array interfaces: our arrays for other libraries in the same process, and theirs for us, without
+ * copies.
  *
- * The room works on the parts of an array (`ArrayParts`) and knows no view: an import is given what to make of the
- * parts it has found. An export is planned by a pure function (`plan_export.ts`), then copied if need be, ordered and
- * written (`export.ts`). What a consumer gets is the address of a `DLManagedTensorVersioned`: `ExportedStruct` in
+ * The room works on the parts of an array (`ArrayParts`) and knows no views: an import takes a function that makes an
+ * array from the parts. An export is planned by a pure function (`plan_export.ts`), then copied if necessary, ordered
+ * and written (`export.ts`). A consumer gets the address of a `DLManagedTensorVersioned`: `tensorPool` in
  * `struct.ts` makes the struct, with a deleter in machine code, and `DlpackTensor` (`tensor.ts`) hands it over. Exactly
- * one consumer takes it. Imports (`import.ts`, `array_interface.ts`) believe nothing that a struct or a description
- * says before it is checked. Python's capsule around a struct is made by `Array.__dlpack__`, python/guest/array.py.
+ * one consumer takes it. Imports (`import.ts`, `array_interface.ts`) trust nothing in a struct or a description until
+ * it is checked. Python's capsule around a struct is made by `Array.__dlpack__`, python/guest/array.py.
  *
  * @module
  */

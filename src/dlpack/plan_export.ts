@@ -1,5 +1,5 @@
 /**
- * Plans of exports by DLPack: a pure function of the array and of the consumer's request.
+ * Plans of DLPack exports: a pure function of the array and the consumer's request.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { MemoryBuffer } from "../memory/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { dlpackDevice, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
 
-/** What a plan depends on. */
+/** The properties of an array on which a plan depends. */
 export interface PlannedArray {
   readonly buffer: Pick<MemoryBuffer, "device" | "stream" | "endsWithWorker">;
   readonly dtype: DType;
@@ -19,15 +19,14 @@ export interface PlannedArray {
 
 /** How an array is exported. */
 export interface ExportPlan {
-  /** Which struct the consumer gets: with flags, or that of DLPack 0.x. */
+  /** Which struct the consumer gets: the versioned one, with flags, or that of DLPack 0.x. */
   readonly isVersioned: boolean;
-  /** Where the array is copied to; null: it is exported in place. */
+  /** Where the array is copied to; null: exported in place. */
   readonly copy: { readonly to: "host" } | { readonly to: CudaDevice; readonly home: CudaStream } | null;
   /** Whether the host waits for the home stream of page-locked memory. */
   readonly hostWaits: boolean;
   /**
-   * The stream that waits for what the producer has enqueued; null: none is to wait, or what is exported is on the
-   * host.
+   * The stream that waits for the producer's enqueued work; null: none waits, or the exported memory is on the host.
    */
   readonly consumer: CudaStream | bigint | null;
 }
@@ -36,9 +35,9 @@ export interface ExportPlan {
 /**
  * Plans the export of an array.
  *
- * @throws {ExchangeError} if the old struct is wanted, which cannot say that an array is read-only or its elements
- *   padded, if host memory is to be ordered on a stream, or a copy is needed that is not allowed
- * @throws {TypeError} for options that are unknown or of a wrong type
+ * @throws {ExchangeError} if the consumer wants the old struct, which cannot express that an array is read-only or its
+ *   elements padded, if host memory is to be ordered on a stream, or if a required copy is not allowed
+ * @throws {TypeError} for unknown options or options of the wrong type
  */
 export function planExport(array: PlannedArray, options: ToDlpackOptions): ExportPlan {
   checkRequest(options);
@@ -86,10 +85,10 @@ export function planExport(array: PlannedArray, options: ToDlpackOptions): Expor
 const atOnce: ExportPlan = { isVersioned: true, copy: null, hostWaits: false, consumer: null };
 const afterTheHost: ExportPlan = { isVersioned: true, copy: null, hostWaits: true, consumer: null };
 
-/** DLPack's number of the legacy default stream, which a consumer uses that names no stream. */
+/** DLPack's number for the legacy default stream, which a consumer uses if it names no stream. */
 const DEFAULT_STREAM = 1n;
 
-/** The version of the struct that is written, unless an older one is wanted. */
+/** The version of the struct written, unless the consumer wants an older one. */
 export const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
 
 function isPair(value: readonly number[]): boolean {
@@ -97,7 +96,7 @@ function isPair(value: readonly number[]): boolean {
 }
 
 // law dlpack/checkRequest: dlpack/plan_export
-/** Checks options: consumers without types pass others by mistake. */
+/** Checks the options: untyped consumers pass invalid ones by mistake. */
 function checkRequest(options: ToDlpackOptions): void {
   checkOptions(options, toDlpackOptionNames);
   const { maxVersion, copy, dlDevice } = options;
@@ -136,7 +135,7 @@ function checkStream({ buffer }: PlannedArray, stream: ToDlpackOptions["stream"]
 }
 
 // law dlpack/planCopy: dlpack/plan_export
-/** @throws {ExchangeError} for a device that cannot be reached */
+/** @throws {ExchangeError} for an unreachable device */
 function planCopy(array: PlannedArray, { dlDevice, stream }: ToDlpackOptions): ExportPlan["copy"] {
   const [type, id] = dlDevice ?? dlpackDevice(array);
   if (type === DLDeviceType.kDLCPU && id === 0) return { to: "host" };
@@ -164,7 +163,7 @@ function findDevice({ buffer: { device } }: PlannedArray, id: number, stream: To
 }
 
 // law dlpack/homeOn: dlpack/plan_export
-/** The home stream of a copy: one of ours, because a consumer may destroy its own at any time. */
+/** The home stream of a copy: one of ours, because a consumer may destroy its stream at any time. */
 function homeOn(device: CudaDevice, { buffer }: PlannedArray, stream: ToDlpackOptions["stream"]): CudaStream {
   if (buffer.stream?.device === device) return buffer.stream;
   return stream instanceof CudaStream && stream.device === device ? stream : device.defaultStream;

@@ -1,5 +1,5 @@
 /**
- * DLPack's structs in memory: reading foreign ones, and writing our own.
+ * DLPack structs in memory: reads foreign ones, and writes our own.
  *
  * @module
  */
@@ -33,7 +33,7 @@ const at = layoutOf(DLTensor).offsets;
 const deviceAt = layoutOf(DLDevice).offsets;
 const dtypeAt = layoutOf(DLDataType).offsets;
 
-/** The fields of a struct, as they are. */
+/** The raw fields of a struct. */
 export interface TensorFields {
   /** Address of the struct. */
   readonly tensor: bigint;
@@ -46,13 +46,13 @@ export interface TensorFields {
   readonly code: number;
   readonly bits: number;
   readonly lanes: number;
-  /** 0n where there are no axes. */
+  /** 0n if there are no axes. */
   readonly shape: bigint;
-  /** Whether there are strides, or no axes: a producer may leave out row-major strides. */
+  /** Whether there are strides, or no axes: a producer may omit row-major strides. */
   readonly hasStrides: boolean;
-  /** 0n where there are none, and where `stridesBehind` says it. */
+  /** 0n if there are none, or if `stridesBehind` locates them. */
   readonly strides: bigint;
-  /** Bytes from the shape to strides that are to be read with it; 0 where there are none such. */
+  /** Bytes from the shape to the strides if one read covers both; otherwise 0. */
   readonly stridesBehind: number;
   readonly byteOffset: bigint;
 }
@@ -63,14 +63,14 @@ export interface TensorFields {
  * Reads a struct.
  *
  * @param low the lower half of the address
- * @throws {ExchangeError} for one of another major version, of which nothing else is read; for a number of dimensions
- *   and for pointers to them that cannot be
+ * @throws {ExchangeError} for another major version, in which case nothing else is read, and for an impossible number
+ *   of dimensions or impossible pointers to them
  */
 export function readTensor(ptr: bigint, isVersioned: boolean, low: number): TensorFields {
   if (!isVersioned) {
     return readFields(ptr, readForeign(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
   }
-  // Of another version, nothing is known to lie behind the flags; but a page is there as a whole.
+  // For another version, nothing is known about what follows the flags; but pages are mapped as a whole.
   if ((low & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));
   const bytes = readForeign(ptr, versioned.size);
   checkVersion(bytes);
@@ -79,11 +79,11 @@ export function readTensor(ptr: bigint, isVersioned: boolean, low: number): Tens
 }
 
 /**
- * Where in a page an address is. Pages are at least so large: if an address can be read, so can all that is in its
+ * Mask of an address's offset in its page. Pages are at least this large: if an address is readable, so is its whole
  * page.
  */
 const offsetInPage = 4095;
-/** The last place in a page at which a struct is in it as a whole. */
+/** The last offset in a page at which a struct fits. */
 const lastWhole = 4096 - versioned.size;
 
 // law dlpack/checkVersion: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
@@ -124,8 +124,8 @@ function readFields(tensor: bigint, bytes: DataView, from: number, deleterAt: nu
 // law dlpack/stridesBehind: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 /**
- * How many bytes behind the shape the strides begin, if both can be read at once; otherwise 0. What lies between two
- * places less than a page apart is in the page of one of them.
+ * How many bytes after the shape the strides begin, if one read can cover both; otherwise 0. Everything between two
+ * addresses less than a page apart is in the page of one of them.
  */
 function stridesBehind(bytes: DataView, from: number, ndim: number): number {
   const shapeAt = from + at.shape;
@@ -135,14 +135,14 @@ function stridesBehind(bytes: DataView, from: number, ndim: number): number {
   return behind > 0 && behind + 8 * ndim <= mostForeignBytes ? behind : 0;
 }
 
-/** Whether eight bytes are 0. Making a bigint for that would be slower. */
+/** Whether eight bytes are 0. Reading them as a bigint would be slower. */
 function isNull(bytes: DataView, at: number): boolean {
   return bytes.getUint32(at, littleEndian) === 0 && bytes.getUint32(at + 4, littleEndian) === 0;
 }
 
 // law dlpack/checkPointers: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
-/** Fails unless there can be as many 64-bit integers as a struct says where it says. */
+/** Throws unless a struct's pointers can point to as many 64-bit integers as the struct claims. */
 function checkPointers(bytes: DataView, from: number, ndim: number, hasStrides: boolean): void {
   if (ndim < 0 || ndim > MAX_NDIM) {
     throw new ExchangeError(`Cannot import a DLPack tensor of ${ndim} dimensions: expected 0 to ${MAX_NDIM}`);
@@ -160,22 +160,22 @@ function checkPointer(bytes: DataView, pointerAt: number, name: string): void {
   throw misaligned(name, bytes.getBigUint64(pointerAt, littleEndian));
 }
 
-/** What is said of a pointer to numbers, or to a struct, that is no multiple of 8. */
+/** The error for a pointer to numbers, or to a struct, that is not a multiple of 8. */
 export function misaligned(name: string, address: bigint): ExchangeError {
   return new ExchangeError(`Cannot import a DLPack tensor: its ${name} is ${address}, expected a multiple of 8`);
 }
 
-/** A struct of ours, in one block of memory with a counter of releases, the shape and the strides. */
+/** One of our structs, in one block of memory with a release counter, the shape and the strides. */
 class TensorBlock {
   /**
-   * The block in the widths of its fields. What is known beforehand is stored in words of 32 bits: to store a bigint
-   * takes Bun ten times as long.
+   * The block in the widths of its fields. Values known in advance are stored as 32-bit words: storing a bigint takes
+   * Bun ten times as long.
    */
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
   readonly #longs: BigUint64Array;
   readonly #head: HeadWords;
-  /** The index of the counter's word; the extents follow it, and these as many strides as there may be. */
+  /** The word index of the counter; the extents follow it, then the strides, with room for `most` of each. */
   readonly #counter: number;
   readonly #most: number;
   readonly #pointers: Readonly<Record<"counter" | "deleter" | "shape" | "strides", Words>>;
@@ -208,7 +208,7 @@ class TensorBlock {
     this.#words[this.#counter] = (this.#words[this.#counter] ?? 0) + 1;
   }
 
-  /** Reports, once, that the deleter was called more than once: it did no harm this time, but the next time it may. */
+  /** Reports, once, that the deleter was called more than once: harmless this time, but it may not be the next time. */
   checkReleases(): void {
     if ((this.#words[this.#counter] ?? 0) <= 1) return;
     this.#words[this.#counter] = 1;
@@ -220,13 +220,13 @@ class TensorBlock {
   // law dlpack/TensorBlock.write: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
   //   memory/collection
   /**
-   * Writes all fields: the consumer before may have written to them. Parameters one by one: an object of all of them
-   * would be one more to make for each export.
+   * Writes all fields: the previous consumer may have written to them. Takes separate parameters: an options object
+   * would be one more allocation for each export.
    *
    * @param flags bits of DLPACK_FLAG_BITMASK
    */
   write(flags: number, data: bigint, deviceType: number, deviceId: number, dtype: DLPackDType, layout: Axes): void {
-    this.checkReleases(); // by the consumer before
+    this.checkReleases(); // by the previous consumer
     const { shape, strides } = layout;
     const ndim = shape.length;
     const head = this.#head;
@@ -249,7 +249,7 @@ class TensorBlock {
     bytes[head.dtype + 1] = dtype.bits;
     bytes[head.dtype + 2] = dtype.lanes;
     bytes[head.dtype + 3] = dtype.lanes >> 8;
-    // Always explicit strides: NULL has been illegal since DLPack 1.2. A scalar has neither shape nor strides.
+    // Strides are always explicit: NULL has been illegal since DLPack 1.2. A scalar has neither shape nor strides.
     writeWords(words, head.shape, ndim === 0 ? nullPointer : pointers.shape);
     writeWords(words, head.strides, ndim === 0 ? nullPointer : pointers.strides);
     writeInt64(words, head.byteOffset, 0);
@@ -278,7 +278,7 @@ function writeWords(words: Int32Array, index: number, { low, high }: Words): voi
   words[index + 1] = high;
 }
 
-/** What of a layout a struct says. */
+/** The part of a layout that a struct expresses. */
 interface Axes {
   readonly shape: readonly number[];
   readonly strides: readonly number[];
@@ -286,7 +286,7 @@ interface Axes {
 
 const counterBytes = 8;
 
-/** Where fields are: in words of 32 bits, the data pointer in words of 64, the dtype in bytes. */
+/** Field offsets: in 32-bit words, the data pointer in 64-bit words, the dtype in bytes. */
 interface HeadWords {
   readonly size: number;
   /** -1 in the old struct. */
@@ -324,12 +324,12 @@ function headWords(head: typeof versioned | typeof legacy): HeadWords {
 
 /** Writes a safe integer as an `int64_t`, in the byte order of both architectures. */
 function writeInt64(words: Int32Array, index: number, value: number): void {
-  const low = value | 0; // modulo 2^32, also of a negative number
+  const low = value | 0; // modulo 2^32, for negative numbers, too
   words[index] = low;
   words[index + 1] = low === value ? low >> 31 : Math.floor(value / 2 ** 32);
 }
 
-/** Most tensors have few axes, and their structs are small. */
+/** Most tensors have few axes, so their structs are small. */
 const fewAxes = 6;
 
 function poolOf(head: HeadWords, most: number): SlabPool<TensorBlock> {
@@ -343,14 +343,14 @@ const pools = {
   legacy: { small: poolOf(heads.legacy, fewAxes), large: poolOf(heads.legacy, MAX_NDIM) },
 };
 
-/** Where a struct of ours is written. */
+/** The pool in which our structs are written. */
 export type TensorPool = SlabPool<TensorBlock>;
-/** The memory of a struct of ours. */
+/** The memory of one of our structs. */
 export type TensorSlot = Slot<TensorBlock>;
 
 // law dlpack/tensorPool: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
-/** The memory for structs of a version and so many axes. Their deleters count the release, on whatever thread. */
+/** The pool for structs of a version and number of axes. Their deleters count the release, on any thread. */
 export function tensorPool(isVersioned: boolean, ndim: number): TensorPool {
   const { small, large } = isVersioned ? pools.versioned : pools.legacy;
   return ndim <= fewAxes ? small : large;

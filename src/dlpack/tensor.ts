@@ -15,23 +15,23 @@ import { ExchangeError } from "../order/mod.ts";
 /** Options of {@linkcode StridedMemoryView.toDlpack} and of `__dlpack__()`. */
 export interface ToDlpackOptions {
   /**
-   * The stream on which the consumer will use the memory: it is made to wait for what the producer has enqueued. A
-   * handle as bigint: 1n is the legacy default stream, 2n the per-thread one. `null` or -1n: no order is wanted.
-   * Default: the legacy default stream, as DLPack says. Host memory takes none: by default page-locked memory is waited
-   * for, until its home stream has passed what it holds.
+   * The stream on which the consumer will use the memory: it waits for the work that the producer has enqueued. As a
+   * handle (a bigint), 1n is the legacy default stream, 2n the per-thread one. `null` or -1n: no ordering. Default: the
+   * legacy default stream, as DLPack specifies. Host memory takes no stream: by default the host waits for page-locked
+   * memory, until its home stream has passed the work that it holds.
    */
   readonly stream?: CudaStream | bigint | null;
   /**
-   * The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. `null` (the
-   * default): 1.3.
+   * The newest version that the consumer understands. Below 1.0 the consumer gets the old struct, without flags. `null`
+   * (the default): 1.3.
    */
   readonly maxVersion?: readonly [major: number, minor: number] | null;
-  /** `true`: always copy; `false`: never; `null` (the default): only to get to another device. */
+  /** `true`: always copy; `false`: never; `null` (the default): only to reach another device. */
   readonly copy?: boolean | null;
   /**
-   * Where the consumer wants the array, as `__dlpack_device__()` says it: `[1, 0]` is the host, `[2, n]` CUDA device n.
-   * `null` (the default): where it is. A copy on the host is there on return; the consumer's stream waits for one on a
-   * device.
+   * Where the consumer wants the array, in the form of `__dlpack_device__()`: `[1, 0]` is the host, `[2, n]` CUDA
+   * device n. `null` (the default): where it is. A copy to the host is complete on return; the consumer's stream waits
+   * for a copy to a device.
    */
   readonly dlDevice?: readonly [type: number, id: number] | null;
 }
@@ -48,19 +48,19 @@ export const toDlpackOptionNames: OptionNames<ToDlpackOptions> = {
 export interface ImportOptions {
   /**
    * The stream on which the array will be used; the producer's work comes before it. Default: the default stream of
-   * `device`, or the one that the producer names. `null`: no order is wanted, neither now nor when the array is
-   * handed on or returned.
+   * `device`, or the one that the producer names. `null`: no ordering, neither now nor when the array is passed on or
+   * returned.
    */
   readonly stream?: CudaStream | null;
-  /** The device of the array, where no stream says it. */
+  /** The device of the array, if no stream implies it. */
   readonly device?: CudaDevice;
 }
 
 /** An object that exports itself by DLPack. */
 export interface DlpackSource {
   /**
-   * Exports the array: the consumer releases the tensor. A producer that makes structs of its own returns the address
-   * of one.
+   * Exports the array: the consumer releases the tensor. A producer that makes its own structs returns the address of
+   * one.
    */
   __dlpack__(options?: ToDlpackOptions): DlpackTensor | DlpackPointer;
   /** DLPack's device type and number. Without this method the memory may be anywhere. */
@@ -81,7 +81,7 @@ export function isDlpackSource(source: unknown): source is DlpackSource {
     typeof source.__dlpack__ === "function";
 }
 
-/** What an export knows about its consumer. */
+/** What an export knows of its consumer. */
 export interface ReleaseState {
   /** Whether the consumer has called the deleter. */
   isReleased(): boolean;
@@ -89,7 +89,7 @@ export interface ReleaseState {
 
 /**
  * An exported tensor: a `DLManagedTensorVersioned *`, or the older `DLManagedTensor *`, for a consumer. Like Python's
- * capsule it is taken over by exactly one consumer, which must then call the deleter once.
+ * capsule it is taken by exactly one consumer, which must then call the deleter once.
  */
 export class DlpackTensor {
   /** Version of the struct, `null` for the old struct that has none. */
@@ -98,8 +98,8 @@ export class DlpackTensor {
 
   // law dlpack/DlpackTensor.constructor: dlpack/export, dlpack/import, dlpack/programs, memory/collection
   /**
-   * Wraps a tensor that a producer has made. `releaseState` knows when it has been released; `state` is its own, where
-   * the producer has more to say than that.
+   * Wraps a tensor that a producer has made. `releaseState` reports whether it has been released; `state` replaces the
+   * default state, for producers that know more than that.
    */
   constructor(
     ptr: bigint,
@@ -114,7 +114,7 @@ export class DlpackTensor {
   }
 
   // law dlpack/DlpackTensor.ptr: dlpack/export, dlpack/import, dlpack/programs, memory/collection
-  /** Address of the struct, for inspection. A consumer gets it by {@linkcode DlpackTensor.take}. */
+  /** Address of the struct, for inspection only. A consumer calls {@linkcode DlpackTensor.take}. */
   get ptr(): bigint {
     const { ptr, closed } = this.#state;
     if (closed) throw new ExchangeError("Cannot use this DLPack tensor: a consumer has already taken it over");
@@ -128,10 +128,10 @@ export class DlpackTensor {
 
   // law dlpack/DlpackTensor.take: dlpack/export, dlpack/import, dlpack/programs, memory/collection
   /**
-   * Takes the struct out, for a consumer, which must call its deleter once.
+   * Transfers ownership of the struct to a consumer, which must call its deleter once.
    *
    * @returns address of the struct
-   * @throws {ExchangeError} if it was taken before
+   * @throws {ExchangeError} if it has been taken before
    */
   take(): bigint {
     const { ptr } = this;
@@ -140,7 +140,7 @@ export class DlpackTensor {
   }
 
   // law dlpack/DlpackTensor.close: dlpack/export, dlpack/import, dlpack/programs, memory/collection
-  /** Releases the tensor if no consumer has taken it over. Closing twice is harmless. */
+  /** Releases the tensor if no consumer has taken it. Closing twice is harmless. */
   close(): void {
     if (this.#state.closed) return;
     this.#state.closed = true;
@@ -161,20 +161,20 @@ export class DlpackTensor {
   }
 }
 
-/** A tensor, until a consumer has taken it over. It outlives the object, and must not refer to it. */
+/** A tensor's state, until a consumer has taken it. It outlives the DlpackTensor, and must not reference it. */
 export interface TensorState extends FinalizerState, ReleaseState {
   /** Address of the struct. */
   readonly ptr: bigint;
-  /** Whether the struct was taken out or released. */
+  /** Whether the struct was taken or released. */
   closed: boolean;
 
-  /** Releases the tensor as a consumer does. */
+  /** Releases the tensor, as a consumer would. */
   release(): void;
-  /** The same when it was collected: what may fail is left to the next poll. */
+  /** Releases a collected tensor: anything that may fail is left to the next poll. */
   drop(): void;
 }
 
-/** A tensor of which nothing is known but its struct. */
+/** A tensor about which nothing is known but its struct. */
 class ForeignTensor implements TensorState {
   readonly ptr: bigint;
   readonly #isVersioned: boolean;
@@ -200,7 +200,7 @@ class ForeignTensor implements TensorState {
   }
 }
 
-/** Releases tensors that are collected before a consumer has taken them over. */
+/** Releases tensors that are collected before a consumer has taken them. */
 const finalizer = new DeferredFinalizer<TensorState>((state) => state.drop());
 
 const deleterAt = {

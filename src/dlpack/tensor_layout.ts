@@ -8,14 +8,14 @@ import { cachedLayout, cacheLayout, MAX_NDIM, StridedLayout } from "../layout/mo
 import { ExchangeError } from "../order/mod.ts";
 import type { TensorFields } from "./struct.ts";
 
-/** Extents and strides of the tensor that is being read. The arrays are made once. */
+/** Extents and strides of the tensor being read. The arrays are reused. */
 const extents: number[] = Array.from({ length: MAX_NDIM }, () => 0);
 const steps: number[] = Array.from({ length: MAX_NDIM }, () => 0);
 
 /**
  * Reads the layout of a tensor.
  *
- * @throws {ExchangeError} if there can be none of these extents and strides
+ * @throws {ExchangeError} if these extents and strides make no valid layout
  */
 export function readLayout(fields: TensorFields, itemsize: number): StridedLayout {
   const { ndim, shape, strides, stridesBehind } = fields;
@@ -30,8 +30,8 @@ export function readLayout(fields: TensorFields, itemsize: number): StridedLayou
 }
 
 /**
- * Beyond 2^53 they are rounded. Small ones are taken as they are: what was computed may be kept as a floating-point
- * number, in another kind of array.
+ * Values beyond 2^53 are rounded. Small ones are stored without arithmetic: a computed value may be stored as a
+ * floating-point number, which changes the kind of array.
  */
 function readInt64s(bytes: DataView, from: number, count: number, values: number[]): void {
   for (let i = 0; i < count; i++) {
@@ -44,7 +44,7 @@ function readInt64s(bytes: DataView, from: number, count: number, values: number
 /** A layout of the extents that were read. */
 function newLayout(ndim: number, strides: readonly number[] | null, itemsize: number): StridedLayout {
   try {
-    // Which refuses numbers that were rounded.
+    // The constructor rejects numbers that were rounded.
     const layout = new StridedLayout(
       extents.slice(0, ndim),
       strides === null ? null : strides.slice(0, ndim),
@@ -57,7 +57,7 @@ function newLayout(ndim: number, strides: readonly number[] | null, itemsize: nu
   }
 }
 
-/** What the room of layouts does not take is no tensor for an import either. */
+/** A tensor that the layout room rejects cannot be imported either. */
 export function refused(cause: unknown): ExchangeError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause });

@@ -8,10 +8,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { type Functions, type LibraryDescription, NativeArena, readCString } from "../ffi/mod.ts";
 import { cause as causeOf, type DriverTraits } from "./traits.ts";
 
-/**
- * What a call answers if no context is current and what it names, a default stream for example, does not say which is
- * meant.
- */
+/** What a call returns if no context is current and its arguments, a default stream for example, do not imply one. */
 export const NEEDS_CONTEXT: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
 
 /** The functions of libcuda, group by group. */
@@ -20,11 +17,11 @@ export type DriverGroups = Functions<typeof cuda>;
 /**
  * An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions.
  *
- * @internal what its members are, which are the functions of libcuda, group by group
+ * @internal its members, which are the functions of libcuda, group by group
  */
 export type CudaDriver = DriverGroups & DriverTraits;
 
-/** How libcuda is found. It comes with NVIDIA's driver and nothing else. */
+/** How libcuda is found. It comes only with NVIDIA's driver. */
 export const libcuda: LibraryDescription<typeof cuda> = {
   name: "libcuda",
   symbols: cuda,
@@ -46,9 +43,9 @@ export class CudaError extends Error {
   /** The function that returned it. */
   readonly call: string;
   /**
-   * Whether the device's context is lost with all that is in it: from now on every call returns the same error, until
-   * the process ends. Its `cause` is the error that was first seen, if that is another one; in the simulator the first
-   * one's cause says what the kernel did. To close what is left has no effect then, and does not throw.
+   * Whether the device's context is lost with everything in it: from now on every call returns the same error, until
+   * the process ends. The `cause` is the first such error, if this is a later one; in the simulator the cause of the
+   * first says what the kernel did. Closing what is left then has no effect, and does not throw.
    */
   readonly isSticky: boolean;
 
@@ -62,7 +59,7 @@ export class CudaError extends Error {
   }
 }
 
-/** The errors of which the header says that the process must be terminated and relaunched. */
+/** The errors for which the header says that the process must be terminated and relaunched. */
 const lost: ReadonlySet<number> = new Set([
   CUresult.CUDA_ERROR_CONTAINED,
   CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -79,7 +76,9 @@ const lost: ReadonlySet<number> = new Set([
   CUresult.CUDA_ERROR_EXTERNAL_DEVICE,
 ]);
 
-/** The first of each sticky error. The devices of a driver share it: which of them is lost the code does not say. */
+/**
+ * The first error of each sticky code. The devices of a driver share it: the code does not say which of them is lost.
+ */
 const firstSeen = new WeakMap<CudaDriver, Map<number, CudaError>>();
 
 const names = new Map<number, string>(Object.entries(CUresult).map(([name, code]) => [code, name]));
@@ -91,7 +90,7 @@ export function resultName(code: number): string {
 
 // law driver/checkCuda: driver/errors
 /**
- * Throws unless a call has succeeded.
+ * Throws unless a call succeeded.
  *
  * @param call the function's name
  * @param code what it returned
@@ -102,9 +101,9 @@ export function checkCuda(driver: CudaDriver, call: string, code: number): void 
 }
 
 /**
- * The error of a code, in the driver's words, and with what to do where that is known.
+ * The error for a code, in the driver's words, with a remedy if one is known.
  *
- * @param why what the caller knows of the reason: sentences without the last full stop
+ * @param why what the caller knows about the reason: sentences without the final full stop
  */
 export function cudaError(driver: CudaDriver, call: string, code: number, why = ""): CudaError {
   using arena = new NativeArena();
@@ -139,8 +138,8 @@ const search = "to find the cause, run it under compute-sanitizer or on Cuda.sim
 
 // law driver/checkRelease: driver/errors
 /**
- * Throws unless a call that frees or releases something has succeeded. In a lost context there is nothing left to free,
- * and the error that reported the loss has been thrown: a close after it must not hide it.
+ * Throws unless a call that frees or releases something succeeded. In a lost context there is nothing left to free, and
+ * the error that reported the loss has already been thrown: a later close must not hide it.
  *
  * @throws {CudaError}
  */
@@ -148,7 +147,7 @@ export function checkRelease(driver: CudaDriver, call: string, code: number): vo
   if (code !== CUresult.CUDA_SUCCESS && !lost.has(code) && !gone.has(code)) throw cudaError(driver, call, code);
 }
 
-/** Nor is there when another library has destroyed the context, or the process is ending. */
+/** Nothing is left to free, either, when another library has destroyed the context, or the process is exiting. */
 const gone: ReadonlySet<number> = new Set([
   CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED,
   CUresult.CUDA_ERROR_DEINITIALIZED,
@@ -159,12 +158,12 @@ export function isSticky(error: unknown): boolean {
   return error instanceof CudaError && error.isSticky;
 }
 
-/** Whether a driver's answer says that a context is lost. */
+/** Whether a result code says that a context is lost. */
 export function isStickyCode(code: number): boolean {
   return lost.has(code);
 }
 
-/** What to do about errors that a program makes by the order of its calls. */
+/** Remedies for errors that the order of a program's calls causes. */
 const remedies: ReadonlyMap<number, string> = new Map([
   [
     CUresult.CUDA_ERROR_NO_DEVICE,

@@ -1,5 +1,5 @@
 /**
- * Where the CUDA runtime and its compiler are found. Both work, as far as that goes, without a GPU.
+ * Where the CUDA runtime and its compiler are found. Both work without a GPU, as far as possible.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export const libcudart: LibraryDescription<typeof cudart> = {
   remedy: "Install the CUDA runtime: `pip install nvidia-cuda-runtime` in an active virtualenv, or the CUDA toolkit.",
 };
 
-/** How libnvrtc is found, which compiles CUDA C++. */
+/** How libnvrtc, which compiles CUDA C++, is found. */
 export const libnvrtc: LibraryDescription<typeof nvrtc> = {
   name: "libnvrtc",
   symbols: nvrtc,

@@ -1,11 +1,11 @@
 /**
- * The CUDA driver as a typed value: a function for each of libcuda's, by group.
+ * The CUDA driver as a typed value: one function for each of libcuda's, by group.
  *
  * Three implementations have this type: the real library (`libcuda` says how it is found), the simulator and the
  * checked driver. So everything above sees one C ABI, and a test can put anything in front of it. The room knows what C
- * looks like and how it is called, and no class above it. `checkCuda` turns a code that is no success into a
- * `CudaError`, in the driver's words. By its traits a driver says more of itself than a C library can: what caused an
- * error, and who observes its calls.
+ * looks like and how to call it, and no class above it. `checkCuda` turns any code but success into a `CudaError`, in
+ * the driver's words. Through its traits a driver reveals more than a C library can: what caused an error, and what
+ * observes its calls.
  *
  * @module
  */

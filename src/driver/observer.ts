@@ -1,5 +1,6 @@
 /**
- * Who observes a driver's calls. The causality checker does: here it learns what the calls alone do not show.
+ * Observers of a driver's calls. The causality checker is one: through this interface it learns what the calls alone do
+ * not show.
  *
  * @module
  */
@@ -10,38 +11,40 @@ import { observer } from "./traits.ts";
 export interface DriverObserver {
   /** The driver that does the work. */
   readonly inner: CudaDriver;
-  /** Notes where a stream is; the result is called when the host has waited for that without asking the driver. */
+  /**
+   * Notes a stream's current position; the caller calls the result once the host has waited for it without the driver.
+   */
   mark(stream: bigint): () => void;
-  /** Notes a foreign stream, whose handle may be that of a stream that was destroyed. */
+  /** Notes a foreign stream, whose handle may be that of a destroyed stream. */
   foreignStream(stream: bigint): void;
   /**
    * Notes that one stream was made to wait for another one through another driver.
    *
-   * @param context the one that default streams are of
+   * @param context the context that default streams belong to
    */
   orderedElsewhere(context: bigint, first: bigint, then: bigint): void;
-  /** Notes that the host reads or writes memory by itself. */
+  /** Notes that the host reads or writes memory directly. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void;
   /**
-   * Notes that memory of another process was received: what is in it is there for what comes after this on a stream.
+   * Notes that memory of another process was received: its contents are there for later work on a stream.
    *
-   * @param call what received it, as a report names it
+   * @param call the function that received it, as a report names it
    */
   received(address: bigint, bytes: number, stream: bigint, call: string): void;
-  /** Notes that a stream, a pool or memory was closed by its user, although it is still retained: it is no leak. */
+  /** Notes that a stream, a pool or memory was closed by its user, although it is still retained: it is not a leak. */
   closedByUser(handle: bigint): void;
-  /** Notes what the user calls a stream. */
+  /** Notes the user's name for a stream. */
   nameStream(stream: bigint, name: string): void;
-  /** Notes what the user calls the memory at an address. */
+  /** Notes the user's name for the memory at an address. */
   nameMemory(address: bigint, name: string): void;
-  /** Notes what the user calls a device. */
+  /** Notes the user's name for a device. */
   nameDevice(ordinal: number, name: string): void;
 }
 
 /**
- * Observers of the host's accesses. A list of the process: ordinary memory is of no driver and no Cuda by which its
- * observer could be found, and code that reads or writes it may have no Cuda at all. Each is on the list as long as it
- * lives.
+ * Observers of the host's accesses. The list is process-wide: ordinary memory belongs to no driver and no Cuda through
+ * which its observer could be found, and code that reads or writes it may have no Cuda at all. Each observer is on the
+ * list as long as it lives.
  */
 const observers = new Set<WeakRef<DriverObserver>>();
 
@@ -61,16 +64,16 @@ export function observeHost(one: DriverObserver): void {
   observers.add(new WeakRef(one));
 }
 
-/** Whether anyone observes the host's accesses: without, what an access is need not be found out. */
+/** Whether the host's accesses are observed: if not, callers need not work out what an access touches. */
 export function isHostObserved(): boolean {
   return observers.size !== 0;
 }
 
 // law driver/noteHostAccess: driver/errors
 /**
- * Notifies all observers that the host reads or writes memory by itself.
+ * Notifies all observers that the host reads or writes memory directly.
  *
- * @param call what does it, as a report names it: `toTypedArray()`
+ * @param call the function that does so, as a report names it: `toTypedArray()`
  */
 export function noteHostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {
   if (observers.size === 0 || bytes === 0) return;

@@ -1,5 +1,5 @@
 /**
- * What an address or a handle can be.
+ * Addresses and handles: their range and their low bits.
  *
  * @module
  */
@@ -10,13 +10,13 @@ export const addressEnd: bigint = 1n << 64n;
 const word = new BigUint64Array(1);
 const halves = new Uint32Array(word.buffer);
 
-/** The lower 32 bits of an address, to look at its lowest ones: by operators of bigints each look makes another one. */
+/** The low 32 bits of an address, for testing its lowest bits: each bigint operator would allocate another bigint. */
 export function lowHalf(address: bigint): number {
   word[0] = address;
   return halves[0] ?? 0; // both architectures are little-endian
 }
 
-/** Whether a number can be an address or a handle at all; it says nothing about what is there. */
+/** Whether a value is in range for an address or a handle; says nothing about what is mapped there. */
 export function isAddress(value: bigint): boolean {
   return value >= 0n && value < addressEnd;
 }

@@ -39,7 +39,7 @@ const slots: { readonly [S in CScalar]: { readonly value: S } } = {
 };
 
 /**
- * A growing piece of zeroed native memory. C may keep pointers into it until it is closed; views into it must not be
+ * A growing region of zeroed native memory. C may keep pointers into it until it is closed; views into it must not be
  * used afterwards.
  *
  * @example
@@ -77,7 +77,7 @@ export class NativeArena {
    *
    * @param length bytes
    * @param alignment of `address`, a power of two
-   * @throws {RangeError} if one of them is no such number
+   * @throws {RangeError} if `length` is not a valid size, or `alignment` not a power of two
    */
   bytes(length: number, alignment = 8): { readonly address: bigint; readonly bytes: Uint8Array<ArrayBuffer> } {
     const [chunk, offset] = this.#take(length, alignment);
@@ -130,17 +130,17 @@ export class NativeArena {
 }
 
 // law ffi/alignedOffset: ffi/arena
-/** The first free offset of a chunk whose address is a multiple of `alignment`. The allocator aligns chunks to 16. */
+/** The first free offset of a chunk at which the address is a multiple of `alignment`. Chunks are aligned to 16. */
 function alignedOffset({ address, used }: Chunk, alignment: number): number {
   const misaligned = alignment <= 16 ? 0 : Number(address % BigInt(alignment));
   return roundUp(misaligned + used, alignment) - misaligned;
 }
 
 /**
- * Zeroed memory of the C allocator, aligned for any scalar. Free it with libc's `free`.
+ * Zeroed memory from the C allocator, aligned for any scalar. Free it with libc's `free`.
  *
  * @param length bytes
- * @throws {FfiError} if there is not enough
+ * @throws {FfiError} if the allocation fails
  */
 export function allocate(length: number): bigint {
   const address = libc().loading.calloc(1n, BigInt(length));

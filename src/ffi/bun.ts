@@ -1,5 +1,5 @@
 /**
- * The port on Bun: `bun:ffi`, with symbols resolved by `dlsym`, because Bun knows no optional symbols.
+ * The port on Bun: `bun:ffi`, with symbols resolved by `dlsym`, because Bun does not support optional symbols.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./er
 import type { FfiPort, NativeCallback, SocketWatch } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
 
-/** The part of `bun:ffi` that is used here, typed by hand so that no ambient types are needed in either runtime. */
+/** The part of `bun:ffi` used here, typed by hand so that neither runtime needs ambient types. */
 interface BunFfi {
   dlopen(path: string, symbols: Record<string, BunSymbol>): { readonly symbols: object };
   linkSymbols(symbols: Record<string, BunSymbol & { readonly ptr: number }>): { readonly symbols: object };
@@ -22,7 +22,7 @@ interface BunFfi {
   ) => { readonly ptr: number | null; close(): void };
 }
 
-/** The part of `process` that is used here. */
+/** The part of `process` used here. */
 interface BunProcess {
   readonly versions: { readonly bun?: string };
   readonly arch: string;
@@ -31,13 +31,13 @@ interface BunProcess {
   getBuiltinModule(name: "bun:ffi"): BunFfi;
 }
 
-/** The part of the global `Bun` that is used here. */
+/** The part of the global `Bun` used here. */
 interface BunGlobal {
   readonly isMainThread: boolean;
   connect(options: { readonly fd: number; readonly socket: { data(): void } }): Promise<BunSocket>;
 }
 
-/** A socket of Bun's. */
+/** A Bun socket. */
 interface BunSocket {
   ref(): void;
   unref(): void;
@@ -49,7 +49,7 @@ interface BunSymbol {
   readonly returns: string;
 }
 
-/** Bun's word for a type of the tables, in which structs are lowered. */
+/** Bun's name for a type of the tables, once structs are lowered. */
 function bunType(type: Argument | "void"): string {
   if (type === "ptr" || type === "size") return "u64";
   // Bun's `ptr` takes a typed array, null, a number or a bigint
@@ -60,17 +60,17 @@ function bunGlobal(): BunGlobal {
   return Reflect.get(globalThis, "Bun") as unknown as BunGlobal;
 }
 
-/** Numbers are exact below. */
+/** Integers below this are exact as numbers. */
 const exactEnd = 1n << 53n;
 
-/** The port, or null where this is not Bun. */
+/** The port, or null if this is not Bun. */
 export function bunPort(): FfiPort | null {
   const process = Reflect.get(globalThis, "process") as unknown as BunProcess | undefined;
   const version = process?.versions.bun;
   return process === undefined || version === undefined ? null : new BunPort(version, process);
 }
 
-/** The most parameters that Bun passes; a struct by value takes eight of them. */
+/** The most parameters that Bun can pass; a struct by value takes eight of them. */
 const mostParameters = 32;
 
 class BunPort implements FfiPort {
@@ -80,13 +80,13 @@ class BunPort implements FfiPort {
   readonly #process: BunProcess;
   readonly #ffi: BunFfi;
   #dlsym: ((handle: bigint, name: Uint8Array<ArrayBuffer>) => bigint) | undefined;
-  /** What calls an address, by the address and the types. */
+  /** Functions made for an address, keyed by the address and the types. */
   readonly #callers = new Map<string, NativeFunction<FunctionDescription>>();
 
   constructor(version: string, process: BunProcess) {
     const arch = process.arch === "x64" ? "x86_64" : process.arch === "arm64" ? "aarch64" : "other";
     this.#process = process;
-    // The one synchronous import: a static one would make this module unloadable in Deno.
+    // The only synchronous import: a static one would make this module unloadable in Deno.
     this.#ffi = process.getBuiltinModule("bun:ffi");
     this.runtime = { name: "bun", version };
     this.platform = { os: process.platform, arch };
@@ -94,7 +94,7 @@ class BunPort implements FfiPort {
   }
 
   bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G> {
-    // Handle 0n is RTLD_DEFAULT to dlsym: what the process itself would call, which is the C library's functions.
+    // To dlsym, handle 0n is RTLD_DEFAULT: what the process itself would call, which is the C library's functions.
     this.#dlsym ??= this.#open("libc.so.6", { dlsym: { args: ["ptr", "buffer"], returns: "ptr" } }).dlsym;
     const found: Record<string, BunSymbol & { readonly ptr: number }> = {};
     const absent: Record<string, null> = {};
@@ -134,8 +134,8 @@ class BunPort implements FfiPort {
   }
 
   /**
-   * A number: a call with numbers for `ptr` is compiled into its caller, which takes 2 ns, and 15 with bigints for
-   * `u64`. Converting a bigint at each call would take as long.
+   * A number: a call that passes numbers for `ptr` is inlined into its caller and takes 2 ns, against 15 with bigints
+   * for `u64`. Converting a bigint at each call would take as long.
    */
   handle(value: bigint): HandleArgument {
     return value < exactEnd ? Number(value) : value;
@@ -161,7 +161,7 @@ class BunPort implements FfiPort {
     return withStructs(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>;
   }
 
-  /** Made once: the code that Bun compiles for it, 500 bytes, is never freed. */
+  /** Cached: the code that Bun compiles for each function, 500 bytes, is never freed. */
   #callerOf(symbol: BunSymbol & { readonly ptr: number }): NativeFunction<FunctionDescription> {
     const key = `${symbol.ptr} ${symbol.args} ${symbol.returns}`;
     return this.#callers.getOrInsertComputed(key, () => {
@@ -192,7 +192,7 @@ class BunPort implements FfiPort {
 
   readonly watchSocket = (fd: number, onArrival: () => void): SocketWatch => {
     const connected = bunGlobal().connect({ fd, socket: { data: onArrival } });
-    // In the order in which they were asked for, once it is connected: as good as at once.
+    // Actions run in request order once the socket is connected, which is practically at once.
     const then = (act: (socket: BunSocket) => void) => void connected.then(act);
     return { keepAlive: (on) => then((s) => on ? s.ref() : s.unref()), close: () => then((s) => s.end()) };
   };

@@ -8,12 +8,12 @@ import { ffiPort } from "./port.ts";
 
 const encoder = new TextEncoder();
 // law ffi/decoder: ffi/c_string
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means: it is a character like any other
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" keeps the BOM, as a character like any other
 
 /**
  * A NUL-terminated copy of a string, for a `buffer` argument.
  *
- * @throws {TypeError} if the string itself contains NUL, at which C would cut it, or half a surrogate pair, which has
+ * @throws {TypeError} if the string itself contains NUL, where C would truncate it, or half a surrogate pair, which has
  *   no UTF-8
  */
 export function cString(text: string): Uint8Array<ArrayBuffer> {

@@ -4,32 +4,31 @@
  * @module
  */
 
-/** What outlives a registered object. It must not refer back to the object, which would never be collected then. */
+/** State that outlives a registered object. It must not reference the object, which would then never be collected. */
 export interface FinalizerState {
-  /** Whether the object was closed: there is nothing left to finalize. */
+  /** Whether the object was closed, so that nothing is left to finalize. */
   readonly closed: boolean;
 }
 
-/** How many objects may wait to be registered. */
+/** How many objects may await registration. */
 const enoughYoung = 64;
 
 /**
- * A FinalizationRegistry with which an object is registered only at the end of the turn of the event loop in which it
- * was made. Most objects are closed by then, and a registration costs as much as all else that is done for some of
- * them.
+ * A FinalizationRegistry that registers an object only at the end of the event-loop turn in which it was made. Most
+ * objects are closed by then, and for some of them a registration costs as much as everything else done for them.
  *
- * What is closed later stays registered, and is found closed when it is collected. To be unregistered it would need a
+ * An object closed later stays registered, and is found closed when it is collected. Unregistering it would need a
  * token, which makes each registration take three to ten times as long.
  */
 export class DeferredFinalizer<State extends FinalizerState> {
   readonly #registry: FinalizationRegistry<State>;
-  /** Objects of this turn, and the state of each. */
+  /** Objects made this turn, and the state of each. */
   readonly #young: WeakKey[] = [];
   readonly #states: State[] = [];
   readonly #registerLater = (): void => this.#registerAll();
 
   // law ffi/DeferredFinalizer.constructor: memory/collection
-  /** @param collected called with the state of an object that was collected and had not been closed */
+  /** @param collected called with the state of an object that was collected without having been closed */
   constructor(collected: (state: State) => void) {
     this.#registry = new FinalizationRegistry((state) => {
       if (!state.closed) collected(state);
@@ -37,7 +36,7 @@ export class DeferredFinalizer<State extends FinalizerState> {
   }
 
   // law ffi/DeferredFinalizer.register: memory/collection
-  /** Registers an object; its state says `closed` once it is. */
+  /** Registers an object, whose state reports `closed` once it is closed. */
   register(object: WeakKey, state: State): void {
     this.#states.push(state);
     const young = this.#young.push(object);
@@ -47,7 +46,7 @@ export class DeferredFinalizer<State extends FinalizerState> {
 
   // law ffi/DeferredFinalizer.registerAll: memory/collection
   #registerAll(): void {
-    // By a function: a loop leaves the last object where a collector that scans the stack finds it for long.
+    // A callback, not a loop: a loop leaves the last object where a collector that scans the stack finds it for long.
     this.#young.forEach((object, i) => {
       const state = this.#states[i];
       if (state !== undefined && !state.closed) this.#registry.register(object, state);

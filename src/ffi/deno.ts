@@ -1,5 +1,5 @@
 /**
- * The port on Deno: `Deno.dlopen` with every pointer as `u64`, which is the form that Deno compiles to a direct call.
+ * The port on Deno: `Deno.dlopen` with every pointer as `u64`, the form that Deno compiles to a direct call.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgume
 /** Deno's opaque pointer. Never kept: 64-bit integers are faster, and survive `postMessage`. */
 type DenoPointer = { readonly __denoPointer: unique symbol } | null;
 
-/** The part of Deno that is used here, typed by hand so that no ambient types are needed in either runtime. */
+/** The part of Deno used here, typed by hand so that neither runtime needs ambient types. */
 interface DenoApi {
   readonly version: { readonly deno: string };
   readonly build: { readonly os: string; readonly arch: string };
@@ -38,7 +38,7 @@ interface DenoApi {
   ) => { readonly pointer: DenoPointer; close(): void };
 }
 
-/** A type of a parameter in Deno's words. */
+/** A parameter type, as Deno names it. */
 type DenoType = string | { readonly struct: readonly string[] };
 
 interface DenoSymbol {
@@ -57,26 +57,26 @@ interface Waiting {
   usleep(microseconds: number): Promise<number>;
 }
 
-/** What Deno keeps for its own libraries, by the name that it has for it: whether a call keeps the process alive. */
+/** Deno's internal API for its own libraries, under Deno's names: whether a call keeps the process alive. */
 interface DenoCore {
   refOpPromise?(promise: Promise<unknown>): void;
   unrefOpPromise?(promise: Promise<unknown>): void;
 }
 
-/** Deno's word for a scalar of the tables. */
+/** Deno's name for a scalar of the tables. */
 function denoScalar(type: CScalar | "void"): string {
   return type === "ptr" || type === "size" ? "u64" : type;
 }
 
-/** Deno's word for a parameter: by value it passes structs that are described by their members. */
+/** Deno's name for a parameter type: Deno passes by value the structs that are described by their members. */
 function denoType(type: Argument): DenoType {
   if (type === "struct64") return { struct: new Array<string>(structBytes).fill("u8") };
   if (type === "handle") return "u64";
-  if (type === "buffer" || type === "memory") return "buffer"; // it takes whatever has bytes
+  if (type === "buffer" || type === "memory") return "buffer"; // it accepts anything that has bytes
   return denoScalar(type);
 }
 
-/** The port, or null where this is not Deno. */
+/** The port, or null if this is not Deno. */
 export function denoPort(): FfiPort | null {
   const api = Reflect.get(globalThis, "Deno") as unknown as DenoApi | undefined;
   return api?.dlopen === undefined ? null : new DenoPort(api);
@@ -85,7 +85,7 @@ export function denoPort(): FfiPort | null {
 class DenoPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
-  // node:worker_threads says no there
+  // node:worker_threads reports no Worker there
   readonly isWorker: boolean = Reflect.has(globalThis, "DedicatedWorkerGlobalScope");
   readonly #deno: DenoApi;
   #waiting: Waiting | undefined;
@@ -106,11 +106,11 @@ class DenoPort implements FfiPort {
     }
     const bound = this.#try(`bind ${path}`, () => this.#deno.dlopen(path, symbols).symbols);
     const checked = structTakers(group).map(([name, args]) => [name, checkingStructs(args, Reflect.get(bound, name))]);
-    // Deno checks the values at each call; that they have these types is what the table says, once.
+    // Deno checks the values at each call; the table states their types, once.
     return (checked.length === 0 ? bound : { ...bound, ...Object.fromEntries(checked) }) as FunctionGroup<G>;
   }
 
-  /** Unchanged: a number for 64 bits takes a slow path, of 70 ns and more. */
+  /** Unchanged: a number passed for 64 bits takes a slow path of 70 ns or more. */
   handle(value: bigint): HandleArgument {
     return value;
   }
@@ -127,7 +127,7 @@ class DenoPort implements FfiPort {
     if (buffer.byteLength === 0) return 0n;
     this.#memset ??= this.bind("libc.so.6", 0n, {
       memset: { args: ["buffer", "i32", "size"], returns: "ptr" },
-    }).memset as unknown as AddressOf; // it takes whatever has bytes
+    }).memset as unknown as AddressOf; // it accepts anything that has bytes
     return this.#memset(buffer, 0, 0n); // returns the address and sets nothing: 20 ns, where UnsafePointer takes 300
   }
 
@@ -149,7 +149,7 @@ class DenoPort implements FfiPort {
   }
 
   async endOfFile(fd: number): Promise<void> {
-    // node:fs knows only the files that Deno has opened; a call that does not block runs on a thread of Deno's.
+    // node:fs knows only files that Deno has opened; a nonblocking call runs on one of Deno's threads.
     await this.#calls().read(fd, new Uint8Array(1), 1n);
   }
 
@@ -158,18 +158,18 @@ class DenoPort implements FfiPort {
     const { core }: { core?: DenoCore } = Reflect.get(this.#deno, this.#deno.internal) ?? {};
     return {
       done: promise.then(() => {}),
-      // A Deno that has moved them keeps the process alive as long as something waits.
+      // A Deno that has moved these functions keeps the process alive as long as a call is pending.
       keepAlive: (on) => on ? core?.refOpPromise?.(promise) : core?.unrefOpPromise?.(promise),
     };
   };
 
   readonly turnWithSockets = async (): Promise<void> => {
-    await this.#calls().usleep(100); // what is over at once leaves the event loop no time to look at them
+    await this.#calls().usleep(100); // a call that completes at once leaves the event loop no time to look at them
   };
 
   readonly watchSocket = null;
 
-  /** Functions that may take long, which run on threads of Deno's. */
+  /** Functions that may block for long, which run on Deno's threads. */
   #calls(): Waiting {
     const read = { parameters: ["i32", "buffer", "u64"], result: "i64", nonblocking: true };
     const poll = { parameters: ["u64", "u64", "i32"], result: "i32", nonblocking: true };
@@ -192,7 +192,7 @@ class DenoPort implements FfiPort {
   }
 
   env(name: string): string | undefined {
-    // Deno.env asks for --allow-env; libc's getenv sees the same environment and needs no more than --allow-ffi.
+    // Deno.env needs --allow-env; libc's getenv sees the same environment and needs only --allow-ffi.
     this.#getenv ??= this.#bindGetenv();
     return this.#getenv(name);
   }
@@ -210,8 +210,8 @@ class DenoPort implements FfiPort {
   }
 
   /**
-   * Does what may fail without a permission. A partial grant (`--allow-ffi=path`) is not enough: under it Deno refuses
-   * every operation on addresses, and looks for sonames in the current folder.
+   * Runs an operation that may fail for lack of a permission. A partial grant (`--allow-ffi=path`) is not enough: under
+   * it Deno refuses every operation on addresses, and looks for sonames in the current folder.
    */
   #try<T>(doing: string, act: () => T): T {
     try {

@@ -1,20 +1,20 @@
 /**
- * What goes wrong before a library's own error codes exist: no runtime, no permission, no library, no symbol.
+ * Errors from before a library's own error codes exist: no runtime, no permission, no library, no symbol.
  *
  * @module
  */
 
-/** Native code cannot be called, or the network used: the runtime, the platform or a permission does not allow it. */
+/** Native code or the network cannot be used: the runtime, the platform or a permission does not allow it. */
 export class FfiError extends Error {
   /** `FfiError`. */
   override readonly name: string = "FfiError";
 }
 
-/** One place where a library was looked for, and why it could not be opened there. */
+/** One place where a library was searched for, and why it could not be opened there. */
 export interface LoadAttempt {
-  /** The soname or path that was given to `dlopen`. */
+  /** The soname or path passed to `dlopen`. */
   readonly path: string;
-  /** What the dynamic linker answered. */
+  /** The dynamic linker's error message. */
   readonly error: string;
 }
 
@@ -29,7 +29,7 @@ export class LibraryNotFoundError extends FfiError {
   /** What to install or set, as one sentence. */
   readonly remedy: string;
 
-  /** Puts the attempts into words. */
+  /** Formats the attempts into the message. */
   constructor(library: string, attempts: readonly LoadAttempt[], remedy: string) {
     const tried = attempts.map(({ path, error }) => `  ${path}: ${error}`).join("\n");
     super(`Cannot open ${library}. ${remedy}\nTried, in this order:\n${tried}`);
@@ -39,7 +39,7 @@ export class LibraryNotFoundError extends FfiError {
   }
 }
 
-/** What taking the address of a resizable buffer throws. */
+/** The error for taking the address of a resizable buffer. */
 export function resizableBufferError(): TypeError {
   return new TypeError(
     "Cannot take the address of a resizable ArrayBuffer: its memory may move. " +
@@ -48,9 +48,9 @@ export function resizableBufferError(): TypeError {
 }
 
 /**
- * Refuses memory that cannot be seen.
+ * Rejects memory that cannot be viewed.
  *
- * @throws {RangeError} for a length that is no number of bytes, and for memory at NULL
+ * @throws {RangeError} for a length that is not a valid number of bytes, and for memory at NULL
  */
 export function checkMemory(address: bigint, length: number): void {
   if (!Number.isSafeInteger(length) || length < 0) {
@@ -60,7 +60,7 @@ export function checkMemory(address: bigint, length: number): void {
 }
 
 /**
- * Refuses a function that cannot be called: one runtime would crash at the first call.
+ * Rejects a function that cannot be called: one runtime would crash at the first call.
  *
  * @throws {RangeError} for NULL
  */

@@ -1,11 +1,11 @@
 /**
- * Addresses as numbers, for those that are computed with often.
+ * Addresses as numbers, for frequent arithmetic.
  *
  * @module
  */
 import { ffiPort } from "./port.ts";
 
-/** Numbers are exact below. */
+/** Integers below this are exact as numbers. */
 const exactEnd = 2 ** 53;
 
 const word = new BigUint64Array(1);
@@ -14,7 +14,7 @@ const halves = new Uint32Array(word.buffer); // the lower half first, as on both
 let convert: ((address: bigint) => number) | undefined;
 
 // law ffi/exactAddress: ffi/address
-/** An address as a number; 0 if it is none that is exact, which no address of a program's memory is. */
+/** An address as a number; 0 if that would not be exact, which never happens for an address of a program's memory. */
 export function exactAddress(address: bigint): number {
   convert ??= ffiPort().runtime.name === "bun" ? Number : throughMemory;
   const number = convert(address);

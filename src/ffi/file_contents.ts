@@ -1,5 +1,5 @@
 /**
- * Files that are read a range at a time: at a path, or behind a Blob.
+ * Files read a range at a time, from a path or a Blob.
  *
  * @module
  */
@@ -7,18 +7,18 @@ import { errno } from "../../bindings/libc.ts";
 import { nodeBuiltin } from "./node_builtin.ts";
 import { SystemError } from "./system_error.ts";
 
-/** Bytes at any position of a file. */
+/** A file that can be read at any position. */
 export interface OpenFile extends Disposable {
-  /** Bytes in all. */
+  /** Total size in bytes. */
   readonly size: number;
   /**
-   * Reads from a position: as many bytes as `into` has, fewer only where the file ends. Several reads may be under way
-   * at once, and none while it is closed: a descriptor that is closed below a read may be another file's.
+   * Reads from a position: fills `into`, and falls short only at the end of the file. Several reads may be in flight at
+   * once, but none when it is closed: a descriptor closed under a read may be reused for another file.
    */
   readAt(into: Uint8Array, position: number): Promise<number>;
 }
 
-/** The most that is read by one call: some systems refuse more than 2 GiB. */
+/** The most that one call reads: some systems refuse more than 2 GiB. */
 const chunk = 1 << 30;
 
 // law ffi/openFile: files/sources, vortex/file/reader
@@ -26,7 +26,7 @@ const chunk = 1 << 30;
  * Opens a file for reading.
  *
  * @throws {SystemError} if it cannot be opened, or is a folder
- * @throws {TypeError} if it is neither: a pipe, a device
+ * @throws {TypeError} if it is not a regular file either: a pipe, a device
  */
 export function openFile(path: string | URL): OpenFile {
   const fs = nodeBuiltin("node:fs");
@@ -62,9 +62,9 @@ export function openFile(path: string | URL): OpenFile {
 }
 
 /**
- * Bytes of a Blob, which are the caller's: as many as are wanted, fewer only where it ends.
+ * Reads `length` bytes of a Blob, fewer only at its end; the caller owns them.
  *
- * @throws {SystemError} if it is a file that is gone
+ * @throws {SystemError} if the file behind it is gone
  */
 export async function readBlob(blob: Blob, position: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await namingFailure(blob, () => blob.slice(position, position + length).arrayBuffer()));
@@ -78,18 +78,18 @@ async function namingFailure<T>(blob: Blob, read: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Bytes of a Blob. @throws {SystemError} if it is a file that is not there: `Bun.file(path).size` is 0 for such */
+/** Size of a Blob in bytes. @throws {SystemError} if its file does not exist: `Bun.file(path).size` is 0 then */
 export async function sizeOfBlob(blob: Blob): Promise<number> {
   if (blob.size === 0) await namingFailure(blob, () => blob.arrayBuffer());
   return blob.size;
 }
 
-/** What a Blob is called in errors: a File has a name. */
+/** How errors name a Blob: a File has a name. */
 export function blobName(blob: Blob): string {
   return "name" in blob && typeof blob.name === "string" ? blob.name : `a Blob of ${blob.size} bytes`;
 }
 
-/** @throws {TypeError} for a URL of something else than a file */
+/** @throws {TypeError} for a URL that is not a file's */
 export function checkPath(doing: string, path: string | URL): void {
   if (!(path instanceof URL) || path.protocol === "file:") return;
   throw new TypeError(`Cannot ${doing} ${path}: expected a path or a file: URL. ${fetchFirst}`);
@@ -98,7 +98,7 @@ export function checkPath(doing: string, path: string | URL): void {
 const fetchFirst = "What is elsewhere is fetched first, and given as bytes: await (await fetch(url)).bytes()";
 
 // law ffi/missingFile: files/sources
-/** What is most likely wrong about a path at which there is nothing, as a sentence without its full stop. */
+/** The most likely mistake in a path that does not exist, as a sentence without its full stop. */
 export function missingFile(path: string | URL): string {
   const text = `${path}`;
   if (typeof path === "string" && /^file:/i.test(text)) return "It is a URL as a string: pass new URL(it)";
@@ -108,10 +108,10 @@ export function missingFile(path: string | URL): string {
 }
 
 /**
- * What a call of `node:fs` gives.
+ * Calls `node:fs`, and returns the result.
  *
- * @param missing what to say where there is no such file or folder
- * @throws {SystemError} with what was done, if the system refused it
+ * @param missing the hint if there is no such file or folder
+ * @throws {SystemError} naming the operation, if the system refused it
  */
 export function namingErrors<T>(doing: string, call: () => T, missing?: () => string): T {
   try {
@@ -122,8 +122,8 @@ export function namingErrors<T>(doing: string, call: () => T, missing?: () => st
 }
 
 /**
- * The error of `node:fs` as one of this package. What the system did not say is left as it is: a path that makes no
- * sense, and Deno's refusal, which names the flag that is missing.
+ * Converts an error of `node:fs` to one of this package. Errors that are not from the system are left as they are: an
+ * invalid path, and Deno's refusal, which names the missing flag.
  */
 export function systemErrorOf(doing: string, error: unknown, missing?: () => string): unknown {
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return error;

@@ -5,7 +5,7 @@
  */
 import { readTextFile } from "./text_file.ts";
 
-/** What the host uses and has free, for an error. */
+/** How much memory the host uses and has free, for an error message. */
 export function describeHostMemory(): string {
   const text = readTextFile("/proc/meminfo") ?? "";
   const bytes = (name: string) => Number(new RegExp(`^${name}: *(\\d+) kB$`, "m").exec(text)?.[1] ?? NaN) * 1024;

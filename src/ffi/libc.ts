@@ -17,7 +17,7 @@ let opened: Libc | undefined;
 /**
  * The C library of this process: glibc, by the soname that is part of its ABI.
  *
- * @throws {FfiError} on another operating system, and on an architecture whose calling convention is not known here
+ * @throws {FfiError} on another operating system, and on an architecture whose calling convention is unknown here
  */
 export function libc(): Libc {
   opened ??= open();

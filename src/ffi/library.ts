@@ -16,15 +16,15 @@ import { struct } from "./struct.ts";
 import { cString, readCString, readField } from "./c_string.ts";
 import type { Functions } from "./types.ts";
 
-/** What a library is called and where it may be. */
+/** A library's name and where it may be. */
 export interface LibraryDescription<T extends SymbolTable> {
   /** Plain name, for messages: `libucp`. */
   readonly name: string;
   /** Its functions. */
   readonly symbols: T;
-  /** The file to open, and nothing else. */
+  /** The only file to try. */
   readonly path?: string;
-  /** Environment variable that names the file to open, and nothing else, unless `path` does: `CAUSEWAY_LIBUCP`. */
+  /** Environment variable that names the only file to try, unless `path` does: `CAUSEWAY_LIBUCP`. */
   readonly override: string;
   /** Versioned sonames, best first. Unversioned names exist with development packages only. */
   readonly sonames: readonly string[];
@@ -34,13 +34,13 @@ export interface LibraryDescription<T extends SymbolTable> {
   readonly homes?: readonly string[];
   /** Folders of last resort, outside the dynamic linker's search path. */
   readonly folders?: readonly string[];
-  /** Makes the library's symbols visible to libraries that are loaded later (extension modules of Python). */
+  /** Makes the library's symbols visible to libraries loaded later (Python's extension modules). */
   readonly global?: true;
-  /** What to install or set if it is not there, as one sentence. */
+  /** What to install or set if it is missing, as one sentence. */
   readonly remedy: string;
 }
 
-/** An open library. It is never closed: code and data of it may be in use for as long as the process lives. */
+/** An open library. It is never closed: its code and data may be in use for as long as the process lives. */
 export interface NativeLibrary<T extends SymbolTable> {
   /** Absolute path of the file that was loaded. */
   readonly path: string;
@@ -55,7 +55,7 @@ const opened = new Map<string, { readonly path: string; readonly handle: bigint;
 
 // law ffi/openLibrary: ffi/library
 /**
- * Opens a library, or returns it if the process already has it open through here from the same place.
+ * Opens a library, or returns it if this function has already opened it from the same place.
  *
  * @throws {LibraryNotFoundError} with every path tried and what to install
  */
@@ -79,7 +79,7 @@ export function openLibrary<const T extends SymbolTable>(description: LibraryDes
 }
 
 // law ffi/register: ffi/library
-/** Bound functions are cached by path: binding takes time, and a library is opened from several places. */
+/** Caches bound functions by path: binding takes time, and several callers open the same library. */
 function register<T extends SymbolTable>(description: LibraryDescription<T>, handle: bigint): NativeLibrary<T> {
   const path = pathOf(handle);
   const key = `${description.name}\0${path}`;
@@ -94,7 +94,7 @@ function loadError(path: string): string {
   return message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message;
 }
 
-/** Request of `dlinfo` for the folder of a library as it was found, made absolute (dlfcn.h). */
+/** `dlinfo` request for the folder in which a library was found, made absolute (dlfcn.h). */
 const RTLD_DI_ORIGIN = 6;
 
 /** The file behind a handle, from the dynamic linker's own list. */
@@ -104,13 +104,13 @@ function pathOf(handle: bigint): string {
   libc().loading.dlinfo(handle, RTLD_DI_LINKMAP, map.$address);
   const name = readCString(struct(link_map).at(map.value).l_name);
   if (name.startsWith("/")) return name;
-  // Found through a relative path: groups are bound later, when the current folder may be another.
+  // Found through a relative path: groups are bound later, when the current folder may have changed.
   const folder = arena.bytes(4096); // PATH_MAX
   libc().loading.dlinfo(handle, RTLD_DI_ORIGIN, folder.address);
   return `${readField(folder.bytes)}/${name.slice(name.lastIndexOf("/") + 1)}`;
 }
 
-/** A path worth giving to `dlopen`, or a pattern that no file matches, which the error lists. */
+/** A path to try with `dlopen`, or a pattern that no file matches, which the error lists. */
 interface Candidate {
   readonly path: string;
   readonly exists?: boolean;
@@ -148,7 +148,7 @@ function* files(pattern: string): Generator<Candidate> {
   for (const path of found) yield { path };
 }
 
-/** The value of an environment variable, or undefined if it is not set or empty. */
+/** The value of an environment variable, or undefined if it is unset or empty. */
 function environment(name: string): string | undefined {
   return ffiPort().env(name) || undefined;
 }
@@ -158,7 +158,7 @@ function escaped(path: string): string {
   return path.replace(/[\\*?[\]]/g, "\\$&");
 }
 
-/** The existing files that match a pattern, sorted. By libc, because Deno's own would ask for --allow-read. */
+/** The existing files that match a pattern, sorted. Uses libc, because Deno's own would need --allow-read. */
 function glob(pattern: string): string[] {
   using arena = new NativeArena();
   const found = arena.struct(glob_t);

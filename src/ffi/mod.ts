@@ -1,16 +1,17 @@
 /**
- * The seam to the runtime: how native code is called from Deno and from Bun. Every room that calls native code does it
+ * The seam to the runtime: how native code is called from Deno and from Bun. Every room that calls native code does so
  * through here, and knows neither runtime.
  *
- * The room knows what C looks like (`bindings/`) and no library by name but the C library. Nothing is opened when it is
- * loaded. `ffiPort` chooses the adapter of the running runtime at its first use (`deno.ts`, `bun.ts`); `openLibrary`
- * finds a library and binds each group of its symbol table when that is first used, `libc` is the one that is always
- * there. C reads and writes memory of a `NativeArena`, whose structs `struct` shows as objects with a property for each
- * field; a `SlabPool` is for structs that are handed out again and again. Memory of others is copied by `readForeign`,
- * or seen through the port. Files of the runtime's, and Blobs, are read a range at a time (`file_contents.ts`).
+ * The room knows what C looks like (`bindings/`) and no library by name but the C library. Loading it opens nothing.
+ * `ffiPort` chooses the current runtime's adapter at its first use (`deno.ts`, `bun.ts`); `openLibrary` finds a library
+ * and binds each group of its symbol table at first use; `libc` is the one that is always there. C reads and writes
+ * memory of a `NativeArena`, whose structs `struct` presents as objects with a property for each field; a `SlabPool` is
+ * for structs that are allocated and freed again and again. Foreign memory is copied by `readForeign`, or viewed
+ * through the port. The runtime's files, and Blobs, are read a range at a time (`file_contents.ts`).
  *
- * What owns native resources finds here what closes them all the same: `DeferredFinalizer` for what was dropped,
- * `runAll` for several of which some may fail, `reportUncaught` for errors that no caller can catch.
+ * Owners of native resources find here what they need to close them in any case: `DeferredFinalizer` for objects that
+ * were dropped, `runAll` for several closes, some of which may fail, `reportUncaught` for errors that no caller can
+ * catch.
  *
  * @module
  */

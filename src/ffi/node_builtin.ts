@@ -1,6 +1,6 @@
 /**
  * The runtimes' own `node:` modules, loaded at first use: importing them statically costs Deno 5 to 25 ms each, which
- * every program would pay that merely imports Causeway.
+ * every program that merely imports Causeway would pay.
  *
  * @module
  */

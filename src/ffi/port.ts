@@ -9,33 +9,33 @@ import { denoPort } from "./deno.ts";
 import { FfiError } from "./errors.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
 
-/** A JavaScript function that C can call, on the thread that entered C, until it is closed. */
+/** A JavaScript function that C can call until it is closed, on the thread that entered C. */
 export interface NativeCallback {
-  /** The address to give to C. */
+  /** The address to pass to C. */
   readonly address: bigint;
   /** Frees the callback. C must not call it any more. */
   close(): void;
 }
 
-/** A `poll` that a thread of the runtime is in. */
+/** A `poll` call pending on one of the runtime's threads. */
 export interface PollElsewhere {
   /** Settles when `poll` returns. */
   readonly done: Promise<void>;
-  /** Whether the process stays alive for it; at first it does. */
+  /** Whether it keeps the process alive; at first it does. */
   keepAlive(on: boolean): void;
 }
 
-/** A socket that the event loop reads, and whose data are of no interest. */
+/** A socket that the event loop reads, and whose data is discarded. */
 export interface SocketWatch {
-  /** Whether the process stays alive for it; at first it does. */
+  /** Whether it keeps the process alive; at first it does. */
   keepAlive(on: boolean): void;
   /** Closes the descriptor. */
   close(): void;
 }
 
 /**
- * What Causeway needs of a runtime. There are two: Deno and Bun. Whatever Deno does not permit throws an
- * {@linkcode FfiError} that says which flag to add.
+ * What Causeway needs from a runtime. There are two: Deno and Bun. Anything that Deno does not permit throws an
+ * {@linkcode FfiError} that names the flag to add.
  */
 export interface FfiPort {
   /** The runtime's name and version. */
@@ -43,8 +43,8 @@ export interface FfiPort {
   /** The platform as the runtime names it, for example `linux` and `x86_64`. */
   readonly platform: { readonly os: string; readonly arch: "x86_64" | "aarch64" | "other" };
   /**
-   * Whether this is a Worker: a thread that may end, with all that JavaScript has allocated there, before the program
-   * does.
+   * Whether this is a Worker: a thread that may end before the program does, with all that JavaScript has allocated
+   * there.
    */
   readonly isWorker: boolean;
 
@@ -52,14 +52,14 @@ export interface FfiPort {
    * Binds a group of functions of a library that the process has already opened, or that `dlopen` finds by this path.
    *
    * @param path absolute path, or a soname of the C library
-   * @param handle `dlopen`'s handle of the same library, for the runtime that resolves symbols itself; 0n binds the
-   *   C library
-   * @throws {FfiError} if a symbol that is not optional is missing; it is named
+   * @param handle the same library's handle from `dlopen`, for the adapter that resolves symbols itself; 0n binds the C
+   *   library
+   * @throws {FfiError} if a symbol that is not optional is missing, naming it
    */
   bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G>;
 
   /**
-   * Prepares a handle that will be passed many times as a `handle` argument: what this runtime passes fastest, and
+   * Converts a handle that will be passed many times as a `handle` argument to what this runtime passes fastest,
    * exactly.
    *
    * @param value 64 bits
@@ -70,16 +70,16 @@ export interface FfiPort {
    * An ArrayBuffer over native memory, which it neither owns nor keeps alive. Costs 0.2-0.5 us: make one and keep it.
    *
    * @param address start of the memory
-   * @param length bytes; 0 gives an empty buffer of its own
-   * @throws {RangeError} for memory at NULL, and for a length that is no number of bytes
+   * @param length bytes; 0 gives a separate empty buffer
+   * @throws {RangeError} for memory at NULL, and for a length that is not a valid number of bytes
    */
   memory(address: bigint, length: number): ArrayBuffer;
 
   /**
    * The address of an ArrayBuffer's bytes, valid as long as the buffer is reachable and not detached.
    *
-   * It takes an ArrayBuffer and never a typed array, because Bun keeps small typed arrays in memory that moves as soon
-   * as their `.buffer` is asked for; the memory of an ArrayBuffer never moves.
+   * Takes an ArrayBuffer and never a typed array, because Bun keeps small typed arrays in memory that moves as soon as
+   * their `.buffer` is accessed; the memory of an ArrayBuffer never moves.
    *
    * @returns 0n for an empty buffer
    * @throws {TypeError} for a resizable buffer, whose memory may move or be unmapped
@@ -87,8 +87,7 @@ export interface FfiPort {
   addressOf(buffer: ArrayBuffer): bigint;
 
   /**
-   * A C function that is known by its address only, such as the deleter in a struct. Slower than a bound one (0.6 us in
-   * Deno).
+   * A C function known only by its address, such as the deleter in a struct. Slower than a bound one (0.6 us in Deno).
    *
    * @throws {RangeError} for NULL
    */
@@ -98,48 +97,46 @@ export interface FfiPort {
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback;
 
   /**
-   * Waits, on another thread, until there is nothing more to read: the other ends are all closed, or this one is shut
-   * down.
+   * Waits, on another thread, for end of file: the other ends are all closed, or this one is shut down.
    *
-   * @param fd a socket on which nothing is sent; it stays open, and belongs to the caller
+   * @param fd a socket on which nothing is sent; it stays open, and the caller still owns it
    */
   endOfFile(fd: number): Promise<void>;
 
   /**
-   * Calls `poll` without a time limit on a thread of the runtime; null where the runtime has no threads for that, and
-   * its event loop reads sockets that are given to it ({@linkcode watchSocket}).
+   * Calls `poll` without a timeout on one of the runtime's threads; null if the runtime has no threads for that, and
+   * its event loop reads sockets handed to it ({@linkcode watchSocket}).
    *
-   * @param descriptors address of an array of `struct pollfd`, which must stay until it is done
+   * @param descriptors address of an array of `struct pollfd`, which must stay valid until it is done
    */
   readonly pollElsewhere: ((descriptors: bigint, count: number) => PollElsewhere) | null;
 
   /**
-   * A turn of the event loop in which it also serves sockets; null where every turn does. Deno serves them in one of 61
-   * turns that `setImmediate` makes, and in each that waits for another thread.
+   * Runs a turn of the event loop that also serves sockets; null if every turn does. Deno serves them in one of 61
+   * turns made by `setImmediate`, and in each that waits for another thread.
    */
   readonly turnWithSockets: (() => Promise<void>) | null;
 
   /**
-   * Has the event loop call back whenever something arrives at a socket that is given to it; null where it takes none.
+   * Hands a socket to the event loop, which calls back whenever data arrives at it; null if it takes none.
    *
-   * @param fd a connected socket, which belongs to the watch from now on
+   * @param fd a connected socket, which the watch owns from now on
    */
   readonly watchSocket: ((fd: number, onArrival: () => void) => SocketWatch) | null;
 
-  /** Whether the program may read and write files without the user being asked. */
+  /** Whether the program may read and write files without prompting the user. */
   mayUseFiles(): boolean;
 
   /**
-   * Asks for the permission to use the network, where the runtime has such. What `node:net` does without one may end
-   * the process.
+   * Requests permission to use the network, if the runtime has permissions. Without it, `node:net` may end the process.
    *
-   * @param doing what for, for the error
+   * @param doing the purpose, for the error
    * @param at a host, with `:port` unless its name is to be looked up; an IPv6 address in brackets
    * @throws {FfiError} if it is not granted
    */
   needNetwork(doing: string, at: string): void;
 
-  /** Reads an environment variable without asking the user for a permission beyond FFI. */
+  /** Reads an environment variable without prompting the user for any permission beyond FFI. */
   env(name: string): string | undefined;
 }
 

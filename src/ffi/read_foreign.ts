@@ -7,7 +7,7 @@ import { allocate } from "./arena.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
-/** How much can be read at once, in bytes. */
+/** The most that can be read at once, in bytes. */
 export const mostForeignBytes = 1024;
 
 interface Place {
@@ -22,11 +22,11 @@ const lengths: bigint[] = [];
 
 // law ffi/readForeign: ffi/read_foreign
 /**
- * Copies memory to where it can be read. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80 bytes
- * to memory that has one already 10 ns.
+ * Copies foreign memory to a readable buffer. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80
+ * bytes to memory that already has one 10 ns.
  *
  * @param length bytes, at most {@linkcode mostForeignBytes}
- * @returns the copy, from byte 0 on, until the next call: read it before anything else is called
+ * @returns the copy, from byte 0 on, valid until the next call: read it before calling anything else
  */
 export function readForeign(address: bigint, length: number): DataView<ArrayBuffer> {
   place ??= makePlace();
@@ -35,12 +35,12 @@ export function readForeign(address: bigint, length: number): DataView<ArrayBuff
       `Cannot read ${length} bytes at ${address}: expected at most ${mostForeignBytes}, and not at NULL`,
     );
   }
-  // Not memcpy, which returns a pointer: making a bigint of that takes as long as the copy.
+  // Not memcpy, which returns a pointer: making a bigint of it takes as long as the copy.
   libc().memory.bcopy(address, place.address, lengths[length] ??= BigInt(length));
   return place.bytes;
 }
 
-/** Never freed: there is one in a process. */
+/** Never freed: there is one per process. */
 function makePlace(): Place {
   const address = allocate(mostForeignBytes);
   return { address, bytes: new DataView(ffiPort().memory(address, mostForeignBytes)) };

@@ -1,6 +1,6 @@
 /**
- * Reports of leaks, and of errors that no caller can catch: those of what the garbage collector or the event loop
- * releases.
+ * Reports of leaks, and of errors that no caller can catch: those of releases by the garbage collector or the event
+ * loop.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export function wantsLeakReports(): boolean {
   return ffiPort().env("CAUSEWAY_LEAKS") === "1";
 }
 
-/** Reports an error on the console if {@linkcode wantsLeakReports}; the program goes on in any case. */
+/** Reports an error on the console if {@linkcode wantsLeakReports}; the program continues in any case. */
 export function reportUncaught(what: string, error: unknown): void {
   if (wantsLeakReports()) console.error(`Causeway: ${what}:`, error);
 }

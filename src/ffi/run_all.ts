@@ -1,11 +1,11 @@
 /**
- * Running several functions of which some may fail: what releases several resources must not stop at the first error.
+ * Running several functions, some of which may fail: releasing several resources must not stop at the first error.
  *
  * @module
  */
 
 /**
- * Calls all functions, also when some of them throw.
+ * Calls all functions, even if some of them throw.
  *
  * @throws the first of their errors
  */
@@ -13,7 +13,7 @@ export function runAll(functions: readonly (() => void)[]): void {
   throwFirst(failuresOf(functions, (one) => one()));
 }
 
-/** Does something with all items, also when it fails with some of them. @returns the errors */
+/** Calls a function with each item, even if some of the calls throw. @returns the errors */
 export function failuresOf<T>(items: Iterable<T>, work: (item: T) => void): unknown[] {
   const errors: unknown[] = [];
   for (const item of items) {

@@ -1,5 +1,5 @@
 /**
- * Many pieces of native memory of one size, for structs that are handed out and freed again and again.
+ * Many fixed-size pieces of native memory, for structs that are allocated and freed again and again.
  *
  * @module
  */
@@ -7,11 +7,11 @@ import { allocate } from "./arena.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
-/** A piece of native memory, and what its user made of it. */
+/** A piece of native memory, and the object made over it. */
 export interface Slot<T> {
-  /** Where it is. */
+  /** Its address. */
   readonly address: bigint;
-  /** What was made of it once; what its last user wrote there still stands there. */
+  /** The object made over it, once; what its last user wrote there is still there. */
   readonly content: T;
 }
 
@@ -19,13 +19,13 @@ export interface Slot<T> {
 interface Slab<T> {
   readonly address: bigint;
   readonly memory: ArrayBuffer;
-  /** The free pieces, in a ring: so many from `first` on, the one that has been free for longest first. */
+  /** The free pieces, in a ring: `free` of them from `first` on, the longest free first. */
   readonly ring: Piece<T>[];
   first: number;
   free: number;
 }
 
-/** A piece, and where it is in which block. What is made of it is made when it is first needed. */
+/** A piece, with its block and its offset there. Its content is made when it is first needed. */
 class Piece<T> implements Slot<T> {
   readonly address: bigint;
   readonly slab: Slab<T>;
@@ -44,30 +44,30 @@ class Piece<T> implements Slot<T> {
   }
 }
 
-/** How many pieces are made at once. */
+/** How many pieces a block has. */
 const piecesPerSlab = 128;
 
-/** How many of them stay free: a piece that was freed is allocated again after at least as many others. */
+/** How many of them stay free: a freed piece is allocated again only after at least as many others. */
 const resting = 64;
 
 /**
- * Pieces of native memory of one size, each seen through a DataView that is made once. Allocating and freeing one
+ * Fixed-size pieces of native memory, each viewed through a DataView that is made once. Allocating and freeing one
  * costs a few nanoseconds, where the C allocator and an ArrayBuffer over its memory cost half a microsecond.
  *
- * Memory that is not needed any more goes back to the C allocator, except for one block of pieces. A piece that was
- * freed rests for a while: code that uses its address once more, by mistake, does no harm to its next user.
+ * Unused memory is returned to the C allocator, except for one block of pieces. A freed piece rests for a while, so
+ * that code which mistakenly uses its address once more does not harm its next user.
  */
 export class SlabPool<T> {
   readonly #bytes: number;
   readonly #make: (address: bigint, bytes: DataView<ArrayBuffer>) => T;
   /** Blocks that have pieces to allocate. */
   readonly #open: Slab<T>[] = [];
-  /** How many of them are free as a whole. */
+  /** How many of them are entirely free. */
   #idle = 0;
 
   /**
-   * @param bytes of a piece, a multiple of 8
-   * @param make what to make of a piece when it is first allocated: it is zeroed then
+   * @param bytes size of a piece, a multiple of 8
+   * @param make makes the content of a piece when it is first allocated: it is zeroed then
    */
   constructor(bytes: number, make: (address: bigint, bytes: DataView<ArrayBuffer>) => T) {
     if (!Number.isSafeInteger(bytes) || bytes <= 0 || bytes % 8 !== 0) {
@@ -78,12 +78,12 @@ export class SlabPool<T> {
   }
 
   // law ffi/SlabPool.allocate: ffi/slab
-  /** A piece, until it is freed. */
+  /** Allocates a piece. */
   allocate(): Slot<T> {
     const slab = this.#open.at(-1) ?? this.#grow();
     if (slab.free === piecesPerSlab) this.#idle--;
     const piece = slab.ring[slab.first];
-    if (piece === undefined) throw new TypeError("Cannot allocate from a block that has no pieces"); // there is none
+    if (piece === undefined) throw new TypeError("Cannot allocate from a block that has no pieces"); // never happens
     slab.first = (slab.first + 1) % piecesPerSlab;
     if (--slab.free === resting) this.#open.pop();
     piece.made ??= this.#make(piece.address, new DataView(slab.memory, piece.at, this.#bytes));

@@ -8,8 +8,8 @@ import { littleEndian } from "./endian.ts";
 import { ffiPort } from "./port.ts";
 
 /**
- * The JavaScript value of a scalar field. Unlike an argument of a call, a `size` field is a number, and a value that is
- * no safe integer throws a RangeError, whether it is written or read.
+ * The JavaScript value of a scalar field. Unlike a call argument, a `size` field is a number, and a value that is not a
+ * safe integer throws a RangeError, whether it is written or read.
  */
 export type FieldValue<F extends Field> = F extends "i64" | "u64" | "ptr" ? bigint
   : F extends CScalar ? number
@@ -20,10 +20,13 @@ export type FieldValue<F extends Field> = F extends "i64" | "u64" | "ptr" ? bigi
 /** Names of the fields that hold a scalar, and can therefore be assigned. */
 type ScalarNames<D extends StructDescription> = { [N in keyof D]: D[N] extends CScalar ? N : never }[keyof D];
 
-/** Names of the fields that hold a struct or an array by value: their parts can be assigned, they cannot. */
+/**
+ * Names of the fields that hold a struct or an array by value: their parts can be assigned, the fields themselves
+ * cannot.
+ */
 type AggregateNames<D extends StructDescription> = Exclude<keyof D, ScalarNames<D>>;
 
-/** Where a struct view lies. The dollar signs keep these names apart from those of any C field. */
+/** The memory of a struct view. The dollar signs keep these names distinct from those of any C field. */
 export interface NativeSpan {
   /** Address of the struct: what to pass to C. */
   readonly $address: bigint;
@@ -44,10 +47,10 @@ export interface StructLayout<D extends StructDescription> {
   readonly offsets: { readonly [N in keyof D]: number };
 }
 
-/** A struct type: its layout, and how to see memory as it. */
+/** A struct type: its layout, and how to view memory as it. */
 export interface StructType<D extends StructDescription> extends StructLayout<D> {
   /**
-   * Sees the struct at an address. The memory is the caller's: it must outlive the view.
+   * Views the struct at an address. The caller owns the memory, which must outlive the view.
    *
    * @throws {RangeError} for NULL
    *
@@ -58,7 +61,7 @@ export interface StructType<D extends StructDescription> extends StructLayout<D>
    * ```
    */
   at(address: bigint): StructView<D>;
-  /** Sees the struct at a byte offset of an ArrayBuffer over native memory that starts at `address`. */
+  /** Views the struct at a byte offset of an ArrayBuffer over native memory that starts at `address`. */
   over(buffer: ArrayBuffer, address: bigint, byteOffset?: number): StructView<D>;
 }
 
@@ -92,8 +95,8 @@ function isArray(field: Field): field is readonly [CScalar | StructDescription, 
 }
 
 /**
- * Lays a struct out by the rule of the System V and AAPCS64 ABIs: each field at the next multiple of its alignment, the
- * whole rounded up to the largest.
+ * Lays out a struct by the rules of the System V and AAPCS64 ABIs: each field at the next multiple of its alignment,
+ * the size rounded up to the largest alignment.
  */
 export function layoutOf<const D extends StructDescription>(description: D): StructLayout<D> {
   const offsets: Record<string, number> = {};
@@ -114,7 +117,7 @@ export function roundUp(value: number, alignment: number): number {
   return Math.ceil(value / alignment) * alignment;
 }
 
-/** What every struct view has; the fields are added to the prototype of a subclass per struct. */
+/** The members of every struct view; the fields are added to the prototype of a subclass per struct. */
 class View implements NativeSpan {
   readonly $address: bigint;
   readonly $bytes: DataView<ArrayBuffer>;
@@ -126,8 +129,8 @@ class View implements NativeSpan {
 }
 
 /**
- * By description. Looked up by `get`, for exports ask on every call: where it is known `getOrInsertComputed` takes 5 ns
- * longer in Deno, and 10 ns in Bun.
+ * Struct types by description. Looked up by `get`, because exports do so on every call: on a hit, `getOrInsertComputed`
+ * takes 5 ns longer in Deno, and 10 ns in Bun.
  */
 const types = new WeakMap<StructDescription, StructType<StructDescription>>();
 
@@ -154,8 +157,8 @@ type Accessors = PropertyDescriptor & ThisType<View>;
 
 // law ffi/scalarAccessors: ffi/struct
 /**
- * The accessors of a scalar field at a byte offset. Each is a closure of its own around a single DataView access,
- * instead of one shared function with the access as a parameter: only so do both compilers inline it (a shared one was
+ * The accessors of a scalar field at a byte offset. Each is a separate closure around a single DataView access, instead
+ * of one shared function with the access as a parameter: only then do both compilers inline it (a shared one was
  * measured at 3.4 ns against 0.34 in Bun).
  */
 const scalarAccessors: { readonly [S in CScalar]: (at: number) => Accessors } = {

@@ -1,8 +1,8 @@
 /**
  * Structs of 64 bytes passed by value, as CUDA passes the handles of other processes' memory and events.
  *
- * Deno passes structs itself. Bun has no such type, so a call with a struct is made from one with integers, by the rule
- * of the machine's calling convention.
+ * Deno passes structs itself. Bun has no such type, so a call with a struct is lowered to one with integers, following
+ * the machine's calling convention.
  *
  * @module
  */
@@ -15,13 +15,13 @@ export const structBytes = 64;
 
 const structWords = structBytes / 8;
 
-/** Parameters of the System V ABI for x86-64 that travel in registers: integers and pointers, and floating point. */
+/** Parameters that the System V ABI for x86-64 passes in registers: integers and pointers, and floating point. */
 const integerRegisters = 6;
 const floatRegisters = 8;
 
 type AnyFunction = (...values: unknown[]) => unknown;
 
-/** A call without structs that does what a call with them does. */
+/** A call without structs that is equivalent to a call with them. */
 export interface Lowered {
   /** The parameters of the call without structs. */
   readonly args: readonly Argument[];
@@ -36,17 +36,17 @@ export function takesStruct(args: readonly Argument[]): boolean {
 
 // law ffi/lowerStructs: ffi/struct_by_value
 /**
- * Makes a call with structs out of one without.
+ * Lowers a call with structs to one without.
  *
- * System V, x86-64: a struct of more than 16 bytes is of class MEMORY. The caller copies it to the stack, where it lies
- * among the integers for which no register was left, in the order of the parameters, while its own place in the list
- * uses no register. So a call of integers alone looks the same to the callee if the six registers come first, filled up
- * with zeroes that are never read, and then what lies on the stack, word by word.
+ * System V, x86-64: a struct of more than 16 bytes is of class MEMORY. The caller copies it to the stack, among the
+ * integers for which no register was left, in parameter order, while its own place in the list uses no register. So a
+ * call with integers only looks the same to the callee if it passes the six registers first, padded with zeros that are
+ * never read, and then the contents of the stack, word by word.
  *
  * AAPCS64, arm64: a struct of more than 16 bytes is copied by the caller, and the address of the copy is passed in its
  * place.
  *
- * @throws {FfiError} where the convention is another one, and for more floating-point parameters than registers
+ * @throws {FfiError} for another calling convention, and for more floating-point parameters than registers
  */
 export function lowerStructs(args: readonly Argument[], arch: string): Lowered {
   if (arch === "aarch64") {
@@ -59,7 +59,7 @@ export function lowerStructs(args: readonly Argument[], arch: string): Lowered {
   return lowerToStack(args);
 }
 
-/** A parameter of the call without structs: where its value comes from, or null for one that only fills a register. */
+/** A parameter of the call without structs: where its value comes from, or null for one that only pads a register. */
 interface Slot {
   readonly type: Argument;
   readonly from: { readonly at: number; readonly word: number | null } | null;
@@ -98,14 +98,14 @@ function wordOf({ buffer, byteOffset }: Uint8Array<ArrayBuffer>, word: number): 
   return new DataView(buffer, byteOffset + 8 * word).getBigUint64(0, littleEndian);
 }
 
-/** @throws {TypeError} for anything but the 64 bytes of a struct: fewer would be read beyond their end */
+/** @throws {TypeError} for anything but the 64 bytes of a struct: a shorter array would be read past its end */
 function bytesOf(value: unknown): Uint8Array<ArrayBuffer> {
   if (value instanceof Uint8Array && value.length === structBytes) return value as Uint8Array<ArrayBuffer>;
   const got = value instanceof Uint8Array ? `${value.length} bytes` : typeof value;
   throw new TypeError(`Cannot pass a struct by value: expected a Uint8Array of ${structBytes} bytes, got ${got}`);
 }
 
-/** A function of a runtime that passes structs itself, preceded by a check that they are structs. */
+/** Wraps a function of a runtime that passes structs itself, to check first that they are structs. */
 export function checkingStructs<F>(args: readonly Argument[], fn: F): F {
   if (!takesStruct(args) || typeof fn !== "function") return fn;
   const call = fn as unknown as AnyFunction; // whatever its parameters
@@ -116,7 +116,7 @@ export function checkingStructs<F>(args: readonly Argument[], fn: F): F {
   return checked as unknown as F; // the same parameters and the same result
 }
 
-/** A function with structs, from the one without that {@linkcode lowerStructs} describes. */
+/** Makes a function with structs from the one without, which {@linkcode lowerStructs} describes. */
 export function withStructs({ values }: Lowered, fn: unknown): AnyFunction {
   const call = fn as AnyFunction; // made by the runtime from the description
   return (...given) => call(...values(given));

@@ -1,5 +1,5 @@
 /**
- * Calls of the C library that fail with `errno`.
+ * C library calls that fail with `errno`.
  *
  * @module
  */
@@ -15,12 +15,12 @@ export class SystemError extends Error {
   override readonly name: string = "SystemError";
   /** The value of `errno`. */
   readonly errno: number;
-  /** Its name, for example `ECONNREFUSED`; `errno 5` for one that is not expected here. */
+  /** Its name, for example `ECONNREFUSED`; `errno 5` for an unexpected one. */
   readonly code: string;
   /** The function that failed. */
   readonly call: string;
 
-  /** `hint`: the usual cause or remedy, as a sentence without its full stop; or nothing. */
+  /** `hint`: the usual cause or remedy, as a sentence without its full stop; or empty. */
   constructor(doing: string, call: string, code: number, hint: string, options?: ErrorOptions) {
     const codeName = names.get(code) ?? `errno ${code}`;
     super(`Cannot ${doing}: ${call} failed with ${codeName}${hint === "" ? "" : `. ${hint}`}`, options);
@@ -34,10 +34,10 @@ let place: Int32Array | undefined;
 
 // law ffi/attempt: unix/descriptors, unix/socket
 /**
- * Makes a call that returns a negative number and sets `errno` if it fails, and repeats it if a signal interrupted it.
+ * Makes a call that returns a negative number and sets `errno` if it fails, and retries it if a signal interrupted it.
  *
- * `errno` is a variable of the thread, whose address is found before the call: so nothing that could set it anew
- * happens between the call and the reading of it.
+ * `errno` is thread-local, and its address is looked up before the call, so that nothing can overwrite it between the
+ * call and reading it.
  *
  * @returns what the call returned, or `-errno`
  */

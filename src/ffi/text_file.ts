@@ -1,6 +1,6 @@
 /**
- * Small text files, read and written by libc: that needs no permission but the one for FFI, and files of `/proc` have no
- * size to ask for.
+ * Small text files, read and written through libc: that needs no permission beyond FFI, and files in `/proc` report no
+ * size.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export function readTextFile(path: string): string | null {
 }
 
 // law ffi/writeTextFile: device/graph/graph
-/** Writes a file anew. @returns whether it could be written */
+/** Writes a file, replacing what it held. @returns whether it could be written */
 export function writeTextFile(path: string, text: string): boolean {
   const { stdio, files } = libc();
   const file = stdio.fopen(cString(path), cString("we"));

@@ -9,7 +9,7 @@ import type { Argument, CScalar, FunctionDescription, SymbolTable } from "../../
 /** The JavaScript value of a C scalar: bigint for 64-bit values, pointers and handles, number for the rest. */
 export type ScalarValue<S extends CScalar> = S extends "i64" | "u64" | "size" | "ptr" ? bigint : number;
 
-/** What a `buffer` argument accepts: JavaScript memory that C uses during the call only, or null. */
+/** What a `buffer` argument accepts: JavaScript memory that C uses only during the call, or null. */
 export type BufferArgument = Uint8Array<ArrayBuffer> | null;
 
 /** What a `memory` argument accepts: JavaScript's own memory, not shared and of fixed length. */
@@ -19,8 +19,8 @@ export type MemoryArgument = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 export type StructArgument = Uint8Array<ArrayBuffer>;
 
 /**
- * What a `handle` argument accepts: a handle, or what `FfiPort.handle` has made of one. A function that is not native
- * turns it into a handle again by `BigInt()`.
+ * What a `handle` argument accepts: a handle, or the result of `FfiPort.handle` for one. A function that is not native
+ * converts it back with `BigInt()`.
  */
 export type HandleArgument = bigint | number;
 
@@ -52,7 +52,7 @@ export type FunctionGroup<G extends SymbolTable[string]> = { readonly [Name in k
  */
 export type Functions<T extends SymbolTable> = { readonly [Group in keyof T]: FunctionGroup<T[Group]> };
 
-/** A description of the C callback that a JavaScript function is to look like. */
+/** The signature of a C callback made from a JavaScript function. */
 export interface CallbackDescription {
   /** Types of the parameters, in order. */
   readonly args: readonly CScalar[];

@@ -1,6 +1,6 @@
 /**
- * Brings bytes of a file into memory, block by block: to memory that the host can use at once, to a device through two
- * pinned blocks, of which one is filled while the other travels.
+ * Reads bytes of a file into memory, block by block: directly into host-accessible memory, into device memory through
+ * two pinned blocks, one of which is filled while the other is copied.
  *
  * @module
  */
@@ -11,13 +11,13 @@ import { hostReady, noteElementAccess } from "../order/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { type ByteSource, readFully } from "./source.ts";
 
-/** Bytes that are read at a time: a multiple of the size of every element. */
+/** Bytes read at a time: a multiple of every element size. */
 export const blockBytes = 8 * 2 ** 20;
 
-/** Is told how far a file is read or written, in bytes of elements. */
+/** Receives how much of a file has been read or written, in bytes of elements. */
 export type Progress = (done: number, total: number) => unknown;
 
-/** @throws {TypeError} if it is no function */
+/** @throws {TypeError} if it is not a function */
 export function checkProgress(progress: Progress | undefined): void {
   if (progress === undefined || typeof progress === "function") return;
   throw new TypeError(`Expected onProgress to be a function (done, total) => ..., got ${showGiven(progress)}`);
@@ -25,10 +25,10 @@ export function checkProgress(progress: Progress | undefined): void {
 
 // law files/fill: files/device
 /**
- * Fills a buffer with what a source has next. Settles when that is read; for device memory, what is left to be copied
- * comes before whatever its home stream does next.
+ * Fills a buffer with a source's next bytes. Settles once they are read; for device memory, copies still pending are
+ * ordered before whatever its home stream does next.
  *
- * @param swapped bytes of a number whose order is to be turned; 0 for none
+ * @param swapped bytes per number whose byte order must be reversed; 0 for none
  */
 export async function fill(
   buffer: MemoryBuffer,
@@ -60,7 +60,7 @@ async function fillHost(
   }
 }
 
-/** One half of the way to a device: what is in its block is copied on its stream. */
+/** One of the alternating lanes to a device: its block is copied on its stream. */
 interface Lane {
   readonly stream: CudaStream;
   readonly block: MemoryBuffer;
@@ -78,13 +78,13 @@ async function fillDevice(
   const pinned = new PinnedMemoryResource(device);
   const count = size > blockBytes ? 2 : 1;
   const lanes = Array.from({ length: count }, (): Lane => {
-    // Streams of their own: the host waits for the copy out of one block, and not for that out of the other.
+    // A separate stream each: the host waits for the copy out of one block, but not out of the other.
     const stream = stack.use(device.createStream());
     return { stream, block: stack.use(pinned.allocate(Math.min(size, blockBytes), { stream })) };
   });
   for (let at = 0; at < size; at += blockBytes) {
     const lane = lanes[at / blockBytes % lanes.length];
-    if (lane === undefined) return; // there is one at least
+    if (lane === undefined) return; // there is always at least one
     const length = Math.min(blockBytes, size - at);
     await hostReady(lane.block);
     const block = bytesOf(lane.block, 0, length);
@@ -99,7 +99,7 @@ function bytesOf(buffer: MemoryBuffer, offset: number, length: number): StridedM
   return StridedMemoryView.fromBuffer(buffer, { shape: [length], dtype: "uint8", offset });
 }
 
-/** Reads a block, and turns the bytes of its numbers: as a copy between two layouts, of which one runs backwards. */
+/** Reads a block and reverses the bytes of its numbers: as a copy between two layouts, one of which runs backwards. */
 async function readBlock(source: ByteSource, into: Uint8Array<ArrayBuffer>, swapped: number): Promise<void> {
   if (swapped === 0) return await readFully(source, into);
   const raw = new Uint8Array(into.length);

@@ -1,5 +1,5 @@
 /**
- * Deflated bytes, inflated as they are asked for by the runtime's own zlib.
+ * Deflated bytes, inflated on demand by the runtime's own zlib.
  *
  * @module
  */
@@ -7,18 +7,18 @@ import { nodeBuiltin } from "../ffi/mod.ts";
 import { NpyError } from "./error.ts";
 import type { ByteSource } from "./source.ts";
 
-/** Compressed bytes that are read at a time. */
+/** Compressed bytes read at a time. */
 const pieceBytes = 256 * 1024;
 
 /**
- * What is deflated in a source. Never more than some pieces are in memory: the stream waits for who reads.
+ * The inflated contents of a source. Only a few pieces are ever in memory: the stream waits for the reader.
  *
- * @param size how many bytes it is to be
+ * @param size the expected inflated size, in bytes
  */
 export function inflate(source: ByteSource, size: number): ByteSource & Disposable {
   const stream = nodeBuiltin("node:zlib").createInflateRaw({ chunkSize: pieceBytes });
   const feeding = feed(source, stream);
-  feeding.catch((error: Error) => stream.destroy(error)); // who reads is told
+  feeding.catch((error: Error) => stream.destroy(error)); // the reader receives the error
   const chunks: AsyncIterator<Uint8Array> = stream[Symbol.asyncIterator]();
   let chunk: Uint8Array = new Uint8Array(0);
   let total = 0;

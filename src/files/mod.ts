@@ -1,11 +1,11 @@
 /**
- * Files of arrays, as NumPy writes them: `.npy`, and `.npz`, a zip of several.
+ * Array files as NumPy writes them: `.npy`, and `.npz`, a zip of several.
  *
- * The room knows views, what is below them, and the runtime's files and inflate. A header (`npy_header.ts`) is read by
- * a parser of the little Python that it is written in (`python_literal.ts`): nothing is evaluated, and nothing
- * unpickled. `readNpy` has `fill.ts` bring what a source of bytes (`source.ts`) has next to its memory, block by block:
- * host memory directly, a device's through pinned blocks in the order of streams. `openNpy` maps a file instead.
- * `readNpz` finds its members (`zip.ts`) and reads each as a file. `writeNpy` and `writeNpz` go the other way.
+ * The room depends on views, what is below them, and the runtime's files and inflate. A header (`npy_header.ts`) is
+ * read by a parser for the subset of Python that it uses (`python_literal.ts`): nothing is evaluated or unpickled.
+ * `readNpy` lets `fill.ts` copy a source's next bytes (`source.ts`) to their memory, block by block: directly to host
+ * memory, to a device through pinned blocks in stream order. `openNpy` maps a file instead. `readNpz` finds its members
+ * (`zip.ts`) and reads each as a file. `writeNpy` and `writeNpz` do the reverse.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The beginning of a `.npy` file, which says what the array is:
+ * The header of a `.npy` file, which describes the array:
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. Nothing in it is evaluated or unpickled.
  *
  * @module
@@ -8,30 +8,30 @@ import { DType, StridedLayout } from "../layout/mod.ts";
 import { excerpt, NpyError } from "./error.ts";
 import { type Literal, readDictionary } from "./python_literal.ts";
 
-/** What a header says. */
+/** The contents of a header. */
 export interface NpyHeader {
   readonly dtype: DType;
   /** In C or Fortran order, without gaps. */
   readonly layout: StridedLayout;
-  /** Bytes of a number whose bytes lie in the other order than this machine's; 0 if none do. */
+  /** Bytes per number if the byte order is not this machine's; 0 if it is. */
   readonly swapped: number;
 }
 
 /** `\x93NUMPY` */
 const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59];
 
-/** Whether bytes begin as a `.npy` file does. */
+/** Whether bytes begin like a `.npy` file. */
 export function beginsAsNpy(bytes: Uint8Array): boolean {
   return magic.every((byte, i) => bytes[i] === byte);
 }
 
-/** NumPy writes a few hundred bytes; more than this is no header. */
+/** NumPy writes a few hundred bytes; anything longer than this is not a header. */
 const longestHeader = 65536;
 
-/** Bytes that say how long the header is: 10 in version 1, this many in later ones. */
+/** Bytes of the prefix that states the header's length: 10 in version 1, this many in later versions. */
 export const prefixBytes = 12;
 
-/** Where the header's text lies in the file: from, to (where the elements begin), and how it is encoded. */
+/** Where the header's text lies in the file: from, to (where the elements begin), and its encoding. */
 export interface HeaderPlace {
   readonly from: number;
   readonly to: number;
@@ -39,10 +39,10 @@ export interface HeaderPlace {
 }
 
 /**
- * Reads the first {@linkcode prefixBytes} bytes of a file.
+ * Parses the first {@linkcode prefixBytes} bytes of a file.
  *
- * @param got how many there are: fewer if the file is shorter
- * @throws {NpyError} if this is no `.npy` file, of a version that is not known, or has no header
+ * @param got how many were read: fewer if the file is shorter
+ * @throws {NpyError} if this is not a `.npy` file, is of an unknown version, or has no header
  */
 export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
   if (got < 10 || !beginsAsNpy(prefix)) {
@@ -66,10 +66,10 @@ export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
 }
 
 /**
- * Reads a header's text.
+ * Parses a header's text.
  *
- * @param raw the type of elements of which NumPy says only how many bytes they have
- * @throws {NpyError} if it is damaged, or describes what is no array of numbers
+ * @param raw the type of elements for which NumPy states only their size in bytes
+ * @throws {NpyError} if it is damaged, or does not describe an array of numbers
  */
 export function readHeader(bytes: Uint8Array, encoding: HeaderPlace["encoding"], raw?: DType): NpyHeader {
   const text = new TextDecoder(encoding).decode(bytes);
@@ -97,7 +97,7 @@ function readShape(shape: Literal | undefined): number[] {
   });
 }
 
-/** Why elements of a kind cannot be read, by the letter that names it. */
+/** Why elements of a kind cannot be read, by kind letter. */
 const refused: { readonly [letter: string]: string } = {
   O: "they are Python objects, pickled: unpickling runs whatever code is in the file",
   S: "text is no number",
@@ -107,7 +107,7 @@ const refused: { readonly [letter: string]: string } = {
   m: "time differences are no plain numbers. Save array.view('i8')",
 };
 
-/** The C compiler's, of 80 bits on x86-64 and of others elsewhere. */
+/** The C compiler's long doubles: 80 bits on x86-64, other sizes elsewhere. */
 const longDoubles: { readonly [type: string]: string } = {
   f16: "a longdouble is another number on each machine. Save array.astype('f8')",
   f12: "a longdouble is another number on each machine. Save array.astype('f8')",
@@ -136,7 +136,7 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
   }
   const why = refused[letter] ?? longDoubles[`${letter}${size}`];
   if (why !== undefined) throw no(why);
-  const isSwapped = order === ">" && size !== "1"; // machines here are little-endian: others have no FFI
+  const isSwapped = order === ">" && size !== "1"; // all supported machines are little-endian: others have no FFI
   const name = `${isSwapped || order === "=" ? "<" : order}${descr.slice(order.length)}`;
   try {
     const dtype = DType.from(name);
@@ -150,19 +150,19 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
 }
 
 /**
- * Writes everything that comes before the elements, as NumPy does: they begin at a multiple of 64 bytes.
+ * Makes everything that precedes the elements, as NumPy does: the elements begin at a multiple of 64 bytes.
  *
- * @throws {NpyError} for elements that are smaller than their bytes, or several in one
+ * @throws {NpyError} for packed sub-byte elements, or elements with several lanes
  */
 export function writeHeader(dtype: DType, shape: readonly number[], isFortran: boolean): Uint8Array {
   const { typestr, itemsize, lanes, isPacked, name } = dtype;
   if (lanes !== 1 || isPacked) {
     throw new NpyError(`Cannot write elements of type ${name}: NumPy has elements of one number and of whole bytes`);
   }
-  const descr = typestr ?? `<V${itemsize}`; // as NumPy writes types of ml_dtypes, which it knows by their size alone
+  const descr = typestr ?? `<V${itemsize}`; // as NumPy writes ml_dtypes types, of which it knows only the size
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
   const text = `{'descr': '${descr}', 'fortran_order': ${isFortran ? "True" : "False"}, 'shape': (${extents}), }`;
-  const before = 10; // version 1: 64 axes are less than 1500 letters, of 65535 that it has room for
+  const before = 10; // version 1: 64 axes take less than 1500 of the 65535 characters that it can hold
   const length = Math.ceil((before + text.length + 1) / 64) * 64 - before;
   const bytes = new Uint8Array(before + length).fill(0x20);
   bytes.set([...magic, 1, 0, length & 255, length >> 8]);

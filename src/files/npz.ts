@@ -12,11 +12,11 @@ import { checkReadOptions, readArray, readNpyOptionNames, type ReadNpyOptions } 
 import { type ByteRange, type ByteSource, type FileContents, openContents, sourceOf } from "./source.ts";
 import { dataOf, readDirectory, type ZipMember } from "./zip.ts";
 
-/** How {@linkcode readNpz} reads. Places and progress are as for `readNpy`; progress is that of each array. */
+/** Options of {@linkcode readNpz}. Placement and progress are as for `readNpy`; progress is per array. */
 export interface ReadNpzOptions extends ReadNpyOptions {
   /** The arrays to read, by name. Default: all. */
   readonly names?: readonly string[];
-  /** What a file may claim at most: its members (65536), and the bytes of all that is read (64 GiB). */
+  /** Limits on what a file may claim: its number of members (65536), and the total bytes read (64 GiB). */
   readonly limits?: { readonly members?: number; readonly bytes?: number };
 }
 
@@ -24,7 +24,7 @@ const readNpzOptionNames: OptionNames<ReadNpzOptions> = { ...readNpyOptionNames,
 const limitNames = { members: true, bytes: true } as const;
 const defaults = { members: 65536, bytes: 64 * 2 ** 30 };
 
-/** Arrays by their names. Closing it closes all of them. */
+/** Arrays by name. Closing the map closes all of them. */
 export class NpzArrays extends Map<string, StridedMemoryView> implements Disposable {
   /** Frees the memory of all arrays. */
   close(): void {
@@ -50,14 +50,14 @@ export class NpzArrays extends Map<string, StridedMemoryView> implements Disposa
 }
 
 /**
- * Reads the arrays of a `.npz` file, which `numpy.savez` or `numpy.savez_compressed` has written: stored or deflated
- * members, in files of any size. Each is read as by `readNpy`, is checked against its CRC, and owns its memory. Members
- * that are no `.npy` files are left out.
+ * Reads the arrays of a `.npz` file written by `numpy.savez` or `numpy.savez_compressed`: stored or deflated members,
+ * in files of any size. Each array is read as by `readNpy`, is checked against its CRC, and owns its memory. Members
+ * that are not `.npy` files are skipped.
  *
  * @param file a path, a Blob or File, or the file's bytes
  * @throws {SystemError} if it cannot be opened or read
- * @throws {NpyError} for a damaged file, an encrypted one, a member that is no array of numbers, a name that there is
- *   not, and what exceeds the limits
+ * @throws {NpyError} for a damaged or encrypted file, a member that is not an array of numbers, a name that the file
+ *   lacks, and for exceeding the limits
  *
  * @example
  * ```ts files
@@ -121,7 +121,7 @@ async function readMember(file: ByteRange, member: ZipMember, options: ReadNpyOp
 }
 
 // law files/checkedSource: files/npz
-/** A source that knows the CRC of what it has given. */
+/** A source that computes the CRC of the bytes it has delivered. */
 function checkedSource(
   source: ByteSource & Partial<Disposable>,
   member: ZipMember,
@@ -135,7 +135,7 @@ function checkedSource(
     return got;
   };
   const finish = async () => {
-    const rest = new Uint8Array(65536); // what is behind the array counts, too
+    const rest = new Uint8Array(65536); // bytes after the array count, too
     while (await read(rest) > 0);
     if (total !== member.size) throw new NpyError(`it has ${total} bytes: expected the ${member.size} that it claims`);
     if (crc !== member.crc) {

@@ -1,5 +1,5 @@
 /**
- * `.npy` files as memory: mapped by the system, which reads what is looked at.
+ * `.npy` files as memory: mapped by the system, which reads pages on access.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { type NpyHeader, prefixBytes, readHeader, readPrefix } from "./npy_heade
 export interface OpenNpyOptions {
   /** Whether writing to the view writes to the file. Default false: the view is read-only. */
   readonly writable?: boolean;
-  /** As for `readNpy`: the type of elements of which the file says only how many bytes they have. */
+  /** As for `readNpy`: the type of elements for which the file states only their size in bytes. */
   readonly rawDtype?: DTypeLike;
 }
 
@@ -23,18 +23,18 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
 
 // law files/openNpy: files/open_npy
 /**
- * Maps the array of a `.npy` file into memory: nothing is read until it is looked at, so that the file may be larger
- * than the machine's memory. The view owns the mapping: closing it unmaps the file.
+ * Maps the array of a `.npy` file into memory: nothing is read until accessed, so the file may be larger than the
+ * machine's memory. The view owns the mapping: closing it unmaps the file.
  *
- * Do not truncate a file that is mapped: whoever looks at a part that is gone then ends the process (SIGBUS), as in
- * every language. What other processes write to the file may show up at any time. Where somebody writes to a mapping
- * that is not writable, past `view.readonly`, the file stays as it is. `view.asTypedArray({ readonly: true })` shows the
+ * Do not truncate a mapped file: accessing a part that no longer exists kills the process (SIGBUS), as in every
+ * language. Writes by other processes to the file may become visible at any time. Writing to a mapping that is not
+ * writable, bypassing `view.readonly`, leaves the file unchanged. `view.asTypedArray({ readonly: true })` exposes the
  * mapping itself.
  *
- * @throws {NpyError} if the file is damaged or holds no array of numbers, as for `readNpy`, and for numbers that only a
- *   copy could make usable: of the other byte order, or not aligned
+ * @throws {NpyError} if the file is damaged or does not hold an array of numbers, as for `readNpy`, and for numbers
+ *   that only a copy could make usable: big-endian or misaligned
  * @throws {SystemError} if it cannot be opened or mapped
- * @throws {TypeError} for a Blob or bytes, which are no file that could be mapped
+ * @throws {TypeError} for a Blob or bytes, which cannot be mapped
  *
  * @example
  * ```ts files
@@ -60,7 +60,7 @@ export function openNpy(file: string | URL, options: OpenNpyOptions = {}): Strid
   } catch (error) {
     throw about(path, error);
   } finally {
-    fclose(stream); // the mapping stays
+    fclose(stream); // the mapping remains valid
   }
 }
 
@@ -74,8 +74,8 @@ function pathOf(file: string | URL): string {
 function map(fd: number, path: string, writable: boolean, raw: DType | undefined): StridedMemoryView {
   const size = checked(path, "lseek", () => libc().files.lseek(fd, 0n, SEEK.END));
   const { header: { dtype, layout }, dataOffset } = findArray(fd, path, size, raw);
-  // Without write access of the mapping itself, who writes past `readonly` would end the process. NORESERVE: such a
-  // mapping may be larger than memory.
+  // The mapping itself is always writable: otherwise a write that bypasses `readonly` would kill the process.
+  // NORESERVE: such a mapping may be larger than memory.
   const flags = writable ? MAP.SHARED : MAP.PRIVATE | MAP.NORESERVE;
   let ptr = 0n;
   checked(path, "mmap", () => {
@@ -119,7 +119,7 @@ function findArray(
   return { header, dataOffset: to };
 }
 
-/** What a call returned. @throws {SystemError} if it has failed */
+/** The result of a call. @throws {SystemError} if it failed */
 function checked(path: string, name: string, call: () => number | bigint): number {
   const result = attempt(call);
   if (result < 0) throw new SystemError(`map ${path}`, name, -result, "");

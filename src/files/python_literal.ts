@@ -1,20 +1,20 @@
 /**
- * The little of Python's syntax that the headers of `.npy` files are written in. Nothing is evaluated.
+ * The subset of Python syntax that `.npy` headers use. Nothing is evaluated.
  *
  * @module
  */
 import { excerpt, NpyError } from "./error.ts";
 
-/** A value that was written: text, a truth value, a whole number, a tuple, a list (`null`: its items are not kept). */
+/** A literal's value: text, a boolean, an integer, a tuple, a list (`null`: its items are not kept). */
 export type Literal = string | boolean | number | readonly Literal[] | null;
 
-/** Headers have three levels: deeper ones are not made by NumPy. */
+/** Maximum nesting. Headers have three levels: NumPy does not write deeper ones. */
 const deepest = 8;
 
 /**
  * Reads a dictionary whose keys are text.
  *
- * @throws {NpyError} for anything else, and for what comes behind it
+ * @throws {NpyError} for anything else, and for trailing text
  */
 export function readDictionary(text: string): ReadonlyMap<string, Literal> {
   const reader = new Reader(text);
@@ -69,15 +69,15 @@ class Reader {
     this.#skip();
     const word = this.#match(/(True|False)\b/y);
     if (word !== undefined) return word === "True";
-    const number = this.#match(/-?\d+L?/y); // Python 2 wrote an L behind large numbers
+    const number = this.#match(/-?\d+L?/y); // Python 2 wrote an L after large numbers
     if (number !== undefined) return Number.parseInt(number);
-    // What NumPy writes has no escapes; a text with one is refused, for it would be read otherwise than it is meant.
+    // NumPy writes no escapes; text that contains one is refused, because it would be misread.
     const quoted = this.#match(/'[^'\\\n]*'|"[^"\\\n]*"/y);
     if (quoted !== undefined) return quoted.slice(1, -1);
     if (this.accept("(")) return this.#items(")", depth);
     if (this.accept("[")) {
       this.#items("]", depth);
-      return null; // a list describes structures, which are refused whatever is in it
+      return null; // a list describes structures, which are refused whatever it contains
     }
     throw this.error("a value");
   }
@@ -87,7 +87,7 @@ class Reader {
     while (!this.accept(end)) {
       items.push(this.value(depth + 1));
       if (!this.accept(",")) {
-        // Brackets around one value, without a comma, are no tuple.
+        // Parentheses around one value, without a comma, are not a tuple.
         if (end === ")" && items.length === 1) throw this.error("a comma");
         this.expect(end);
         break;

@@ -12,24 +12,24 @@ import { checkProgress, fill, type Progress } from "./fill.ts";
 import { prefixBytes, readHeader, readPrefix } from "./npy_header.ts";
 import { type ByteSource, type FileContents, openContents, readFully, sourceOf } from "./source.ts";
 
-/** Where arrays from files are put, and what is told meanwhile. */
+/** Where arrays from files are placed, and how progress is reported. */
 export interface ReadNpyOptions {
-  /** Put it into this device's memory, through pinned memory. Default: `"host"`, ordinary memory. */
+  /** Read into this device's memory, through pinned memory. Default: `"host"`, ordinary memory. */
   readonly device?: Place;
-  /** Allocate from here instead: pinned memory, managed memory, a pool of one's own. */
+  /** Allocate from this resource instead: pinned memory, managed memory, a custom pool. */
   readonly memory?: MemoryResource;
-  /** The array's home stream, which its memory is allocated in the order of. Default: as the resource chooses. */
+  /** The array's home stream, in whose order its memory is allocated. Default: the resource's choice. */
   readonly stream?: CudaStream;
-  /** Called before the first block of 8 MiB and after each: bytes that are read, and all of the array's. */
+  /** Called before the first block of 8 MiB and after each block: bytes read so far, and the array's total. */
   readonly onProgress?: Progress;
   /**
-   * The type of elements of which the file says only how many bytes they have (`V2`): so NumPy writes bfloat16 and the
-   * other types of ml_dtypes. Other files are read as they say.
+   * The type of elements for which the file states only their size in bytes (`V2`): NumPy writes bfloat16 and the other
+   * ml_dtypes types that way. Ignored for other files.
    */
   readonly rawDtype?: DTypeLike;
 }
 
-/** Their names. */
+/** The names of the options. */
 export const readNpyOptionNames: OptionNames<ReadNpyOptions> = {
   device: true,
   memory: true,
@@ -39,15 +39,15 @@ export const readNpyOptionNames: OptionNames<ReadNpyOptions> = {
 };
 
 /**
- * Reads an array from a `.npy` file of NumPy's: versions 1 to 3, C and Fortran order, numbers of either byte order. The
- * elements go straight to their memory, in blocks; no more than a block of them is memory of JavaScript's own.
- * The view owns the memory: closing it frees it. Elements of device memory that are still on their way come before
- * whatever the view's stream does next. What is in the file behind the array is left alone.
+ * Reads an array from a NumPy `.npy` file: versions 1 to 3, C and Fortran order, numbers of either byte order. The
+ * elements go straight to their memory, in blocks; at most one block of them is held in JavaScript's own memory. The
+ * view owns the memory: closing it frees it. Copies to device memory that are still in flight are ordered before
+ * whatever the view's stream does next. Bytes in the file after the array are ignored.
  *
  * @param file a path, a Blob or File, or the file's bytes
  * @throws {SystemError} if it cannot be opened or read
- * @throws {NpyError} if it is damaged, or holds what is no array of numbers: objects (nothing is ever
- *   unpickled), text, times, structures
+ * @throws {NpyError} if it is damaged, or does not hold an array of numbers: objects (nothing is ever unpickled), text,
+ *   times, structures
  * @throws {TypeError} for both `device` and `memory`, or a stream without either
  *
  * @example
@@ -69,7 +69,7 @@ export async function readNpy(file: FileContents, options: ReadNpyOptions = {}):
 }
 
 // law files/checkReadOptions: files/options
-/** Throws for options of another kind, and for those that contradict each other. */
+/** Throws for options of the wrong type, and for options that contradict each other. */
 export function checkReadOptions(options: ReadNpyOptions): void {
   checkOptions(options, readNpyOptionNames);
   const { device, memory, stream, onProgress } = options;
@@ -92,7 +92,7 @@ export function checkReadOptions(options: ReadNpyOptions): void {
 /**
  * Reads an array from its header to its last element.
  *
- * @param atEnd is called when everything is read, before anybody has the view
+ * @param atEnd called when everything is read, before the view is returned
  */
 export async function readArray(
   source: ByteSource,
@@ -102,7 +102,7 @@ export async function readArray(
   const raw = options.rawDtype === undefined ? undefined : DType.from(options.rawDtype);
   const prefix = new Uint8Array(prefixBytes);
   let got = await source.read(prefix.subarray(0, 10));
-  if (got === 10 && prefix[6] !== 1) got += await source.read(prefix.subarray(10)); // later versions have 2 bytes more
+  if (got === 10 && prefix[6] !== 1) got += await source.read(prefix.subarray(10)); // later versions: 2 more bytes
   const place = readPrefix(prefix, got);
   if (place.to > source.size) {
     throw new NpyError(`the file is truncated: its header alone ends at byte ${place.to}, the file at ${source.size}`);

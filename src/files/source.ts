@@ -1,5 +1,5 @@
 /**
- * Where bytes of a file come from, from its beginning to its end.
+ * Sources of a file's bytes: sequential, or at any position.
  *
  * @module
  */
@@ -7,23 +7,23 @@ import { blobName, openFile, readBlob, sizeOfBlob } from "../ffi/mod.ts";
 import { show } from "../layout/mod.ts";
 import { NpyError } from "./error.ts";
 
-/** A path or a `file:` URL, or what is in the file: a Blob or File (in Bun also `Bun.file(path)`), or its bytes. */
+/** A path or a `file:` URL, or the file's contents: a Blob or File (in Bun also `Bun.file(path)`), or its bytes. */
 export type FileContents = string | URL | Blob | Uint8Array | ArrayBuffer;
 
-/** Bytes in a row. */
+/** A sequential source of bytes. */
 export interface ByteSource {
-  /** How many there are. */
+  /** Total number of bytes. */
   readonly size: number;
-  /** Reads the next ones: as many as `into` has, fewer only at the end. */
+  /** Reads the next bytes: as many as fit `into`, fewer only at the end. */
   read(into: Uint8Array): Promise<number>;
 }
 
-/** Bytes at any position. */
+/** A source of bytes at any position. */
 export interface ByteRange extends Disposable {
   readonly size: number;
-  /** What it is called in errors. */
+  /** Its name in errors. */
   readonly name: string;
-  /** Reads from a position: as many as `into` has, fewer only at the end. */
+  /** Reads from a position: as many bytes as fit `into`, fewer only at the end. */
   readAt(into: Uint8Array, position: number): Promise<number>;
 }
 
@@ -58,7 +58,7 @@ async function openBlob(blob: Blob): Promise<ByteRange> {
   return { size: await sizeOfBlob(blob), name: blobName(blob), readAt, [Symbol.dispose]: () => {} };
 }
 
-/** A part of a file, from its beginning to its end. */
+/** A part of a file, as a sequential source. */
 export function sourceOf(range: Pick<ByteRange, "readAt">, from: number, size: number): ByteSource {
   let done = 0;
   return {
@@ -72,7 +72,7 @@ export function sourceOf(range: Pick<ByteRange, "readAt">, from: number, size: n
   };
 }
 
-/** Reads exactly as many bytes as there is room for. @throws {NpyError} if there are fewer */
+/** Fills `into` completely. @throws {NpyError} if there are too few bytes */
 export async function readFully(source: ByteSource, into: Uint8Array): Promise<void> {
   const got = await source.read(into);
   if (got < into.length) {

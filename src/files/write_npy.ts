@@ -13,25 +13,25 @@ import { writeHeader } from "./npy_header.ts";
 
 /** Options of {@linkcode writeNpy}. */
 export interface WriteNpyOptions {
-  /** Called before the first block of 8 MiB and after each: bytes that are written, and all of the array's. */
+  /** Called before the first block of 8 MiB and after each block: bytes written so far, and the array's total. */
   readonly onProgress?: Progress;
 }
 
 const writeNpyOptionNames: OptionNames<WriteNpyOptions> = { onProgress: true };
 
-/** Where bytes go, one after the other. */
+/** A sequential sink of bytes. */
 export interface ByteSink {
   write(bytes: Uint8Array): Promise<void>;
 }
 
 /**
- * Writes an array to a `.npy` file, which replaces what was there: host or device memory, in any layout. Elements in C
- * or Fortran order are written as they lie, others in C order, a block at a time. Device memory and page-locked memory
- * are read on their home stream. Types that NumPy does not know by name, as bfloat16, are written as ml_dtypes has
- * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. If it fails, the file is incomplete.
+ * Writes an array to a `.npy` file, replacing an existing one: host or device memory, in any layout. Elements in C or
+ * Fortran order are written as stored, others in C order, a block at a time. Device memory and page-locked memory are
+ * read on their home stream. Types that NumPy does not know by name, such as bfloat16, are written as ml_dtypes makes
+ * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. If writing fails, the file is incomplete.
  *
  * @throws {SystemError} if the file cannot be written
- * @throws {NpyError} for elements smaller than their bytes, or several in one
+ * @throws {NpyError} for packed sub-byte elements, or elements with several lanes
  *
  * @example
  * ```ts files
@@ -57,11 +57,11 @@ export async function writeNpy(
 
 // law files/headerFor: files/write_input
 /**
- * What comes before the elements of a view.
+ * The bytes that precede the elements of a view.
  *
- * @param where the view is expected, for who gives something else
+ * @param where the view is expected, for the error about anything else
  * @throws {NpyError} if its elements cannot be written
- * @throws {TypeError} for anything else than a view
+ * @throws {TypeError} for anything other than a view
  */
 export function headerFor(view: StridedMemoryView, where = "behind the path in writeNpy(path, view)"): Uint8Array {
   if (!(view instanceof StridedMemoryView)) throw notAView(view, where);
@@ -69,7 +69,7 @@ export function headerFor(view: StridedMemoryView, where = "behind the path in w
   return writeHeader(dtype, layout.shape, isWrittenAsFortran(layout));
 }
 
-/** A program without types gives a typed array, nested ones, or the view before the path. */
+/** Untyped programs may pass a typed array, nested arrays, or the view before the path. */
 function notAView(value: unknown, where: string): TypeError {
   return new TypeError(
     `Cannot write a file of NumPy: expected a StridedMemoryView, ${where}, got ${showGiven(value)}. ` +
@@ -81,7 +81,7 @@ function isWrittenAsFortran(layout: StridedLayout): boolean {
   return layout.isContiguousF && !layout.isContiguousC;
 }
 
-/** Writes a header, and the elements of a view. */
+/** Writes a header and the elements of a view. */
 export async function writeArray(
   sink: ByteSink,
   view: StridedMemoryView,
@@ -100,7 +100,7 @@ export async function writeArray(
   }
 }
 
-/** A view in parts of at most a block, one after the other in C order. */
+/** A view in parts of at most a block, in C order. */
 function* partsOf(view: StridedMemoryView): Generator<StridedMemoryView> {
   const { nbytes, shape: [rows = 1] } = view;
   if (nbytes === 0) return;
@@ -110,7 +110,7 @@ function* partsOf(view: StridedMemoryView): Generator<StridedMemoryView> {
   else for (let row = 0; row < rows; row += at) yield view.sliced(slice(row, Math.min(rows, row + at)));
 }
 
-/** The bytes of the elements in C order: the memory itself, where it is the host's and they lie so, or a copy. */
+/** The bytes of the elements in C order: the memory itself if it is host-accessible and in C order, else a copy. */
 async function bytesOf(part: StridedMemoryView): Promise<Uint8Array> {
   const { buffer, offset, layout, nbytes } = part;
   if (buffer.isHostAccessible && layout.isContiguousC) {
@@ -124,13 +124,13 @@ async function bytesOf(part: StridedMemoryView): Promise<Uint8Array> {
   return copy;
 }
 
-/** What is wrong about a path at which no file can be made. */
+/** Why a file cannot be created at a path. */
 function missingFolder(path: string | URL): string {
   const hint = missingFile(path);
   return hint === "There is no such file" ? "Its folder does not exist: make it first" : hint;
 }
 
-/** A new file, or an old one emptied. */
+/** Creates a file, or truncates an existing one. */
 export function createFile(
   path: string | URL,
 ): ByteSink & Disposable & { writeAt(bytes: Uint8Array, at: number): void } {

@@ -17,7 +17,7 @@ export interface WriteNpzOptions {
 
 const writeNpzOptionNames: OptionNames<WriteNpzOptions> = { compressed: true };
 
-/** What is in the directory about a member. */
+/** A member's directory entry. */
 interface Written {
   readonly name: Uint8Array;
   readonly method: number;
@@ -28,12 +28,12 @@ interface Written {
 }
 
 /**
- * Writes arrays to a `.npz` file, which replaces what was there. Each is written as by `writeNpy`, in a format that has
- * room for any size. If it fails, the file is incomplete.
+ * Writes arrays to a `.npz` file, replacing an existing one. Each array is written as by `writeNpy`, in a format that
+ * supports any size. If writing fails, the file is incomplete.
  *
- * @param arrays by their names, in the file's order
+ * @param arrays by name, in the file's order
  * @throws {SystemError} if the file cannot be written
- * @throws {NpyError} for elements that NumPy has not, and for a name that is empty or too long
+ * @throws {NpyError} for element types that NumPy lacks, and for a name that is empty or too long
  */
 export async function writeNpz(
   path: string | URL,
@@ -55,7 +55,7 @@ export async function writeNpz(
     await file.write(local);
     const done = await writeMember(file, view, header, method === 8);
     const whole = { ...member, ...done };
-    file.writeAt(localHeader(whole), at); // its sizes are known now
+    file.writeAt(localHeader(whole), at); // the sizes are known now
     written.push(whole);
     at += local.length + whole.packed;
   }
@@ -67,7 +67,7 @@ function namedViews(
   arrays: Readonly<Record<string, StridedMemoryView>> | ReadonlyMap<string, StridedMemoryView>,
 ): readonly (readonly [name: string, view: StridedMemoryView])[] {
   if (arrays instanceof Map) return [...arrays];
-  // An array has numbers for names, and a view members of its own.
+  // An array would have indices as names, and a view has its own members.
   if (typeof arrays !== "object" || arrays === null || Array.isArray(arrays) || arrays instanceof StridedMemoryView) {
     throw new TypeError(
       `Cannot write a file of NumPy: expected views by their names, { weights: view } or a Map, got ${
@@ -109,7 +109,7 @@ async function writeMember(
     crc = zlib.crc32(bytes, crc);
     size += bytes.length;
     if (deflater === null) return await out(bytes);
-    // When it has been taken: the memory may be used for the next block then.
+    // Resolves once the bytes are consumed: the memory may then be reused for the next block.
     await new Promise<void>((resolve, reject) => deflater.write(bytes, (error) => error ? reject(error) : resolve()));
   };
   drained?.catch(() => {}); // it is awaited below
@@ -124,7 +124,7 @@ async function writeMember(
   return { crc, packed, size };
 }
 
-/** Fields in a row: `[bytes of it, value]`. */
+/** Consecutive fields: `[size in bytes, value]`. */
 function fields(...values: readonly (readonly [bytes: 2 | 4 | 8, value: number])[]): Uint8Array {
   const bytes = new Uint8Array(values.reduce((sum, [size]) => sum + size, 0));
   const view = new DataView(bytes.buffer);
@@ -148,11 +148,11 @@ const joined = (...parts: readonly Uint8Array[]) => {
   return bytes;
 };
 
-/** Says that the sizes are in the extra field. */
+/** Marks sizes that are in the extra field. */
 const elsewhere = 0xffff_ffff;
 /** Names are UTF-8. */
 const flags = 0x800;
-/** 1980-01-01, 0 o'clock: the same arrays make the same file. */
+/** 1980-01-01 00:00: the same arrays make the same file. */
 const [time, date] = [0, 0x21];
 
 function localHeader({ name, method, crc, packed, size }: Written): Uint8Array {

@@ -7,24 +7,24 @@ import { excerpt, NpyError } from "./error.ts";
 import { beginsAsNpy } from "./npy_header.ts";
 import type { ByteRange } from "./source.ts";
 
-/** A member, as the directory at the file's end lists it. */
+/** A member, as listed by the directory at the file's end. */
 export interface ZipMember {
   readonly name: string;
   readonly isDeflated: boolean;
   readonly crc: number;
   /** Bytes in the file. */
   readonly packed: number;
-  /** Bytes when it is unpacked. */
+  /** Bytes when unpacked. */
   readonly size: number;
-  /** Where its own header begins. */
+  /** Where its local header begins. */
   readonly at: number;
 }
 
-/** Sizes of what a zip file is made of, without names and extra fields. */
+/** Sizes of a zip file's records, without names and extra fields. */
 const bytesOf = { end: 22, end64Locator: 20, end64: 56, entry: 46, header: 30 } as const;
 const longestComment = 65535;
 
-/** What no deflated data can exceed: 258 bytes for two codes of a bit each, and a start. */
+/** Maximum compression ratio of deflate: 258 bytes for two codes of one bit each, plus a start. */
 const mostInflated = 1032;
 
 const damaged = (what: string) => new NpyError(`the zip file is damaged: ${what}`);
@@ -36,7 +36,7 @@ async function bytesAt(file: ByteRange, at: number, length: number): Promise<Dat
   return new DataView(bytes.buffer);
 }
 
-/** A number of 64 bits. What JavaScript's numbers cannot hold is no size of a file. */
+/** A 64-bit number. One that a JavaScript number cannot hold exactly is not a plausible file size. */
 function wordAt(view: DataView, at: number): number {
   const word = Number(view.getBigUint64(at, true));
   if (!Number.isSafeInteger(word)) throw damaged(`a size of ${word} bytes`);
@@ -47,9 +47,9 @@ function wordAt(view: DataView, at: number): number {
 /**
  * Lists the members.
  *
- * @param most the members that there may be
- * @throws {NpyError} for what is no zip file, a damaged one, or members that cannot be read: encrypted, of several
- *   disks, compressed in another way than by deflate, claiming more than deflate can have packed
+ * @param most maximum number of members
+ * @throws {NpyError} for a file that is not a zip file or is damaged, or members that cannot be read: encrypted, split
+ *   over several disks, compressed other than by deflate, or claiming more than deflate can have packed
  */
 export async function readDirectory(file: ByteRange, most: number): Promise<ZipMember[]> {
   const { count, size, at } = await findDirectory(file);
@@ -88,7 +88,7 @@ async function findDirectory(file: ByteRange): Promise<{ count: number; size: nu
     }
     if (count !== 0xffff && size !== 0xffff_ffff && at !== 0xffff_ffff) return { count, size, at };
     const locator = await bytesAt(file, file.size - length + i - bytesOf.end64Locator, bytesOf.end64Locator);
-    if (locator.getUint32(0, true) !== 0x07064b50) return { count, size, at }; // full, but not beyond
+    if (locator.getUint32(0, true) !== 0x07064b50) return { count, size, at }; // at the limit, but not beyond
     const end = await bytesAt(file, wordAt(locator, 8), bytesOf.end64);
     if (end.getUint32(0, true) !== 0x06064b50) throw damaged("no end of its directory where one is promised");
     return { count: wordAt(end, 32), size: wordAt(end, 40), at: wordAt(end, 48) };
@@ -116,7 +116,7 @@ function readEntry(entry: DataView<ArrayBuffer>, nameBytes: number, extraBytes: 
     const [id, length] = [extra.getUint16(i, true), extra.getUint16(i + 2, true)];
     if (i + 4 + length > extraBytes) throw damaged(`the extra fields of ${excerpt(name)}`);
     if (id === 1) {
-      // The large numbers in this order, only those that did not fit their places.
+      // The large numbers in this order, only those that did not fit their fields.
       let word = i + 4;
       const take = () => {
         if (word + 8 > i + 4 + length) throw damaged(`the sizes of ${excerpt(name)}`);
@@ -135,7 +135,7 @@ function readEntry(entry: DataView<ArrayBuffer>, nameBytes: number, extraBytes: 
   return { name, isDeflated, crc, packed, size, at };
 }
 
-/** Where the bytes of a member begin. @throws {NpyError} if it is not there, or reaches beyond the file */
+/** Where a member's bytes begin. @throws {NpyError} if it is not there, or extends beyond the file */
 export async function dataOf(file: ByteRange, { name, at, packed }: ZipMember): Promise<number> {
   const header = await bytesAt(file, at, bytesOf.header);
   if (header.getUint32(0, true) !== 0x04034b50) throw damaged(`no member ${excerpt(name)} where it is promised`);

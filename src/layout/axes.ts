@@ -8,10 +8,10 @@ import { arrayOf, at, checkArray, checkExtent, checkVolume, formatShape, normali
 /**
  * Puts the axes into another order.
  *
- * @param axes for every axis of the result the axis it comes from
+ * @param axes for each axis of the result, the axis it comes from
  * @param newShape receives the extents; of the same length
  * @param newStrides receives the strides; of the same length
- * @throws {TypeError | RangeError} if it is no array, has another length, or an axis is out of range or there twice
+ * @throws {TypeError | RangeError} if it is not an array, has the wrong length, or an axis is out of range or repeated
  */
 export function permuteInto(
   shape: Shape,
@@ -44,7 +44,7 @@ function axisTwice(axis: number, axes: readonly number[]): RangeError {
 }
 
 /**
- * A copy of a permutation of `ndim` axes with every axis counted from the front.
+ * A copy of a permutation of `ndim` axes, with each axis counted from the front.
  *
  * @throws {TypeError | RangeError} as {@linkcode permuteInto} does
  */
@@ -55,16 +55,16 @@ export function normalizePermutation(axes: readonly number[], ndim: number): num
   return order;
 }
 
-/** Stands for an axis that {@linkcode placeNewAxes} has yet to give an extent. */
+/** A placeholder for an axis to which {@linkcode placeNewAxes} has yet to give an extent. */
 export const NEW_AXIS = -1;
 
 // law layout/placeNewAxes: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Gives every new axis extent 1 and a stride: one that keeps dense layouts dense, which is that of a walk over all of
- * the next axis; at the end that of the last axis, and 1 if there is none.
+ * Gives every new axis extent 1 and a stride that keeps dense layouts dense: that of a step over the whole next axis;
+ * at the end the stride of the last axis, or 1 if there is none.
  *
- * @param shape extents, {@linkcode NEW_AXIS} where a new axis comes; changed
+ * @param shape extents, {@linkcode NEW_AXIS} for each new axis; modified in place
  * @param strides strides; those of the new axes are overwritten
  */
 export function placeNewAxes(shape: number[], strides: number[]): void {
@@ -85,7 +85,7 @@ export function placeNewAxes(shape: number[], strides: number[]): void {
   }
 }
 
-/** How many axes are longer or shorter than 1. */
+/** The number of axes whose extent is not 1. */
 export function squeezedNdim(shape: Shape): number {
   let kept = 0;
   for (let axis = 0; axis < shape.length; axis++) if (at(shape, axis) !== 1) kept++;
@@ -93,9 +93,9 @@ export function squeezedNdim(shape: Shape): number {
 }
 
 /**
- * Leaves out the axes of extent 1.
+ * Removes the axes of extent 1.
  *
- * @param newShape receives the extents; of the length that {@linkcode squeezedNdim} gives
+ * @param newShape receives the extents; of the length that {@linkcode squeezedNdim} returns
  * @param newStrides receives the strides; as long
  */
 export function squeezeInto(
@@ -113,7 +113,7 @@ export function squeezeInto(
   }
 }
 
-/** Some of at most 64 axes: those from 0 to 31 as the bits of one number, and those from 32 to 63 of another. */
+/** A set of axes out of at most 64: axes 0 to 31 as the bits of one number, 32 to 63 as those of another. */
 export interface AxisSet {
   readonly low: number;
   readonly high: number;
@@ -124,7 +124,7 @@ export interface AxisSet {
 /**
  * Reads a list of axes.
  *
- * @throws {TypeError | RangeError} if one is no axis, or there twice
+ * @throws {TypeError | RangeError} if one is not an axis, or is repeated
  */
 export function axisSet(axes: readonly number[], ndim: number): AxisSet {
   let low = 0;
@@ -149,7 +149,7 @@ export function isInSet(low: number, high: number, axis: number): boolean {
  *
  * @param low which axes of the result from 0 to 31 are new, as bits
  * @param high which from 32 to 63 are
- * @param newShape receives the extents; longer by as many
+ * @param newShape receives the extents; longer than `shape` by the number of new axes
  * @param newStrides receives the strides; as long
  */
 export function unsqueezeInto(
@@ -178,13 +178,13 @@ export function unsqueezeInto(
 // law layout/broadcastInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Repeats elements to fill a larger shape by NumPy's rules.
+ * Repeats elements to fill a larger shape, by NumPy's rules.
  *
  * @param wanted the extents of the result
  * @param newShape receives a copy of them; all 0 before
  * @param newStrides receives the strides; all 0 before
- * @returns how many elements there are then
- * @throws {TypeError | RangeError} if an extent is none, there are fewer axes, or one differs that had not extent 1
+ * @returns the new number of elements
+ * @throws {TypeError | RangeError} if an extent is invalid, there are fewer axes, or an extent other than 1 differs
  */
 export function broadcastInto(
   shape: Shape,
@@ -197,9 +197,9 @@ export function broadcastInto(
   if (added < 0) throw cannotBroadcast(shape, wanted);
   let volume = added === 0 ? 1 : addInFront(wanted, added, newShape);
   for (let axis = added; axis < wanted.length; axis++) {
-    // Read without the help of `at`: with it this loop is too long for an engine to copy it into its caller.
+    // Indexed without `at`, which would make this loop too long for the engines to inline.
     const extent = shape[axis - added] as number;
-    if (wanted[axis] === extent) { // so it is an extent, and not -0
+    if (wanted[axis] === extent) { // so it is a valid extent, and not -0
       newShape[axis] = extent;
       newStrides[axis] = strides[axis - added] as number;
       volume *= extent;
@@ -211,7 +211,7 @@ export function broadcastInto(
   return checkVolume(volume, newShape);
 }
 
-/** Copies the extents of axes that come in front. */
+/** Copies the extents of the axes added in front. */
 function addInFront(wanted: Shape, added: number, newShape: number[]): number {
   let volume = 1;
   for (let axis = 0; axis < added; axis++) volume *= stretched(wanted, axis, newShape);
@@ -220,7 +220,7 @@ function addInFront(wanted: Shape, added: number, newShape: number[]): number {
 
 // law layout/stretched: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
-/** Copies the extent of an axis along which elements repeat. */
+/** Copies the extent of an axis along which elements are repeated. */
 function stretched(wanted: Shape, axis: number, newShape: number[]): number {
   const extent = at(wanted, axis);
   checkExtent(extent, axis);

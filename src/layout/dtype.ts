@@ -12,7 +12,7 @@ import {
 } from "./scalar_types.ts";
 import { show } from "./shape.ts";
 
-/** A data type as DLPack writes it: DLDataType, and whether the tensor's flag says that sub-byte types are padded. */
+/** A data type as in DLPack: DLDataType, and the tensor's flag for padded sub-byte types. */
 export interface DLPackDType {
   /** DLDataTypeCode. */
   readonly code: number;
@@ -21,8 +21,8 @@ export interface DLPackDType {
   /** Lanes of one element. */
   readonly lanes: number;
   /**
-   * Whether every element of a sub-byte type has a byte of its own (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED).
-   * Default: false, as in DLPack: elements follow each other bit by bit. Says nothing about types of whole bytes.
+   * Whether each element of a sub-byte type is padded to a byte (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED). Default:
+   * false, as in DLPack: elements are packed bit by bit. Irrelevant for types of whole bytes.
    */
   readonly padded?: boolean;
 }
@@ -34,18 +34,18 @@ export type ElementValue = Scalar | readonly Scalar[];
 export type DTypeForm = "typestr" | "arrowFormat" | "typedArray";
 
 /**
- * Dtypes made before, by name and by every string that was asked for. Only those of few lanes, so that nothing a peer
- * sends can make it grow without end.
+ * Cached dtypes, by name and by every string requested. Only those of few lanes, so that a peer cannot make the cache
+ * grow without bound.
  */
 const known: Map<string, DType> = new Map();
 
-/** Those that DLPack types have stood for, by the parts of these. */
+/** Cached dtypes of DLPack types, by a key of their parts. */
 const knownDLPack: Map<number, DType> = new Map();
 
-/** Those that typed arrays have had, by the names of their classes. */
+/** Cached dtypes of typed arrays, by class name. */
 const knownArrays: Map<string | undefined, DType> = new Map();
 
-/** The types of typed arrays, by the names of their classes. */
+/** The element types of typed arrays, by class name. */
 const typeNames: ReadonlyMap<string | undefined, string> = new Map([
   ["Int8Array", "int8"],
   ["Uint8Array", "uint8"],
@@ -61,25 +61,25 @@ const typeNames: ReadonlyMap<string | undefined, string> = new Map([
   ["Float64Array", "float64"],
 ]);
 
-/** The name of a typed array's class, whatever a subclass of it says; undefined for anything else. */
+/** The class name of a typed array, regardless of what a subclass claims; undefined for anything else. */
 const classNameOf: (value: unknown) => string | undefined = makeClassNameOf();
 
 function makeClassNameOf(): (value: unknown) => string | undefined {
   const tag = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
-  const get: unknown = tag?.get; // the language's own, which asks what the object is
+  const get: unknown = tag?.get; // the built-in getter, which checks the object itself
   return (value) => typeof get === "function" ? get.call(value) : undefined;
 }
 
 /** Dtypes with more lanes are not cached. */
 const MAX_LANES_KNOWN = 16;
 
-/** Says to the constructor that the call comes from here, where the combination was checked. */
+/** Tells the constructor that the call comes from this file, where the combination was checked. */
 const CHECKED: unique symbol = Symbol("checked");
 
 /**
- * What the elements of an array are: the type of a scalar, how many of them make an element, and how they are stored.
+ * The element type of an array: the scalar type, how many scalars make an element, and how they are stored.
  *
- * Types of less than a byte are stored in one of three ways:
+ * Sub-byte types are stored in one of three ways:
  *
  * | stored | example | bytes per element |
  * |---|---|---|
@@ -104,17 +104,17 @@ const CHECKED: unique symbol = Symbol("checked");
  * ```
  */
 export class DType<Name extends DTypeName = DTypeName> {
-  /** Type, `x` and the lanes if there are several, `_packed` if elements are smaller than their bytes: `float32x4`. */
+  /** Type, `x` and the lanes if there are several, `_packed` for packed sub-byte elements: `float32x4`. */
   readonly name: Name;
   /** Bits of one lane that carry its value. */
   readonly bits: number;
-  /** Scalars of one element. */
+  /** Scalars per element. */
   readonly lanes: number;
-  /** Bytes of one element; below 1, in eighths, if sub-byte elements are packed without lanes. */
+  /** Bytes per element; below 1, in eighths, if sub-byte elements are packed without lanes. */
   readonly itemsize: number;
-  /** Whether sub-byte elements follow each other without padding and without lanes. */
+  /** Whether sub-byte elements are packed, without padding and without lanes. */
   readonly isPacked: boolean;
-  /** As DLPack writes it. */
+  /** The type in DLPack. */
   readonly dlpack: Required<DLPackDType>;
   /** NumPy's type string, as in the (CUDA) array interface: `<f4`; null if it has none. */
   readonly typestr: string | null;
@@ -133,7 +133,7 @@ export class DType<Name extends DTypeName = DTypeName> {
     checkMade(checked === CHECKED ? spec : undefined, "DType", 'DType.from("float32")');
     const { scalar, lanes, isPacked } = spec;
     const isPlain = lanes === 1 && !isPacked;
-    // Names are put together as `DTypeName` says; tests/layout/dtype_names_test.ts compares the two.
+    // Names are composed as in `DTypeName`; tests/layout/dtype_names_test.ts compares the two.
     this.name = `${scalar.name}${lanes === 1 ? "" : `x${lanes}`}${isPacked ? "_packed" : ""}` as Name;
     this.bits = scalar.bits;
     this.lanes = lanes;
@@ -147,13 +147,13 @@ export class DType<Name extends DTypeName = DTypeName> {
   }
 
   /**
-   * The dtype that a name, a NumPy type string, an Arrow format or a DLPack type stands for.
+   * The dtype that a name, a NumPy type string, an Arrow format or a DLPack type denotes.
    *
    * @param source `"float32"`, `"<f4"`, `"f"` (single letters are Arrow's), or `{ code, bits, lanes }`
-   * @throws {TypeError} if it is none of these, or cannot be read here: big-endian, objects, text, times, structures
+   * @throws {TypeError} if it is none of these, or is unsupported: big-endian, objects, text, times, structures
    */
   static from<const T extends DTypeLike>(source: T): DType<DTypeNameOf<T>>;
-  /** A DLPack type, a string of another convention, or one of which only the running program knows what it is. */
+  /** A DLPack type, a string of another convention, or a string known only at run time. */
   static from(source: string | DType | DLPackDType): DType;
   static from(source: string | DType | DLPackDType): DType {
     if (typeof source === "string") {
@@ -171,11 +171,13 @@ export class DType<Name extends DTypeName = DTypeName> {
     return DType.fromParts(source.code, source.bits, source.lanes, source.padded ?? false);
   }
 
-  /** As {@linkcode DType.from}, of the parts of a DLPack type one by one: an import makes as few objects as it can. */
+  /**
+   * As {@linkcode DType.from}, from the separate parts of a DLPack type: an import allocates as few objects as it can.
+   */
   static fromParts(code: number, bits: number, lanes: number, padded: boolean): DType {
     const key = ((code & 0xff) + (bits & 0xff) * 0x100 + (lanes & 0xffff) * 0x1_0000) * 2 + (padded ? 1 : 0);
     const before = knownDLPack.get(key);
-    // The parts are compared too: whatever is no integer in range has another dtype's key.
+    // The parts are compared, too: anything but an integer in range has the key of another dtype.
     if (before?.dlpack.code === code && before.bits === bits && before.lanes === lanes) return before;
     const dtype = make(specFromDLPack(code, bits, lanes, padded));
     if (dtype.lanes <= MAX_LANES_KNOWN) knownDLPack.set(key, dtype);
@@ -208,9 +210,9 @@ export class DType<Name extends DTypeName = DTypeName> {
   }
 
   /**
-   * What another convention calls this dtype.
+   * The name of this dtype in another convention.
    *
-   * @throws {TypeError} if it has no name for it; the message says what to do instead
+   * @throws {TypeError} if the convention has no name for it; the message says what to do instead
    */
   require<Form extends DTypeForm>(form: Form): NonNullable<DType[Form]> {
     const value = this[form];
@@ -225,7 +227,7 @@ export class DType<Name extends DTypeName = DTypeName> {
    * @param byteOffset where the element begins: the element's offset times the itemsize, so a fraction if packed
    * @returns bigint for 64-bit integers, `{ re, im }` for complex numbers, boolean, otherwise number; an array if there
    *   are lanes
-   * @throws {RangeError} if the offset is not where an element can begin, or the element does not lie inside the view
+   * @throws {RangeError} if no element can begin at the offset, or the element does not lie inside the view
    */
   read(view: DataView, byteOffset: number): ElementValue {
     checkPlace(this, view, byteOffset);
@@ -237,11 +239,11 @@ export class DType<Name extends DTypeName = DTypeName> {
 
   /**
    * Writes one element to host memory, rounding to the nearest number, ties to even. A padded sub-byte element clears
-   * the unused bits of its byte, a packed one leaves its neighbours alone.
+   * the unused bits of its byte, a packed one leaves its neighbours unchanged.
    *
    * @param view the memory
    * @param byteOffset as for {@linkcode DType.read}
-   * @param value of the type that `read` returns; safe integers will do for bigints
+   * @param value of the type that `read` returns; safe integers are accepted for bigints
    * @throws {TypeError} if the value is of another type
    * @throws {RangeError} if an integer is out of range, NaN has no code, or the element does not lie inside the view
    */
@@ -251,7 +253,7 @@ export class DType<Name extends DTypeName = DTypeName> {
     if (this.lanes === 1) {
       if (isLanes(value)) throw new TypeError(`Expected one value for ${this.name}, got ${show(value)}`);
       if (this.bits < 8 && !this.isPacked) {
-        // Written into a byte of its own, in which nothing of before may stay.
+        // The element has a whole byte, in which no old bits may remain.
         scratch.setUint8(0, 0);
         codec.write(scratch, 0, value);
         view.setUint8(byteOffset, scratch.getUint8(0));
@@ -261,7 +263,7 @@ export class DType<Name extends DTypeName = DTypeName> {
     if (!isLanes(value) || value.length !== this.lanes) {
       throw new TypeError(`Expected an array of ${this.lanes} values for ${this.name}, got ${show(value)}`);
     }
-    // Aside first, so that a lane that cannot be written leaves the element as it was.
+    // Written to a copy first, so that a lane that cannot be written leaves the element unchanged.
     const element = new DataView(new ArrayBuffer(this.itemsize));
     value.forEach((lane, index) => codec.write(element, (index * this.bits) / 8, lane));
     for (let byte = 0; byte < this.itemsize; byte++) view.setUint8(byteOffset + byte, element.getUint8(byte));
@@ -314,7 +316,10 @@ function make(spec: DTypeSpec): DType {
 }
 
 // law layout/noCode: layout/cloned
-/** The error for an object that is no DLPack type: a dtype that went through `postMessage` or JSON has its name left. */
+/**
+ * The error for an object that is not a DLPack type: a dtype that went through `postMessage` or JSON still has its
+ * name.
+ */
 function noCode(source: object): TypeError {
   const way = "name" in source && typeof source.name === "string"
     ? `. A copy of a dtype is none: use DType.from(${show(source.name)})`
@@ -325,7 +330,7 @@ function noCode(source: object): TypeError {
 function cannotSay(dtype: DType, form: DTypeForm): TypeError {
   const { name } = dtype;
   const codes = `the codes as ${codesOf(dtype)}`;
-  // no other of these types can be converted
+  // the only one of these types that can be converted
   const instead = name === "bfloat16" ? "Convert to float32, or" : "Instead";
   switch (form) {
     case "typestr":
@@ -345,7 +350,7 @@ function cannotSay(dtype: DType, form: DTypeForm): TypeError {
   }
 }
 
-/** The unsigned integers that have the same bytes: of the element, or where there is none so large, of a part of it. */
+/** The unsigned integer type with the same bytes as the element, or, if none is that large, as a part of it. */
 function codesOf({ itemsize, bits }: DType): string {
   const size = 8 * Math.ceil(itemsize);
   if ([8, 16, 32, 64].includes(size)) return `uint${size}`;

@@ -1,12 +1,12 @@
 /**
- * The names of dtypes as types, and what the elements of each are in JavaScript. Types alone.
+ * Dtype names as types, and the JavaScript type of the elements of each. Types only.
  *
  * @module
  */
 import type { DType } from "./dtype.ts";
 import type { Complex } from "./element.ts";
 
-/** Names of types of less than a byte. */
+/** Names of sub-byte types. */
 export type SubByteName =
   | `${"int" | "uint"}${1 | 2 | 3 | 4 | 5 | 6 | 7}`
   | "bool1"
@@ -36,22 +36,24 @@ export type ScalarName =
   | "float8_e5m2fnuz"
   | "float8_e8m0fnu";
 
-/** The name of a dtype: of a scalar, of packed elements of less than a byte, or of lanes (`float32x4`). */
+/** The name of a dtype: of a scalar, of packed sub-byte elements, or of lanes (`float32x4`). */
 export type DTypeName = ScalarName | `${SubByteName}_packed` | `${ScalarName}x${number}`;
 
 /**
- * What a dtype can be given as: its name, which the compiler checks, or a {@linkcode DType}. A string that only the
- * running program knows, and what other conventions call a dtype, {@linkcode DType.from} makes one of.
+ * How a dtype is specified: by its name, which the compiler checks, or by a {@linkcode DType}. {@linkcode DType.from}
+ * makes a DType from a string known only at run time, or from another convention's name.
  */
 export type DTypeLike = DTypeName | DType;
 
-/** A name if it is one, and never if it may be several: what a view is asked for whether it has it. */
+/** The name if it is a single one, and never if it may be one of several: the dtype for which a view is tested. */
 export type OneDTypeName<N extends DTypeName, All = N> = N extends unknown ? ([All] extends [N] ? N : never) : never;
 
-/** The name of the dtype that is given so; any name, if the type does not say which. */
+/** The name of a dtype specified like this; any name, if the type does not say which. */
 export type DTypeNameOf<T> = T extends DTypeName ? T : T extends DType<infer Name> ? Name : DTypeName;
 
-/** The class of typed array that reads elements of a dtype, as {@linkcode DType.typedArray} says; never, if none does. */
+/**
+ * The class of typed array that reads elements of a dtype, as in {@linkcode DType.typedArray}; never, if there is none.
+ */
 export type TypedArrayOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
   ? TypedArrayOf<Lane>
   : D extends "int8" ? Int8Array<ArrayBuffer>
@@ -67,7 +69,7 @@ export type TypedArrayOf<D extends DTypeName> = D extends `${infer Lane extends 
   : D extends "float64" | "complex128" ? Float64Array<ArrayBuffer>
   : never;
 
-/** The dtype of a typed array's elements, by what the array calls itself. */
+/** The dtype of a typed array's elements, by the array's tag. */
 export type DTypeNameOfArray<A> = A extends { readonly [Symbol.toStringTag]: infer Tag extends `${string}Array` }
   ? Tag extends "Uint8ClampedArray" ? "uint8"
   : Tag extends `Big${infer Name}Array` ? Extract<Lowercase<Name>, ScalarName>
@@ -75,7 +77,7 @@ export type DTypeNameOfArray<A> = A extends { readonly [Symbol.toStringTag]: inf
   : DTypeName
   : DTypeName;
 
-/** What an element of a dtype is in JavaScript, as {@linkcode DType.read} returns it. */
+/** The JavaScript type of an element of a dtype, as {@linkcode DType.read} returns it. */
 export type ElementOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
   ? readonly ElementOf<Lane>[]
   : D extends "int64" | "uint64" | "handle64" ? bigint
@@ -83,7 +85,7 @@ export type ElementOf<D extends DTypeName> = D extends `${infer Lane extends Sca
   : D extends `complex${number}` ? Complex
   : number;
 
-/** What {@linkcode DType.write} takes for an element of a dtype: safe integers will do for bigints. */
+/** The type that {@linkcode DType.write} takes for an element of a dtype: safe integers are accepted for bigints. */
 export type WritableOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
   ? readonly WritableOf<Lane>[]
   : D extends "int64" | "uint64" | "handle64" ? bigint | number

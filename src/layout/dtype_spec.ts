@@ -1,17 +1,15 @@
-/**
- * What the names of dtypes in the several conventions mean.
- */
+/** The meaning of dtype names in the various conventions. */
 import { nearestOf } from "./options.ts";
 import { SCALAR_TYPES, type ScalarType } from "./scalar_types.ts";
 import { notInteger, show } from "./shape.ts";
 
-/** What makes a dtype. */
+/** The parts that make up a dtype. */
 export interface DTypeSpec {
   /** The type of one lane. */
   readonly scalar: ScalarType;
-  /** How many lanes there are. */
+  /** Number of lanes. */
   readonly lanes: number;
-  /** Whether sub-byte elements follow each other bit by bit. */
+  /** Whether sub-byte elements are packed bit by bit. */
   readonly isPacked: boolean;
 }
 
@@ -27,7 +25,7 @@ function firstWith(key: "typestr" | "arrowFormat", wanted: string): ScalarType |
 /**
  * Reads the name of a dtype, a NumPy type string or an Arrow format.
  *
- * @throws {TypeError} if it is none of them, or one that Causeway does not carry; the message says why
+ * @throws {TypeError} if it is none of them, or one that Causeway does not support; the message says why
  */
 export function specFromString(source: string): DTypeSpec {
   return fromName(source) ?? fromArrowFormat(source) ?? fromTypestr(source) ?? unknown(source);
@@ -36,7 +34,7 @@ export function specFromString(source: string): DTypeSpec {
 function fromName(source: string): DTypeSpec | null {
   const isPacked = source.endsWith("_packed");
   const unpacked = isPacked ? source.slice(0, -"_packed".length) : source;
-  // The whole name first: "complex64" is no "comple" of 64 lanes.
+  // Try the whole name first: "complex64" is not "comple" of 64 lanes.
   let scalar = byScalarName.get(unpacked);
   let lanes = 1;
   if (scalar === undefined) {
@@ -78,13 +76,13 @@ function fromTypestr(source: string): DTypeSpec | null {
     );
   }
   const isSingleByte = size === "1";
-  // Byte order means nothing for one byte, where NumPy writes "|", and for more bytes "|" means nothing.
+  // Byte order is meaningless for one byte, for which NumPy writes "|"; for more bytes "|" is meaningless.
   if (order === "|" && !isSingleByte) return null;
   const scalar = firstWith("typestr", `${isSingleByte ? "|" : "<"}${source.slice(1)}`);
   return scalar === undefined ? null : { scalar, lanes: 1, isPacked: false };
 }
 
-/** What C, Java and others call types. */
+/** Type names of C, Java and others. */
 const namesElsewhere: Readonly<Record<string, string>> = {
   ...{
     float: "float32",
@@ -100,11 +98,11 @@ const namesElsewhere: Readonly<Record<string, string>> = {
 
 // law layout/unknownDtype: layout/dtype_names
 function unknown(source: string): never {
-  // Of two that are as near, one of whole bytes is what most mean.
+  // Of two equally near names, most programs mean the one of whole bytes.
   const names: readonly string[] = SCALAR_TYPES.toSorted((one, other) => Number(one.bits < 8) - Number(other.bits < 8))
     .map(({ name }) => name);
   const meant = meantBy(source, names);
-  const alike = names.filter((name) => name.startsWith(`${source}_`)); // of float8 there are several
+  const alike = names.filter((name) => name.startsWith(`${source}_`)); // float8 has several
   throw new TypeError(
     `Expected a dtype such as "float32", "<f4" or the Arrow format "f", got ${show(source)}. ` +
       (meant === undefined ? `The names are ${names.join(", ")}` : `Did you mean "${meant}"?`) +
@@ -112,7 +110,7 @@ function unknown(source: string): never {
   );
 }
 
-/** What may be meant: a name from elsewhere, a type string without its byte order, or a name with letters wrong. */
+/** The name probably meant: that of a type from elsewhere, of a type string without byte order, or of a misspelling. */
 function meantBy(source: string, names: readonly string[]): string | undefined {
   const word = source.toLowerCase();
   if (Object.hasOwn(namesElsewhere, word)) return namesElsewhere[word];
@@ -125,7 +123,7 @@ function meantBy(source: string, names: readonly string[]): string | undefined {
 /**
  * Reads a DLPack type.
  *
- * @throws {TypeError | RangeError} if DLPack 1.3 does not define the code, or not with so many bits
+ * @throws {TypeError | RangeError} if DLPack 1.3 does not define the code, or not with that many bits
  */
 export function specFromDLPack(code: number, bits: number, lanes: number, isPadded: boolean): DTypeSpec {
   for (const [name, value, max] of [["code", code, 0xff], ["bits", bits, 0xff], ["lanes", lanes, MAX_LANES]] as const) {

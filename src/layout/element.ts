@@ -1,5 +1,5 @@
 /**
- * Reading and writing one scalar in host memory, for every kind of scalar.
+ * Reads and writes one scalar in host memory, for every kind of scalar.
  *
  * All memory is little-endian, as on every machine that the runtimes support, and as DLPack packs bits.
  */
@@ -14,7 +14,7 @@ export interface Complex {
   readonly im: number;
 }
 
-/** What a scalar is in JavaScript: bigint for 64-bit integers and handles, number for all others, boolean, Complex. */
+/** A scalar in JavaScript: bigint for 64-bit integers and handles, number for all others, boolean, Complex. */
 export type Scalar = number | bigint | boolean | Complex;
 
 /** Reads and writes scalars of one kind. */
@@ -22,7 +22,7 @@ export interface ScalarCodec {
   /** Reads the scalar at a byte offset; a fraction of a byte, in eighths, for scalars that begin inside one. */
   read(view: DataView, byteOffset: number): Scalar;
   /**
-   * Writes the scalar at a byte offset, and leaves the bits beside it alone.
+   * Writes the scalar at a byte offset, and leaves the adjacent bits unchanged.
    *
    * @throws {TypeError} if the value is of another type
    * @throws {RangeError} if an integer is out of range, or NaN has no code
@@ -51,7 +51,7 @@ function writeBits(view: DataView, byteOffset: number, bits: number, code: numbe
   if (shift + bits > 8) view.setUint8(byte + 1, (view.getUint8(byte + 1) & ~(mask >>> 8)) | (placed >>> 8));
 }
 
-/** Where the code of a scalar of so many bits is kept. */
+/** The width of a scalar's code. */
 type CodeSize = { readonly bits: number };
 
 function readCode(view: DataView, byteOffset: number, { bits }: CodeSize): number {
@@ -67,7 +67,7 @@ function expected(what: string, name: string, value: unknown): TypeError {
   return new TypeError(`Expected ${what} for ${name}, got ${show(value)}`);
 }
 
-/** Whether integers have a sign, in the words of their names. */
+/** Whether integers are signed, as their names say it. */
 export type IntegerKind = "int" | "uint";
 
 /** Integers of up to 32 bits. */
@@ -108,7 +108,7 @@ export function integerCodec(kind: IntegerKind, bits: number): ScalarCodec {
   };
 }
 
-/** Integers of 64 bits. Writes whole numbers too, where they are exact. */
+/** Integers of 64 bits. Writes safe integers, too. */
 export function bigintCodec(kind: IntegerKind, name: string): ScalarCodec {
   const isSigned = kind === "int";
   const min = isSigned ? -(2n ** 63n) : 0n;

@@ -9,7 +9,8 @@ export interface FlattenOptions {
   /** Last axis that may be joined with the one before it. Negative counts from the back. Default: -1. */
   end?: number;
   /**
-   * Bit i asks for axis i to be joined with axis i-1; see `StridedLayout.flattenedAxisMask`. Default: all that can be.
+   * Bit i requests that axis i be joined with axis i-1; see `StridedLayout.flattenedAxisMask`. Default: all that can
+   * be.
    */
   mask?: bigint;
 }
@@ -17,23 +18,23 @@ export interface FlattenOptions {
 /** The names of {@linkcode FlattenOptions}. */
 export const flattenOptionNames: OptionNames<FlattenOptions> = { start: true, end: true, mask: true };
 
-/** What the functions of this file need of a layout. */
+/** The part of a layout that the functions of this file need. */
 export interface FlattenableLayout {
   /** Extents. */
   readonly shape: Shape;
   /** Strides in elements. */
   readonly strides: readonly number[];
-  /** How many elements there are. */
+  /** Number of elements. */
   readonly volume: number;
 }
 
 // law layout/allowedMerges: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Reads a mask once, into numbers: a bigint operation per axis would cost more than all the rest.
+ * Converts a mask to numbers once: a bigint operation per axis would cost more than all the rest.
  *
  * @throws {TypeError} if the mask is not a bigint
- * @throws {RangeError} if it has bits for axes that have none before them, or do not exist
+ * @throws {RangeError} if it has bits for axis 0, which has no axis before it, or for axes that do not exist
  */
 export function allowedMerges(mask: bigint | undefined, ndim: number): AxisSet | null {
   if (mask === undefined) return null;
@@ -49,16 +50,16 @@ export function allowedMerges(mask: bigint | undefined, ndim: number): AxisSet |
 // law layout/flattenInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Joins neighbouring axes from left to right. Called twice: without arrays to count the axes that are left, and then
- * with arrays of that size to fill them.
+ * Joins neighbouring axes from left to right. Called twice: without arrays to count the remaining axes, then with
+ * arrays of that size to fill them.
  *
  * @param start first axis that may be joined with the next
  * @param end last axis that may be joined with the one before
- * @param mask which joins must be made, or null for all that can be
+ * @param mask the joins to make, or null for all that are possible
  * @param newShape receives the extents
  * @param newStrides receives the strides
- * @returns how many axes are left
- * @throws {RangeError} if the mask asks for a join that would need elements to move
+ * @returns the number of remaining axes
+ * @throws {RangeError} if the mask requests a join that would require moving elements
  */
 export function flattenInto(
   { shape, strides, volume }: FlattenableLayout,
@@ -77,7 +78,7 @@ export function flattenInto(
     if (axis > start && axis <= end && (mask === null || isInSet(mask.low, mask.high, axis))) {
       if (volume === 0 || extent === 1 || outerExtent === 1 || outerStride === stride * extent) {
         made--;
-        // The joined axis steps like its innermost part that is ever stepped along.
+        // The joined axis has the stride of its innermost part that is longer than 1.
         if (extent !== 1 || outerExtent === 1) outerStride = stride;
         outerExtent *= extent;
       } else if (mask !== null) throw cannotJoin(shape, strides, axis);
@@ -97,9 +98,9 @@ export function flattenInto(
 }
 
 /**
- * The stride between elements that are all evenly spaced.
+ * The stride of elements that are all evenly spaced.
  *
- * @returns the stride of the innermost axis that is ever stepped along, or 0 without elements
+ * @returns the stride of the innermost axis whose extent is not 1, or 0 without elements
  */
 export function commonStride({ shape, strides, volume }: FlattenableLayout): number {
   if (volume === 0) return 0;
@@ -112,8 +113,8 @@ export function commonStride({ shape, strides, volume }: FlattenableLayout): num
 /**
  * Which axes can be joined with the one before them, as the bits of a mask.
  *
- * An axis of extent 1 joins freely, and the axis after it is compared with the last longer one before: so any choice of
- * these bits can be carried out, which is what makes masks of several layouts combine.
+ * An axis of extent 1 joins freely, and the axis after it is compared with the last longer one before it. So any subset
+ * of these bits is a valid mask, and masks of several layouts can be combined.
  */
 export function mergeableAxes({ shape, strides, volume }: FlattenableLayout): bigint {
   let low = 0;

@@ -1,26 +1,26 @@
 /**
- * What a console shows of an object, and names that programs give theirs. All rooms use this.
+ * How a console shows an object, and names that programs give to objects. All rooms use this.
  *
  * @module
  */
 import { show } from "./shape.ts";
 
-/** By which Deno, and Node and Bun, ask an object for what to show. */
+/** The members by which Deno, and Node and Bun, let an object customize its inspection. */
 const symbols = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")] as const;
 
-/** A class, of which only the instances matter here. */
+/** A class; only its instances matter here. */
 interface Class<T> {
   readonly prototype: T;
 }
 
 // law layout/showAs: layout/inspect
 /**
- * Makes the console show the instances of a class as a person wants them: by a line, or a few. Called once, in a
- * `static` block of the class, so that private members can be read. The two methods do not show in the class' type.
+ * Makes the console show the instances of a class for human readers: in a line, or a few. Called once, in a `static`
+ * block of the class, so that private members can be read. The two methods do not appear in the class's type.
  *
- * Whatever the function throws is shown instead: a console must not fail over what it is to show.
+ * If the function throws, the error is shown instead: a console must not fail because of the object it shows.
  *
- * @param describe what comes behind the name of the class; it neither waits nor asks the driver about running work
+ * @param describe returns the text after the class name; it neither waits nor queries the driver about running work
  */
 export function showAs<T extends object>(of: Class<T>, describe: (object: T) => string): void {
   function inspect(this: T, ...given: readonly unknown[]): string {
@@ -37,11 +37,11 @@ export function showAs<T extends object>(of: Class<T>, describe: (object: T) => 
 
 // law layout/indentOf: layout/inspect
 /**
- * What the lines after the first begin with, inside of another object. Node, and Bun in `util.inspect`, put it there
- * themselves. Deno says how many spaces it is, and Bun's console, which passes no more than two options, how deep it
- * may still go: two spaces for each level that it has gone.
+ * The indent of the lines after the first, inside another object. Node, and Bun in `util.inspect`, add it themselves.
+ * Deno passes the number of spaces, and Bun's console, which passes no more than two options, the remaining depth: two
+ * spaces for each level descended.
  *
- * @param given what the runtime calls the method with: options, or the depth that is left and options
+ * @param given the runtime's arguments: options, or the remaining depth and options
  */
 function indentOf([first, second]: readonly unknown[]): string {
   const options = typeof first === "object" ? first : second;
@@ -51,7 +51,7 @@ function indentOf([first, second]: readonly unknown[]): string {
   return typeof options.depth === "number" && typeof first === "number" ? spaces(2 * (options.depth - first)) : "";
 }
 
-/** None, if it is no number of spaces: depths may be infinite. */
+/** No spaces if the count is not a plausible one: depths may be infinite. */
 function spaces(count: unknown): string {
   return typeof count === "number" && count > 0 && count < 1000 ? " ".repeat(count) : "";
 }
@@ -61,7 +61,7 @@ function classNameOf(object: object): string {
   return typeof name === "string" && name !== "" ? name : "Object";
 }
 
-/** Bytes as a person reads them: `512 bytes`, `1.5 KiB`, `79.6 GiB`. */
+/** Bytes in human-readable form: `512 bytes`, `1.5 KiB`, `79.6 GiB`. */
 export function showBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} byte${bytes === 1 ? "" : "s"}`;
   const power = Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length);
@@ -71,15 +71,15 @@ export function showBytes(bytes: number): string {
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/** Names by object, because few objects have one: a field of each would cost those that have none. */
+/** Names by object, because few objects have one: a field would cost all objects without a name. */
 const names = new WeakMap<object, string>();
 
 // law layout/giveName: layout/inspect
 /**
- * Gives an object a name, which errors and reports say.
+ * Gives an object a name, which errors and reports include.
  *
  * @param name undefined for none
- * @throws {TypeError} if it is no string, or an empty one
+ * @throws {TypeError} if it is not a string, or is empty
  */
 export function giveName(object: object, name: string | undefined): void {
   if (name === undefined) return;
@@ -87,18 +87,18 @@ export function giveName(object: object, name: string | undefined): void {
   names.set(object, name);
 }
 
-/** @throws {TypeError} if a name is no string, or an empty one */
+/** @throws {TypeError} if a name is not a string, or is empty */
 export function checkName(name: string): void {
   if (typeof name === "string" && name !== "") return;
   throw new TypeError(`Expected a name to be a string that is not empty, got ${show(name)}`);
 }
 
-/** The name that an object was given; null if it has none. */
+/** The name given to an object; null if it has none. */
 export function nameOf(object: object): string | null {
   return names.get(object) ?? null;
 }
 
-/** A name as it stands behind what it is the name of: ` "weights"`; nothing if there is none. */
+/** A name as it follows a description of its object: ` "weights"`; empty if there is none. */
 export function quoted(name: string | null): string {
   return name === null ? "" : ` ${JSON.stringify(name)}`;
 }

@@ -1,7 +1,7 @@
 /**
- * The layouts of arrays that came before. Libraries hand over arrays of the same few shapes again and again, and to
- * compare a layout takes a tenth of the time that it takes to make one and to find out about it. Layouts never change:
- * two arrays may share one.
+ * A cache of the layouts of earlier arrays. Libraries pass arrays of the same few shapes again and again, and comparing
+ * a layout takes a tenth of the time that making one and computing its facts does. Layouts are immutable: two arrays
+ * may share one.
  *
  * @module
  */
@@ -15,17 +15,17 @@ interface CachedLayout {
   readonly hasStrides: boolean;
 }
 
-/** How many layouts are cached. */
+/** Number of cache slots. */
 const places = 64;
 
 const known: (CachedLayout | undefined)[] = Array.from({ length: places });
 
 // law layout/cachedLayout: layout/layout_cache
 /**
- * Finds a layout by its description. It was checked when it was made.
+ * Finds a layout by its description. The layout was checked when it was made.
  *
  * @param shape extents, of which the first `ndim` count
- * @param strides steps along each axis, in elements times `unit`; null for C order without gaps
+ * @param strides steps along each axis, in elements times `unit`; null for contiguous C order
  */
 export function cachedLayout(
   shape: readonly unknown[],
@@ -51,7 +51,7 @@ export function cacheLayout(layout: StridedLayout, hasStrides: boolean): void {
 }
 
 /**
- * A layout in C order without gaps.
+ * A contiguous layout in C order.
  *
  * @throws {TypeError | RangeError} as the constructor of a layout does
  */
@@ -63,7 +63,7 @@ export function denseLayout(shape: Shape, itemsize: number): StridedLayout {
   return layout;
 }
 
-/** The place of a shape in the cache. */
+/** The cache slot of a shape. */
 function placeOf(shape: readonly unknown[], ndim: number): number {
   let place = ndim;
   for (let axis = 0; axis < ndim; axis++) {

@@ -1,6 +1,6 @@
 /**
- * Objects that are not made by `new`: the compiler says so of private constructors, and a program without types is
- * told here.
+ * Objects that programs do not make by `new`: the compiler rejects private constructors, and this check tells untyped
+ * programs.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 /**
  * The first line of a constructor that only this package calls.
  *
- * @param given a parameter that this package always gives, and nobody else
+ * @param given a parameter that only this package passes, and always passes
  * @param way what to call instead
  * @throws {TypeError} if it is missing
  */
@@ -17,7 +17,7 @@ export function checkMade(given: unknown, name: string, way: string): void {
   if (given === undefined) throw notMade(name, way);
 }
 
-/** What {@linkcode checkMade} throws, for constructors that are run for each import: they look themselves. */
+/** The error of {@linkcode checkMade}, for constructors that run for each import and check inline. */
 export function notMade(name: string, way: string): TypeError {
   return new TypeError(`Cannot call new ${name}(): use ${way}`);
 }

@@ -1,43 +1,43 @@
 /**
- * The small binary floating-point formats: how their codes become numbers, and numbers are rounded to codes.
+ * The small binary floating-point formats: decodes codes to numbers, and rounds numbers to codes.
  *
  * Sources: IEEE 754 for float16; the OCP 8-bit floating point specification (OFP8) for e4m3fn and e5m2; the OCP
- * Microscaling Formats (MX) specification for the 6- and 4-bit formats and e8m0; for the others, and wherever these
- * leave room, the behaviour of ml_dtypes, against which every code is tested.
+ * Microscaling Formats (MX) specification for the 6- and 4-bit formats and e8m0; for the others, and wherever the
+ * specifications leave room, the behaviour of ml_dtypes, against which every code is tested.
  */
 
-/** How a format uses the codes that are not plain numbers. */
+/** How a format uses the codes that are not ordinary numbers. */
 export type SpecialCodes =
   /** The largest exponent means infinity and NaN, as in IEEE 754. */
   | "ieee"
   /** No infinity; NaN is the code with all bits but the sign set. */
   | "nan"
-  /** No infinity and no negative zero, whose code is the one NaN. */
+  /** No infinity and no negative zero; its code is the only NaN. */
   | "fnuz"
   /** Neither infinity nor NaN. */
   | "finite";
 
-/** A sign bit, an exponent and a fraction, in this order from the highest bit down. */
+/** A sign bit, an exponent and a fraction, from the highest bit down. */
 export interface FloatFormat {
   /** Width of the exponent in bits. */
   readonly exponentBits: number;
   /** Width of the fraction in bits, without the leading one that normal numbers imply. */
   readonly fractionBits: number;
-  /** What the exponent field holds more than the exponent. */
+  /** The amount by which the exponent field exceeds the exponent. */
   readonly bias: number;
-  /** What the codes at the edges mean. */
+  /** The meaning of the codes at the extremes. */
   readonly special: SpecialCodes;
 }
 
-/** Turns codes into numbers and back. */
+/** Converts codes to numbers and back. */
 export interface FloatCodec {
-  /** The number a code stands for; exact. */
+  /** The exact number that a code represents. */
   decode(code: number): number;
   /**
    * The code of the nearest number, ties to the even code.
    *
-   * Beyond the largest number stands infinity, or NaN in a format without infinity, or the largest number in one with
-   * neither.
+   * Numbers beyond the largest become infinity, or NaN in a format without infinity, or the largest number in a format
+   * with neither.
    *
    * @throws {RangeError} if the number is NaN and the format has no NaN
    */
@@ -45,14 +45,14 @@ export interface FloatCodec {
 }
 
 /**
- * Adding and taking away this number rounds a small positive one to an integer, ties to even: no fraction fits beside
- * it.
+ * Adding and subtracting this number rounds a small positive one to an integer, ties to even: no fraction bits are left
+ * in the sum.
  */
 const ROUND_TO_INTEGER = 2 ** 52;
 
 const doubleBits = new DataView(new ArrayBuffer(8));
 
-/** The exponent of a positive number, -1023 for one too small to be normal. */
+/** The exponent of a positive number; -1023 for a subnormal. */
 function exponentOf(value: number): number {
   doubleBits.setFloat64(0, value);
   return ((doubleBits.getUint32(0) >>> 20) & 0x7ff) - 1023;
@@ -62,7 +62,7 @@ function exponentOf(value: number): number {
 export class MinifloatCodec implements FloatCodec {
   readonly #name: string;
   readonly #format: FloatFormat;
-  /** For every exponent field, the number that one unit of the fraction is worth. */
+  /** The value of one unit of the fraction, for each exponent field. */
   readonly #unit: Float64Array;
   readonly #sign: number;
   /** The largest code of a finite positive number. */
@@ -79,7 +79,7 @@ export class MinifloatCodec implements FloatCodec {
     this.#format = format;
     this.#sign = 1 << (exponentBits + fractionBits);
     this.#unit = new Float64Array(1 << exponentBits);
-    // Numbers with exponent field 0 are fractions without the leading one, of the same unit as those with field 1.
+    // Exponent field 0 is subnormal: no implied leading one, and the same unit as field 1.
     for (let field = 0; field < this.#unit.length; field++) {
       this.#unit[field] = powerOfTwo(Math.max(field, 1) - bias - fractionBits);
     }
@@ -132,10 +132,10 @@ export class MinifloatCodec implements FloatCodec {
     const field = Math.max(exponentOf(size) + bias, 1);
     const unit = this.#unit[field];
     if (unit !== undefined) {
-      // Exact: the unit is a power of two, and the quotient has at most one bit more than the fraction before the
-      // point.
+      // Exact: the unit is a power of two, and the integer part of the quotient has at most one bit more than the
+      // fraction.
       const units = size / unit + ROUND_TO_INTEGER - ROUND_TO_INTEGER;
-      // Rounding up past the last fraction carries into the exponent field, which is just the next number.
+      // Rounding up past the last fraction carries into the exponent field, which yields the next number.
       const magnitude = ((field - 1) << fractionBits) + units;
       if (magnitude <= this.#max) return special === "fnuz" && magnitude === 0 ? 0 : magnitude | sign;
     }
@@ -154,7 +154,7 @@ export class MinifloatCodec implements FloatCodec {
 
 /**
  * The codec of e8m0, the scale of the MX formats: eight bits of exponent and nothing else, so only powers of two from
- * 2^-127 to 2^127, and NaN. It has no zero: what is positive and smaller rounds up, and zero itself, like everything
+ * 2^-127 to 2^127, and NaN. It has no zero: smaller positive numbers round up, and zero itself, like everything
  * negative or too large, is NaN.
  */
 export class PowerOfTwoCodec implements FloatCodec {
@@ -165,13 +165,13 @@ export class PowerOfTwoCodec implements FloatCodec {
   encode(value: number): number {
     if (!(value > 0)) return 0xff;
     const exponent = exponentOf(value);
-    // Halfway between two powers, the larger one: with no fraction, neither code is more even than the other.
+    // Halfway between two powers, take the larger one: without a fraction, neither code is the even one.
     const isUpperHalf = value >= powerOfTwo(exponent) * 1.5;
     return Math.min(Math.max(exponent + 127 + (isUpperHalf ? 1 : 0), 0), 0xff);
   }
 }
 
-/** 2 to a whole power from -1074 on, exactly, infinity for 1024; `**` is not required to be exact. */
+/** 2 to an integer power of at least -1074, exactly, infinity for 1024; `**` is not required to be exact. */
 function powerOfTwo(exponent: number): number {
   if (exponent < -1022) return powerOfTwo(exponent + 52) * Number.EPSILON;
   doubleBits.setUint32(0, (exponent + 1023) << 20);

@@ -1,12 +1,12 @@
 /**
- * Where the elements of an array lie, and what they are.
+ * Where the elements of an array lie, and their type.
  *
  * Pure arithmetic: the room imports nothing and touches no memory, so it also runs in a browser. A `StridedLayout` is a
- * shape, strides and an offset in elements, checked when it is made; what is done to it (slicing, permuting, reshaping,
- * packing) is computed by functions of a file each over plain arrays of numbers, and gives a new layout. A `DType` is
- * what an element is, in the conventions of DLPack, NumPy and Arrow, and reads and writes one element of a DataView.
+ * shape, strides and an offset in elements, checked when it is made; its operations (slicing, permuting, reshaping,
+ * packing) are functions over plain arrays of numbers, one file each, and return a new layout. A `DType` is the type of
+ * an element, in the conventions of DLPack, NumPy and Arrow, and reads and writes one element of a DataView.
  *
- * Because every room may import it, what all of them check their options with is here, too.
+ * Because every room may import this one, the option checks that all of them share are here, too.
  *
  * @module
  */

@@ -1,19 +1,19 @@
 /**
- * Checks of options. All rooms use this.
+ * Option checks. All rooms use this.
  *
  * @module
  */
 import { show } from "./shape.ts";
 
-/** The names of options: a table that does not compile if one of them is missing, or is none. */
+/** The names of options: a table that does not compile if a name is missing or is not an option. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
-/** No options: what a parameter is by default where a call is so frequent that looking at nothing would show. */
+/** No options: the default in calls so frequent that checking an empty object would cost measurably. */
 export const none: Readonly<Record<never, never>> = Object.freeze({});
 
 // law layout/checkOptions: options
 /**
- * Throws unless all options are known: what is spelled wrong would be left aside in silence.
+ * Throws unless all options are known: a misspelled option would be ignored silently.
  *
  * @throws {TypeError} that names the nearest known one
  */
@@ -27,7 +27,7 @@ function noOptions(value: unknown, known: object): TypeError {
   return new TypeError(`Expected an object of options (${Object.keys(known).join(", ")}), got ${show(value)}`);
 }
 
-/** The error for an option that is not known. */
+/** The error for an unknown option. */
 export function unknownOption(name: string, known: object): TypeError {
   const names = Object.keys(known);
   return new TypeError(
@@ -37,7 +37,7 @@ export function unknownOption(name: string, known: object): TypeError {
 }
 
 // law layout/nearestOf: options, layout/dtype_names
-/** The name that is nearest to one that was meant, and how many letters are different. */
+/** The known name nearest to a given one, and the number of letters that differ. */
 export function nearestOf(
   given: string,
   names: readonly string[],
@@ -51,7 +51,7 @@ export function nearestOf(
 }
 
 // law layout/distance: options
-/** How many letters must be put in, taken out or changed to make one word of another. */
+/** The edit distance: how many letters must be inserted, removed or changed to turn one word into another. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, length) => length);
   for (const [at, letter] of [...one].entries()) {

@@ -4,11 +4,13 @@ import { gcd } from "./uniqueness.ts";
 
 /** Options of `StridedLayout.repacked`. */
 export interface RepackOptions {
-  /** Address of offset 0; larger elements must be aligned there. Default: none, which is aligned to anything. */
+  /**
+   * Address of offset 0, which must be aligned for the larger elements. Default: none, which is aligned to anything.
+   */
   dataPtr?: bigint;
   /** The axis along which elements are joined or split. Default: -1, the last. */
   axis?: number;
-  /** Whether to keep an axis that joining leaves with extent 1. Default: true. */
+  /** Whether to keep an axis that joining reduces to extent 1. Default: true. */
   keepDim?: boolean;
 }
 
@@ -17,9 +19,9 @@ export const repackOptionNames: OptionNames<RepackOptions> = { dataPtr: true, ax
 
 /** Options of `StridedLayout.maxCompatibleItemsize`. */
 export interface CompatibleItemsizeOptions {
-  /** The size wanted most, in bytes; the answer divides it. Default: 16, the widest load of a GPU. */
+  /** The preferred size in bytes; the result divides it. Default: 16, the widest load of a GPU. */
   max?: number;
-  /** Address of offset 0; the answer divides it. Default: none, which is aligned to anything. */
+  /** Address of offset 0; the result divides it. Default: none, which is aligned to anything. */
   dataPtr?: bigint;
   /** The axis along which elements would be joined. Default: -1, the last. */
   axis?: number;
@@ -32,7 +34,7 @@ export const compatibleItemsizeOptionNames: OptionNames<CompatibleItemsizeOption
   axis: true,
 };
 
-/** Throws a TypeError or RangeError unless a value can be an address. */
+/** Throws a TypeError or RangeError unless a value is a valid address. */
 export function checkDataPtr(dataPtr: bigint | undefined): void {
   if (dataPtr === undefined) return;
   if (typeof dataPtr !== "bigint") throw new TypeError(`Expected dataPtr to be a bigint, got ${show(dataPtr)}`);
@@ -40,8 +42,8 @@ export function checkDataPtr(dataPtr: bigint | undefined): void {
 }
 
 /**
- * Throws unless a value can be the size of an element: a positive number of bytes, or of eighths of a byte below one
- * (a packed sub-byte element: 0.5 for four bits).
+ * Throws unless a value is a valid element size: a positive number of bytes, or below one byte a number of eighths (a
+ * packed sub-byte element: 0.5 for four bits).
  */
 export function checkItemsize(itemsize: number): void {
   if (isItemsize(itemsize)) return;
@@ -53,7 +55,7 @@ function isItemsize(value: number): boolean {
   return value > 0 && value < 1 && Number.isInteger(value * 8);
 }
 
-/** What {@linkcode packInto} and {@linkcode unpackInto} work on. */
+/** The part of a layout that {@linkcode packInto} and {@linkcode unpackInto} need. */
 export interface PackableLayout {
   /** Extents. */
   readonly shape: Shape;
@@ -61,12 +63,12 @@ export interface PackableLayout {
   readonly strides: readonly number[];
   /** Bytes per element. */
   readonly itemsize: number;
-  /** Elements before the first one. */
+  /** Elements from offset 0 to the first element. */
   readonly sliceOffset: number;
 }
 
 /**
- * Throws unless one size is a multiple of the other: otherwise bytes would appear or vanish.
+ * Throws unless one size is a multiple of the other: otherwise bytes would be gained or lost.
  *
  * @throws {RangeError}
  */
@@ -81,8 +83,8 @@ export function checkSizes(itemsize: number, newItemsize: number): void {
 // law layout/isAligned: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Whether an address is a multiple of an element's size. Counted in bits, so that the question makes sense for a packed
- * sub-byte element as well.
+ * Whether an address is a multiple of an element's size. Computed in bits, so that it also works for packed sub-byte
+ * elements.
  */
 function isAligned(dataPtr: bigint | undefined, itemsize: number): boolean {
   return dataPtr === undefined || (dataPtr * 8n) % BigInt(itemsize * 8) === 0n;
@@ -91,7 +93,7 @@ function isAligned(dataPtr: bigint | undefined, itemsize: number): boolean {
 // law layout/packInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Joins every `ratio` neighbours along an axis into one element.
+ * Joins each group of `ratio` neighbours along an axis into one element.
  *
  * @param ratio how many, an integer above 1
  * @param dataPtr the address of offset 0, which must be aligned to the new size (undefined is aligned to anything)
@@ -128,7 +130,7 @@ export function packInto(
     newShape[other] = at(shape, other);
     if (other === axis) continue;
     if (stride % ratio === 0) newStrides[other] = stride / ratio;
-    // Nothing steps over an axis of extent 1: any stride is right.
+    // The stride of an axis of extent 1 is never used: any value is right.
     else if (at(shape, other) === 1) newStrides[other] = Math.trunc(stride / ratio) + 0;
     else throw cannotPack(layout, ratio, axis, `the stride ${stride} of axis ${other} is no multiple of ${ratio}`);
   }
@@ -165,7 +167,7 @@ export function unpackInto(
 /**
  * The largest number of elements along an axis that {@linkcode packInto} can join, among the divisors of `most`.
  *
- * @param most how many there may be, a positive integer
+ * @param most the upper limit, a positive integer
  * @returns at least 1
  */
 export function largestPack(
@@ -185,12 +187,12 @@ export function largestPack(
     const elementsBefore = (dataPtr * 8n) / BigInt(itemsize * 8);
     ratio = gcd(ratio, Number(elementsBefore % BigInt(ratio)));
   }
-  // Several packed sub-byte elements make an element only if they fill whole bytes, or less than one.
+  // Joined sub-byte elements make a valid element only if they fill whole bytes, or less than one.
   while (!isItemsize(itemsize * ratio)) ratio = nextDivisor(ratio);
   return ratio;
 }
 
-/** The largest divisor of a number below the number itself. */
+/** The largest proper divisor of a number. */
 function nextDivisor(value: number): number {
   let factor = 2;
   while (value % factor !== 0) factor++;

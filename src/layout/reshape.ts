@@ -3,13 +3,13 @@ import { arrayOf, at, checkArray, checkExtent, checkNdim, formatShape, type Shap
 // law layout/completeShape: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * The shape a reshape asks for, with the extent it left open filled in.
+ * The shape that a reshape requests, with the open extent filled in.
  *
- * @param requested the wanted extents; at most one is -1, which stands for whatever the others leave
- * @param shape the shape now, for the error
- * @param volume how many elements that is
+ * @param requested the requested extents; at most one is -1, which stands for whatever the others leave
+ * @param shape the current shape, for the error
+ * @param volume its number of elements
  * @returns a copy that the caller owns
- * @throws {TypeError | RangeError} if an extent is none, more than one is open, or the number of elements differs
+ * @throws {TypeError | RangeError} if an extent is invalid, more than one is open, or the number of elements differs
  */
 export function completeShape(requested: Shape, shape: Shape, volume: number): number[] {
   checkArray("shape", requested);
@@ -46,11 +46,11 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
 // law layout/stridesForShape: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Strides that show the same elements, in the same order, in another shape.
+ * Strides that present the same elements, in the same order, in another shape.
  *
- * Walks both shapes from the last axis on. Old axes that follow each other evenly, whatever their number, form one run
- * of equal steps; every new axis has to take its extent out of the run that is open, so a new axis that would
- * have to step from one run into the next, with another step, is what makes a reshape impossible.
+ * Walks both shapes from the last axis back. Consecutive old axes that are evenly spaced, however many, form one run of
+ * equal steps; every new axis must take its extent out of the open run. A reshape is impossible if a new axis would
+ * have to cross from one run into the next, whose step differs.
  *
  * @param target the new extents, with the same number of elements, none of them 0
  * @returns the new strides, or null if the elements are not evenly enough spaced
@@ -60,11 +60,11 @@ export function stridesForShape(shape: Shape, strides: readonly number[], target
   let axis = shape.length - 1;
   let step = 1; // between the elements of the open run
   let run = 1; // elements of the open run
-  let taken = 1; // how many of them the new axes have taken; counted up, since dividing would leave the integers
+  let taken = 1; // how many of them the new axes have taken; multiplied up, since a division may not be integral
   for (let made = target.length - 1; made >= 0; made--) {
     const extent = at(target, made);
     if (taken === run && extent !== 1) {
-      // The volumes are equal, so there is an old axis left that is longer than 1.
+      // The volumes are equal, so an old axis longer than 1 is left.
       while (at(shape, axis) === 1) axis--;
       step = at(strides, axis);
       run = at(shape, axis);
@@ -78,7 +78,7 @@ export function stridesForShape(shape: Shape, strides: readonly number[], target
     }
     result[made] = step * taken;
     taken *= extent;
-    // If this does not divide the run, the next new axes cannot make it fit, and sooner or later end up here.
+    // If this does not divide the run, no further new axis can make it fit, and a later one returns here.
     if (taken > run) return null;
   }
   return result;

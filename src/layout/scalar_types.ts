@@ -1,6 +1,4 @@
-/**
- * Every scalar type that DLPack 1.3 can name, with what the other conventions call it. Data only.
- */
+/** Every scalar type that DLPack 1.3 can name, with its name in the other conventions. Data only. */
 import {
   bigintCodec,
   booleanCodec,
@@ -13,7 +11,7 @@ import {
 } from "./element.ts";
 import { type FloatFormat, MinifloatCodec, PowerOfTwoCodec } from "./minifloat.ts";
 
-/** The arrays of numbers that JavaScript has. */
+/** JavaScript's arrays of numbers. */
 export type TypedArray =
   | Int8Array
   | Uint8Array
@@ -45,7 +43,7 @@ export type TypedArrayConstructor =
 
 /** A scalar type: one lane of a dtype. */
 export interface ScalarType {
-  /** As NumPy and ml_dtypes name it. */
+  /** The name in NumPy and ml_dtypes. */
   readonly name: string;
   /** DLDataTypeCode. */
   readonly code: number;
@@ -55,7 +53,7 @@ export interface ScalarType {
   readonly typestr: string | null;
   /** The format of the Arrow C data interface for whole elements, or null. */
   readonly arrowFormat: string | null;
-  /** Makes the reader and writer; called once, when the first element is touched. */
+  /** Makes the reader and writer; called once, when the first element is accessed. */
   readonly makeCodec: () => ScalarCodec;
 }
 

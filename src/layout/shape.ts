@@ -1,6 +1,4 @@
-/**
- * What every operation on shapes and strides shares: the type, the limits, the checks and how an error prints them.
- */
+/** Shared by all operations on shapes and strides: the type, the limits, the checks and the formatting for errors. */
 
 /** The extents of an array, outermost axis first; `[]` is a scalar. */
 export type Shape = readonly number[];
@@ -9,8 +7,8 @@ export type Shape = readonly number[];
 export const MAX_NDIM = 64;
 
 /**
- * The most bytes a layout may span (4 PiB). Half of what a number holds exactly: an extent times its stride, which is
- * where operations put the stride of a new axis, reaches at most twice as far as the last element. So no operation on a
+ * The most bytes a layout may span (4 PiB). Half of the exact range of a number: an extent times its stride, which
+ * operations use as the stride of a new axis, reaches at most twice as far as the last element. So no operation on a
  * valid layout can leave the exact range.
  */
 export const MAX_SPAN_IN_BYTES: number = 2 ** 52;
@@ -18,22 +16,22 @@ export const MAX_SPAN_IN_BYTES: number = 2 ** 52;
 /**
  * Reads an array at an index that the surrounding loop keeps in range.
  *
- * The compiler cannot see that the index is in range, and a default value would hide a mistake behind a wrong layout:
- * this is the one place that says so instead of a `!` or a `?? 0` at every access.
+ * The compiler cannot prove that the index is in range, and a default value would turn a mistake into a wrong layout:
+ * this is the one place that asserts it, instead of a `!` or a `?? 0` at every access.
  */
 export function at(values: readonly number[], index: number): number {
   return values[index] as number;
 }
 
 /**
- * An array of exactly `count` numbers, for the caller to overwrite. Where a value from outside is -0, which no layout
- * may hold, the caller leaves the 0.
+ * An array of exactly `count` numbers, for the caller to overwrite. If an outside value is -0, which no layout may
+ * hold, the caller leaves the 0.
  *
  * A literal is the cheapest way to make a short array of exact size in both engines, as long as the values in it are
  * not constant: arrays of constants are shared until the first write, which then has to copy.
  */
 export function arrayOf(count: number, value: number): number[] {
-  // Short, with the commonest lengths only: so that the engines copy it into callers that need two.
+  // Kept short, with only the commonest lengths, so that the engines inline it into callers that need two arrays.
   if (count === 3) return [value, value, value];
   if (count === 2) return [value, value];
   if (count === 4) return [value, value, value, value];
@@ -55,12 +53,12 @@ function rarerArrayOf(count: number, value: number): number[] {
   }
 }
 
-/** Writes extents or strides as Python does: `(4, 5)`, `(20,)`, `()`. */
+/** Formats extents or strides as Python does: `(4, 5)`, `(20,)`, `()`. */
 export function formatShape(values: readonly unknown[]): string {
   return values.length === 1 ? `(${show(values[0])},)` : `(${values.map(show).join(", ")})`;
 }
 
-/** Writes any value for an error message: strings quoted, bigints with their n. */
+/** Formats any value for an error message: strings quoted, bigints with their n. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
@@ -72,7 +70,7 @@ export function show(value: unknown): string {
   return String(value);
 }
 
-/** As {@linkcode show}, for what may be anything at all: the source of a function, and a long text, say nothing. */
+/** As {@linkcode show}, for values that may be anything: omits a function's source and long strings. */
 export function showGiven(value: unknown): string {
   if (typeof value === "function") return "a function";
   if (typeof value === "string" && value.length > 40) return `a string of ${value.length} characters`;
@@ -82,7 +80,7 @@ export function showGiven(value: unknown): string {
 /**
  * The error for a value that is not the whole number it should be.
  *
- * @param what the value's name and, if it has one, its place: `extent of axis 2`
+ * @param what the value's name and, if applicable, its position: `extent of axis 2`
  * @param rule what it should be: `a non-negative integer`
  * @returns a TypeError if the value is not a number at all, otherwise a RangeError
  */
@@ -93,9 +91,9 @@ export function notInteger(what: string, rule: string, value: unknown): Error {
 
 // law layout/noSize: cuda/bad_input
 /**
- * The error for a value that can be no number of bytes.
+ * The error for a value that is not a valid number of bytes.
  *
- * @param doing what cannot be done with it: `allocate 10n bytes`, with the value as {@linkcode show} writes it
+ * @param doing what fails: `allocate 10n bytes`, with the value as {@linkcode show} formats it
  * @returns a TypeError if the value is not a number at all, otherwise a RangeError
  */
 export function noSize(doing: string, value: unknown): Error {
@@ -110,7 +108,7 @@ export function checkArray(what: string, value: unknown): void {
   if (!Array.isArray(value)) throw noArray(what, value);
 }
 
-// Errors are made in functions of their own: so the checks are short, and the engines copy them into their callers.
+// Errors are made in separate functions, which keeps the checks short, so that the engines inline them.
 
 function noArray(what: string, value: unknown): TypeError {
   return new TypeError(`Expected ${what} to be an array, got ${show(value)}`);
@@ -127,7 +125,7 @@ function tooManyAxes(ndim: number): RangeError {
 }
 
 /**
- * How many axes a caller's shape has.
+ * The number of axes of a caller's shape.
  *
  * @throws {TypeError} if it is not an array
  * @throws {RangeError} if there are more than 64
@@ -172,7 +170,7 @@ function noExtent(extent: number, axis: number): Error {
 /**
  * The number of elements.
  *
- * @returns 0 as soon as one extent is 0, however large the others are and wherever it stands
+ * @returns 0 if any extent is 0, however large the others are
  * @throws {RangeError} if it is beyond 2^53 - 1
  */
 export function volumeOf(shape: Shape): number {
@@ -183,9 +181,9 @@ export function volumeOf(shape: Shape): number {
 
 // law layout/checkVolume: layout/strided_layout_errors
 /**
- * The product of the extents, if it is the exact one.
+ * The product of the extents, if it is exact.
  *
- * @param product of the extents, as multiplying them gave it
+ * @param product of the extents, as multiplied
  * @returns 0 if an extent is 0, however large the others are: they may have overflowed, and infinity times zero is NaN
  * @throws {RangeError} if it is beyond 2^53 - 1
  */
@@ -201,9 +199,9 @@ function emptyOrTooLarge(shape: Shape): number {
 
 // law layout/normalizeAxis: layout/strided_layout_errors
 /**
- * An axis counted from either end, as an index from the front.
+ * Converts an axis counted from either end to an index from the front.
  *
- * @throws {TypeError | RangeError} if it is no integer in [-ndim, ndim)
+ * @throws {TypeError | RangeError} if it is not an integer in [-ndim, ndim)
  */
 export function normalizeAxis(axis: number, ndim: number): number {
   if (!Number.isSafeInteger(axis)) throw noAxis(axis, ndim);

@@ -2,17 +2,17 @@ import { showAs } from "./inspect.ts";
 import { show } from "./shape.ts";
 
 /**
- * A part of one axis, from `start` up to but without `stop`, every `step`-th element. Made by {@linkcode slice}.
+ * A part of one axis: every `step`-th element from `start` up to but excluding `stop`. Made by {@linkcode slice}.
  *
- * `null` means "from the end this step starts at" and "to the end it runs to". Negative positions count from the back,
- * and positions beyond the axis are clamped to it, as in Python.
+ * `null` means "from the end at which the step starts" and "to the end at which it arrives". Negative positions count
+ * from the back, and positions beyond the axis are clamped to it, as in Python.
  */
 export class Slice {
-  /** First position, or null. */
+  /** The first position, or null. */
   readonly start: number | null;
   /** The position to stop before, or null. */
   readonly stop: number | null;
-  /** Distance from one element to the next; negative walks backwards, never zero. */
+  /** Distance from one element to the next; negative to walk backwards, never zero. */
   readonly step: number;
 
   /** Use {@linkcode slice}. */
@@ -42,11 +42,11 @@ export class Slice {
  *
  * With one argument it is `start:`, as `Array.prototype.slice` has it (Python's `slice(n)` would be `:n`).
  *
- * @param start first position; null or nothing: the end the step starts at
- * @param stop position to stop before; null or nothing: through to the other end
- * @param step distance between elements, 1 if null or nothing; negative walks backwards
+ * @param start first position; null or omitted: the end at which the step starts
+ * @param stop position to stop before; null or omitted: through to the other end
+ * @param step distance between elements, 1 if null or omitted; negative to walk backwards
  * @throws {TypeError} if an argument is neither a number nor null
- * @throws {RangeError} if a position is no safe integer, or the step is 0
+ * @throws {RangeError} if a position is not a safe integer, or the step is 0
  *
  * @example
  * ```ts

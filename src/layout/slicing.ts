@@ -3,13 +3,13 @@ import { at, formatShape, MAX_SPAN_IN_BYTES, notInteger, type Shape, show } from
 import { Slice } from "./slice.ts";
 
 /**
- * What selects a part of one axis: a position (which drops the axis), a {@linkcode Slice}, `null` (a new axis of extent
- * 1), or `"..."` (all the axes that no other item speaks of; once at most, and implied at the end).
+ * Selects a part of one axis: a position (which drops the axis), a {@linkcode Slice}, `null` (a new axis of extent 1),
+ * or `"..."` (all the axes that no other item addresses; at most once, and implied at the end).
  */
 export type SliceItem = number | Slice | null | "...";
 
 /**
- * How many axes slicing with these items leaves.
+ * The number of axes that slicing with these items leaves.
  *
  * @throws {TypeError} if an item is of another kind
  * @throws {RangeError} if there are more items than axes, or more than one ellipsis
@@ -43,15 +43,15 @@ export function slicedNdim(shape: Shape, items: readonly SliceItem[]): number {
 }
 
 /**
- * Fills in the extents and strides that slicing leaves. If no element is left, all strides are 0.
+ * Fills in the extents and strides after slicing. If no element is left, all strides are 0.
  *
- * @param shape the extents now
- * @param strides the strides now
+ * @param shape the current extents
+ * @param strides the current strides
  * @param items as {@linkcode slicedNdim} accepted them
- * @param newShape receives the extents; of the length that `slicedNdim` gave
+ * @param newShape receives the extents; of the length that `slicedNdim` returned
  * @param newStrides receives the strides; as long
- * @returns how many elements the first element moves
- * @throws {TypeError | RangeError} if an index is no integer, or out of range
+ * @returns by how many elements the first element moves
+ * @throws {TypeError | RangeError} if an index is not an integer, or out of range
  */
 export function sliceInto(
   shape: Shape,
@@ -90,7 +90,7 @@ export function sliceInto(
       newShape[made++] = NEW_AXIS;
       hasNewAxes = true;
     } else {
-      // The ellipsis: as many axes as the remaining items leave over.
+      // The ellipsis: the axes that the remaining items leave over.
       let after = 0;
       for (let rest = place + 1; rest < items.length; rest++) if (items[rest] !== null) after++;
       for (const end = shape.length - after; axis < end; axis++, made++) {
@@ -114,9 +114,9 @@ export function sliceInto(
 }
 
 /**
- * A position counted from either end, as one from the front.
+ * Converts a position counted from either end to one from the front.
  *
- * @throws {TypeError | RangeError} if it is no integer, or out of range
+ * @throws {TypeError | RangeError} if it is not an integer, or out of range
  */
 export function position(index: number, axis: number, extent: number): number {
   if (!Number.isSafeInteger(index)) throw notInteger(`index of axis ${axis}`, "an integer", index);
@@ -137,7 +137,7 @@ function endPosition({ stop, step }: Slice, extent: number): number {
   return clamp(stop, step, extent);
 }
 
-/** Moves a bound onto the axis, or to the place just beyond the end that a walk with this step runs out at. */
+/** Clamps a bound to the axis, or to the position just beyond the end at which a walk with this step stops. */
 function clamp(bound: number, step: number, extent: number): number {
   const fromFront = bound < 0 ? bound + extent : bound;
   return step > 0 ? Math.min(Math.max(fromFront, 0), extent) : Math.min(Math.max(fromFront, -1), extent - 1);
@@ -146,8 +146,8 @@ function clamp(bound: number, step: number, extent: number): number {
 /**
  * The stride between elements that are `step` apart.
  *
- * A step beyond the end of the axis leaves at most one element, and its stride may be anything: so if the product would
- * leave the exact range, the old stride stays.
+ * A step beyond the end of the axis leaves at most one element, whose stride may be anything: so if the product would
+ * exceed the exact range, the old stride stays.
  */
 function steppedStride(stride: number, step: number): number {
   if (step === 1) return stride;
@@ -156,7 +156,7 @@ function steppedStride(stride: number, step: number): number {
   return Math.abs(product) <= MAX_SPAN_IN_BYTES ? product + 0 : stride;
 }
 
-/** The error for an offset that no byte begins at. */
+/** The error for an offset that lies inside a byte. */
 export function beginsInsideByte(itemsize: number, offset: number): RangeError {
   const bits = itemsize * 8;
   let perByte = 1;

@@ -1,6 +1,4 @@
-/**
- * How far the elements of a layout lie apart, and that it is not too far to count exactly.
- */
+/** The extent of a layout's elements in memory, and the check that it is small enough for exact arithmetic. */
 import { checkOptions, type OptionNames } from "./options.ts";
 import { checkItemsize } from "./repack.ts";
 import { rowMajorStrides } from "./stride_order.ts";
@@ -25,7 +23,7 @@ export interface StridedLayoutOptions {
 const stridedLayoutOptionNames: OptionNames<StridedLayoutOptions> = { divideStrides: true };
 
 /**
- * The smallest and the largest offset of an element, in elements from offset 0.
+ * The smallest and the largest element offset, in elements from offset 0.
  *
  * @returns [0, -1] if there are no elements
  */
@@ -47,7 +45,7 @@ export function boundsOf(
   return [min, max];
 }
 
-/** A layout that is being made. */
+/** A layout under construction. */
 export interface NewLayout {
   /** Extents. */
   shape: Shape;
@@ -55,16 +53,16 @@ export interface NewLayout {
   strides: readonly number[];
   /** Bytes per element. */
   itemsize: number;
-  /** Elements from offset 0 to the first one. */
+  /** Elements from offset 0 to the first element. */
   sliceOffset: number;
-  /** How many elements there are. */
+  /** Number of elements. */
   volume: number;
 }
 
 /**
- * Gives a layout what a caller gave to the constructor, copied, and strides without gaps if none are given.
+ * Fills a layout with copies of the constructor's arguments, and with contiguous strides if none are given.
  *
- * @throws {TypeError | RangeError} if it is no layout: see the constructor
+ * @throws {TypeError | RangeError} if they make no valid layout: see the constructor
  */
 export function readLayout(
   layout: NewLayout,
@@ -93,18 +91,18 @@ export function readLayout(
 
 // law layout/copyStrides: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle
 /**
- * A copy of a caller's strides, in elements. One loop, which also measures how far they reach: every layout with
- * strides of its own comes through here.
+ * A copy of a caller's strides, in elements. One loop, which also measures their reach: every layout with explicit
+ * strides passes through here.
  *
- * @param unit what they count in: 1 for elements, or the itemsize if they are in bytes
- * @throws {TypeError | RangeError} if they are no array of integers, of another length, no multiples of the unit, or
- *   reach too far
+ * @param unit the unit of the strides: 1 for elements, or the itemsize if they are in bytes
+ * @throws {TypeError | RangeError} if they are not an array of integers, have the wrong length, are not multiples of
+ *   the unit, or reach too far
  */
 function copyStrides(shape: Shape, strides: readonly number[], itemsize: number, unit: number): number[] {
   checkArray("strides", strides);
   if (strides.length !== shape.length) throw notOnePerAxis(shape, strides);
   const steps = arrayOf(strides.length, 0);
-  // For packed elements of less than a byte, the numbers of elements are the larger ones.
+  // For packed sub-byte elements, counts of elements exceed counts of bytes.
   const limit = MAX_SPAN_IN_BYTES / Math.max(itemsize, 1);
   let isNear = true;
   let total = 0;
@@ -141,7 +139,7 @@ function divided(stride: number, unit: number, axis: number): number {
  * @param sliceOffset elements from offset 0 to the first element
  */
 export function checkSpan(shape: Shape, strides: readonly number[], itemsize: number, sliceOffset = 0): void {
-  // For packed elements of less than a byte, the numbers of elements are the larger ones.
+  // For packed sub-byte elements, counts of elements exceed counts of bytes.
   const unit = Math.max(itemsize, 1);
   let total = Math.abs(sliceOffset);
   for (let axis = 0; axis < shape.length; axis++) {
@@ -154,7 +152,7 @@ export function checkSpan(shape: Shape, strides: readonly number[], itemsize: nu
 }
 
 // law layout/checkDenseSpan: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle
-/** Throws a RangeError if so many elements without gaps would span more than 2^52 bytes. */
+/** Throws a RangeError if that many contiguous elements would span more than 2^52 bytes. */
 export function checkDenseSpan(shape: Shape, volume: number, itemsize: number): void {
   if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {
     throw new RangeError(

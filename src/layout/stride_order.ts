@@ -9,12 +9,12 @@ export type DenseOrder = "C" | "F" | readonly number[];
 
 /**
  * The axes from the largest stride to the smallest, counted without sign; equal strides by falling extent, then by
- * rising axis. This is the order in which a walk through memory would nest its loops.
+ * rising axis. A walk through memory nests its loops in this order.
  */
 export function sortedAxes(shape: Shape, strides: readonly number[]): number[] {
   const order = arrayOf(shape.length, 0);
   for (let axis = 0; axis < shape.length; axis++) {
-    // Insertion sort: axes are few and most layouts come already sorted, which makes it a single pass.
+    // Insertion sort: axes are few and most layouts are sorted already, which makes it a single pass.
     const stride = Math.abs(at(strides, axis));
     const extent = at(shape, axis);
     let slot = axis;
@@ -31,7 +31,7 @@ export function sortedAxes(shape: Shape, strides: readonly number[]): number[] {
 }
 
 /**
- * The strides, in elements, of a layout without gaps whose axes lie in memory in the given order.
+ * The strides, in elements, of a contiguous layout whose axes lie in memory in the given order.
  *
  * @param order a permutation of the axes as {@linkcode normalizePermutation} returns it, slowest first
  * @returns all 0 if there are no elements
@@ -73,7 +73,7 @@ export function columnMajorStrides(shape: Shape, volume: number): number[] {
 }
 
 /**
- * The dense strides for an order as a caller gives it.
+ * The dense strides for an order given by a caller.
  *
  * @throws {TypeError} if the order is neither "C", "F" nor an array
  * @throws {RangeError} if it is not a permutation of the axes
@@ -91,8 +91,8 @@ function badOrder(order: unknown): TypeError {
 }
 
 /**
- * Whether the elements, walked in the order of the axes, follow each other without a gap. Axes of extent 1 do not
- * matter: their stride is never stepped over.
+ * Whether the elements, walked in the order of the axes, are contiguous. Axes of extent 1 do not matter: their stride
+ * is never used.
  */
 export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
   let expected = 1;
@@ -117,7 +117,7 @@ export function isColumnMajor(shape: Shape, strides: readonly number[]): boolean
   return true;
 }
 
-/** As {@linkcode isRowMajor}, with the axes nested as `order` says, slowest first. */
+/** As {@linkcode isRowMajor}, with the axes nested in the given order, slowest first. */
 export function isDenseInOrder(shape: Shape, strides: readonly number[], order: readonly number[]): boolean {
   let expected = 1;
   for (let position = order.length - 1; position >= 0; position--) {

@@ -51,10 +51,10 @@ import {
 } from "./stride_order.ts";
 import { hasNoCollision, isNested, isNestedRowMajor } from "./uniqueness.ts";
 
-/** Says to the constructor that its arguments come from a valid layout, and are its to keep. */
+/** Tells the constructor that its arguments are derived from a valid layout, and that it owns them. */
 const DERIVED: unique symbol = Symbol("derived");
 
-/** Facts about a layout that were computed on request. Most layouts are steps to another, and are never asked. */
+/** Facts about a layout, computed on demand. Most layouts are intermediate, and their facts are never read. */
 class Facts {
   isUnique: boolean | null = null;
   isContiguousC: boolean | null = null;
@@ -66,16 +66,15 @@ class Facts {
 }
 
 /**
- * Where the elements of an array lie: shape, strides, size of an element and offset of the first one. It knows nothing
- * of memory or of what the elements mean, and moves nothing.
+ * Where the elements of an array lie: shape, strides, itemsize and offset of the first element. It knows nothing of
+ * memory or of the meaning of elements, and moves nothing.
  *
- * Element `[i, j, ...]` lies `sliceOffset + i * strides[0] + j * strides[1] + ...` elements from offset 0, the place
- * that a data pointer points to. Strides may be negative or 0. A layout that exists is valid: extents are whole and not
- * negative, there are at most 64 of them, at most 2^53 - 1 elements, and at most 2^52 bytes from end to end; so no
- * operation on it overflows.
+ * Element `[i, j, ...]` lies `sliceOffset + i * strides[0] + j * strides[1] + ...` elements from offset 0, where a data
+ * pointer points. Strides may be negative or 0. Every layout is valid: extents are non-negative integers, at most 64 of
+ * them, with at most 2^53 - 1 elements and at most 2^52 bytes from end to end; so no operation on it overflows.
  *
- * Layouts never change. Their arrays belong to them: do not write into `shape` or `strides` (they are not frozen,
- * because freezing costs more than making a layout).
+ * Layouts are immutable and own their arrays: do not write to `shape` or `strides` (they are not frozen, because
+ * freezing costs more than making a layout).
  *
  * @example
  * ```ts
@@ -91,8 +90,8 @@ class Facts {
  * ```
  */
 export class StridedLayout {
-  // Only declared, and made by the constructor: fields that are defined first and written then cost a sixth of its
-  // time.
+  // Only declared here, and created by the constructor: defining fields first and then writing them costs a sixth of
+  // its time.
 
   /** Extents, outermost first. */
   readonly shape!: Shape;
@@ -102,7 +101,7 @@ export class StridedLayout {
   readonly itemsize!: number;
   /** Elements from offset 0 to the first element. */
   readonly sliceOffset!: number;
-  /** How many elements there are: the product of the extents, 1 for a scalar. */
+  /** Number of elements: the product of the extents, 1 for a scalar. */
   readonly volume!: number;
   private facts: Facts | null = null;
 
@@ -110,12 +109,12 @@ export class StridedLayout {
    * A layout with the given extents and strides, whose first element lies at offset 0.
    *
    * @param shape extents, copied
-   * @param strides elements from one index to the next along each axis, copied; null for C order without gaps
+   * @param strides elements from one index to the next along each axis, copied; null for contiguous C order
    * @param itemsize bytes per element; a multiple of 1/8 below 1 for packed sub-byte elements
    * @throws {TypeError} if shape or strides are not arrays of numbers
    * @throws {RangeError} if an extent is negative, a number is not a safe integer, the lengths differ, there are more
-   *   than 64 axes, the itemsize is not positive, strides in bytes do not divide by it, or the layout spans more than
-   *   2^52 bytes
+   *   than 64 axes, the itemsize is not positive, strides in bytes are not multiples of it, or the layout spans more
+   *   than 2^52 bytes
    *
    * @example
    * ```ts
@@ -145,11 +144,11 @@ export class StridedLayout {
     volume?: number,
   ) {
     if (options !== DERIVED) {
-      // One call, so that the engines inline the other, common branch into their callers.
+      // A single call, so that the engines inline the other, common branch into the callers.
       readLayout(this, shape, strides, itemsize, options);
       return;
     }
-    // The overload for derived layouts says that these are given; defaults for them would cost time.
+    // The overload for derived layouts guarantees that these are passed; defaults for them would cost time.
     this.shape = shape;
     this.strides = strides as readonly number[];
     this.itemsize = itemsize;
@@ -158,12 +157,12 @@ export class StridedLayout {
   }
 
   /**
-   * A layout without gaps.
+   * A contiguous layout.
    *
    * @param shape extents, copied
    * @param itemsize bytes per element
    * @param order "C" (default): last axis fastest; "F": first axis fastest; or the axes from slowest to fastest
-   * @throws {TypeError | RangeError} as the constructor does, and if the order is no permutation of the axes
+   * @throws {TypeError | RangeError} as the constructor does, and if the order is not a permutation of the axes
    *
    * @example
    * ```ts
@@ -184,7 +183,7 @@ export class StridedLayout {
   }
 
   /**
-   * A layout without gaps, with the shape and itemsize of another.
+   * A contiguous layout, with the shape and itemsize of another.
    *
    * @param other the layout to resemble
    * @param order as in {@linkcode StridedLayout.toDense}
@@ -196,12 +195,12 @@ export class StridedLayout {
 
   // law layout/StridedLayout.from: layout/cloned
   /**
-   * The layout that an object describes: what is left of one that went through `postMessage`, `structuredClone` or JSON,
-   * which keep its fields and lose what it is.
+   * The layout that an object describes: the remains of a layout that went through `postMessage`, `structuredClone` or
+   * JSON, which keep its fields but not its class.
    *
-   * @param fields copied; whatever else the object has is left aside
+   * @param fields copied; other properties of the object are ignored
    * @returns `fields` itself if it is a layout
-   * @throws {TypeError | RangeError} as the constructor does, and for a slice offset that no layout has
+   * @throws {TypeError | RangeError} as the constructor does, and for an invalid slice offset
    *
    * @example
    * ```ts
@@ -226,46 +225,48 @@ export class StridedLayout {
     return new StridedLayout(shape, strides, itemsize, DERIVED, sliceOffset + 0, volume); // not -0
   }
 
-  /** How many axes there are. */
+  /** Number of axes. */
   get ndim(): number {
     return this.shape.length;
   }
 
-  /** The strides in bytes. Fractions where packed sub-byte elements follow each other within a byte. */
+  /** The strides in bytes. Fractional where packed sub-byte elements share a byte. */
   get stridesInBytes(): readonly number[] {
     return this.found().stridesInBytes ??= this.strides.map((stride) => stride * this.itemsize);
   }
 
-  /** Bytes from offset 0 to the first element; always whole, also for packed sub-byte elements. */
+  /** Bytes from offset 0 to the first element; always an integer, even for packed sub-byte elements. */
   get sliceOffsetInBytes(): number {
     return this.sliceOffset * this.itemsize;
   }
 
-  /** The axes from the largest stride to the smallest, signs aside; equal strides by falling extent, then by axis. */
+  /**
+   * The axes from the largest stride to the smallest, ignoring signs; equal strides by falling extent, then by axis.
+   */
   get strideOrder(): readonly number[] {
     return this.found().strideOrder ??= sortedAxes(this.shape, this.strides);
   }
 
-  /** The smallest and the largest offset of an element, in elements from offset 0; [0, -1] if there are none. */
+  /** The smallest and the largest element offset, in elements from offset 0; [0, -1] if there are no elements. */
   get offsetBounds(): readonly [min: number, max: number] {
     return this.facts?.offsetBounds ?? this.findBounds();
   }
 
-  /** The smallest offset of an element, in elements from offset 0; 0 if there are none. */
+  /** The smallest element offset, in elements from offset 0; 0 if there are no elements. */
   get minOffset(): number {
     return this.offsetBounds[0];
   }
 
-  /** The largest offset of an element, in elements from offset 0; -1 if there are none. */
+  /** The largest element offset, in elements from offset 0; -1 if there are no elements. */
   get maxOffset(): number {
     return this.offsetBounds[1];
   }
 
   /**
-   * Whether no two indices lead to the same element. True without elements.
+   * Whether no two indices map to the same element. True without elements.
    *
-   * Exact, but for layouts of three or more interleaved axes where finding out would take long: those count as not
-   * unique. It is never true where two indices do meet.
+   * Exact, except for layouts of three or more interleaved axes that would take long to decide: those count as not
+   * unique. It is never true if two indices do collide.
    */
   get isUnique(): boolean {
     return this.found().isUnique ??= this.volume <= 1 || isNestedRowMajor(this.shape, this.strides) ||
@@ -273,32 +274,32 @@ export class StridedLayout {
       hasNoCollision(this.shape, this.strides, this.strideOrder, this.volume, this.maxOffset - this.minOffset + 1);
   }
 
-  /** Whether the elements, last axis fastest, follow each other without a gap, wherever the first one lies. */
+  /** Whether the elements are contiguous, last axis fastest, wherever the first one lies. */
   get isContiguousC(): boolean {
     return this.found().isContiguousC ??= this.volume === 0 || isRowMajor(this.shape, this.strides);
   }
 
-  /** Whether the elements, first axis fastest, follow each other without a gap, wherever the first one lies. */
+  /** Whether the elements are contiguous, first axis fastest, wherever the first one lies. */
   get isContiguousF(): boolean {
     return this.found().isContiguousF ??= this.volume === 0 || isColumnMajor(this.shape, this.strides);
   }
 
-  /** Whether the elements, with the axes nested in some order, follow each other without a gap. */
+  /** Whether the elements are contiguous, with the axes nested in some order. */
   get isContiguousAny(): boolean {
     return this.found().isContiguousAny ??= this.isContiguousC || this.isContiguousF ||
       isDenseInOrder(this.shape, this.strides, this.strideOrder);
   }
 
-  /** Whether the elements fill the memory from offset 0 on without a gap, in some order of the axes. */
+  /** Whether the elements are contiguous from offset 0 on, in some order of the axes. */
   get isDense(): boolean {
     return this.sliceOffset === 0 && this.isContiguousAny;
   }
 
   /**
-   * The smallest size of a buffer in which every element of this layout lies, if offset 0 is its beginning.
+   * The smallest size of a buffer that contains every element of this layout, if it begins at offset 0.
    *
-   * @returns bytes from offset 0 (not from the first element) to the end of the last element, 0 without elements
-   * @throws {RangeError} if elements lie before offset 0: no size of a buffer that begins there would do
+   * @returns bytes from offset 0 (not from the first element) to the end of the last element; 0 without elements
+   * @throws {RangeError} if elements lie before offset 0: no buffer that begins there contains them
    */
   requiredSizeInBytes(): number {
     if (this.minOffset < 0) {
@@ -335,13 +336,13 @@ export class StridedLayout {
   }
 
   /**
-   * The layout without gaps that a copy of the elements would have.
+   * The contiguous layout that a copy of the elements would have.
    *
-   * @param order "K" (default): the axes nested as they are now; "C", "F" or a permutation as in {@linkcode
-   *   StridedLayout.dense}
-   * @returns this very layout if it is dense in that order already; otherwise one from offset 0 on, all strides
-   *   positive
-   * @throws {TypeError | RangeError} if the order is no permutation of the axes, or the copy would exceed 2^52 bytes
+   * @param order "K" (default): the current nesting of the axes; "C", "F" or a permutation as in
+   *   {@linkcode StridedLayout.dense}
+   * @returns this layout itself if it is dense in that order already; otherwise one that begins at offset 0, with all
+   *   strides positive
+   * @throws {TypeError | RangeError} if the order is not a permutation of the axes, or the copy would exceed 2^52 bytes
    */
   toDense(order: DenseOrder | "K" = "K"): StridedLayout {
     const { shape, volume, itemsize } = this;
@@ -355,15 +356,15 @@ export class StridedLayout {
     const strides = order === "K"
       ? denseStrides(shape, this.strideOrder, volume)
       : stridesInOrder(shape, order, volume);
-    // Layouts never change, so two may share an array.
+    // Layouts are immutable, so two may share an array.
     const dense = new StridedLayout(shape, strides, itemsize, DERIVED, 0, volume);
     return this.equals(dense) ? this : dense;
   }
 
   /**
-   * The same elements in the same order in another shape, without moving any.
+   * The same elements, in the same order, in another shape, without moving any.
    *
-   * @param shape the new extents; one may be -1, which stands for what the others leave
+   * @param shape the new extents; one may be -1, which stands for whatever the others leave
    * @throws {TypeError} if the shape is not an array of numbers
    * @throws {RangeError} if it has another number of elements, or the elements are not evenly enough spaced
    *
@@ -388,7 +389,7 @@ export class StridedLayout {
   /**
    * The same elements with the axes in another order.
    *
-   * @param axes for every axis of the result the axis it is now; negative counts from the back
+   * @param axes for each axis of the result, the current axis; negative counts from the back
    * @throws {TypeError | RangeError} if it is not a permutation of the axes
    *
    * @example
@@ -418,11 +419,12 @@ export class StridedLayout {
   }
 
   /**
-   * The same elements with as many neighbouring axes joined as can be without moving any. Axes of extent 1 join freely.
+   * The same elements with as many neighbouring axes joined as possible without moving any. Axes of extent 1 join
+   * freely.
    *
    * @param options which axes may be joined; default: all of them
    * @returns a scalar becomes an array of one element
-   * @throws {RangeError} if an axis is out of range, or the mask asks for axes that cannot be joined
+   * @throws {RangeError} if an axis is out of range, or the mask requests a join that is impossible
    *
    * @example
    * ```ts
@@ -444,7 +446,7 @@ export class StridedLayout {
     const { ndim } = this;
     if (options !== undefined) checkOptions(options, flattenOptionNames);
     const mask = allowedMerges(options?.mask, ndim);
-    // A scalar becomes one axis, so that is the axis one may name.
+    // A scalar becomes one axis, which is the axis that may be named.
     const start = options?.start === undefined ? 0 : normalizeAxis(options.start, Math.max(ndim, 1));
     const end = options?.end === undefined ? ndim - 1 : normalizeAxis(options.end, Math.max(ndim, 1));
     if (ndim === 0) return this.withSameElements([1], [1]);
@@ -458,8 +460,8 @@ export class StridedLayout {
   }
 
   /**
-   * Which axes can be joined with the one before them. Masks of several layouts of one shape combine with `&`, and the
-   * result flattens all of them alike.
+   * Which axes can be joined with the one before them. Masks of several layouts of one shape can be combined with `&`;
+   * the result flattens all of them alike.
    *
    * @returns bit i stands for joining axis i with axis i-1; bit 0 is never set
    */
@@ -481,7 +483,7 @@ export class StridedLayout {
   /**
    * The same elements with new axes of extent 1.
    *
-   * @param axes where the new axes are in the result; negative counts from its back
+   * @param axes positions of the new axes in the result; negative counts from its back
    * @throws {TypeError | RangeError} if an axis is out of range or given twice, or there would be more than 64
    *
    * @example
@@ -515,11 +517,11 @@ export class StridedLayout {
   }
 
   /**
-   * The elements repeated, without copying any, to fill a larger shape by NumPy's rules: new axes come in front, and
-   * axes of extent 1 stretch, with stride 0.
+   * The elements repeated, without copying any, to fill a larger shape by NumPy's rules: new axes are added in front,
+   * and axes of extent 1 stretch, with stride 0.
    *
    * @param shape extents of the result
-   * @throws {TypeError | RangeError} if the shape is none, has fewer axes, or differs where an extent is not 1
+   * @throws {TypeError | RangeError} if the shape is invalid, has fewer axes, or differs where an extent is not 1
    *
    * @example
    * ```ts
@@ -537,9 +539,9 @@ export class StridedLayout {
 
   /**
    * A part of the elements, chosen axis by axis: a number picks one index and drops the axis, {@linkcode slice} a
-   * range, `null` adds an axis of extent 1, `"..."` stands for all the axes that nothing else speaks of.
+   * range, `null` adds an axis of extent 1, `"..."` stands for all the axes that no other item addresses.
    *
-   * @param items what to take along each axis; axes without an item are taken whole
+   * @param items the selection along each axis; axes without an item are kept whole
    * @throws {TypeError} if an item is of another kind
    * @throws {RangeError} if an index is out of range, there are more items than axes, or a packed sub-byte layout would
    * begin inside a byte
@@ -571,11 +573,11 @@ export class StridedLayout {
 
   // law layout/StridedLayout.repacked: layout/strided_layout_oracle
   /**
-   * The same bytes as elements of another size, as if neighbours along one axis were joined into one, or each were
-   * split. A copy moves larger elements faster, and packed sub-byte elements become bytes this way.
+   * The same bytes as elements of another size: neighbours along one axis are joined, or each element is split. A copy
+   * moves larger elements faster, and this turns packed sub-byte elements into bytes.
    *
-   * @param itemsize bytes of the new elements: a multiple or a divisor of the itemsize now
-   * @returns this very layout if the size stays the same
+   * @param itemsize bytes per new element: a multiple or a divisor of the current itemsize
+   * @returns this layout itself if the size stays the same
    * @throws {TypeError | RangeError} if the number of bytes would change, the elements along the axis are not adjacent,
    *   or the extent, an offset, another stride or the data pointer does not divide
    *
@@ -617,7 +619,7 @@ export class StridedLayout {
       unpackInto(this, parts, axis, shape, strides);
       offset = this.sliceOffset * parts;
       volume = checkVolume(this.volume * parts, shape);
-      // Bits of a byte are more elements than there were bytes to count.
+      // Sub-byte elements outnumber the bytes, so the limit is checked again.
       if (itemsize < 1) checkSpan(shape, strides, itemsize, offset);
     }
     return new StridedLayout(shape, strides, itemsize, DERIVED, offset, volume);
@@ -625,8 +627,8 @@ export class StridedLayout {
 
   // law layout/StridedLayout.maxCompatibleItemsize: layout/strided_layout_oracle
   /**
-   * The largest size of element that {@linkcode StridedLayout.repacked} takes for this layout, among the divisors of
-   * `max` that are multiples of the itemsize.
+   * The largest itemsize that {@linkcode StridedLayout.repacked} accepts for this layout, among the divisors of `max`
+   * that are multiples of the current itemsize.
    *
    * @returns bytes; the itemsize itself if nothing larger can be used
    * @throws {TypeError | RangeError} if max is less than the itemsize, or the axis is out of range
@@ -656,7 +658,7 @@ export class StridedLayout {
 
   /**
    * Whether the other is a layout with the same shape, strides, itemsize and offset. For a map key use
-   * {@linkcode StridedLayout.toString}, which is the same text for equal layouts and only for those.
+   * {@linkcode StridedLayout.toString}, which returns the same text for equal layouts, and only for those.
    */
   equals(other: unknown): boolean {
     if (this === other) return true;
@@ -672,7 +674,7 @@ export class StridedLayout {
     return true;
   }
 
-  /** As in `StridedLayout(shape=(3, 4), strides=(4, 1), itemsize=8)`, with the slice offset if it is not 0. */
+  /** Text such as `StridedLayout(shape=(3, 4), strides=(4, 1), itemsize=8)`, with the slice offset if it is not 0. */
   toString(): string {
     const offset = this.sliceOffset === 0 ? "" : `, sliceOffset=${this.sliceOffset}`;
     return `StridedLayout(shape=${formatShape(this.shape)}, strides=${
@@ -680,17 +682,17 @@ export class StridedLayout {
     }, itemsize=${this.itemsize}${offset})`;
   }
 
-  /** What has been found out about the layout so far. */
+  /** The facts computed about the layout so far. */
   private found(): Facts {
     return this.facts ??= new Facts();
   }
 
-  /** What {@linkcode StridedLayout.offsetBounds} is when it is first asked for. */
+  /** Computes {@linkcode StridedLayout.offsetBounds} on first use. */
   private findBounds(): readonly [min: number, max: number] {
     return this.found().offsetBounds = boundsOf(this.shape, this.strides, this.sliceOffset, this.volume);
   }
 
-  /** A layout of these elements, all of them and no others, in another shape. */
+  /** A layout of exactly these elements, in another shape. */
   private withSameElements(shape: number[], strides: number[]): StridedLayout {
     return new StridedLayout(shape, strides, this.itemsize, DERIVED, this.sliceOffset, this.volume);
   }

@@ -1,17 +1,17 @@
 import { at, type Shape } from "./shape.ts";
 
 /**
- * How many combinations of steps the search below may try. Layouts that people make need none or a handful; an
- * adversarial one must not be able to hang the caller.
+ * How many combinations of steps the search below may try. Real layouts need none or a handful; an adversarial one must
+ * not be able to hang the caller.
  */
 const MAX_STEPS = 10_000;
 
 // law layout/isNested: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Whether every axis steps over everything the axes after it reach, so that no two elements can meet.
+ * Whether each axis steps over everything that the axes after it reach, so that no two elements can overlap.
  *
- * True settles uniqueness; false does not: (3, 2) with strides (2, 3) fails here and is unique all the same.
+ * True proves uniqueness; false does not disprove it: (3, 2) with strides (2, 3) fails here, yet is unique.
  *
  * @param order the axes from the largest stride to the smallest
  */
@@ -29,8 +29,8 @@ export function isNested(shape: Shape, strides: readonly number[], order: readon
 }
 
 /**
- * As {@linkcode isNested} for axes that already stand in C order: the common case, which then needs no sorting. One
- * function for both is 12% slower in Deno where the order is given.
+ * As {@linkcode isNested}, for axes already in C order: the common case, which then needs no sorting. One function for
+ * both is 12% slower in Deno if an order is passed.
  */
 export function isNestedRowMajor(shape: Shape, strides: readonly number[]): boolean {
   let reach = 0;
@@ -47,16 +47,16 @@ export function isNestedRowMajor(shape: Shape, strides: readonly number[]): bool
 // law layout/hasNoCollision: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts
 /**
- * Whether no two indices of a layout that is not nested lead to the same offset.
+ * Whether no two indices of a layout that is not nested map to the same offset.
  *
- * Two indices meet exactly if their difference d, |d[i]| < shape[i], is not zero and sum(d[i] * strides[i]) is.
- * Counting rules most layouts out, two axes are decided by a division, and the rest is a search for d that is cut off
- * by what the remaining axes can reach and by their common divisor. If the search grows beyond a fixed number of steps
- * the answer is false: this function may miss a unique layout, but never calls one unique that is not.
+ * Two indices collide exactly if their difference d, |d[i]| < shape[i], is not zero and sum(d[i] * strides[i]) is.
+ * Counting rules out most layouts, two axes are decided by a division, and the rest is a search for d, pruned by the
+ * reach of the remaining axes and by their common divisor. If the search exceeds a fixed number of steps the answer is
+ * false: this function may miss a unique layout, but never calls a layout unique that is not.
  *
  * @param shape extents, none of them 0
  * @param order the axes from the largest stride to the smallest
- * @param span how many offsets there are from the smallest to the largest, both included
+ * @param span the number of offsets from the smallest to the largest, inclusive
  */
 export function hasNoCollision(
   shape: Shape,
@@ -65,7 +65,7 @@ export function hasNoCollision(
   volume: number,
   span: number,
 ): boolean {
-  if (volume > span) return false; // which leaves a stride of 0 only beside another, whose pair it fails in
+  if (volume > span) return false; // what remains has a stride of 0 only beside another axis, whose pair fails below
   const steps: number[] = [];
   const limits: number[] = [];
   for (const axis of order) {
@@ -77,7 +77,7 @@ export function hasNoCollision(
   }
   for (let first = 0; first < steps.length; first++) {
     for (let second = first + 1; second < steps.length; second++) {
-      // Two axes alone meet first after the least common multiple of their strides.
+      // Two axes alone first collide at the least common multiple of their strides.
       const divisor = gcd(at(steps, first), at(steps, second));
       if (at(steps, second) / divisor <= at(limits, first) && at(steps, first) / divisor <= at(limits, second)) {
         return false;
@@ -87,11 +87,11 @@ export function hasNoCollision(
   return steps.length <= 2 || new CollisionSearch(steps, limits).isFree();
 }
 
-/** Looks for steps along several axes, not all zero, that cancel each other out. */
+/** Searches for steps along several axes, not all zero, that cancel out. */
 class CollisionSearch {
   readonly #steps: readonly number[];
   readonly #limits: readonly number[];
-  /** What the axes from i on reach together, and the divisor of everything they reach. */
+  /** The combined reach of the axes from i on, and the common divisor of everything they reach. */
   readonly #reach: number[];
   readonly #divisor: number[];
   #stepsLeft: number = MAX_STEPS;
@@ -111,7 +111,7 @@ class CollisionSearch {
     }
   }
 
-  /** Whether it is certain that no such steps exist. */
+  /** Whether certainly no such steps exist. */
   isFree(): boolean {
     return !this.#meets(0, 0);
   }
@@ -119,9 +119,9 @@ class CollisionSearch {
   // law layout/CollisionSearch.meets: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
   //   layout/strided_layout_errors, layout/strided_layout_facts
   /**
-   * Whether the axes from `axis` on can, or out of steps might, cancel `rest`.
+   * Whether the axes from `axis` on can cancel `rest`, or might when the search runs out of steps.
    *
-   * @param hasMoved whether an earlier axis took a step; nothing taken at all is no meeting
+   * @param hasMoved whether an earlier axis took a step; no step at all is not a collision
    */
   #meets(axis: number, rest: number, hasMoved = false): boolean {
     if (axis === this.#steps.length) return hasMoved && rest === 0;
@@ -130,7 +130,7 @@ class CollisionSearch {
     const reach = at(this.#reach, axis + 1);
     const divisor = at(this.#divisor, axis + 1);
     // The later axes must be able to bring rest + taken * step back to zero. A difference and its negative are the same
-    // meeting, so the first step that is not zero may be taken forwards only.
+    // collision, so the first nonzero step is taken forwards only.
     const least = !hasMoved ? 0 : Math.max(-limit, Math.ceil((-reach - rest) / step));
     const most = Math.min(limit, Math.floor((reach - rest) / step));
     for (let taken = least; taken <= most; taken++) {

@@ -1,5 +1,5 @@
 /**
- * What a memory resource has allocated.
+ * Memory that a memory resource has allocated.
  *
  * @module
  */
@@ -8,9 +8,9 @@ import type { MemoryKind } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 
-/** What a memory resource hands to a new buffer. */
+/** What a memory resource passes to a new buffer. */
 export interface Allocation {
-  /** Address of the first byte; 0n if there are none. */
+  /** Address of the first byte; 0n if there are no bytes. */
   readonly ptr: bigint;
   /** Bytes. */
   readonly size: number;
@@ -23,15 +23,15 @@ export interface Allocation {
   /** What keeps foreign memory alive. */
   readonly owner?: unknown;
   /**
-   * Frees the memory. Called once, when the buffer is closed and not pinned any more, or when the buffer has been
-   * collected: so it must not refer to the buffer, nor share a scope with a function that does.
+   * Frees the memory. Called once, when the buffer is closed and no longer pinned, or has been collected: so it must
+   * not reference the buffer, nor share a scope with a function that does.
    *
    * @param stream the home stream at that time
    */
   readonly free: (ptr: bigint, stream: CudaStream | null) => void;
   /**
    * Describes the memory for another process, or throws a TypeError that says why it cannot be shared. It must not
-   * refer to the buffer either. Default: as memory of the driver without a pool, if it is a device's.
+   * reference the buffer either. Default: device memory is described as driver memory without a pool.
    */
   readonly describe?: (ptr: bigint, size: number) => BufferDescriptor;
   /** The pool that it was allocated from. */

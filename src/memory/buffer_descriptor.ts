@@ -1,5 +1,5 @@
 /**
- * What one process writes down for another about device memory.
+ * Descriptors of device memory that one process makes for another.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import { NativeArena } from "../ffi/mod.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 
 /**
- * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire.
- * It says nothing about when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
+ * What another process needs to import a buffer: a small plain object that survives JSON, `structuredClone` and any
+ * wire. It does not say when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
  */
 export interface BufferDescriptor extends IpcHandle {
   /** `pool memory` is imported through its pool, `memory` by any `SynchronousMemoryResource` of the device. */
   readonly kind: "pool memory" | "memory";
   /** Bytes. */
   readonly size: number;
-  /** Bytes from the beginning of what the handle is about. */
+  /** Bytes from the start of the memory that the handle describes. */
   readonly offset: number;
 }
 
@@ -60,7 +60,7 @@ function descriptor(
   return { ...writeHandle(kind, device, bytes), kind, size, offset };
 }
 
-/** What describes memory of a pool of this process. */
+/** The function that describes memory of a pool of this process. */
 export function describerOf(pool: MemoryPool): (ptr: bigint, size: number) => BufferDescriptor {
   if (pool.isShareable) {
     return (ptr, size) => {

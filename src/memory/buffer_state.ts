@@ -1,5 +1,6 @@
 /**
- * What frees the memory of a buffer. It outlives the buffer, which may be collected without having been closed.
+ * The state that frees the memory of a buffer. It outlives the buffer, which may be collected without having been
+ * closed.
  *
  * @module
  */
@@ -8,10 +9,10 @@ import type { CudaDriver } from "../driver/mod.ts";
 import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReports } from "../ffi/mod.ts";
 import { orderStreams } from "../order/mod.ts";
 
-/** Frees memory. `argument` is what the buffer was made with. */
+/** Frees memory. `argument` is the value that the buffer was made with. */
 export type Free = (ptr: bigint, stream: CudaStream | null, argument: unknown) => void;
 
-/** All that freeing a buffer needs. It must not lead back to the buffer. */
+/** All that freeing a buffer needs, with no reference back to the buffer. */
 export interface BufferState extends FinalizerState {
   readonly ptr: bigint;
   readonly size: number;
@@ -20,13 +21,11 @@ export interface BufferState extends FinalizerState {
   readonly argument: unknown;
   /** The driver that knows the memory; null for ordinary host memory. */
   readonly driver: CudaDriver | null;
-  /**
-   * The device in whose context the memory is, retained: it is freed there. Null for memory that someone else frees.
-   */
+  /** The device in whose context the memory is freed, retained. Null for memory that is not freed here. */
   retained: CudaDevice | null;
-  /** The home stream, retained: it must outlive the memory that is freed on it. */
+  /** The home stream, retained: it must outlive the memory freed on it. */
   stream: CudaStream | null;
-  /** What keeps foreign memory alive, until the end. */
+  /** What keeps foreign memory alive until it is freed. */
   owner: unknown;
   /** How often the memory is pinned. */
   pins: number;
@@ -49,7 +48,7 @@ const finalizer = new DeferredFinalizer<BufferState>((state) => {
   }
 });
 
-/** Has the memory freed, on its home stream, if the buffer is collected without having been closed. */
+/** Makes the finalizer free the memory, on its home stream, if the buffer is collected without having been closed. */
 export function freeIfDropped(buffer: WeakKey, state: BufferState): void {
   finalizer.register(buffer, state);
 }
@@ -57,7 +56,7 @@ export function freeIfDropped(buffer: WeakKey, state: BufferState): void {
 // law memory/freeIfUnused: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
-/** Frees closed memory without pins. Each of its callers makes that true at most once. */
+/** Frees closed memory without pins. Its callers make that condition true at most once. */
 export function freeIfUnused(state: BufferState): void {
   if (!state.closed || state.pins > 0) return;
   const { driver } = state;
@@ -66,7 +65,7 @@ export function freeIfUnused(state: BufferState): void {
   else freeNow(state);
 }
 
-/** Apart: a function that has another one in it makes room for what they share each time it is called. */
+/** Separate: a function that contains a closure allocates their shared context on every call. */
 function freeAfterCaptures(driver: CudaDriver, state: BufferState): void {
   afterCaptures(driver, () => freeNow(state));
 }
@@ -80,7 +79,8 @@ function freeNow(state: BufferState): void {
     state.free(state.ptr, state.stream?.orSuccessor ?? null, state.argument);
     if (state.stream !== null) state.retained?.noteFreeOn(state.stream.device);
   } finally {
-    // The memory's device first: its context must not go before the free is over, which the home's can still tell.
+    // Releases the memory's device first: its context must not go away before the free is done, which the home stream's
+    // device can still tell.
     try {
       state.retained?.release();
     } finally {
@@ -92,7 +92,7 @@ function freeNow(state: BufferState): void {
 // law memory/moveHome: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
-/** Changes the home stream of memory: work on the one before comes before work on it. */
+/** Changes the home stream of memory: work on the old one comes before work on the new one. */
 export function moveHome(state: BufferState, before: CudaStream | null, stream: CudaStream): void {
   const { stream: kept } = state;
   stream.retain();
@@ -102,11 +102,11 @@ export function moveHome(state: BufferState, before: CudaStream | null, stream: 
     stream.release();
     throw error;
   }
-  state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one
+  state.stream = stream; // first: an error when the old home is released must not discard the new one
   kept?.release();
 }
 
-/** One pin, which ends once however often it is disposed of. It keeps no buffer from being collected. */
+/** One pin, which ends once however often it is disposed. It does not keep the buffer from being collected. */
 export class Pin implements Disposable {
   #state: BufferState | null;
 

@@ -1,8 +1,8 @@
 /**
- * Access to another device's memory, taken for a copy between the two. Without it the driver sends the bytes by way of
- * the host: 38 GB/s between two H200s where there are 390. Access by one of the two devices would be enough, but that
- * device would then move the bytes of both directions: among four H200s that send to each other 560 GB/s instead of
- * 1500. So the one that sends gets it, once for each direction, as with torch: 20 ms at first, and half a millisecond
+ * Peer access to another device's memory, enabled for a copy between the two. Without it the driver sends the bytes
+ * through the host: 38 GB/s between two H200s instead of 390. Access by one of the two devices would be enough, but
+ * that device would then move the bytes of both directions: 560 GB/s instead of 1500 among four H200s that send to each
+ * other. So the sender gets access, once for each direction, as in torch: 20 ms the first time, and half a millisecond
  * for each GiB that the pool has (all measured there with driver 580).
  *
  * @module
@@ -20,18 +20,16 @@ export interface Access {
   readonly peer: CudaDevice;
 }
 
-/** From so many bytes on the console is warned that a copy is slow because access is withheld. */
+/** Size in bytes from which the console warns that a copy is slow because access is withheld. */
 const worthSaying = 2 ** 20;
 
-/** Devices whose ordinary memory, which is of no pool, we have enabled a device to use. */
+/** Owner devices and the peers that we have enabled to use their ordinary memory, which belongs to no pool. */
 const enabled = new WeakMap<CudaDevice, WeakSet<CudaDevice>>();
 
-/** Devices and their peers for which the driver has refused access. */
+/** Owner devices and the peers to which the driver has refused access. */
 const refused = new WeakMap<CudaDevice, WeakSet<CudaDevice>>();
 
-/**
- * The accesses of which a copy between two devices needs one: the best for a kernel of the source's device first.
- */
+/** The accesses between two devices, one of which a copy needs: the best for a kernel of the source's device first. */
 export function accessesBetween(
   source: MemoryBuffer,
   from: CudaDevice,
@@ -59,7 +57,7 @@ function isWithheld({ buffer: { pool }, peer }: Access): boolean {
 }
 
 // law memory/canBeGranted: copy/peer_copy
-/** Access to a pool of another process, or to a closed one, cannot be changed here. */
+/** Access to another process's pool, or to a closed one, cannot be changed here. */
 function canBeGranted(access: Access): boolean {
   const { buffer: { pool }, owner, peer } = access;
   if (pool !== null && (pool.isImported || pool.isClosed || isWithheld(access))) return false;
@@ -68,15 +66,15 @@ function canBeGranted(access: Access): boolean {
 
 // law memory/planAccess: copy/peer_copy
 /**
- * Decides what to take for a copy between the memory of two devices.
+ * Decides which access to enable for a copy between the memory of two devices.
  *
  * @param accesses each would be enough; the best first
- * @returns null if what decides is granted already, or none can be
+ * @returns null if the deciding access is granted already, or none can be
  */
 export function planAccess(accesses: readonly Access[]): Access | null {
   const [first] = accesses;
-  if (first === undefined || isCapturing(first.owner.driver)) return null; // it would invalidate the capture
-  // Access to a pool serves kernels as well; to a device's ordinary memory, copies of the driver alone.
+  if (first === undefined || isCapturing(first.owner.driver)) return null; // a grant would invalidate the capture
+  // Access to a pool serves kernels, too; access to a device's ordinary memory serves only copies by the driver.
   const decides = accesses.find((access) => access.buffer.pool !== null && isPossible(access)) ??
     accesses.find(isPossible);
   return decides === undefined || isTaken(decides) ? null : decides;
@@ -88,8 +86,8 @@ function isPossible(access: Access): boolean {
 
 // law memory/takeAccess: copy/peer_copy
 /**
- * Takes what {@linkcode planAccess} has decided, unless the driver refuses: then the copy goes by way of the host. If
- * the user of a pool has withheld access, it stays withheld, and the console is warned.
+ * Enables the access that {@linkcode planAccess} has chosen, unless the driver refuses: then the copy goes through the
+ * host. If the user of a pool has withheld access, it stays withheld, and the console is warned.
  */
 export function takeAccess(accesses: readonly Access[], bytes: number): void {
   const access = planAccess(accesses);

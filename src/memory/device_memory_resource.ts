@@ -1,5 +1,5 @@
 /**
- * Device memory from a pool, allocated and freed in the order of a stream.
+ * Device memory from a pool, allocated and freed in stream order.
  *
  * @module
  */
@@ -32,8 +32,8 @@ import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } from "./import_buffer.ts";
 
 /**
- * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the
- * allocation, and is freed after the work that was enqueued before the buffer was closed. The host never waits.
+ * Allocates from a memory pool of a device, in stream order: work enqueued after the allocation may use the memory, and
+ * it is freed after the work that was enqueued before the buffer was closed. The host never waits.
  *
  * @example
  * ```ts ignore
@@ -54,7 +54,7 @@ export class DeviceMemoryResource extends MemoryResource {
   readonly pool: MemoryPool;
   readonly #peers: PeerAccessSet;
   readonly #describe: (ptr: bigint, size: number) => BufferDescriptor;
-  /** The last size as the driver takes it: a loop mostly allocates the same, and making a bigint takes time. */
+  /** The last size as the driver takes it: a loop mostly allocates the same size, and making a bigint takes time. */
   #size = 0n;
   #bytes = 0;
 
@@ -63,8 +63,7 @@ export class DeviceMemoryResource extends MemoryResource {
   /**
    * A resource over a device's memory.
    *
-   * @param options a pool of one's own with these options; if none are given, the pool that the device uses at the
-   *   moment; or a pool that there is already
+   * @param options options of a new pool, or an existing pool; default: the device's current pool
    * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
    */
   constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
@@ -85,20 +84,21 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 
   /**
-   * The pool of another process, by what `exportPool()` gave there and, for example, a `UnixSocket` carried over.
-   * Nothing can be allocated from it; its buffers are imported one by one. Peers that the other process has granted
-   * access have none here: grant it anew.
+   * Imports another process's pool from the result of `exportPool()` there, which a `UnixSocket`, for example, carries
+   * over. Nothing can be allocated from it; its buffers are imported one by one. Peers to which the other process has
+   * granted access have none here: grant it anew.
    *
-   * @param device the device whose memory it is, by whatever ordinal it has here
-   * @param descriptor remains the caller's, and may be closed afterwards
-   * @throws {CudaError} if it is no descriptor of a pool
+   * @param device the device whose memory it is, whatever its ordinal here
+   * @param descriptor remains owned by the caller, and may be closed afterwards
+   * @throws {CudaError} if it is not a descriptor of a pool
    */
   static importPool(device: CudaDevice, descriptor: FileDescriptor): DeviceMemoryResource {
     return new DeviceMemoryResource(device, MemoryPool.import(device, descriptor));
   }
 
   /**
-   * Makes a descriptor by which another process imports the pool. A process that has it can use all memory of the pool.
+   * Makes a descriptor with which another process imports the pool. A process that holds it can use all memory of the
+   * pool.
    *
    * @throws {TypeError} if the pool was not created with `shareable: true`
    */
@@ -107,13 +107,14 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 
   /**
-   * Imports a buffer of another process' pool, by what `buffer.exportDescriptor()` gave there. The bytes are the same.
-   * Closing the buffer ends the use here, in the order of its home stream, and frees nothing of the other process,
-   * which must not free the memory before: see {@linkcode MemoryBuffer.exportDescriptor} for the order between the two.
+   * Imports a buffer of another process's pool from the result of `buffer.exportDescriptor()` there. Both processes
+   * share the bytes. Closing the buffer ends the use here, in the order of its home stream, and frees nothing in the
+   * other process, which must not free the memory earlier: see {@linkcode MemoryBuffer.exportDescriptor} for the order
+   * between the two.
    *
-   * @throws {TypeError} if this pool is not imported, or for what is no descriptor of a pool's memory
+   * @throws {TypeError} if this pool is not imported, or the descriptor is not one of a pool's memory
    * @throws {RangeError} if it is memory of another device
-   * @throws {CudaError} CUDA_ERROR_INVALID_VALUE if the memory is of another pool, or freed
+   * @throws {CudaError} CUDA_ERROR_INVALID_VALUE if the memory belongs to another pool, or is freed
    */
   importBuffer(descriptor: BufferDescriptor, options: ImportBufferOptions = {}): MemoryBuffer {
     checkOptions(options, importBufferOptionNames);
@@ -124,7 +125,7 @@ export class DeviceMemoryResource extends MemoryResource {
     return importPoolMemory(this.pool, descriptor, options);
   }
 
-  /** The devices that may use this memory besides its own: a live Set over the driver. */
+  /** The devices besides its own that may use this memory: a live Set over the driver. */
   get peerAccessibleBy(): PeerAccessSet {
     return this.#peers;
   }
@@ -140,7 +141,7 @@ export class DeviceMemoryResource extends MemoryResource {
   //   order/deferred_free, memory/memory_pool, memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours,
   //   device/stream, memory/collection
   /**
-   * Allocates device memory, in the order of a stream (the default stream if none is given), on which it is also freed.
+   * Allocates device memory in the order of a stream (by default the default stream), on which it is also freed.
    *
    * @throws {TypeError} on a stream that is being captured
    * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with the size of the request, what the pool uses and what the device
@@ -155,7 +156,7 @@ export class DeviceMemoryResource extends MemoryResource {
       );
     }
     const { device, pool } = this;
-    const { handle } = pool; // a closed pool is an error before anything is retained
+    const { handle } = pool; // a closed pool must fail before anything is retained
     const stream = options.stream ?? device.defaultStream;
     checkStream(stream, device, "Cannot allocate on a stream");
     reclaim();
@@ -171,7 +172,7 @@ export class DeviceMemoryResource extends MemoryResource {
         "device",
         stream,
         undefined,
-        pool, // and not this resource, from which its user's own fields may lead to the buffer
+        pool, // not this resource: fields that its user adds may lead to the buffer
         returnToPool,
         this.#describe,
         pool,
@@ -185,12 +186,12 @@ export class DeviceMemoryResource extends MemoryResource {
 
   // law memory/DeviceMemoryResource.close: memory/device_memory_resource, order/deferred_free, memory/memory_pool,
   //   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream
-  /** Closes a pool of one's own once its last buffer is freed; the device's own pool is left alone. */
+  /** Closes a pool of its own once its last buffer is freed; the device's pool stays open. */
   close(): void {
     this.pool.close();
   }
 
-  /** Closes a pool of one's own once its last buffer is freed. */
+  /** Closes a pool of its own once its last buffer is freed. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -232,7 +233,7 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 }
 
-/** Memory of a graph would be there only while the graph runs, which no buffer can know. */
+/** Memory of a graph would exist only while the graph runs, which no buffer can know. */
 function refuseCapture(stream: CudaStream, bytes: number): void {
   if (captureOf(stream) === null) return;
   throw new TypeError(
@@ -260,7 +261,7 @@ function returnOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
 
 // law memory/freeInOrder: memory/device_memory_resource, order/deferred_free, memory/memory_pool,
 //   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream, memory/beside_captures
-/** A function of its own, so that the closures of its caller keep no buffer alive. */
+/** A separate function, so that closures of its caller keep no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver } } = stream;
   const handle = stream.handleFor("use");

@@ -1,5 +1,5 @@
 /**
- * Memory that the driver allocates at once, outside any pool: pinned, managed and plain device memory.
+ * Memory that the driver allocates synchronously, outside any pool: pinned, managed and plain device memory.
  *
  * @module
  */
@@ -21,9 +21,9 @@ import {
 } from "./memory_resource.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importMemory } from "./import_buffer.ts";
 
-/** The driver's calls for a kind of memory. Functions without closures, so that they keep no buffer alive. */
+/** The driver calls for a kind of memory. Functions without closures, so that they keep no buffer alive. */
 export interface DriverCalls {
-  /** What kind of memory it is. */
+  /** The kind of memory. */
   readonly kind: MemoryKind;
   /** Allocates, and writes the address to `out`. */
   readonly acquire: (device: CudaDevice, out: bigint, bytes: bigint) => void;
@@ -59,7 +59,7 @@ const plain: DriverCalls = {
   release: free,
 };
 
-/** Whether an error says that there is not enough memory. */
+/** Whether an error means out of memory. */
 export function isOutOfMemory(error: unknown): error is CudaError {
   return error instanceof CudaError && error.code === CUresult.CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -72,8 +72,7 @@ function describeDeviceMemory(device: CudaDevice): string {
 // law memory/usersOf: memory/driver_memory_resource, memory/device_memory_resource, order/deferred_free,
 //   memory/cuda_core_memory_resource, memory/memory_programs
 /**
- * The devices whose work may use memory of a kind: its own, and of the others those that can reach it and have a
- * context.
+ * The devices whose work may use memory of a kind: its own, and every other device that can reach it and has a context.
  */
 function usersOf(device: CudaDevice, kind: MemoryKind): CudaDevice[] {
   return device.siblings.filter((one) =>
@@ -81,7 +80,7 @@ function usersOf(device: CudaDevice, kind: MemoryKind): CudaDevice[] {
   );
 }
 
-/** Memory that the driver allocates at once: what its three kinds have in common. */
+/** Memory that the driver allocates synchronously: the common base of its three kinds. */
 export abstract class DriverMemoryResource extends MemoryResource {
   /** Whether kernels can use the memory. */
   override readonly isDeviceAccessible: boolean = true;
@@ -89,7 +88,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   readonly device: CudaDevice;
   readonly #calls: DriverCalls;
 
-  /** For the three kinds. */
+  /** Called by the subclasses for the three kinds. */
   protected constructor(device: CudaDevice, calls: DriverCalls) {
     super();
     if (device === undefined) throw noDevice(new.target.name);
@@ -100,11 +99,11 @@ export abstract class DriverMemoryResource extends MemoryResource {
   // law memory/driver_memory_resource/DriverMemoryResource.allocate: memory/driver_memory_resource,
   //   memory/device_memory_resource, order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   /**
-   * Allocates memory. It may be used at once; it is freed when the home stream has passed its last use;
-   * without one, when its device, and whichever others can use it, have done all that is enqueued then.
+   * Allocates memory. It may be used at once; it is freed when the home stream has passed its last use; without a home
+   * stream, when its device, and every other device that can use it, have finished everything enqueued at that time.
    *
-   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with the size of the request, and what is used and free: of the
-   *   device, or for pinned memory of the host
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with the size of the request, and the memory used and free: on the
+   *   device, or on the host for pinned memory
    */
   override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
     checkOptions(options, allocateOptionNames);
@@ -119,7 +118,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   //   order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs, memory/beside_captures
   #make(bytes: number, stream: CudaStream | null, retained: Disposable): MemoryBuffer {
     const { device } = this;
-    stream?.retain(); // a closed stream is an error before anything is allocated
+    stream?.retain(); // a closed stream must fail before anything is allocated
     try {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
       const { kind, release } = this.#calls;
@@ -131,7 +130,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
             retained[Symbol.dispose]();
           }
         };
-        if (home === null) freeAfterAll(usersOf(device, kind), freeNow); // the driver promises to wait for nothing
+        if (home === null) freeAfterAll(usersOf(device, kind), freeNow); // the driver does not promise to wait
         else freeAfter(home, freeNow);
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream, free });
@@ -166,7 +165,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   }
 }
 
-/** Host memory that is locked in place: copies to and from GPUs run at full speed, and kernels can use it directly. */
+/** Page-locked host memory: copies to and from GPUs run at full speed, and kernels can use it directly. */
 export class PinnedMemoryResource extends DriverMemoryResource {
   /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = true;
@@ -177,7 +176,7 @@ export class PinnedMemoryResource extends DriverMemoryResource {
   }
 }
 
-/** Memory that moves between host and devices by itself, with hints where it should be. */
+/** Memory that migrates automatically between host and devices, with hints about where it should be. */
 export class ManagedMemoryResource extends DriverMemoryResource {
   /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = true;
@@ -190,7 +189,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
   // law memory/ManagedMemoryResource.prefetch: memory/driver_memory_resource, memory/device_memory_resource,
   //   order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   /**
-   * Enqueues moving a buffer to where it will be used next.
+   * Enqueues the migration of a buffer to where it will be used next.
    *
    * @param to a device, or null for the host
    */
@@ -205,7 +204,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", stream.enqueue(prefetch));
   }
 
-  /** A buffer of managed memory of the same Cuda. */
+  /** Throws unless a buffer is managed memory of the same Cuda. */
   #checkManaged(buffer: MemoryBuffer, doing: string): { readonly ptr: bigint; readonly size: number } {
     const { ptr, size, device, kind } = buffer;
     if (kind !== "managed" || device === null) throw new TypeError(`${doing} ${kind} memory: expected managed memory`);
@@ -237,7 +236,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
 }
 
 /**
- * Device memory without a pool, for devices that have none: allocating and freeing it makes the device wait. Any of it
+ * Device memory without a pool, for devices that have none: allocating and freeing it makes the device wait. All of it
  * can be shared with other processes.
  */
 export class SynchronousMemoryResource extends DriverMemoryResource {
@@ -250,12 +249,12 @@ export class SynchronousMemoryResource extends DriverMemoryResource {
   }
 
   /**
-   * Opens memory that another process has allocated without a pool, by what `buffer.exportDescriptor()` gave there.
+   * Opens memory that another process allocated without a pool, from the result of `buffer.exportDescriptor()` there.
    * Closing the buffer ends the use here and frees nothing; the other process must not free the memory before that.
    *
-   * @throws {TypeError} for what is no descriptor of such memory
+   * @throws {TypeError} if it is not a descriptor of such memory
    * @throws {RangeError} if it is memory of another device
-   * @throws {CudaError} CUDA_ERROR_INVALID_CONTEXT in the process that it comes from, another code if it is gone
+   * @throws {CudaError} CUDA_ERROR_INVALID_CONTEXT in the process that exported it, another code if the memory is gone
    */
   importBuffer(descriptor: BufferDescriptor, options: ImportBufferOptions = {}): MemoryBuffer {
     checkOptions(options, importBufferOptionNames);

@@ -1,5 +1,5 @@
 /**
- * Memory that someone else frees: where it lies, and whether that can be.
+ * Foreign memory, freed by its producer: its address, and whether that is valid.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { noSize, type OptionNames, show, showGiven } from "../layout/mod.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
 export interface FromPointerOptions {
-  /** What keeps the memory alive; the buffer refers to it until it is closed. */
+  /** What keeps the memory alive; the buffer references it until it is closed. */
   readonly owner?: unknown;
   /** The device whose memory it is. Default: host memory. */
   readonly device?: CudaDevice;
@@ -18,11 +18,11 @@ export interface FromPointerOptions {
    * Default: the device's default stream. `null`: consumers do not wait.
    */
   readonly stream?: CudaStream | null;
-  /** What errors, reports and the console call it. Default: none. */
+  /** Its name in errors, reports and the console. Default: none. */
   readonly name?: string;
 }
 
-/** Their names. */
+/** The names of {@linkcode FromPointerOptions}. */
 export const fromPointerOptionNames: OptionNames<FromPointerOptions> = {
   owner: true,
   device: true,
@@ -30,14 +30,14 @@ export const fromPointerOptionNames: OptionNames<FromPointerOptions> = {
   name: true,
 };
 
-/** Memory of a safe size that begins below this ends below 2^64: asked first, because adding bigints takes time. */
+/** Memory of a safe size that begins below this ends below 2^64: checked first, because adding bigints takes time. */
 const farEnough = addressEnd - (1n << 53n);
 
 // law memory/checkRange: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
 /**
- * Throws unless there can be so many bytes at an address.
+ * Throws unless an address can have this many bytes.
  *
  * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null
  *   pointer
@@ -61,9 +61,9 @@ function noRange(ptr: bigint, size: number): RangeError {
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
 /**
- * Address of a part of an ArrayBuffer; 0n if it has no bytes.
+ * Address of a part of an ArrayBuffer; 0n if the part has no bytes.
  *
- * @throws {TypeError} for one that can be resized, whose memory may move
+ * @throws {TypeError} for a resizable ArrayBuffer, whose memory may move
  * @throws {RangeError} if it has no such part
  */
 export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: number): bigint {
@@ -75,7 +75,9 @@ export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: numb
   return size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
 }
 
-/** Apart, as what it would add to the function that views of typed arrays call keeps V8 from compiling it into them. */
+/**
+ * Separate, because this code would keep V8 from inlining the caller, which is on the path of views of typed arrays.
+ */
 function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): RangeError {
   return new RangeError(
     `Cannot make a buffer of ${size} bytes from ${byteOffset} on: expected integers, of ${owner.byteLength} bytes`,
@@ -83,12 +85,12 @@ function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): RangeE
 }
 
 /**
- * Address of the elements of a typed array, which must be kept alive; 0n if there are none.
+ * Address of the elements of a typed array, which must be kept alive; 0n if there are no elements.
  *
- * @throws {TypeError} for one in memory that is shared, or can be resized
+ * @throws {TypeError} for an array over shared or resizable memory
  */
 export function addressOfArray(array: ArrayBufferView): bigint {
-  const buffer = array?.buffer; // of what a program without types gives, there may be none
+  const buffer = array?.buffer; // undefined if untyped code passes something else
   if (!(buffer instanceof ArrayBuffer)) throw noArray(array);
   return array.byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(array.byteOffset);
 }

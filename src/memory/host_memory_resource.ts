@@ -12,7 +12,8 @@ import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, n
 /** Options of {@linkcode HostMemoryResource}. */
 export interface HostMemoryOptions {
   /**
-   * Alignment of every allocation in bytes, a power of two of at least 8. Default 64: a cache line, and Arrow's wish.
+   * Alignment of every allocation in bytes, a power of two of at least 8. Default 64: a cache line, and what Arrow
+   * recommends.
    */
   readonly alignment?: number;
 }
@@ -39,9 +40,9 @@ export class HostMemoryResource extends MemoryResource {
 
   // law memory/HostMemoryResource.constructor: memory/host_memory_resource, order/deferred_free
   /**
-   * A resource with an alignment of its own.
+   * A resource with the given alignment.
    *
-   * @throws {RangeError} if the alignment is no power of two of at least 8
+   * @throws {RangeError} if the alignment is not a power of two of at least 8
    */
   constructor(options: HostMemoryOptions = {}) {
     super();
@@ -55,9 +56,9 @@ export class HostMemoryResource extends MemoryResource {
 
   // law memory/HostMemoryResource.allocate: memory/host_memory_resource, order/deferred_free
   /**
-   * Allocates host memory. It needs no stream, and has no home: one that is given makes no difference.
+   * Allocates host memory. It needs no stream and has no home stream: a stream that is passed is ignored.
    *
-   * @throws {FfiError} if there is not enough, with the size of the request, and what the host uses and has free
+   * @throws {FfiError} if there is not enough memory, with the size of the request, and what the host uses and has free
    */
   override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
     checkOptions(options, allocateOptionNames);
@@ -78,7 +79,7 @@ function free(ptr: bigint): void {
 
 // law memory/align: memory/host_memory_resource, order/deferred_free
 function align(bytes: number, alignment: number): bigint {
-  const rounded = roundUp(bytes, alignment); // aligned_alloc wants a multiple
+  const rounded = roundUp(bytes, alignment); // aligned_alloc requires a multiple
   const ptr = libc().loading.aligned_alloc(BigInt(alignment), BigInt(rounded));
   if (ptr === 0n) {
     throw new FfiError(

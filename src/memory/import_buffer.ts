@@ -25,11 +25,11 @@ import { ProcessWide } from "./process_wide.ts";
 
 /** Options of the `importBuffer` methods. */
 export interface ImportBufferOptions {
-  /** The home stream, in whose order the use here ends. Default: the device's default stream. */
+  /** The home stream, in whose order use in this process ends. Default: the device's default stream. */
   readonly stream?: CudaStream;
   /**
-   * Called when the use here has ended. What is enqueued on the stream by then comes before it: record an interprocess
-   * event there, tell the owner, and its stream can wait for that before it frees the memory. It must not refer to the
+   * Called when use in this process has ended, after everything enqueued on the stream so far: record an interprocess
+   * event there and notify the owner, whose stream can wait for it before freeing the memory. It must not reference the
    * buffer.
    */
   readonly onRelease?: (stream: CudaStream) => void;
@@ -40,7 +40,7 @@ export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { strea
 
 // law memory/checked: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
 //   memory/sharing/memory_channel
-/** Throws unless a descriptor is one that another process can have made. @returns the driver's bytes */
+/** Throws unless another process can have made the descriptor. @returns the driver's bytes */
 function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device: CudaDevice): Uint8Array<ArrayBuffer> {
   const bytes = readHandle(from, [kind], device);
   const isSize = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -50,32 +50,35 @@ function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device:
   );
 }
 
-/** One piece of another process' memory, however often it is imported, and by however many imports of its pool. */
+/**
+ * One piece of another process's memory, however often it is imported, and through however many imports of its pool.
+ */
 interface Imported {
   readonly ptr: bigint;
   /** Pools through which it was imported, each retained until the piece is freed. */
   readonly pools: Set<MemoryPool>;
-  /** Buffers over it that are not closed. */
+  /** Number of open buffers over it. */
   buffers: number;
-  /** What the free has to wait for: the ends of the streams of those that were closed. */
+  /** What the free has to wait for: the stream ends of the closed buffers. */
   readonly closed: CudaEvent[];
 }
 
 /**
- * By address. The driver gives the same address every time the process asks for a piece, by whatever import of the
- * pool, and unmaps it at the first free: so pieces are counted here, and the last free is the only one.
+ * Imported pieces by address. The driver returns the same address every time the process imports a piece, through any
+ * import of the pool, and unmaps it at the first free: so the buffers of each piece are counted here, and only the last
+ * one frees it.
  */
 const allPieces = new ProcessWide<Imported>();
 
 // law memory/importPoolMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
 //   memory/sharing/memory_channel
-/** A buffer over memory of another process' pool. Closing it frees nothing there. */
+/** A buffer over memory of another process's pool. Closing it frees nothing there. */
 export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
   const { device } = pool;
   const { stream = device.defaultStream, onRelease } = options;
   const bytes = checked(from, "pool memory", device);
   const { size, offset } = from;
-  const { handle } = pool; // a closed pool or stream is an error before anything is retained
+  const { handle } = pool; // a closed pool or stream must fail before anything is retained
   checkHome(stream, device);
   if (size === 0) return emptyBuffer(device, stream, onRelease);
   const ptr = importPointer(device, handle, bytes);
@@ -107,7 +110,7 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
 
 // law memory/closePiece: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
 //   memory/sharing/memory_channel
-/** Ends one buffer. The last one frees the piece, after all uses on the streams of the others. */
+/** Ends the use by one buffer. The last one frees the piece, after all uses on the streams of the others. */
 function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaStream): void {
   const { ptr, pools, closed } = piece;
   piece.buffers--;
@@ -130,7 +133,7 @@ function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaSt
 
 // law memory/importMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
 //   memory/sharing/memory_channel
-/** A buffer over memory that another process has allocated without a pool. */
+/** A buffer over memory that another process allocated without a pool. */
 export function importMemory(
   device: CudaDevice,
   from: BufferDescriptor,
@@ -146,7 +149,7 @@ export function importMemory(
     const out = arena.out("ptr");
     const { driver } = device;
     const { LAZY_ENABLE_PEER_ACCESS } = CU_IPC_MEM;
-    // The driver counts how often it is open, and unmaps it at the last close.
+    // The driver counts how often the handle is open, and unmaps the memory at the last close.
     const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
     checkCuda(driver, "cuIpcOpenMemHandle_v2", besideCaptures(driver, () => device.withContext(open)));
     const base = out.value;
@@ -162,7 +165,9 @@ export function importMemory(
 
 // law memory/reclaimWhenDone: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
 //   memory/sharing/memory_channel
-/** Frees what waits for a stream as soon as its work is done, not at the next allocation: the owner waits for that. */
+/**
+ * Runs frees that wait for a stream as soon as its work is done, not at the next allocation: the owner waits for them.
+ */
 function reclaimWhenDone(stream: CudaStream): void {
   if (isOver(stream)) return reclaim();
   const retained = stream.retained();
@@ -191,7 +196,7 @@ function emptyBuffer(
   return importedBuffer({ ptr: 0n, size: 0, device, stream, free });
 }
 
-/** A buffer over memory that another process owns; only that one can share it further. */
+/** A buffer over memory that another process owns; only the owner can share it further. */
 function importedBuffer(allocation: Allocation): MemoryBuffer {
   return MemoryBuffer.fromAllocation({ ...allocation, describe: refuseToShare });
 }
@@ -203,8 +208,8 @@ function refuseToShare(): never {
 // law memory/checkHome: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,
 //   memory/sharing/memory_channel
 /**
- * Throws for a closed Cuda, a closed stream or one of another Cuda, before anything is imported that would have to be
- * undone.
+ * Throws for a closed Cuda, a closed stream or a stream of another Cuda, before anything is imported that would have to
+ * be undone.
  */
 function checkHome(stream: CudaStream, device: CudaDevice): void {
   checkStream(stream, device, "Cannot import memory to a stream");

@@ -1,5 +1,5 @@
 /**
- * Bytes with an owner: where they are, who frees them, and on which stream.
+ * Bytes with an owner: where they are, what frees them, and on which stream.
  *
  * @module
  */
@@ -34,9 +34,10 @@ import {
 let exactPtr: (buffer: MemoryBuffer) => number;
 
 /**
- * The address of a buffer's first byte as a number, for what is done so often that a bigint would show: it is made once.
+ * The address of a buffer's first byte as a number, for hot paths where a bigint would be measurable: it is converted
+ * once.
  *
- * @returns 0 if it is none that is exact
+ * @returns 0 if a number cannot represent it exactly
  * @throws {TypeError} as {@linkcode MemoryBuffer.ptr} does
  */
 export function exactPtrOf(buffer: MemoryBuffer): number {
@@ -45,7 +46,7 @@ export function exactPtrOf(buffer: MemoryBuffer): number {
 
 const waysToMake = "resource.allocate(bytes), MemoryBuffer.fromArrayBuffer() or another of its static calls";
 
-/** Memory that someone else frees: to close its buffer is no more than to drop the owner. */
+/** For foreign memory that its owner frees: closing the buffer only drops the owner. */
 function freeNothing(): void {}
 
 /**
@@ -62,24 +63,26 @@ export class MemoryBuffer {
   readonly size: number;
   /** The device whose memory this is; null for memory on the host, pinned memory included. */
   readonly device: CudaDevice | null;
-  /** Where the memory is and who can use it. */
+  /** Where the memory is and what can use it. */
   readonly kind: MemoryKind;
   /** The device whose driver copies and fills it; null for ordinary host memory. */
   readonly #driven: CudaDevice | null;
   readonly #state: BufferState;
-  /** The pool that it was allocated from, in this process or another one; null if there is none. */
+  /** The pool that it was allocated from, in this process or another; null if there is none. */
   readonly pool: MemoryPool | null;
   readonly #describe: Allocation["describe"];
   #bytes: Uint8Array<ArrayBuffer> | undefined;
-  /** The address as a number, once it was asked for. */
+  /** The address as a number, once it was requested. */
   #exactPtr: number | undefined;
-  /** The home stream of memory that is not freed here: its buffer need not be closed, and so retains no stream. */
+  /**
+   * The home stream of memory that is not freed here: its buffer need not be closed, so it does not retain the stream.
+   */
   #borrowedHome: CudaStream | null = null;
 
   // law memory/MemoryBuffer.made: memory/memory_buffer, memory/cuda_core_buffer,
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
   //   view/strided_memory_view, memory/memory_programs
-  /** Parameters one by one: an object of all of them would be one more to allocate, for each import. */
+  /** Separate parameters: an options object would be one more allocation per import. */
   private constructor(
     ptr: bigint,
     size: number,
@@ -105,7 +108,7 @@ export class MemoryBuffer {
     this.#state = { ptr, size, free, argument, driver, retained, stream, owner, pins: 0, closed: false };
   }
 
-  /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
+  /** A buffer over memory that a memory resource allocated. For implementations of `MemoryResource`. */
   static fromAllocation(allocation: Allocation): MemoryBuffer {
     const { ptr, size, device, kind, stream, owner, free, describe, pool } = allocation;
     const here = kind ?? (device === null ? "host" : "device");
@@ -114,7 +117,7 @@ export class MemoryBuffer {
 
   /**
    * A buffer over memory of a producer, or of a pool. For the exchange protocols and pools: one function frees all
-   * memory of a kind, where making one for each, and an object of all parameters, takes a tenth of an import's time.
+   * memory of a kind; a closure per buffer and an options object would take a tenth of an import's time.
    *
    * @param argument passed to `free`
    * @param free as in an allocation
@@ -133,15 +136,15 @@ export class MemoryBuffer {
     describe?: Allocation["describe"],
     pool: MemoryPool | null = null,
   ): MemoryBuffer {
-    const untyped = free as Free; // it is given this argument and no other
+    const untyped = free as Free; // it is only called with this argument
     return new MemoryBuffer(ptr, size, device, kind, stream, owner, untyped, argument, describe, pool).#owned();
   }
 
-  /** For memory that is freed here: retains its device, and frees it if the buffer is dropped. */
+  /** For memory that is freed here: retains its device, and frees the memory if the buffer is dropped. */
   #owned(): this {
     const state = this.#state;
     try {
-      this.#driven?.retain(); // for every resource: the memory cannot be freed once its context is gone
+      this.#driven?.retain(); // whatever the resource: memory cannot be freed once its context is gone
       state.retained = this.#driven;
     } catch (error) {
       state.stream?.release();
@@ -152,7 +155,7 @@ export class MemoryBuffer {
   }
 
   /**
-   * A buffer over memory that someone else frees. It need not be closed: it refers to the owner alone, which is
+   * A buffer over foreign memory that its owner frees. It need not be closed: it only references the owner, which is
    * collected with it.
    *
    * @param ptr address of the first byte
@@ -175,8 +178,8 @@ export class MemoryBuffer {
   }
 
   /**
-   * As {@linkcode MemoryBuffer.fromPointer} without a stream, for the exchange protocols, which have looked at the
-   * address themselves: to make options and to check them takes a quarter of an import's time.
+   * As {@linkcode MemoryBuffer.fromPointer} without a stream, for the exchange protocols, which have checked the
+   * address themselves: making and checking options takes a quarter of an import's time.
    *
    * @throws {TypeError} if the device's Cuda is closed
    */
@@ -187,10 +190,10 @@ export class MemoryBuffer {
   }
 
   /**
-   * A buffer over the memory of an ArrayBuffer, or a part of it, which stays alive as long as the buffer, unless it is
-   * transferred: then the buffer has no memory any more, and using it is an error.
+   * A buffer over the memory of an ArrayBuffer, or a part of it. The ArrayBuffer stays alive as long as the buffer,
+   * unless it is transferred: then the buffer has no memory any more, and using it throws.
    *
-   * @throws {TypeError} for one that can be resized, whose memory may move
+   * @throws {TypeError} for a resizable ArrayBuffer, whose memory may move
    * @throws {RangeError} if it has no such part
    */
   static fromArrayBuffer(owner: ArrayBuffer, byteOffset: number, size: number): MemoryBuffer {
@@ -205,7 +208,7 @@ export class MemoryBuffer {
   /**
    * Address of the first byte; 0n if there are no bytes.
    *
-   * @throws {TypeError} if the buffer is closed, or its ArrayBuffer was transferred: it has no address to give then
+   * @throws {TypeError} if the buffer is closed, or its ArrayBuffer was transferred: it has no address then
    */
   get ptr(): bigint {
     return this.#open("use");
@@ -222,7 +225,7 @@ export class MemoryBuffer {
   // law memory/MemoryBuffer.used: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
   //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
   //   memory/memory_programs
-  /** The address, for what a call is about to do with the memory: `copy from`. */
+  /** The address, for an operation that errors name: `copy from`. */
   #open(doing: string): bigint {
     const { closed, owner, ptr } = this.#state;
     if (closed) throw this.#closed(doing);
@@ -247,34 +250,34 @@ export class MemoryBuffer {
 
   /**
    * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for
-   * what was taken without an order. If it was closed, an object of its own for as long as the buffer needs the stream.
+   * memory imported without an order. If its user has closed it, a separate object for as long as the buffer needs the
+   * stream.
    */
   get stream(): CudaStream | null {
     return (this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null;
   }
 
-  /** The name that `{ name }` has given it, which errors and reports say; null if it has none. */
+  /** The name set by `{ name }`, which errors and reports show; null if it has none. */
   get name(): string | null {
     return nameOf(this);
   }
 
-  /** Gives it a name: what `{ name }` does where it is made. @throws {TypeError} for an empty one */
+  /** Sets its name, as `{ name }` does on creation. @throws {TypeError} for an empty name */
   set name(name: string) {
     giveName(this, name);
     const { driver, ptr } = this.#state;
     if (driver !== null) observerOf(driver)?.nameMemory(ptr, name);
   }
 
-  /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is freed. */
+  /** What keeps foreign memory alive; undefined for memory allocated here, and once the memory is freed. */
   get owner(): unknown {
     return this.#state.owner;
   }
 
   /**
-   * Whether the memory ends with this Worker, even while it is in use: the runtime has allocated it for an ArrayBuffer,
-   * and no runtime lets that outlive its thread. Exports therefore copy such memory.
-   * False for memory of a resource, also where it is seen through `bytes()`, and on the main thread, which ends with
-   * the program.
+   * Whether the memory ends with this Worker, even while it is in use: the runtime allocated it for an ArrayBuffer, and
+   * no runtime lets that outlive its thread. Exports therefore copy such memory. False for memory of a resource, even
+   * when accessed through `bytes()`, and on the main thread, which ends with the program.
    */
   get endsWithWorker(): boolean {
     const { ptr, owner } = this.#state;
@@ -292,7 +295,7 @@ export class MemoryBuffer {
   }
 
   /**
-   * Gives the buffer another home stream, on which it will be freed. Work on the old one comes before work on the new.
+   * Changes the home stream, on which the buffer will be freed. Work on the old one comes before work on the new one.
    *
    * @throws {TypeError} if the buffer or the stream is closed
    */
@@ -311,9 +314,9 @@ export class MemoryBuffer {
   }
 
   /**
-   * The bytes of memory that the host can use, without a copy. The array keeps the buffer from being collected; closing
-   * the buffer empties it (its length becomes 0), so that it cannot reach memory that is no longer there. Do not
-   * transfer it to another thread: closing the buffer could not empty it there.
+   * The bytes of host-accessible memory, without a copy. The array keeps the buffer from being collected; closing the
+   * buffer empties the array (its length becomes 0), so that it cannot reach freed memory. Do not transfer the array to
+   * another thread: closing the buffer could not empty it there.
    *
    * @throws {TypeError} for device memory, which the host cannot read
    */
@@ -327,18 +330,19 @@ export class MemoryBuffer {
   }
 
   /**
-   * Copies all bytes of another buffer of the same size, or of a typed array, into this one.
+   * Copies all bytes of another buffer of the same size, or of a typed array, into this buffer.
    *
-   * Between host buffers the copy is done on return. With device memory it is enqueued on the stream, in the order of
-   * that stream alone: if it is not the home stream of a side, let it wait for that one before, and that one for it
-   * after (`stream.wait(home)`), or copy views, which do both. The host side must not change, or be read, before the
-   * stream has passed it. It stays allocated until then, even if its buffer is closed or the typed array dropped; a
-   * graph keeps what copies in it use. Much ordinary host memory goes through pinned memory by way of native threads,
-   * faster than the driver alone moves it: then the call returns when the host's side is done.
+   * Between host buffers the copy is complete on return. With device memory it is enqueued on the stream, in the order
+   * of that stream alone: if that is not the home stream of a side, make it wait for the home stream first, and the
+   * home stream for it afterwards (`stream.wait(home)`), or copy views, which do both. The host side must not change,
+   * or be read, before the stream has passed the copy. It stays allocated until then, even if its buffer is closed or
+   * the typed array dropped; a graph retains the memory that its copies use. Large amounts of ordinary host memory go
+   * through pinned memory, copied by native threads, faster than the driver alone: then the call returns when the host
+   * side is complete.
    *
    * @throws {RangeError} if the sizes differ
    * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose
-   *   memory is shared between threads or can be resized
+   *   memory is shared between threads or resizable
    */
   copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
     checkOptions(options, copyOptionNames);
@@ -351,11 +355,11 @@ export class MemoryBuffer {
   }
 
   /**
-   * Fills the buffer with a value, in the order of the stream that is given, as {@linkcode MemoryBuffer.copyFrom}.
+   * Fills the buffer with a value, in the order of the given stream, as {@linkcode MemoryBuffer.copyFrom}.
    *
    * @param value an unsigned number of `width` bytes, repeated
-   * @throws {RangeError} if the value does not fit, or the size is no multiple of the width
-   * @throws {TypeError} if the buffer is closed, or it is device memory and no stream is given
+   * @throws {RangeError} if the value does not fit, or the size is not a multiple of the width
+   * @throws {TypeError} if the buffer is closed, or is device memory and no stream is given
    */
   fill(value: number, options: FillOptions = none): void {
     checkOptions(options, fillOptionNames);
@@ -373,16 +377,15 @@ export class MemoryBuffer {
   }
 
   /**
-   * Describes device memory for another process, which imports it: memory of a pool by `resource.importBuffer()` of the
-   * imported pool, memory of a `SynchronousMemoryResource` or of another library by `importBuffer()` of such a
-   * resource.
+   * Describes device memory for another process to import: pool memory with `resource.importBuffer()` of the imported
+   * pool, memory of a `SynchronousMemoryResource` or of another library with `importBuffer()` of such a resource.
    *
-   * The order between the processes is theirs to keep. A stream of one knows nothing of the streams of the other: an
-   * event made with `interprocess: true` orders them, recorded first and waited for afterwards. The importer closes its
-   * buffer before this one is closed; with an event that is recorded after its close, and that this buffer's home
+   * The processes are responsible for the order between them. A stream of one knows nothing about the streams of the
+   * other: an event made with `interprocess: true` orders them, recorded first and waited for afterwards. The importer
+   * closes its buffer before this one is closed; with an event recorded after its close, which this buffer's home
    * stream waits for, neither host has to wait.
    *
-   * @throws {TypeError} for memory that cannot be shared, with the way to have some that can
+   * @throws {TypeError} for memory that cannot be shared; the message says how to get memory that can
    * @throws {CudaError} if the driver refuses: memory of another library may be of any kind
    */
   exportDescriptor(): BufferDescriptor {
@@ -394,7 +397,7 @@ export class MemoryBuffer {
   }
 
   /**
-   * Pins the memory, as {@linkcode MemoryBuffer.pin} does, until the result is disposed of; disposing of it again does
+   * Pins the memory, as {@linkcode MemoryBuffer.pin} does, until the result is disposed; disposing it again does
    * nothing.
    */
   pinned(): Disposable {
@@ -404,9 +407,9 @@ export class MemoryBuffer {
 
   // law memory/MemoryBuffer.pinUntilPassed: order/pageable_in_use, sim/behaviours
   /**
-   * To be called right after work on the memory was enqueued: pins the memory until the work is done, even if the
-   * buffer is closed meanwhile, or collected. While the stream is captured that is as long as the graph lives.
-   * Device and page-locked memory needs nothing else: it is freed in the order of its home stream.
+   * Call right after enqueueing work on the memory: pins the memory until the work is done, even if the buffer is
+   * closed or collected meanwhile. If the stream is being captured, that is as long as the graph lives. Otherwise
+   * device and page-locked memory needs no pin: it is freed in the order of its home stream.
    */
   pinUntilPassed(stream: CudaStream): void {
     const capture = captureOf(stream);
@@ -419,7 +422,7 @@ export class MemoryBuffer {
   //   memory/memory_programs
   /**
    * Pins the memory: its address stays valid, even if the buffer is closed meanwhile, until `unpin` is called once.
-   * What an export does for its consumer.
+   * Exports do this for their consumers.
    *
    * @throws {TypeError} if the buffer is closed
    */
@@ -438,25 +441,25 @@ export class MemoryBuffer {
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, view/strided_memory_view,
   //   memory/memory_programs, order/pageable_in_use, memory/host_order
   /**
-   * Frees the memory: on its home stream, or on the given stream, which becomes the home stream, as
-   * {@linkcode MemoryBuffer.setHomeStream} says. If the memory is pinned, by an export for example, that happens when
-   * it is unpinned. Closing twice is harmless.
+   * Frees the memory: on its home stream, or on the given stream, which becomes the home stream, as with
+   * {@linkcode MemoryBuffer.setHomeStream}. Memory that is pinned, by an export for example, is freed when it is
+   * unpinned. Closing twice is harmless.
    */
   close(stream?: CudaStream): void {
     if (this.#state.closed) return;
     if (stream !== undefined) {
       this.#moveLast(stream);
-      if (this.kind === "host") pinWhileInFlight(this, stream); // the host frees it, when the stream has come to this
+      if (this.kind === "host") pinWhileInFlight(this, stream); // the host frees it once the stream has reached this
     }
     if (this.kind === "host" && this.#state.pins > 0) {
-      pollIfFew(); // perhaps it was pinned for work that is done now
+      pollIfFew(); // the work that it was pinned for may be done
       freeSoon();
     }
     this.#state.closed = true;
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
     const { driver, ptr } = this.#state;
-    if (driver !== null) observerOf(driver)?.closedByUser(ptr); // an export may keep it, or work in flight
+    if (driver !== null) observerOf(driver)?.closedByUser(ptr); // an export or work in flight may keep it
     freeIfUnused(this.#state);
   }
 
@@ -465,7 +468,10 @@ export class MemoryBuffer {
     this.close();
   }
 
-  /** Moves a buffer that is about to be closed to another home; in a lost context there is nothing left to wait for. */
+  /**
+   * Moves a buffer that is about to be closed to another home stream; in a lost context there is nothing left to wait
+   * for.
+   */
   #moveLast(stream: CudaStream): void {
     try {
       this.setHomeStream(stream);

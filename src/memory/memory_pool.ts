@@ -30,13 +30,13 @@ import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
 import { FileDescriptor } from "../unix/mod.ts";
 
-/** Options of a pool of one's own. */
+/** Options of a newly created pool. */
 export interface MemoryPoolOptions {
-  /** The most bytes that the pool may reserve. Default: as many as the device has. */
+  /** The maximum number of bytes that the pool may reserve. Default: as many as the device has. */
   readonly maxSize?: number;
   /**
    * Bytes that the pool keeps when a stream or event is synchronised, instead of returning them to the system. Default:
-   * all, because to return memory and reserve it again costs milliseconds.
+   * all, because returning memory and reserving it again costs milliseconds.
    */
   readonly releaseThreshold?: number;
   /** Whether the pool can be shared with other processes, by file descriptor. Default false. */
@@ -49,11 +49,11 @@ const memoryPoolOptionNames: OptionNames<MemoryPoolOptions> = {
   shareable: true,
 };
 
-/** How much memory a pool has at the moment, in bytes. The high marks count from the last reset. */
+/** How much memory a pool has now, in bytes. The high marks count from the last reset. */
 export interface MemoryPoolUse {
-  /** Taken from the system. */
+  /** Reserved from the system. */
   readonly reserved: number;
-  /** The most that was ever taken from the system. */
+  /** The most that was ever reserved from the system. */
   readonly reservedHigh: number;
   /** Allocated by buffers. */
   readonly used: number;
@@ -62,7 +62,7 @@ export interface MemoryPoolUse {
 }
 
 // law memory/checkPoolOptions: memory/memory_pool, memory/memory_programs
-/** Throws unless the sizes in a pool's options can be sizes. */
+/** Throws unless the sizes in a pool's options are valid. */
 export function checkPoolOptions(options: MemoryPoolOptions): void {
   checkOptions(options, memoryPoolOptionNames);
   const { maxSize = 0, releaseThreshold = 0 } = options;
@@ -76,17 +76,17 @@ export function checkPoolOptions(options: MemoryPoolOptions): void {
 /** Every byte: a threshold that is never passed. */
 const never = 0xffff_ffff_ffff_ffffn;
 
-/** How often a pool of another process is imported. */
+/** How often another process's pool is imported. */
 interface Imports {
-  /** Those that are in use: not closed, or with buffers. */
+  /** Imports in use: not closed, or with buffers. */
   open: number;
-  /** Those that are over and not destroyed. */
+  /** Imports no longer in use and not destroyed. */
   over: number;
 }
 
 /**
- * By handle. The driver gives the same handle every time the process imports a pool, wants it destroyed as often, and
- * refuses that while any memory of the pool is imported. So none is destroyed before all are over.
+ * Imports by handle. The driver returns the same handle every time the process imports a pool, requires as many
+ * destroys, and refuses them while any memory of the pool is imported. So none is destroyed while any is in use.
  */
 const allImports = new ProcessWide<Imports>();
 
@@ -103,7 +103,7 @@ function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): v
   if (imports === null) return destroyOnce(driver, handle, []);
   if (imports.open > 0) return;
   allImports.of(driver).delete(handle);
-  // Another library of the process may have memory of it, or a context was lost before ours was freed: then it stays.
+  // Another library of the process may hold memory of it, or a context was lost before ours was freed: then it stays.
   const once = () => destroyOnce(driver, handle, [CUresult.CUDA_ERROR_INVALID_VALUE]);
   runAll(new Array(imports.over).fill(once));
 }
@@ -115,7 +115,7 @@ function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly numb
   if (!expected.includes(code)) checkRelease(driver, "cuMemPoolDestroy", code);
 }
 
-/** What closes a pool that was dropped with its buffers. */
+/** The state that closes a pool which was dropped with its buffers. */
 function stateOf(driver: CudaDriver, references: ReferenceCount): DroppedState {
   return {
     kind: "MemoryPool",
@@ -127,31 +127,31 @@ function stateOf(driver: CudaDriver, references: ReferenceCount): DroppedState {
   };
 }
 
-/** To how many bytes pools may grow that have a limit. */
+/** The limits of pools that have one, in bytes. */
 const maxSizes = new WeakMap<MemoryPool, number>();
 
 // law memory/describePool: public/inspect
-/** What a console shows of a pool, also of the resource that has it. */
+/** What a console shows for a pool, and for the resource that has it. */
 export function describePool(pool: MemoryPool): string {
   const { device, isClosed } = pool;
   const maxSize = maxSizes.get(pool);
   const most = maxSize === undefined ? "" : `, at most ${showBytes(maxSize)}`;
   if (isClosed || device.isClosed) return `of ${device}${most}, closed`;
-  // To ask while a stream is captured would end the capture.
+  // A query while a stream is captured would end the capture.
   if (!device.isActive || isCapturing(device.driver)) return `of ${device}${most}`;
   const { used, reserved } = pool.use;
   return `of ${device}, ${showBytes(used)} of ${showBytes(reserved)} in use${most}`;
 }
 
-/** A pool of the driver: a device's current one, or one of our own that `close` destroys. */
+/** A driver pool: a device's current one, or one of our own that `close` destroys. */
 export class MemoryPool {
   /** The device whose memory it is. */
   readonly device: CudaDevice;
   /** Whether `close` destroys it. */
   readonly isOwned: boolean;
-  /** Whether other processes can be given the pool. */
+  /** Whether the pool can be shared with other processes. */
   readonly isShareable: boolean;
-  /** Whether it is another process' pool, from which nothing can be allocated here. */
+  /** Whether it is another process's pool, from which nothing can be allocated here. */
   readonly isImported: boolean;
   readonly #handle: bigint;
   readonly #references: ReferenceCount;
@@ -161,7 +161,7 @@ export class MemoryPool {
 
   // law memory/MemoryPool.constructor: memory/memory_pool, memory/memory_programs, memory/beside_captures,
   //   device/graph/active_captures, device/dropped, memory/sharing/sharing
-  /** @param retainedDevice what a pool of one's own, which `close` destroys, retains; null for another one */
+  /** @param retainedDevice retained by a pool of our own, which `close` destroys; null for any other pool */
   private constructor(
     device: CudaDevice,
     handle: bigint,
@@ -176,13 +176,13 @@ export class MemoryPool {
     this.isImported = how === "imported";
     this.#handle = handle;
     const { driver } = device;
-    if (isOwned) forgetAccess(driver, handle); // those were of an earlier pool with this handle
+    if (isOwned) forgetAccess(driver, handle); // an earlier pool with this handle had them
     const users = this.#freedOn;
     const imports = how === "imported" ? countImport(driver, handle) : null;
-    const references = new ReferenceCount(() => { // must not refer to this object, which may be dropped
-      if (retainedDevice === null) return; // the device's own pool is not ours to destroy
+    const references = new ReferenceCount(() => { // must not reference this object, which may be dropped
+      if (retainedDevice === null) return; // the device's current pool is not ours to destroy
       // The driver allows a pool to be destroyed while frees of its memory are pending. But then it keeps the pool for
-      // ever, and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
+      // ever, and if the stream of such a free was destroyed meanwhile, it crashes or hangs (580 on H200s).
       observerOf(driver)?.closedByUser(handle); // this may take a while
       const end = () => {
         if (imports !== null) {
@@ -202,16 +202,14 @@ export class MemoryPool {
 
   // law memory/MemoryPool.current: memory/memory_pool, memory/memory_programs, memory/beside_captures,
   //   device/graph/active_captures
-  /**
-   * The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy.
-   */
+  /** The device's current pool, shared with other libraries of the process. It is not ours to destroy. */
   static current(device: CudaDevice): MemoryPool {
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { driver } = device;
     checkCuda(driver, "cuDeviceGetMemPool", driver.pool.cuDeviceGetMemPool(out.$address, device.ordinal));
     const pool = new MemoryPool(device, out.value, "current");
-    // The driver's default returns all memory at every synchronisation. A value that a program has set is left alone.
+    // The driver's default returns all memory at every synchronisation. A value that a program has set is kept.
     besideAllCaptures(driver, () => {
       if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
     });
@@ -221,10 +219,10 @@ export class MemoryPool {
   // law memory/MemoryPool.create: memory/memory_pool, memory/memory_programs, memory/beside_captures,
   //   device/graph/active_captures
   /**
-   * A pool of one's own.
+   * A new pool.
    *
-   * @throws {RangeError} if a size is no safe integer of at least 0
-   * @throws {CudaError} if the device has no such pools
+   * @throws {RangeError} if a size is not a safe integer of at least 0
+   * @throws {CudaError} if the device does not support such pools
    */
   static create(device: CudaDevice, options: MemoryPoolOptions): MemoryPool {
     checkPoolOptions(options);
@@ -255,16 +253,16 @@ export class MemoryPool {
   }
 
   /**
-   * The pool of another process.
+   * Imports another process's pool.
    *
-   * @param descriptor what `exportPool` gave there; it remains the caller's, and may be closed afterwards
-   * @throws {CudaError} if it is no descriptor of a pool
+   * @param descriptor the result of `exportPool` there; the caller keeps ownership and may close it afterwards
+   * @throws {CudaError} if it is not a descriptor of a pool
    */
   static import(device: CudaDevice, descriptor: FileDescriptor): MemoryPool {
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { driver } = device;
-    // The parameter is a pointer in C, in which the number of the descriptor is passed.
+    // In C the parameter is a pointer, which carries the number of the descriptor.
     const handle = BigInt(descriptor.number);
     const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
     const { cuMemPoolImportFromShareableHandle } = driver.poolSharing;
@@ -277,9 +275,9 @@ export class MemoryPool {
   }
 
   /**
-   * Makes a descriptor by which another process imports the pool.
+   * Makes a descriptor with which another process imports the pool.
    *
-   * @throws {TypeError} if the pool was not created to be shared
+   * @throws {TypeError} if the pool was not created as shareable
    */
   export(): FileDescriptor {
     const { handle } = this;
@@ -297,7 +295,7 @@ export class MemoryPool {
     return FileDescriptor.adopt(out.value);
   }
 
-  /** Exports the pool unless it was: before that the driver describes none of its memory. */
+  /** Exports the pool unless it was exported already: before that the driver describes none of its memory. */
   ensureExported(): void {
     if (!this.#wasExported) this.export().close();
   }
@@ -306,7 +304,7 @@ export class MemoryPool {
   /**
    * `CUmemoryPool`.
    *
-   * @throws {TypeError} if the pool is closed, or its Cuda
+   * @throws {TypeError} if the pool or its Cuda is closed
    */
   get handle(): bigint {
     if (this.#references.isClosed) throw new TypeError("Cannot use a closed memory pool");
@@ -315,7 +313,7 @@ export class MemoryPool {
     return this.#handle;
   }
 
-  /** How much memory the pool has. */
+  /** The memory that the pool has reserved and uses. */
   get use(): MemoryPoolUse {
     return {
       reserved: Number(this.#get("RESERVED_MEM_CURRENT")),
@@ -325,12 +323,12 @@ export class MemoryPool {
     };
   }
 
-  /** Bytes kept at a synchronisation; 2^64 (as a number) if all are. */
+  /** Bytes kept at a synchronisation; 2^64 (as a number) if all are kept. */
   get releaseThreshold(): number {
     return Number(this.#get("RELEASE_THRESHOLD"));
   }
 
-  /** Begins counting both high marks anew. */
+  /** Resets both high marks. */
   resetHighMarks(): void {
     this.#set("RESERVED_MEM_HIGH", 0n);
     this.#set("USED_MEM_HIGH", 0n);
@@ -338,7 +336,7 @@ export class MemoryPool {
 
   // law memory/MemoryPool.trim: memory/beside_captures, device/graph/active_captures, memory/memory_pool,
   //   memory/memory_programs
-  /** Returns memory that no buffer uses to the system, until at most `keep` bytes are left. Default 0. */
+  /** Returns unused memory to the system, until at most `keep` bytes are left. Default 0. */
   trim(keep = 0): void {
     if (!Number.isSafeInteger(keep) || keep < 0) {
       throw noSize(`trim a pool to ${show(keep)} bytes`, keep);
@@ -349,18 +347,18 @@ export class MemoryPool {
     checkCuda(driver, "cuMemPoolTrimTo", code);
   }
 
-  /** Whether a device can use the memory, also after `close`, as long as there are buffers. Asks the driver. */
+  /** Whether a device can use the memory, even after `close`, as long as there are buffers. Queries the driver. */
   isReachedBy(device: CudaDevice): boolean {
     return device === this.device || isAccessGranted(this.device.driver, this.#handle, device.ordinal);
   }
 
-  /** Whether it is closed to its user; buffers may go on with it. */
+  /** Whether its user has closed it; buffers may still use it. */
   get isClosed(): boolean {
     return this.#references.isClosed;
   }
 
   // law memory/MemoryPool.retain: memory/memory_pool, memory/memory_programs
-  /** Retains the pool and its device until `release` is called, which must be once. What a buffer does. */
+  /** Retains the pool and its device until `release` is called, exactly once. Each buffer does this. */
   retain(): void {
     this.device.retain();
     this.#references.retain();
@@ -385,7 +383,7 @@ export class MemoryPool {
   }
 
   // law memory/MemoryPool.close: memory/memory_pool, memory/memory_programs
-  /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
+  /** Destroys a pool of our own once none of its buffers is left. Closing twice is harmless. */
   close(): void {
     this.#references.close();
     if (!this.#references.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);

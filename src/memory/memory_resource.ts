@@ -1,5 +1,5 @@
 /**
- * What allocates memory.
+ * The base class of memory allocators.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { MemoryBuffer } from "./memory_buffer.ts";
 export interface AllocateOptions {
   /** The stream on which the memory is allocated and freed: its home stream. Host resources need none. */
   readonly stream?: CudaStream;
-  /** What errors, reports and the console call the buffer. Default: none. */
+  /** The buffer's name in errors, reports and the console. Default: none. */
   readonly name?: string;
 }
 
@@ -26,18 +26,18 @@ export abstract class MemoryResource {
   abstract readonly isHostAccessible: boolean;
 
   /**
-   * Allocates memory. Its contents are undefined. 0 bytes are valid and have address 0n.
+   * Allocates memory. Its contents are undefined. A size of 0 is valid and has address 0n.
    *
    * @param bytes how many
-   * @throws {RangeError} if `bytes` is no safe integer of at least 0
+   * @throws {RangeError} if `bytes` is not a safe integer of at least 0
    */
   abstract allocate(bytes: number, options?: AllocateOptions): MemoryBuffer;
 }
 
 /**
- * Gives a new buffer the name that was asked for; one that is no name costs the buffer.
+ * Gives a new buffer the requested name; an invalid name closes the buffer.
  *
- * @throws {TypeError} if it is no string, or an empty one
+ * @throws {TypeError} if it is not a string, or is empty
  */
 export function named(buffer: MemoryBuffer, { name }: AllocateOptions): MemoryBuffer {
   if (name === undefined) return buffer;
@@ -50,17 +50,17 @@ export function named(buffer: MemoryBuffer, { name }: AllocateOptions): MemoryBu
   return buffer;
 }
 
-/** The error for a resource of no device, which a program without types may make. */
+/** The error for a resource without a device, which untyped code may construct. */
 export function noDevice(name: string): TypeError {
   return new TypeError(`Cannot make a ${name} of no device: expected a CudaDevice, as cuda.device(0) is one`);
 }
 
 // law memory/checkSize: memory/host_memory_resource
 /**
- * Throws unless `bytes` can be a size. For implementations of {@linkcode MemoryResource.allocate}.
+ * Throws unless `bytes` is a valid size. For implementations of {@linkcode MemoryResource.allocate}.
  *
- * @throws {RangeError} if it is no safe integer of at least 0
- * @throws {TypeError} if it is no number
+ * @throws {RangeError} if it is not a safe integer of at least 0
+ * @throws {TypeError} if it is not a number
  */
 export function checkSize(bytes: number): void {
   if (!Number.isSafeInteger(bytes) || bytes < 0) {

@@ -1,11 +1,11 @@
 /**
- * Who owns bytes: buffers, the resources that allocate them, pools and peer access. `sharing/` hands memory to other
- * processes.
+ * Ownership of bytes: buffers, the resources that allocate them, pools and peer access. `sharing/` hands memory to
+ * other processes.
  *
- * The room knows devices and the order of their work, and no layout: what is in a buffer is known above. A
- * `MemoryResource` allocates; the `MemoryBuffer` it returns has one owner, who closes it, and a home stream on which it
- * is freed. Other users of the memory pin it. Foreign memory is a buffer, too (`fromForeign`, `fromPointer`): its
- * importer says what frees it. Bytes are copied in runs (`copyRun`), between host and device by way of staging where
+ * The room knows devices and the order of their work, and no layout: the contents of a buffer are known above. A
+ * `MemoryResource` allocates; the `MemoryBuffer` it returns has one owner, which closes it, and a home stream on which
+ * it is freed. Other users of the memory pin it. Foreign memory is a buffer, too (`fromForeign`, `fromPointer`): its
+ * importer defines what frees it. Bytes are copied in runs (`copyRun`), between host and device through staging where
  * that is faster; `copy/` is built on that.
  *
  * @module

@@ -1,8 +1,8 @@
 /**
  * Which devices may use the memory of a pool: a live Set over the driver.
  *
- * Nothing is cached. A read asks the driver; a change, of one device or of many, is at most one call to it, and none if
- * nothing changes, because a change of access may take seconds on a pool with much memory.
+ * Nothing is cached. A read queries the driver; a change, of one device or many, is at most one driver call, and none
+ * if nothing changes, because a change of access may take seconds on a pool with much memory.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { layoutOf, NativeArena, struct } from "../ffi/mod.ts";
 /** A device, or its ordinal. */
 export type DeviceLike = CudaDevice | number;
 
-/** The changes of access that the driver is called for, in ascending order of devices. */
+/** The changes of access to request from the driver, in ascending order of devices. */
 export interface PeerAccessPlan {
   readonly grant: readonly number[];
   readonly revoke: readonly number[];
@@ -28,8 +28,8 @@ export interface PeerAccessPlan {
 
 // law memory/planPeerAccess: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
 /**
- * Decides what changes when the devices with access become those wanted. The owner has access in any case, and is never
- * mentioned.
+ * Computes the changes that lead from the devices with access to those wanted. The owner always has access, and is
+ * never listed.
  *
  * @param current ordinals with access now
  * @param wanted ordinals that are to have access
@@ -42,11 +42,9 @@ export function planPeerAccess(owner: number, current: Iterable<number>, wanted:
   return { grant: ascending(after, before), revoke: ascending(before, after) };
 }
 
-/**
- * The arguments of a query of access, and its result: made once, because every release of an export makes the query.
- */
+/** The arguments and result of an access query: made once, because every release of an export queries. */
 function makeQuestion() {
-  const arena = new NativeArena(); // for as long as the process lives
+  const arena = new NativeArena(); // for the lifetime of the process
   const location = arena.struct(CUmemLocation);
   location.type = CU_MEM_LOCATION_TYPE.DEVICE;
   return { location, flags: arena.out("i32") };
@@ -55,24 +53,24 @@ function makeQuestion() {
 let question: ReturnType<typeof makeQuestion> | undefined;
 
 // law memory/isAccessGranted: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
-/** Asks the driver whether a device may read and write the memory of a pool. */
+/** Queries the driver whether a device may read and write the memory of a pool. */
 export function isAccessGranted(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
   question ??= makeQuestion();
   const { location, flags } = question;
   location.id = ordinal;
   const code = driver.pool.cuMemPoolGetAccess(flags.$address, handle, location.$address);
   checkCuda(driver, "cuMemPoolGetAccess", code);
-  return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE; // access to read only is not access as meant here
+  return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE; // read-only access does not count as access here
 }
 
-/** Which devices the user of a pool has withheld access from. */
+/** The devices from which the user of a pool has withheld access. */
 interface Restrictions {
   readonly withheld: Set<number>;
-  /** Whether the console was warned what that costs. */
+  /** Whether the console was warned about the cost. */
   isCostReported: boolean;
 }
 
-/** By handle: several objects stand for one pool. Those of a driver go with it. */
+/** Restrictions by handle: several objects may stand for one pool. Those of a driver are collected with it. */
 const restrictions = new WeakMap<CudaDriver, Map<bigint, Restrictions>>();
 
 function restrictionsOf(driver: CudaDriver, handle: bigint): Restrictions {
@@ -80,18 +78,18 @@ function restrictionsOf(driver: CudaDriver, handle: bigint): Restrictions {
   return pools.getOrInsertComputed(handle, () => ({ withheld: new Set(), isCostReported: false }));
 }
 
-/** Whether the user of a pool has revoked a device's access, or left it out when setting who has access. */
+/** Whether the user of a pool has revoked a device's access, or left it out when replacing the set. */
 export function isAccessWithheld(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
   return restrictions.get(driver)?.get(handle)?.withheld.has(ordinal) ?? false;
 }
 
-/** Forgets the restrictions of a pool: the driver may give its handle to the next one. */
+/** Forgets the restrictions of a pool: the driver may reuse its handle for the next pool. */
 export function forgetAccess(driver: CudaDriver, handle: bigint): void {
   restrictions.get(driver)?.delete(handle);
 }
 
 // law memory/warnAboutCost: copy/peer_copy, memory/peer_access_set
-/** Warns on the console, once for a pool, what it costs that a device has no access. */
+/** Warns on the console, once per pool, what it costs that a device has no access. */
 export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): void {
   const word = restrictionsOf(device.driver, handle);
   if (word.isCostReported) return;
@@ -104,7 +102,7 @@ export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): vo
 }
 
 // law memory/setAccess: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
-/** Tells the driver who may use the memory of a pool, in one call, or in none. */
+/** Changes which devices may use the memory of a pool, in at most one driver call. */
 export function setAccess({ device, handle }: PoolOfPeers, { grant, revoke }: PeerAccessPlan): void {
   const count = grant.length + revoke.length;
   if (count === 0) return;
@@ -134,13 +132,13 @@ export interface PoolOfPeers {
 /**
  * The devices, besides the owner, that may read and write the memory of a pool.
  *
- * It is a JavaScript Set in every respect, iterated in ascending order, whose members live in the driver: two of them
- * over one pool always agree. Devices may be given as ordinals. The owner is silently dropped from every change. The
- * results of `union` and its like are plain Sets. In addition there are changes of many devices in one call.
+ * It is a JavaScript Set in every respect, iterated in ascending order, whose members live in the driver: two sets over
+ * one pool always agree. Devices may be passed as ordinals. The owner is silently dropped from every change. `union`
+ * and similar methods return plain Sets. Additional methods change many devices in one call.
  *
- * A copy between two devices grants one of them access, once, because without it the driver sends the bytes by way of
- * the host, at a tenth of the rate: the set then has one more member. A device that was deleted, or left out when the
- * whole set was replaced, is not granted access in this way; the console is warned once what that costs.
+ * A copy between two devices grants one of them access, once, because without it the driver sends the bytes through the
+ * host, at a tenth of the rate: the set then has one more member. A device that was deleted, or left out when the whole
+ * set was replaced, is not granted access this way; the console warns once what that costs.
  *
  * @example
  * ```ts ignore
@@ -163,14 +161,14 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return this.#current().length;
   }
 
-  /** Whether a device has access. Anything that is no other device of this driver has none, the owner included. */
+  /** Whether a device has access. False for anything but another device of this driver, the owner included. */
   has(device: DeviceLike): boolean {
     const ordinal = this.#find(device);
     return ordinal !== null && this.#isGranted(ordinal);
   }
 
   /**
-   * Gives a device access.
+   * Grants a device access.
    *
    * @throws {RangeError} if there is no such device, or it cannot reach the memory
    */
@@ -179,7 +177,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
   }
 
   // law memory/PeerAccessSet.delete: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
-  /** Takes access away from a device. @returns whether it had access */
+  /** Revokes a device's access. @returns whether it had access */
   delete(device: DeviceLike): boolean {
     const ordinal = this.#find(device);
     if (ordinal === null) return false;
@@ -189,50 +187,50 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return wasGranted;
   }
 
-  /** Takes access away from all devices but the owner. */
+  /** Revokes the access of all devices but the owner. */
   clear(): void {
     this.replace([]);
   }
 
   /**
-   * Gives all these devices access.
+   * Grants all these devices access.
    *
    * @throws {RangeError} naming every device that does not exist or cannot reach the memory; nothing has changed then
    */
   addAll(devices: Iterable<DeviceLike>): this {
-    const wanted = this.#resolve(devices); // before any call of the driver
+    const wanted = this.#resolve(devices); // before any driver call
     const current = this.#current();
     return this.#become(current, [...current, ...wanted], []);
   }
 
-  /** Takes access away from all these devices. What has no access, or is no device, is passed over. */
+  /** Revokes the access of all these devices. Devices without access, and values that are no device, are skipped. */
   deleteAll(devices: Iterable<DeviceLike>): this {
     const gone = this.#findAll(devices);
     const current = this.#current();
     return this.#become(current, current.filter((ordinal) => !gone.has(ordinal)), gone);
   }
 
-  /** Takes access away from all devices but these. */
+  /** Revokes the access of all devices but these. */
   retainAll(devices: Iterable<DeviceLike>): this {
     const kept = this.#findAll(devices);
     const current = this.#current();
     return this.#become(current, current.filter((ordinal) => kept.has(ordinal)), this.#others());
   }
 
-  /** Gives access to those of these devices that have none, and takes it from those that have. */
+  /** Grants access to those of these devices that have none, and revokes it from those that have it. */
   toggleAll(devices: Iterable<DeviceLike>): this {
     const toggled = new Set(this.#resolve(devices));
     const current = new Set(this.#current());
     return this.#become([...current], [...current.symmetricDifference(toggled)], toggled);
   }
 
-  /** Gives exactly these devices access. */
+  /** Grants exactly these devices access. */
   replace(devices: Iterable<DeviceLike>): this {
     const wanted = this.#resolve(devices);
     return this.#become(this.#current(), wanted, this.#others());
   }
 
-  /** The devices with access, as they are now, in ascending order. */
+  /** The devices with access now, in ascending order. */
   *[Symbol.iterator](): SetIterator<CudaDevice> {
     yield* this.#snapshot();
   }
@@ -257,7 +255,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     for (const device of this.#snapshot()) callback.call(self, device, device, this);
   }
 
-  /** Devices with access, and those of another set, as a plain Set. */
+  /** Devices with access, and the members of another set, as a plain Set. */
   union<U>(other: ReadonlySetLike<U>): Set<CudaDevice | U> {
     return this.#snapshot().union(other);
   }
@@ -272,7 +270,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return this.#snapshot().difference(other);
   }
 
-  /** What is in exactly one of the two sets, as a plain Set. */
+  /** Members of exactly one of the two sets, as a plain Set. */
   symmetricDifference<U>(other: ReadonlySetLike<U>): Set<CudaDevice | U> {
     return this.#snapshot().symmetricDifference(other);
   }
@@ -303,9 +301,9 @@ export class PeerAccessSet implements Set<CudaDevice> {
   }
 
   // law memory/PeerAccessSet.current: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
-  /** Ordinals with access, ascending. */
+  /** Ordinals with access, in ascending order. */
   #current(): number[] {
-    const { device: { siblings, ordinal: owner }, handle } = this.#pool; // a closed pool has none
+    const { device: { siblings, ordinal: owner }, handle } = this.#pool; // throws if the pool is closed
     const ordinals = siblings.map(({ ordinal }) => ordinal);
     return ordinals.filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal, handle));
   }
@@ -329,7 +327,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
   }
 
   // law memory/PeerAccessSet.resolve: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
-  /** Ordinals of devices that must exist; the owner is dropped. */
+  /** Ordinals of devices, which must exist; the owner is dropped. */
   #resolve(devices: Iterable<DeviceLike>): number[] {
     const { device: owner } = this.#pool;
     const isOwner = (device: DeviceLike) => isDevice(device) ? isSameDevice(device, owner) : device === owner.ordinal;
@@ -350,11 +348,11 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   // law memory/PeerAccessSet.become: memory/peer_access_set, memory/peer_access, memory/cuda_core_peer_access,
   //   copy/peer_copy
-  /** @param decided the devices that the user has decided about: from those without access it is withheld */
+  /** @param decided the devices that the user has decided about: access is withheld from those not granted it */
   #become(current: readonly number[], wanted: readonly number[], decided: Iterable<number>): this {
     const { device: owner } = this.#pool;
     const plan = planPeerAccess(owner.ordinal, current, wanted);
-    // Asked in the direction that is granted: whether the peer can reach the owner's memory.
+    // Queried in the direction of the grant: whether the peer can reach the owner's memory.
     const unreachable = plan.grant.filter((ordinal) => owner.siblings[ordinal]?.canAccessPeer(owner) !== true);
     if (unreachable.length > 0) {
       throw new RangeError(

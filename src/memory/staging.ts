@@ -2,8 +2,8 @@
  * Copies between ordinary host memory and a device, through a ring of pinned memory: native threads copy one chunk
  * while the chunks before it are on the bus. The driver does the same with one thread, which is slower than the bus.
  *
- * For the host the copy is done when the call returns, as with the driver's own copies of such memory: the source may
- * change, and the destination is written. The threads sleep until the next copy.
+ * For the host the copy is complete when the call returns, as with the driver's own copies of such memory: the source
+ * may change, and the destination is written. The threads sleep until the next copy.
  *
  * @module
  */
@@ -29,15 +29,15 @@ export interface Run {
   readonly from: bigint;
   readonly bytes: number;
   readonly direction: CopyDirection;
-  /** Whether the host's side, if there is one, is not known to be pinned. */
+  /** Whether the host side, if there is one, is not known to be pinned. */
   readonly isPageable: boolean;
-  /** Whether the host's side is memory that nobody has written to: the system makes its pages when somebody does. */
+  /** Whether the host side is memory that was never written: the system creates its pages on the first write. */
   readonly isNew?: boolean;
-  /** The devices that it is between, if there are two. */
+  /** The two devices, if the copy is between two. */
   readonly peers: { readonly from: CudaDevice; readonly to: CudaDevice } | null;
 }
 
-/** Bytes that each device has copied without a ring where one would have been faster. */
+/** Bytes that each device has copied without a ring although one would have been faster. */
 const unstaged = new WeakMap<CudaDevice, number>();
 
 // law memory/isRingWorthIt: memory/staging
@@ -46,13 +46,14 @@ function isRingWorthIt(device: CudaDevice, bytes: number): boolean {
 }
 
 /**
- * Whether staging could be faster: decided quickly, because asking for the processors takes longer than a small copy.
+ * Whether staging could be faster: a cheap check, because querying the number of processors takes longer than a small
+ * copy.
  */
 function isLargeAndPageable({ bytes, isPageable, direction }: Run): boolean {
   return bytes >= worthStaging && isPageable && (direction === "HtoD" || direction === "DtoH");
 }
 
-/** Enqueues a copy on a stream: staged, if that is faster. */
+/** Enqueues a copy on a stream, staged if that is faster. */
 export function copyRun(run: Run, stream: CudaStream, plan: StagingPlan | null = stagingOf(run, stream)): void {
   const { to, from, bytes, direction, peers } = run;
   if (plan !== null && tryStaged(run, stream, plan)) return;
@@ -61,7 +62,7 @@ export function copyRun(run: Run, stream: CudaStream, plan: StagingPlan | null =
   else enqueuePeerCopy(stream, to, peers.to, from, peers.from, bytes);
 }
 
-/** @returns whether there were threads and pinned memory for it */
+/** @returns whether threads and pinned memory were available */
 function tryStaged(run: Run, stream: CudaStream, plan: StagingPlan): boolean {
   try {
     copyStaged(run, stream, plan);
@@ -73,7 +74,7 @@ function tryStaged(run: Run, stream: CudaStream, plan: StagingPlan): boolean {
   }
 }
 
-/** How a copy is staged; null if the driver alone is faster, or the ring is not worth its start yet. */
+/** How a copy is staged; null if the driver alone is faster, or starting the ring does not pay off yet. */
 export function stagingOf(run: Run, { device }: CudaStream, cpus?: number): StagingPlan | null {
   if (!isLargeAndPageable(run) || !isRingWorthIt(device, run.bytes)) return null;
   const plan = planStaging(run.bytes, cpus ?? navigator.hardwareConcurrency);
@@ -81,7 +82,9 @@ export function stagingOf(run: Run, { device }: CudaStream, cpus?: number): Stag
   return isUnknown(device, run.direction === "HtoD" ? run.from : run.to) ? plan : null;
 }
 
-/** Whether the driver does not know host memory: memory that a program has pinned it copies best by itself. */
+/**
+ * Whether the driver does not know a host address: memory that a program has pinned is copied fastest by the driver.
+ */
 function isUnknown(device: CudaDevice, address: bigint): boolean {
   const query = new PointerQuery(device.driver, []);
   try {
@@ -92,9 +95,10 @@ function isUnknown(device: CudaDevice, address: bigint): boolean {
 }
 
 /**
- * Copies through the ring of the stream's device. Enqueued on the stream, and over for the host when it returns.
+ * Copies through the ring of the stream's device. The copy is enqueued on the stream; for the host it is complete on
+ * return.
  *
- * @throws {CudaError} if the driver refuses; what was to be written is undefined then
+ * @throws {CudaError} if the driver refuses; the destination is undefined then
  * @throws {FfiError} if there are no threads left
  */
 export function copyStaged(run: Run, stream: CudaStream, plan: StagingPlan): void {
@@ -104,22 +108,22 @@ export function copyStaged(run: Run, stream: CudaStream, plan: StagingPlan): voi
     if (run.direction === "HtoD") toDevice(run, stream, ring, plan);
     else toHost(run, stream, ring, plan);
   } finally {
-    ring.team.finishAll(); // also if the driver has refused something
+    ring.team.finishAll(); // even if the driver refused a call
   }
 }
 
 // law memory/toDevice: memory/staging
-/** The bus takes a chunk as soon as it is in its slot, while threads fill the slots after it. */
+/** The bus transfers a chunk as soon as it is in its slot, while threads fill the slots after it. */
 function toDevice(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPlan): void {
   const { slots } = plan;
   const chunks = Math.ceil(run.bytes / plan.chunk);
   const fill = (chunk: number): void => {
     if (chunk >= chunks) return;
-    ring.wait(chunk); // the bus may still read what was in the slot
+    ring.wait(chunk); // the bus may still read the slot's previous chunk
     ring.team.begin(piecesOf(run, ring, plan, chunk));
   };
   for (let chunk = 0; chunk < slots; chunk++) fill(chunk);
-  const onBus = slots >> 2; // chunks that the bus has only just been given: their slots are not refilled yet
+  const onBus = slots >> 2; // chunks that were just passed to the bus: their slots are not refilled yet
   for (let chunk = 0; chunk < chunks; chunk++) {
     ring.team.finish(); // the chunk is in its slot
     const at = chunk * plan.chunk;
@@ -131,7 +135,7 @@ function toDevice(run: Run, stream: CudaStream, ring: StagingRing, plan: Staging
 }
 
 // law memory/toHost: memory/staging
-/** The bus fills slots ahead of the threads that empty them. */
+/** The bus fills slots ahead of the threads that drain them. */
 function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPlan): void {
   const { slots } = plan;
   const chunks = Math.ceil(run.bytes / plan.chunk);
@@ -143,24 +147,24 @@ function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPl
     });
   };
   for (let chunk = 0; chunk < slots; chunk++) {
-    ring.wait(chunk); // an earlier copy's chunk may not have left the slot yet
+    ring.wait(chunk); // an earlier copy's chunk may still be in the slot
     fetch(chunk);
   }
-  const inHand = slots >> 1; // with threads, while the bus fills the others
+  const inHand = slots >> 1; // slots that threads drain while the bus fills the others
   for (let chunk = 0; chunk < chunks + inHand; chunk++) {
     if (chunk < chunks) {
       ring.wait(chunk); // the bus is done with it
-      // New pages ahead of what is written to them: they take several times as long as the copy.
+      // Creates new pages ahead of the writes: that takes several times as long as the copy.
       ring.team.begin([...pagesOf(run, plan, chunk + 1), ...piecesOf(run, ring, plan, chunk)]);
     }
     if (chunk < inHand) continue;
-    ring.team.finish(); // the slot is empty
+    ring.team.finish(); // the slot is drained
     fetch(chunk - inHand + slots);
   }
 }
 
 // law memory/pagesOf: memory/staging
-/** What makes the pages that begin in a chunk of new memory. */
+/** Calls that create the pages which begin in a chunk of new memory. */
 function pagesOf({ to, bytes, isNew = false }: Run, plan: StagingPlan, chunk: number): NativeCall[] {
   const [start, end] = [to + BigInt(chunk * plan.chunk), to + BigInt(bytes)];
   const next = start + BigInt(plan.chunk);
@@ -169,7 +173,7 @@ function pagesOf({ to, bytes, isNew = false }: Run, plan: StagingPlan, chunk: nu
 
 let memcpy = 0n;
 
-/** The copies of a chunk, in pieces that idle threads take. */
+/** The copies of a chunk, in pieces that idle threads pick up. */
 function piecesOf(
   { to, from, bytes, direction }: Run,
   ring: StagingRing,
@@ -177,7 +181,7 @@ function piecesOf(
   chunk: number,
 ): NativeCall[] {
   if (memcpy === 0n) memcpy = libc().loading.dlsym(0n, cString("memcpy"));
-  // What the bus reads next should be in a cache; what is copied out of the ring should not.
+  // Data that the bus reads next should be cached; data copied out of the ring should not.
   const copy = direction === "HtoD" ? memcpy : nonTemporalCopy();
   const pieces: NativeCall[] = [];
   const start = chunk * plan.chunk;

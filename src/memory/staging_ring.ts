@@ -1,5 +1,5 @@
 /**
- * Pinned memory of a device through which ordinary host memory is copied, and the threads that do it.
+ * Pinned memory of a device through which ordinary host memory is copied, and the threads that copy it.
  *
  * @module
  */
@@ -10,18 +10,18 @@ import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { ThreadTeam } from "../native/mod.ts";
 import { callsOf, mostCalls, mostSlots, ringBytes, type StagingPlan } from "./staging_plan.ts";
 
-/** Pinned memory for a few chunks, which take its slots in turn, and the threads that copy them. */
+/** Pinned memory for a few chunks, which use its slots in turn, and the threads that copy them. */
 export class StagingRing {
   readonly #device: CudaDevice;
   readonly #memory: bigint;
-  /** For each slot, when the bus is done with it; undefined before its first use. */
+  /** For each slot, the event after its last transfer; undefined before its first use. */
   readonly #events: (CudaEvent | undefined)[] = [];
   #slots = 0;
   #chunk = 0;
   #team: ThreadTeam | null = null;
 
   // law memory/StagingRing.constructor: memory/staging
-  /** Allocates the pinned memory; threads are started when they are needed. */
+  /** Allocates the pinned memory; threads are started when needed. */
   constructor(device: CudaDevice) {
     this.#device = device;
     using arena = new NativeArena();
@@ -31,10 +31,10 @@ export class StagingRing {
     const allocate = () => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE);
     checkCuda(driver, "cuMemHostAlloc", besideCaptures(driver, () => device.withContext(allocate)));
     this.#memory = out.value;
-    observerOf(device.driver)?.closedByUser(this.#memory); // it goes with the device
+    observerOf(device.driver)?.closedByUser(this.#memory); // freed with the device
   }
 
-  /** The threads: they sleep between copies, and end with the device. To start them takes as long as to copy 20 MiB. */
+  /** The threads: they sleep between copies, and end with the device. Starting them takes as long as copying 20 MiB. */
   get team(): ThreadTeam {
     if (this.#team === null) throw new FfiError("Cannot copy through a ring that is not arranged");
     return this.#team;
@@ -50,7 +50,7 @@ export class StagingRing {
       for (const event of this.#events) event?.synchronize(); // the new slots overlap the old ones
       [this.#slots, this.#chunk] = [slots, chunk];
     }
-    // Large enough for other plans, too: to start threads takes longer than to copy with them.
+    // Large enough for other plans, too: starting threads takes longer than copying with them.
     const rounds = Math.max(slots, mostSlots);
     const size = { threads, rounds, calls: Math.max(callsOf({ chunk, piece }), mostCalls) };
     if (this.#team?.fits(size)) return;
@@ -69,7 +69,7 @@ export class StagingRing {
     this.#events[chunk % this.#slots]?.synchronize();
   }
 
-  /** Enqueues what the bus does with a chunk's slot. */
+  /** Enqueues the transfer of a chunk's slot over the bus. */
   enqueue(chunk: number, stream: CudaStream, work: (slot: bigint) => void): void {
     work(this.slot(chunk));
     stream.record(this.#events[chunk % this.#slots] ??= this.#event());
@@ -86,7 +86,7 @@ export class StagingRing {
   close(): void {
     const { driver } = this.#device;
     this.#team?.close();
-    this.#device.synchronize(); // the bus may still be at work
+    this.#device.synchronize(); // transfers may still be in flight
     for (const event of this.#events) event?.close();
     const free = () => this.#device.withContext(() => driver.hostMemory.cuMemFreeHost(this.#memory));
     checkRelease(driver, "cuMemFreeHost", besideCaptures(driver, free));

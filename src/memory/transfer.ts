@@ -1,5 +1,5 @@
 /**
- * Copies and fills of whole buffers: by the host, or enqueued on a stream.
+ * Copies and fills of whole buffers, by the host or enqueued on a stream.
  *
  * @module
  */
@@ -19,30 +19,30 @@ import type { MemoryBuffer } from "./memory_buffer.ts";
 import { copyRun } from "./staging.ts";
 import { hostWaitsFor } from "../order/mod.ts";
 
-/** Where copies are enqueued. */
+/** Options of copies. */
 export interface CopyOptions {
   /**
-   * The stream that the copy is ordered on. Needed if either side is device memory. Between ordinary host memory the
-   * host copies, when it has waited for what is enqueued on the stream.
+   * The stream that the copy is ordered on. Needed if either side is device memory. Between ordinary host buffers the
+   * host copies, after waiting for everything enqueued on the stream.
    */
   readonly stream?: CudaStream;
 }
 
-/** Their names. */
+/** The names of {@linkcode CopyOptions}. */
 export const copyOptionNames: OptionNames<CopyOptions> = { stream: true };
 
 /** Options of {@linkcode MemoryBuffer.fill}. */
 export interface FillOptions {
   /** The stream that the fill is ordered on. Needed for device memory. */
   readonly stream?: CudaStream;
-  /** Bytes of the value: the pattern that is repeated. Default 1. */
+  /** Bytes of the value, which is the repeated pattern. Default 1. */
   readonly width?: 1 | 2 | 4;
 }
 
-/** Their names. */
+/** The names of {@linkcode FillOptions}. */
 export const fillOptionNames: OptionNames<FillOptions> = { stream: true, width: true };
 
-/** A buffer that takes part in a transfer, and is open. */
+/** One side of a transfer: an open buffer. */
 export interface TransferSide {
   readonly buffer: MemoryBuffer;
   /** Its address. */
@@ -55,10 +55,9 @@ export interface TransferSide {
 //   memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource, memory/driver_memory_resource,
 //   memory/collection, view/strided_memory_view, memory/memory_programs
 /**
- * Copies all bytes from one buffer to another one of the same size, which is not 0: see
- * {@linkcode MemoryBuffer.copyFrom}.
+ * Copies all bytes from one buffer to another of the same size, which is not 0: see {@linkcode MemoryBuffer.copyFrom}.
  *
- * @throws {TypeError} if device memory is involved and no stream is given, or one that cannot be used
+ * @throws {TypeError} if device memory is involved and the stream is missing or cannot be used
  */
 export function copyBytes(to: TransferSide, from: TransferSide, stream: CudaStream | undefined): void {
   const [destination, source] = [to.buffer, from.buffer];
@@ -101,9 +100,9 @@ function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirec
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
 /**
- * Throws unless a value can fill so many bytes.
+ * Throws unless a value can fill a buffer of `size` bytes.
  *
- * @throws {RangeError} if the value does not fit the width, or the size is no multiple of it
+ * @throws {RangeError} if the value does not fit the width, or the size is not a multiple of it
  */
 export function checkFill(value: number, width: number, size: number): void {
   if (width !== 1 && width !== 2 && width !== 4) {
@@ -121,10 +120,10 @@ export function checkFill(value: number, width: number, size: number): void {
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs, memory/host_order
 /**
- * Fills a buffer, whose size is not 0, with a value that has been checked: see {@linkcode MemoryBuffer.fill}.
+ * Fills a buffer, whose size is not 0, with a checked value: see {@linkcode MemoryBuffer.fill}.
  *
- * @throws {RangeError} if the address is no multiple of the width
- * @throws {TypeError} if it is device memory and no stream is given
+ * @throws {RangeError} if the address is not a multiple of the width
+ * @throws {TypeError} for device memory without a stream
  */
 export function fillBytes(
   { buffer, ptr, device }: TransferSide,
@@ -144,7 +143,7 @@ export function fillBytes(
   if (!buffer.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
   hostWaitsFor(stream);
   noteHostAccess(ptr, size, true, "fill()");
-  if (width === 1) return void libc().memory.memset(ptr, value, BigInt(size)); // which no runtime's view is too short for
+  if (width === 1) return void libc().memory.memset(ptr, value, BigInt(size)); // no size limit, unlike a runtime's view
   const bytes = buffer.bytes();
   for (let at = 0; at < size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
 }

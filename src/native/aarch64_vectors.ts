@@ -1,22 +1,22 @@
 /**
- * Vectors on arm64, whose instructions leave their operands as they were.
+ * Vectors on arm64, whose instructions do not change their operands.
  *
  * @module
  */
 import type { Computation, VectorOperation, VectorSide } from "./vector_registers.ts";
 
 // law native/aarch64Computations: native/vector_code, copy/native_conversion
-/** v8 to v15 would have to be preserved. */
+/** Skips v8 to v15, which would have to be preserved. */
 function numberOf(register: number): number {
   return register < 8 ? register : register + 8;
 }
 
 const spare = 31;
 
-/** A register for a number that nobody has. */
+/** A general-purpose register that no operation uses otherwise. */
 const general = 16;
 
-/** What computes into a register, from others, of which it may be one. */
+/** Encodes a computation; `into` may be one of the operands. */
 type Encoder = (into: number, one: number, other: number, last: number, count: number) => number[];
 
 function with3(opcode: number, into: number, one: number, other: number): number {
@@ -36,10 +36,10 @@ function unary(...opcodes: readonly number[]): Encoder {
 }
 
 function differs(opcode: number): Encoder {
-  return (into, one, other) => [with3(opcode, into, one, other), with3(0x6e205800, into, into, 0)]; // and not
+  return (into, one, other) => [with3(opcode, into, one, other), with3(0x6e205800, into, into, 0)]; // then mvn
 }
 
-/** The lower half of one vector and, by the same instruction with one bit set, the upper half of another. */
+/** Narrows one vector to the lower half and, by the same instruction with one bit set, another to the upper half. */
 function narrow(opcode: number): Encoder {
   return (into, one, other) => [
     with3(opcode, spare, one, 0),
@@ -48,7 +48,7 @@ function narrow(opcode: number): Encoder {
   ];
 }
 
-/** @param bits of a lane, and twice as many less the count to the right, more the count to the left */
+/** @param bits of a lane; encodes bits + count for left shifts, 2 * bits - count for right shifts */
 function shift(opcode: number, bits: number, sign: 1 | -1): Encoder {
   return (into, one, _other, _last, count) => {
     const number = sign === 1 ? bits + count : 2 * bits - count;
@@ -127,7 +127,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "f64x2.promote_low_f32x4": unary(0x0e617800), // fcvtl
 };
 
-/** The instructions of an operation, whose sides are at registers of those numbers. */
+/** The instructions of an operation; `sides` are numbers of base registers. */
 export function aarch64Vector(operation: VectorOperation, sides: Readonly<Record<VectorSide, number>>): number[] {
   if (operation[0] === "anyZero") {
     return [

@@ -1,6 +1,6 @@
 /**
- * The functions of an exported Arrow stream, which any thread may call: machine code that takes the next struct from a
- * list which JavaScript has written before.
+ * The callbacks of an exported Arrow stream, which any thread may call: machine code that takes the next struct from a
+ * list that JavaScript wrote beforehand.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { type FfiPort, ffiPort, layoutOf, libc, littleEndian, struct } from "../
 import { instructions, mapExecutable } from "./machine_code.ts";
 import { portOfMainThread } from "./release_thunk.ts";
 
-/** What `private_data` of an exported stream points to. `released` is what the release callback increments. */
+/** The target of an exported stream's `private_data`. The release callback increments `released`. */
 export const StreamState = {
   released: "i32",
   next_array: "ptr",
@@ -33,22 +33,22 @@ export interface StreamThunks {
   readonly get_last_error: bigint;
 }
 
-/** The structs of streams. */
+/** The stream structs. */
 export type StreamKind = "ArrowArrayStream" | "ArrowDeviceArrayStream";
 
 /** A function that takes the next item of a list in the stream's state. All offsets and sizes are in bytes. */
 export interface TakeShape {
-  /** Where the stream has the pointer to its state. */
+  /** Offset in the stream of the pointer to its state. */
   readonly context: number;
-  /** Where the state has the pointer to the next item; that to the end of the items follows it. */
+  /** Offset in the state of the pointer to the next item, which the pointer to the end of the items follows. */
   readonly list: number;
-  /** Of an item, a multiple of 8. */
+  /** Size of an item, a multiple of 8. */
   readonly size: number;
-  /** What is done at the end: a pointer of the destination is set to NULL, or the function returns an error number. */
+  /** At the end, either a pointer in the destination is set to NULL, or the function returns an error number. */
   readonly atEnd: { readonly clear: number } | { readonly error: number };
 }
 
-/** The error number of a stream that has no more copies of its schema: ENOMEM. */
+/** The error number of a stream that has no copies of its schema left: ENOMEM. */
 export const ENOMEM = 12;
 
 const state = layoutOf(StreamState).offsets;
@@ -67,7 +67,7 @@ function shapesOf(kind: StreamKind): { schema: TakeShape; next: TakeShape; conte
 
 let made: Readonly<Record<StreamKind, StreamThunks>> | undefined;
 
-/** The functions of exported streams: made once. JavaScript where the system refuses executable memory. */
+/** The functions of exported streams, made once; in JavaScript where the system refuses executable memory. */
 export function streamThunks(kind: StreamKind): StreamThunks {
   made ??= machineCode(ffiPort()) ?? {
     ArrowArrayStream: streamCallbacks(portOfMainThread(ffiPort()), "ArrowArrayStream"),
@@ -90,7 +90,7 @@ function machineCode(port: FfiPort): Readonly<Record<StreamKind, StreamThunks>> 
   };
 }
 
-/** The same functions in JavaScript. Exported for its test: where machine code is allowed nothing uses it. */
+/** The same functions in JavaScript. Exported for its test: unused where machine code is allowed. */
 export function streamCallbacks(port: FfiPort, kind: StreamKind): StreamThunks {
   const { schema, next, context } = shapesOf(kind);
   const pointer = (address: bigint, offset: number) => new DataView(port.memory(address + BigInt(offset), 8));
@@ -125,7 +125,7 @@ export function x8664Take({ context, list, size, atEnd }: TakeShape): Uint8Array
     ...[0x48, 0x89, 0xf7], // mov rdi, rsi
     ...[0x48, 0x89, 0xce], // mov rsi, rcx
     ...[0xb9, ...word(size)], // mov ecx, size
-    ...[0xf3, 0xa4], // rep movsb: rsi is the end of the item now
+    ...[0xf3, 0xa4], // rep movsb: leaves rsi at the end of the item
     ...[0x48, 0x89, 0x70, list], // mov [rax + list], rsi
     ...[0x31, 0xc0], // xor eax, eax
     0xc3, // ret

@@ -1,6 +1,6 @@
 /**
- * A small assembler for code of ours that is the same on every processor: each operation is encoded by a table, one for
- * x86-64 and one for arm64, so that a program is written, and read, once.
+ * A small assembler for our portable machine code: each operation is encoded by a table, one for x86-64 and one for
+ * arm64, so that a program is written, and read, once.
  *
  * @module
  */
@@ -10,62 +10,62 @@ import { instructions, mapExecutable } from "./machine_code.ts";
 import type { VectorOperation, VectorSide } from "./vector_registers.ts";
 import { x8664Vector } from "./x8664_vectors.ts";
 
-/** What operations work with. The two processors have others besides, of which programs need not know. */
+/** The registers of operations. Both CPUs have others, which programs need not know about. */
 export type Register = keyof typeof x8664Registers;
 
-/** Bytes that are moved at a time. */
+/** Bytes moved at a time. */
 export type Unit = 1 | 2 | 4 | 8 | 16;
 
-/** One operation. Numbers of 64 bits; offsets are multiples of 8 from 0 to 4088. */
+/** One operation. Numbers have 64 bits; offsets are multiples of 8 from 0 to 4088. */
 export type Operation =
   | readonly ["label", name: string]
-  /** A register becomes what is in memory. */
+  /** Loads a register from memory. */
   | readonly ["get", into: Register, base: Register, offset: number]
-  /** Memory becomes what is in a register. */
+  /** Stores a register to memory. */
   | readonly ["put", value: Register, base: Register, offset: number]
-  /** A register becomes a number from 0 to 65535. */
+  /** Sets a register to a number from 0 to 65535. */
   | readonly ["set", into: Register, value: number]
   | readonly ["copy", into: Register, value: Register]
   | readonly ["add", into: Register, value: Register]
-  /** Adds what is in memory. */
+  /** Adds a number in memory. */
   | readonly ["addFrom", into: Register, base: Register, offset: number]
-  /** A register becomes an address: another one plus a number. */
+  /** Sets a register to an address: another register plus a number. */
   | readonly ["point", into: Register, base: Register, offset: number]
-  /** Takes 1 away, and notes whether nothing is left. */
+  /** Subtracts 1, and notes whether 0 is left. */
   | readonly ["lower", register: Register]
-  /** Goes on at a label unless nothing was left, or no lane was 0; `put` may stand between the two. */
+  /** Jumps to a label unless `lower` left 0, or `anyZero` found no lane of 0; `put` may come in between. */
   | readonly ["unlessZero", label: string]
   | readonly ["ifZero", register: Register, label: string]
   | readonly ["go", label: string]
-  /** Reads so many bytes into the register for data; they may lie anywhere. */
+  /** Reads `unit` bytes into the data register; they need not be aligned. */
   | readonly ["load", unit: Unit, base: Register]
-  /** Writes them. */
+  /** Writes `unit` bytes. */
   | readonly ["store", unit: Unit, base: Register]
-  /** The same at a register plus another one. */
+  /** The same, at the sum of two registers. */
   | readonly ["loadAt", unit: Unit, base: Register, index: "toStep" | "fromStep"]
   | readonly ["storeAt", unit: Unit, base: Register, index: "toStep" | "fromStep"]
-  /** Reads so many bytes, and fills the register for data with them again and again. */
+  /** Reads `unit` bytes, and fills the data register with copies of them. */
   | readonly ["repeat", unit: Unit, base: Register]
-  /** Reads one byte into one of the register for data, of which the first one makes the others 0. */
+  /** Reads one byte into byte `place` of the data register; place 0 zeroes the others. */
   | readonly ["insert", place: number, base: Register]
-  /** The same at a register plus another one. */
+  /** The same, at the sum of two registers. */
   | readonly ["insertAt", place: number, base: Register, index: "toStep" | "fromStep"]
-  /** Saves what a function must preserve of the `kept` registers, and the address that it returns to. */
+  /** Saves the `kept` registers, as far as a function must preserve them, and the return address. */
   | readonly ["enter"]
-  /** Restores it. */
+  /** Restores them. */
   | readonly ["leave"]
   /**
-   * Calls the function whose address is in memory; `first` to `third` and `left` are what it is called with, or the
-   * register for data, into which 16 bytes were read, if that is a floating-point number.
+   * Calls the function whose address is in memory. Its arguments are `first` to `third` and `left`, or the data
+   * register, into which 16 bytes were read, if the argument is a floating-point number.
    */
   | readonly ["call", base: Register, offset: number]
-  /** A register becomes what a call has returned, unless that is a floating-point number: it is in the one for data. */
+  /** Sets a register to the result of a call; a floating-point result is in the data register instead. */
   | readonly ["result", into: Register]
-  /** Works with vectors: constants are found from `first` on, input from `second` on, and output from `third` on. */
+  /** Operates on vectors: the bases of constants, input and output are `first`, `second` and `third`. */
   | readonly ["vector", operation: VectorOperation]
   | readonly ["return"];
 
-/** System V: arguments come in rdi, rsi, rdx. No base is rsp or r12, which would need a longer form. */
+/** System V: arguments arrive in rdi, rsi, rdx. No base is rsp or r12, which would need a longer encoding. */
 const x8664Registers = {
   first: 7, // rdi
   second: 6, // rsi
@@ -80,7 +80,7 @@ const x8664Registers = {
   keptFrom: 14,
 } as const;
 
-/** AAPCS64: arguments come in x0 to x2; x16 is for calls. */
+/** AAPCS64: arguments arrive in x0 to x2; x16 is for calls. */
 const aarch64Registers: { readonly [Name in Register]: number } = {
   first: 0,
   second: 1,
@@ -99,7 +99,7 @@ function sidesIn({ first, second, third }: { readonly [Name in Register]: number
   return { constants: first, input: second, output: third };
 }
 
-/** Code of an operation, given how far off its label is; the distance is counted as the processor counts it. */
+/** Encodes an operation, given the distance to its label: in bytes, from the end of the operation. */
 interface Encoder {
   readonly encode: (operation: Operation, distance: number) => Uint8Array;
 }
@@ -135,9 +135,9 @@ function labelOf(operation: Operation): string | null {
 }
 
 /**
- * Puts programs into executable memory.
+ * Assembles programs into executable memory.
  *
- * @returns their addresses, or null where the system refuses executable memory, or has another processor
+ * @returns their addresses, or null where the system refuses executable memory, or the CPU is neither of the two
  */
 export function assembleHere(programs: readonly (readonly Operation[])[]): readonly bigint[] | null {
   const { os, arch } = ffiPort().platform;
@@ -160,18 +160,18 @@ function x8664Operation(operation: Operation, distance: number): Uint8Array {
 }
 
 // law native/x8664Operation: native/strided_mover, python/call_programs
-/** An instruction of 64 bits with a register, and memory at a register plus an offset. */
+/** A 64-bit instruction with a register operand and a memory operand, at a register plus an offset. */
 function withMemory(opcode: number, register: number, base: number, offset: number): number[] {
   return [0x48 | register >> 3 << 2 | base >> 3, opcode, ...atOffset(register, base, offset)];
 }
 
-/** The other operand of an instruction, memory at a register plus an offset, of one byte or of four. */
+/** The operands of an instruction: a register, and memory at a register plus an offset of one or four bytes. */
 function atOffset(register: number, base: number, offset: number): number[] {
   const registers = (register & 7) << 3 | base & 7;
   return offset < 128 ? [0x40 | registers, offset] : [0x80 | registers, ...int32(offset)];
 }
 
-/** An instruction of 64 bits with two registers. */
+/** A 64-bit instruction with two registers. */
 function withRegister(opcode: number, register: number, other: number): number[] {
   return [0x48 | register >> 3 << 2 | other >> 3, opcode, 0xc0 | (register & 7) << 3 | other & 7];
 }
@@ -184,7 +184,7 @@ function int32(value: number): number[] {
 const x8664Loads = { 1: [0x0f, 0xb6], 2: [0x0f, 0xb7], 4: [0x8b], 8: [0x48, 0x8b], 16: [0xf3, 0x0f, 0x6f] } as const;
 const x8664Stores = { 1: [0x88], 2: [0x66, 0x89], 4: [0x89], 8: [0x48, 0x89], 16: [0xf3, 0x0f, 0x7f] } as const;
 
-/** The same at a register plus r8 or r9: with the prefix that says so. */
+/** The same at a register plus r8 or r9, which needs a prefix. */
 const x8664LoadsAt = {
   ...{ 1: [0x42, 0x0f, 0xb6], 2: [0x42, 0x0f, 0xb7], 4: [0x42, 0x8b], 8: [0x4a, 0x8b] },
   16: [0xf3, 0x42, 0x0f, 0x6f],
@@ -194,7 +194,7 @@ const x8664StoresAt = {
   16: [0xf3, 0x42, 0x0f, 0x7f],
 } as const;
 
-/** What makes 16 bytes in xmm0 of the ones that were read into rax, or into xmm0 itself. */
+/** Fills the 16 bytes of xmm0 with copies of the bytes read into rax, or into xmm0 itself. */
 const x8664Repeats = {
   1: [0x69, 0xc0, 1, 1, 1, 1, 0x66, 0x0f, 0x6e, 0xc0, 0x66, 0x0f, 0x70, 0xc0, 0], // imul eax, eax, 0x1010101, as below
   2: [0x69, 0xc0, 1, 0, 1, 0, 0x66, 0x0f, 0x6e, 0xc0, 0x66, 0x0f, 0x70, 0xc0, 0], // imul eax, eax, 0x10001, as below
@@ -203,7 +203,7 @@ const x8664Repeats = {
   16: [],
 } as const;
 
-/** Before the first byte, so that it does not wait for what was there. */
+/** Clears the register before the first byte, so that this does not depend on the old contents. */
 function emptied(place: number): readonly number[] {
   return place === 0 ? [0x66, 0x0f, 0xef, 0xc0] : []; // pxor xmm0, xmm0
 }
@@ -218,7 +218,7 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
     case "put":
       return withMemory(0x89, r[operation[1]], r[operation[2]], operation[3]); // mov [base + offset], register
     case "set":
-      return [0x40 | r[operation[1]] >> 3, 0xb8 | r[operation[1]] & 7, ...int32(operation[2])]; // mov register32, number
+      return [0x40 | r[operation[1]] >> 3, 0xb8 | r[operation[1]] & 7, ...int32(operation[2])]; // mov register32, imm
     case "copy":
       return withRegister(0x89, r[operation[2]], r[operation[1]]); // mov
     case "add":
@@ -236,7 +236,7 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
     case "go":
       return [0xe9, ...int32(distance)]; // jmp
     case "load":
-      return [...x8664Loads[operation[1]], r[operation[2]]]; // neither base is one of the registers with a prefix
+      return [...x8664Loads[operation[1]], r[operation[2]]]; // neither base is a register that needs a prefix
     case "store":
       return [...x8664Stores[operation[1]], r[operation[2]]];
     case "loadAt":
@@ -253,7 +253,7 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
         ...[(r[operation[3]] & 7) << 3 | r[operation[2]], operation[1]],
       ];
     case "enter":
-      return [0x53, 0x41, 0x55, 0x41, 0x56]; // push rbx, r13, r14: the stack is aligned for calls now
+      return [0x53, 0x41, 0x55, 0x41, 0x56]; // push rbx, r13, r14: this aligns the stack for calls
     case "leave":
       return [0x41, 0x5e, 0x41, 0x5d, 0x5b]; // pop r14, r13, rbx
     case "call":
@@ -268,20 +268,20 @@ function x8664Bytes(operation: Operation, distance: number): readonly number[] {
 }
 
 // law native/aarch64Loads: native/strided_mover
-/** Of memory, and x9 or q0. */
+/** Between memory and x9 or q0. */
 const aarch64Loads = { 1: 0x39400009, 2: 0x79400009, 4: 0xb9400009, 8: 0xf9400009, 16: 0x3dc00000 } as const;
 const aarch64Stores = { 1: 0x39000009, 2: 0x79000009, 4: 0xb9000009, 8: 0xf9000009, 16: 0x3d800000 } as const;
 
-/** At a register plus another one. */
+/** The same, at the sum of two registers. */
 const aarch64LoadsAt = { 1: 0x38606809, 2: 0x78606809, 4: 0xb8606809, 8: 0xf8606809, 16: 0x3ce06800 } as const;
 const aarch64StoresAt = { 1: 0x38206809, 2: 0x78206809, 4: 0xb8206809, 8: 0xf8206809, 16: 0x3ca06800 } as const;
 
-/** Into all of v0: ld1r, and ldr for what fills it by itself. */
+/** Into all of v0: ld1r, and ldr for 16 bytes, which already fill it. */
 const aarch64Repeats = { 1: 0x4d40c000, 2: 0x4d40c400, 4: 0x4d40c800, 8: 0x4d40cc00, 16: 0x3dc00000 } as const;
 
 const scratch = 16;
 
-/** ld1 {v0.b}[place], but for its base. */
+/** ld1 {v0.b}[place], without its base. */
 function lane(place: number): number {
   return 0x0d400000 | place >> 3 << 30 | (place & 7) << 10;
 }
@@ -293,7 +293,7 @@ function zeroed(place: number): readonly number[] {
 // law native/aarch64Operation: native/strided_mover
 function aarch64Operation(operation: Operation, distance: number): readonly number[] {
   const r = aarch64Registers;
-  // From the instruction itself, in instructions; those behind `test` above are one longer than here.
+  // Counted in instructions, from the branch itself. What takes `test` and a branch above is one instruction here.
   const words = distance / 4 + 1;
   switch (operation[0]) {
     case "label":

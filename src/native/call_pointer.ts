@@ -1,9 +1,9 @@
 /**
- * Calling the callbacks that foreign structs carry.
+ * Calls the callbacks in foreign structs.
  *
- * It is the C library that calls: `bsearch` calls its comparison once where there is one element, with the key as the
- * first argument and the element as the second, and finds the element if the comparison returns 0. Deno calls an
- * address by itself in 0.6 us, and a function that is bound by its name in 5 ns.
+ * The C library makes the call: given one element, `bsearch` calls its comparison once, with the key as the first
+ * argument and the element as the second, and finds the element if the comparison returns 0. Deno takes 0.6 us to call
+ * a bare address, and 5 ns to call a function bound by name.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export function callRelease(callback: bigint, struct: bigint): void {
   libc().callers.bsearch(struct, struct, 1n, 1n, callback);
 }
 
-/** Calls an `int (*)(void *, void *)`. Neither argument is NULL. @returns whether it has returned 0 */
+/** Calls an `int (*)(void *, void *)`. Neither argument is NULL. @returns whether it returned 0 */
 export function callReturnsZero(callback: bigint, first: bigint, second: bigint): boolean {
   return libc().callers.bsearch(first, second, 1n, 1n, callback) !== 0n;
 }

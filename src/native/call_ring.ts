@@ -1,6 +1,6 @@
 /**
- * A ring of C calls that native threads take from, each the next one that is there: machine code does it, so that no
- * JavaScript runs on those threads. A slow thread takes fewer, and none waits for another.
+ * A ring of C calls from which native threads take the next one available, in machine code, so that no JavaScript runs
+ * on those threads. A slow thread takes fewer calls, and no thread waits for another.
  *
  * @module
  */
@@ -8,33 +8,33 @@ import type { StructDescription } from "../../bindings/abi.ts";
 import { instructions, mapExecutable } from "./machine_code.ts";
 import { ffiPort } from "../ffi/mod.ts";
 
-/** A C function and what it is called with: at most three arguments, integers or pointers. Its result is ignored. */
+/** A C function and its arguments: at most three, integers or pointers. Its result is ignored. */
 export type NativeCall = readonly [address: bigint, ...args: bigint[]];
 
-/** What the threads share. */
+/** The state that the threads share. */
 export const call_ring = {
-  next: "u64", // entries taken so far, by all of them
-  mask: "u64", // one less than the entries that there are, which are a power of two
+  next: "u64", // entries taken so far, by all threads
+  mask: "u64", // the number of entries, a power of two, less one
   entries: "ptr",
-  permits: "ptr", // sem_t: one for each entry that may be taken
-  sem_wait: "ptr", // their addresses
+  permits: "ptr", // sem_t: one permit per entry that may be taken
+  sem_wait: "ptr", // the functions' addresses
   sem_post: "ptr",
 } as const satisfies StructDescription;
 
-/** Of an entry: the address of the function, three arguments, and the address of the round that it is part of. */
+/** Size of an entry: the address of the function, three arguments, and the address of its round. */
 export const entryBytes = 40;
 
-/** Of a round: how many of its calls are not done, and a semaphore that is posted when none is left. */
+/** Size of a round: the number of its unfinished calls, and a semaphore that is posted when none is left. */
 export const roundBytes = 64;
 
-/** Where a round's semaphore is. */
+/** Offset of a round's semaphore. */
 export const roundSemaphore = 8n;
 
 let taker: bigint | null | undefined;
 
 /**
- * The address of `void *take(struct call_ring *)`, which makes calls until it takes one of the function NULL: what a
- * thread is started with.
+ * The address of `void *take(struct call_ring *)`, the start routine of threads. It makes calls until it takes one
+ * whose function is NULL.
  *
  * @returns null where the system refuses executable memory
  */
@@ -51,12 +51,12 @@ export function x8664Taker(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([
     0x53, // push rbx
     0x55, // push rbp
-    ...[0x48, 0x83, 0xec, 0x08], // sub rsp, 8: the stack is aligned for calls now
+    ...[0x48, 0x83, 0xec, 0x08], // sub rsp, 8: this aligns the stack for calls
     ...[0x48, 0x89, 0xfb], // mov rbx, rdi
     ...[0x48, 0x8b, 0x7b, 0x18], // again: mov rdi, [rbx + 24]
     ...[0xff, 0x53, 0x20], // call [rbx + 32]: sem_wait
     ...[0x85, 0xc0], // test eax, eax
-    ...[0x75, 0xf5], // jnz again: a signal interrupted it
+    ...[0x75, 0xf5], // jnz again: interrupted by a signal
     ...[0xb8, 0x01, 0x00, 0x00, 0x00], // mov eax, 1
     ...[0xf0, 0x48, 0x0f, 0xc1, 0x03], // lock xadd [rbx], rax
     ...[0x48, 0x23, 0x43, 0x08], // and rax, [rbx + 8]
@@ -79,7 +79,7 @@ export function x8664Taker(): Uint8Array<ArrayBuffer> {
     ...[0x48, 0x83, 0xc4, 0x08], // over: add rsp, 8
     0x5d, // pop rbp
     0x5b, // pop rbx
-    0xc3, // ret: the thread's result is not used
+    0xc3, // ret: the thread's result is unused
   ]);
 }
 
@@ -91,7 +91,7 @@ export function aarch64Taker(): Uint8Array<ArrayBuffer> {
     0xaa0003f3, // mov x19, x0
     0xa941a260, // again: ldp x0, x8, [x19, #24]
     0xd63f0100, // blr x8: sem_wait
-    0x35ffffc0, // cbnz w0, again: a signal interrupted it
+    0x35ffffc0, // cbnz w0, again: interrupted by a signal
     0xc85ffe69, // take: ldaxr x9, [x19]
     0x9100052a, // add x10, x9, #1
     0xc80bfe6a, // stlxr w11, x10, [x19]

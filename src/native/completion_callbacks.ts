@@ -1,10 +1,10 @@
 /**
- * Callbacks that a C library calls when an operation is over: machine code that writes down the result, and puts
- * the operation's number into a ring from which JavaScript takes it.
+ * Callbacks that a C library calls when an operation completes: machine code that records the result, and puts the
+ * operation's number into a ring, from which JavaScript takes it.
  *
  * UCX calls them inside its own functions, on the JavaScript thread. A callback of the runtime would cost 45 to 80 ns
- * there; this is a dozen instructions, and what JavaScript pays for a completion does not depend on how many operations
- * are pending.
+ * there; this is a dozen instructions, and JavaScript's cost per completion does not depend on how many operations are
+ * pending.
  *
  * @module
  */
@@ -12,24 +12,24 @@ import type { StructDescription } from "../../bindings/abi.ts";
 import { type FfiPort, ffiPort, layoutOf, littleEndian } from "../ffi/mod.ts";
 import { instructions, mapExecutable } from "./machine_code.ts";
 
-/** Where the numbers of finished operations go. */
+/** The ring of the numbers of completed operations. */
 export const completion_ring = {
   written: "u64", // numbers written so far
-  mask: "u64", // one less than the entries that there are, which are a power of two and never too few
+  mask: "u64", // the number of entries, a power of two and never too few, less one
   entries: "ptr", // u64 *
 } as const satisfies StructDescription;
 
-/** What `user_data` points to: one operation. */
+/** The target of `user_data`: one operation. */
 export const completion = {
   ring: "ptr", // struct completion_ring *
   status: "i64", // a ucs_status_t
   length: "u64",
   tag: "u64",
-  number: "u64", // what is put into the ring
+  number: "u64", // goes into the ring
 } as const satisfies StructDescription;
 
 /**
- * The callbacks by what UCX passes between the status and `user_data`: nothing (`ucp_send_nbx_callback_t`), a
+ * The callbacks by the argument that UCX passes between the status and `user_data`: none (`ucp_send_nbx_callback_t`), a
  * `ucp_tag_recv_info_t *`, or a length (`ucp_stream_recv_nbx_callback_t`, `ucp_am_recv_data_nbx_callback_t`).
  */
 export interface CompletionCallbacks {
@@ -38,14 +38,14 @@ export interface CompletionCallbacks {
   readonly sized: bigint;
 }
 
-/** Which of them. */
+/** The name of a callback. */
 export type CompletionKind = keyof CompletionCallbacks;
 
 const kinds = ["plain", "tagged", "sized"] as const satisfies readonly CompletionKind[];
 
 let made: CompletionCallbacks | undefined;
 
-/** The callbacks of this process: made once. JavaScript where the system refuses executable memory. */
+/** The callbacks of this process, made once; in JavaScript where the system refuses executable memory. */
 export function completionCallbacks(): CompletionCallbacks {
   made ??= machineCode(ffiPort()) ?? javaScriptCallbacks(ffiPort());
   return made;
@@ -59,7 +59,7 @@ function machineCode(port: FfiPort): CompletionCallbacks | null {
   return { plain, tagged, sized };
 }
 
-/** The same callbacks in JavaScript. Exported for its test: where machine code is allowed nothing uses it. */
+/** The same callbacks in JavaScript. Exported for its test: unused where machine code is allowed. */
 export function javaScriptCallbacks(port: FfiPort): CompletionCallbacks {
   const { size, offsets } = layoutOf(completion);
   const put = (userData: bigint, status: number, length?: bigint, tag?: bigint) => {
@@ -90,11 +90,11 @@ const at = layoutOf(completion).offsets;
 const ringAt = layoutOf(completion_ring).offsets;
 
 // law native/x8664Completion: native/completion_callbacks
-/** x86-64, System V: the status arrives in sil, then rdx and rcx, of which the last one used is `user_data`. */
+/** x86-64, System V: the status arrives in sil, the rest in rdx and rcx; the last one used is `user_data`. */
 export function x8664Completion(kind: CompletionKind): Uint8Array<ArrayBuffer> {
   const [toRecord, fromRecord] = kind === "plain" ? [0x72, 0x02] : [0x71, 0x01]; // [rdx + ...] or [rcx + ...]
   return new Uint8Array([
-    ...[0x48, 0x0f, 0xbe, 0xf6], // movsx rsi, sil: the enum is a byte, and the rest of the register anything
+    ...[0x48, 0x0f, 0xbe, 0xf6], // movsx rsi, sil: the enum is a byte, and the rest of the register is undefined
     ...[0x48, 0x89, toRecord, at.status], // mov [record + status], rsi
     ...(kind === "tagged"
       ? [
@@ -119,7 +119,7 @@ export function x8664Completion(kind: CompletionKind): Uint8Array<ArrayBuffer> {
 }
 
 // law native/aarch64Completion: native/completion_callbacks
-/** arm64, AAPCS64: the status arrives in w1, then x2 and x3, of which the last one used is `user_data`. */
+/** arm64, AAPCS64: the status arrives in w1, the rest in x2 and x3; the last one used is `user_data`. */
 export function aarch64Completion(kind: CompletionKind): Uint8Array<ArrayBuffer> {
   return instructions([
     ...(kind === "plain" ? [0xaa0203e3] : []), // mov x3, x2

@@ -1,5 +1,5 @@
 /**
- * New host memory that is about to be written as a whole.
+ * New host memory that is about to be completely overwritten.
  *
  * @module
  */
@@ -7,40 +7,40 @@ import { MADV } from "../../bindings/libc.ts";
 import { cString, describeHostMemory, ffiPort, libc, nodeBuiltin } from "../ffi/mod.ts";
 import type { NativeCall } from "./call_ring.ts";
 
-/** Smaller buffers mostly get memory that the runtime has written before; NumPy begins at the same size. */
+/** Smaller buffers mostly get memory that the runtime has written before; NumPy has the same threshold. */
 const enough = 4 * 2 ** 20;
 
-/** A multiple of all sizes that pages have on Linux. */
+/** A multiple of all page sizes on Linux. */
 const page = 64n * 1024n;
 
 /**
- * An ArrayBuffer. If it is large the system is asked to back it by pages of 2 MiB, where it gives
- * them on request: the first write to each page is a fault, and all the faults took longer than the writing.
+ * Allocates an ArrayBuffer. If it is large, asks the system for 2 MiB pages, where these are available on request: the
+ * first write to each page is a fault, and all the faults took longer than the writing.
  *
- * @throws {RangeError} if the runtime does not make one, with what was asked for and what the host has
+ * @throws {RangeError} if the runtime cannot allocate it, with the requested size and what the host has
  */
 export function newArrayBuffer(bytes: number): ArrayBuffer {
   return advised(make(bytes));
 }
 
 /**
- * The same, but what is in it is undefined: for who writes all of it before anybody else sees it. Bun writes zeros to
- * memory that it has had before, which takes longer than to copy to it; Deno gets new memory from the system.
+ * The same with undefined contents, for a caller that writes all of it before any other code sees it. Bun zeroes memory
+ * that it reuses, which takes longer than copying to it; Deno gets new memory from the system.
  *
- * @throws {RangeError} if the runtime does not make one, with what was asked for and what the host has
+ * @throws {RangeError} if the runtime cannot allocate it, with the requested size and what the host has
  */
 export function unwrittenArrayBuffer(bytes: number): ArrayBuffer {
   if (bytes < enough || ffiPort().runtime.name !== "bun") return newArrayBuffer(bytes);
   try {
     return advised(nodeBuiltin("node:buffer").Buffer.allocUnsafeSlow(bytes).buffer);
   } catch {
-    return newArrayBuffer(bytes); // more than Bun makes so; or which says what was asked for
+    return newArrayBuffer(bytes); // succeeds beyond that function's limit, or reports the requested size
   }
 }
 
 const largePage = 2n * 1024n * 1024n;
 
-/** The most calls of {@linkcode pageCalls} for so many bytes. */
+/** The most calls that {@linkcode pageCalls} returns for `bytes` bytes. */
 export function mostPageCalls(bytes: number): number {
   return Math.ceil(bytes / Number(largePage));
 }
@@ -49,8 +49,9 @@ let madvise = 0n;
 
 // law native/pageCalls: native/huge_pages
 /**
- * Calls, for threads, by which the system makes the pages of new memory: those of 2 MiB that begin between two
- * addresses, and of the last one what is before `end`. One takes a thread 0.3 ms (H200's host). Before Linux 5.14 they do nothing, and who writes makes the pages.
+ * Calls, for threads, that make the system populate new memory: the 2 MiB pages that begin between two addresses, the
+ * last one only up to `end`. One call takes a thread 0.3 ms (H200's host). Before Linux 5.14 they do nothing, and
+ * writes fault the pages in.
  */
 export function pageCalls(from: bigint, to: bigint, end: bigint): NativeCall[] {
   if (madvise === 0n) madvise = libc().loading.dlsym(0n, cString("madvise"));
@@ -63,14 +64,14 @@ export function pageCalls(from: bigint, to: bigint, end: bigint): NativeCall[] {
 }
 
 // law native/advised: native/huge_pages
-/** Asks for large pages. */
+/** Requests large pages. */
 function advised(buffer: ArrayBuffer): ArrayBuffer {
   const bytes = buffer.byteLength;
   if (bytes < enough) return buffer;
   const address = ffiPort().addressOf(buffer);
   const first = (address + page - 1n) / page * page;
   const length = (address + BigInt(bytes) - first) / page * page;
-  libc().paging.madvise(first, length, MADV.HUGEPAGE); // advice: where it is not followed, nothing is lost
+  libc().paging.madvise(first, length, MADV.HUGEPAGE); // only a hint: nothing is lost if it is ignored
   return buffer;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Machine code of our own: a few functions that threads may call on which no JavaScript can run.
+ * Our own machine code: a few functions for threads that cannot run JavaScript.
  *
  * @module
  */
@@ -13,12 +13,12 @@ const pageBytes = 4096;
 
 // law native/mapExecutable: native/release_thunk
 /**
- * Puts functions into pages that are first writable and then executable, never both, and never unmapped.
+ * Maps functions into pages that are first writable and then executable, never both, and never unmapped.
  *
- * On arm64 no cache maintenance of our own is needed: Linux synchronises the instruction cache when `mprotect` makes a
- * page executable.
+ * On arm64 we need no cache maintenance: Linux synchronizes the instruction cache when `mprotect` makes a page
+ * executable.
  *
- * @param functions position-independent code of this processor
+ * @param functions position-independent code for this CPU
  * @returns their addresses, or null where the system refuses executable memory
  */
 export function mapExecutable(functions: readonly Uint8Array[]): bigint[] | null {
@@ -27,7 +27,7 @@ export function mapExecutable(functions: readonly Uint8Array[]): bigint[] | null
   let used = 0;
   for (const { length } of functions) {
     places.push(used);
-    used += roundUp(length, 16); // processors fetch instructions in aligned blocks
+    used += roundUp(length, 16); // CPUs fetch instructions in aligned blocks
   }
   const size = Math.max(1, Math.ceil(used / pageBytes)) * pageBytes;
   const start = mmap(0n, BigInt(size), PROT.READ | PROT.WRITE, MAP.PRIVATE | MAP.ANONYMOUS, -1, 0n);
@@ -39,7 +39,7 @@ export function mapExecutable(functions: readonly Uint8Array[]): bigint[] | null
   return null;
 }
 
-/** Code of a processor whose instructions are words of 32 bits, such as arm64. */
+/** Code for an architecture with 32-bit instructions, such as arm64. */
 export function instructions(words: readonly number[]): Uint8Array<ArrayBuffer> {
   const code = new DataView(new ArrayBuffer(words.length * 4));
   words.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));

@@ -1,21 +1,21 @@
 /**
- * Machine code of our own, for threads on which no JavaScript can run.
+ * Our own machine code, for threads that cannot run JavaScript.
  *
  * The room knows `bindings/` and `ffi/`: the structs whose callbacks it implements, and no arrays. `releaseThunks` are
  * the callbacks of exported structs: a consumer calls them on any thread, at any time, and they count; JavaScript reads
  * the count when it next has reason to. `streamThunks` are the functions of an exported Arrow stream, which take
- * structs that JavaScript has written beforehand. `completionCallbacks` are what UCX calls when an operation is over:
- * they write down the result, and put its number into a ring. A `ThreadTeam` is threads that make C calls from a
- * ring, such as `nonTemporalCopy`, a memcpy past the caches. Such code lies in a page that is executable and never
- * unmapped, so that code that has its address may call it as long as the process lives. Where the system refuses
- * executable memory there are JavaScript callbacks instead, memcpy, and no threads. `watchReadable` waits for a
- * descriptor on a thread, while the event loop sleeps.
+ * structs that JavaScript wrote beforehand. UCX calls `completionCallbacks` when an operation completes: they record
+ * the result, and put the operation's number into a ring. A `ThreadTeam` runs threads that make C calls from a ring,
+ * such as `nonTemporalCopy`, a memcpy past the caches. Such code is in an executable page that is never unmapped, so
+ * any code with its address may call it as long as the process lives. Where the system refuses executable memory, there
+ * are JavaScript callbacks and memcpy instead, and no threads. `watchReadable` waits for a descriptor on a thread while
+ * the event loop sleeps.
  *
- * `prepareMove` and `runMove` move elements between two strided layouts on the JavaScript thread, by code that a small
- * assembler makes for both processors from one program. `assembleHere` and `runCode` do the same for programs of other
- * rooms, for calls that would otherwise be a dozen.
+ * `prepareMove` and `runMove` move elements between two strided layouts on the JavaScript thread, with code that a
+ * small assembler generates for both architectures from one program. `assembleHere` and `runCode` do the same for
+ * programs of other rooms that replace a dozen calls with one.
  *
- * The other way round, `callRelease` calls the callbacks that foreign structs carry.
+ * In the other direction, `callRelease` calls the callbacks in foreign structs.
  *
  * @module
  */

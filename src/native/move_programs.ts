@@ -1,37 +1,37 @@
 /**
- * The programs that move elements between two strided layouts: they read a job, which says where, how many, and how far
- * apart (`strided_mover.ts`).
+ * The programs that move elements between two strided layouts. They read a job with the addresses, counts and steps
+ * (`strided_mover.ts`).
  *
  * @module
  */
 import type { Operation, Unit } from "./assembler.ts";
 
-/** An axis: how many, and how many bytes from one to the next. */
+/** An axis: the extent, and the steps in bytes from one element to the next. */
 export interface MoveAxis {
   readonly extent: number;
   readonly to: number;
   readonly from: number;
 }
 
-/** A move: pieces of so many bytes along axes, the last one fastest. No axis has an extent of 0. */
+/** A move: pieces of `bytes` bytes along axes, of which the last varies fastest. No axis has an extent of 0. */
 export interface StridedMove {
   readonly bytes: number;
   readonly axes: readonly MoveAxis[];
   /**
-   * If a piece is 16 bytes that repeat one element: its bytes, which are then all that is read for it. No step of the
-   * last axis is made in the source.
+   * If a piece is 16 bytes that repeat one element: the element's size, which is then all that is read for it. The
+   * source does not advance along the last axis.
    */
   readonly element?: Unit;
-  /** Whether runs, which no instruction moves at once, are written past the caches: so much that none would keep it. */
+  /** Whether runs, too long for one instruction, are written past the caches: there is too much for any to keep. */
   readonly isFar?: boolean;
 }
 
-/** Bytes of a job before the axes that are counted in memory: 0 to, 8 from, then as the programs say. */
+/** Bytes of a job before the axes counted in memory: `to` at 0, `from` at 8, then as the programs say. */
 export const head = 88;
 export const axisBytes = 32;
 
 // law native/moveProgram: native/strided_mover
-/** Goes to the next row along the axes that are counted in memory, each {extent, left, to, from}, then 0. */
+/** Advances along the axes counted in memory, a list of {extent, left, to, from} terminated by 0. */
 function nextAlong(job: "first" | "kept", to: "third" | "keptTo", from: "second" | "keptFrom"): Operation[] {
   return [
     ["point", "axis", job, head],
@@ -44,17 +44,17 @@ function nextAlong(job: "first" | "kept", to: "third" | "keptTo", from: "second"
     ["lower", "left"],
     ["put", "left", "axis", 8],
     ["unlessZero", "plane"],
-    ["put", "rows", "axis", 8], // as many again, when the axis before has moved on
+    ["put", "rows", "axis", 8], // restart the count; the axis outside this one advances
     ["point", "axis", "axis", axisBytes],
     ["go", "next axis"],
     ["label", "over"],
   ];
 }
 
-/** Pieces that a row's loop moves before it looks whether there are more. */
+/** Pieces that a row's loop moves per iteration. */
 export const unrolled = 4;
 
-/** A row: as often as the job says at 16 so many pieces, and at 24 single ones. */
+/** A row: `pieces` as often as the job says at 16, then `piece` as often as it says at 24. */
 function row(pieces: readonly Operation[], piece: readonly Operation[]): Operation[] {
   return [
     ["get", "left", "first", 16],
@@ -74,7 +74,7 @@ function row(pieces: readonly Operation[], piece: readonly Operation[]): Operati
   ];
 }
 
-/** Planes of rows along all axes, from `second` to `third`. @param before what a plane begins with, and a row */
+/** Planes of rows along all axes, from `second` to `third`. @param before what starts each plane and each row */
 function planes(
   ofRow: readonly Operation[],
   before: { readonly plane?: readonly Operation[]; readonly row?: readonly Operation[] } = {},
@@ -94,7 +94,7 @@ function planes(
   ];
 }
 
-/** The two steps from one to the next: the register counts axes, too, when a plane is over. */
+/** Loads two source steps in each plane, as the register is also used for the axes between planes. */
 const twoSteps: readonly Operation[] = [["get", "axis", "first", 80]];
 
 function repeated(operations: readonly Operation[], times: number): Operation[] {
@@ -102,12 +102,12 @@ function repeated(operations: readonly Operation[], times: number): Operation[] 
 }
 
 /**
- * Moves pieces. Called with a job: 16 and 24 as above, 32 and 40 the steps from one to the next, 48 rows, 56 and 64 the
- * steps from the end of one to the next, 72 and 80 two steps from one to the next.
+ * Moves pieces. Called with a job: 16 and 24 as above, 32 and 40 the steps between pieces, 48 the number of rows, 56
+ * and 64 the steps from the end of a row to the next one, 72 and 80 two steps between pieces.
  *
- * Of two pieces the second one is found by adding a step to where the first one is, and then two steps are made at once,
- * by numbers in registers: with an addition for each piece, of which each waits for the one before, small pieces took
- * half as long again.
+ * The second of two pieces is addressed by adding a step to the address of the first, and then two steps are added at
+ * once, all from registers: with one addition per piece, each dependent on the previous one, small pieces took half as
+ * long again.
  */
 export function moveProgram(unit: Unit): readonly Operation[] {
   return [
@@ -153,7 +153,7 @@ export function fillProgram(unit: Unit): readonly Operation[] {
   ];
 }
 
-/** Called with a job: 16 bytes of a run, 24 the address of memcpy, or of what is called as it is. */
+/** Moves runs. Called with a job: 16 the bytes of a run, 24 the address of memcpy, or of a function like it. */
 export const runProgram: readonly Operation[] = [
   ["enter"],
   ["copy", "kept", "first"],
@@ -170,13 +170,14 @@ export const runProgram: readonly Operation[] = [
 ];
 
 // law native/gatherProgram: native/strided_mover, copy/host_move
-/** Bytes that are brought together before they are written. */
+/** Bytes gathered before each write. */
 export const together = 16;
 
 /**
- * Moves single bytes to rows that are dense: 16 from anywhere, at equal steps, are written at once. Called with a job as
- * above, whose 16 counts as many. Processors write less often than they read: so it takes two thirds of what it takes byte by byte.
- * On x86-64 it is SSE4.1's, which engines ask for, too, before they run WebAssembly with vectors.
+ * Moves single bytes to contiguous rows: 16 bytes from anywhere, at equal steps, are written at once. Called with a job
+ * as above, in which 16 counts groups of that many bytes. CPUs write less often than they read, so this takes two
+ * thirds of the time of moving byte by byte. On x86-64 it needs SSE4.1, which engines also require for WebAssembly
+ * vectors.
  */
 export const gatherProgram: readonly Operation[] = [
   ["enter"],
@@ -202,7 +203,7 @@ export const gatherProgram: readonly Operation[] = [
   ["return"],
 ];
 
-/** Whether {@linkcode gatherProgram} makes a move. */
+/** Whether {@linkcode gatherProgram} performs a move. */
 export function isGathered({ bytes, element, axes }: StridedMove): boolean {
   const row = axes.at(-1);
   return bytes === 1 && element === undefined && row !== undefined && row.to === 1 && row.extent >= together;

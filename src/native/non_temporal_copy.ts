@@ -1,7 +1,7 @@
 /**
- * A `memcpy` whose stores go past the caches. Where much is written that is not read soon, a cache would first fetch
- * what is to be overwritten, and evict what is needed: on an H200's host eight threads wrote 75 GB/s so (by 32 bytes),
- * and 40 with `memcpy`, which goes past the caches there from 158 MB in one call on.
+ * A `memcpy` whose stores bypass the caches. For large writes that are not read soon, a cache would first fetch the
+ * lines to be overwritten, and evict data still needed: on an H200's host eight threads wrote 75 GB/s this way (by 32
+ * bytes), and 40 with `memcpy`, which bypasses the caches there only from 158 MB in one call on.
  *
  * @module
  */
@@ -11,8 +11,8 @@ import { mapExecutable } from "./machine_code.ts";
 let found: bigint | undefined;
 
 /**
- * The address of such a function, called as `memcpy` is; its result means nothing. It is `memcpy` itself on arm64,
- * whose processors notice by themselves that much is written, and where the system refuses executable memory.
+ * The address of that function, with the parameters of `memcpy`; its result is meaningless. It is `memcpy` itself on
+ * arm64, whose CPUs detect large writes themselves, and where the system refuses executable memory.
  */
 export function nonTemporalCopy(): bigint {
   found ??= (ffiPort().platform.arch === "x86_64" ? mapExecutable([x8664NonTemporalCopy()])?.[0] : undefined) ??
@@ -20,12 +20,12 @@ export function nonTemporalCopy(): bigint {
   return found;
 }
 
-/** x86-64, System V: rdi, rsi and rdx are the destination, the source and the bytes. SSE2, which all of them have. */
+/** x86-64, System V: rdi, rsi and rdx are the destination, the source and the size. SSE2, which all x86-64 has. */
 export function x8664NonTemporalCopy(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([
     ...[0x48, 0x89, 0xf9], // mov rcx, rdi
     ...[0x48, 0xf7, 0xd9], // neg rcx
-    ...[0x83, 0xe1, 0x3f], // and ecx, 63: bytes before the next line of a cache
+    ...[0x83, 0xe1, 0x3f], // and ecx, 63: bytes before the next cache line
     ...[0x48, 0x39, 0xd1], // cmp rcx, rdx
     ...[0x48, 0x0f, 0x47, 0xca], // cmova rcx, rdx
     ...[0x48, 0x29, 0xca], // sub rdx, rcx
@@ -45,7 +45,7 @@ export function x8664NonTemporalCopy(): Uint8Array<ArrayBuffer> {
     ...[0x48, 0x83, 0xc7, 0x40], // add rdi, 64
     ...[0x48, 0xff, 0xc9], // dec rcx
     ...[0x75, 0xcd], // jnz line
-    ...[0x0f, 0xae, 0xf8], // sfence: a thread that learns of the copy sees its bytes
+    ...[0x0f, 0xae, 0xf8], // sfence: a thread that observes the completion sees the bytes
     ...[0x89, 0xd1], // rest: mov ecx, edx
     ...[0x83, 0xe1, 0x3f], // and ecx, 63
     ...[0xf3, 0xa4], // rep movsb

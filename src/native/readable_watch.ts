@@ -1,9 +1,9 @@
 /**
- * Being called back when one of some descriptors can be read, whatever it is, while the event loop sleeps: without a timer, and
- * without a processor's time until then.
+ * Calls back when one of several descriptors, of any kind, becomes readable while the event loop sleeps: without a
+ * timer, and without CPU time until then.
  *
- * In Deno a thread of the runtime is in `poll`. Bun's event loop reads sockets that are given to it: there a thread of
- * our own, which runs no JavaScript, is in `poll` and then writes to one.
+ * In Deno a thread of the runtime blocks in `poll`. Bun's event loop reads sockets passed to it: there a thread of our
+ * own, which runs no JavaScript, blocks in `poll` and then writes to such a socket.
  *
  * @module
  */
@@ -14,20 +14,20 @@ import { ThreadTeam } from "./thread_team.ts";
 
 /** A watch of descriptors. */
 export interface ReadableWatch {
-  /** Calls back once, as soon as a descriptor can be read. Nothing if it is being watched already. */
+  /** Calls back once, as soon as a descriptor is readable. No-op while already watching. */
   start(): void;
-  /** Whether the process stays alive while it watches; at first it does. */
+  /** Sets whether the watch keeps the process alive; initially it does. */
   keepAlive(on: boolean): void;
-  /** Calls back no more, and lets the descriptors be closed. Closing twice is harmless. */
+  /** Stops calling back; the descriptors may then be closed. Closing twice is harmless. */
   close(): void;
 }
 
 /** Waits for one of a list of descriptors. */
 interface Waiter {
-  /** Waits in `poll` until one of them can be read, and calls back. */
+  /** Waits in `poll` until one of them is readable, and calls back. */
   wait(): void;
   keepAlive(on: boolean): void;
-  /** After the last wait is over. */
+  /** Called after the last wait has completed. */
   close(): void;
 }
 
@@ -35,13 +35,13 @@ interface Waiter {
 /**
  * Watches descriptors.
  *
- * @param fds stay open until the watch is closed; one that can be read is enough
- * @throws {FfiError} if there are no descriptors or no threads left
+ * @param fds must stay open until the watch is closed; a single readable one is enough
+ * @throws {FfiError} if the system has no descriptors or threads left
  */
 export function watchReadable(fds: readonly number[], onReadable: () => void): ReadableWatch {
   const arena = new NativeArena();
   const { files } = libc();
-  // What ends a wait: a descriptor that is merely closed would not.
+  // Ends a wait: merely closing a descriptor would not.
   const stop = files.eventfd(0, EFD.CLOEXEC);
   if (stop < 0) throw new FfiError("Cannot wait for a descriptor: eventfd failed. Are there too many open files?");
   const all = [...fds, stop];
@@ -122,7 +122,7 @@ function threadOfTheRuntime(
   };
 }
 
-/** The functions that a thread of our own calls: their addresses, and what it writes. */
+/** Waits on a thread of our own, which calls `poll`, and then `write` to a socket that the event loop watches. */
 function threadOfOurOwn(
   watchSocket: NonNullable<FfiPort["watchSocket"]>,
   { address, count }: Descriptors,

@@ -1,11 +1,11 @@
 /**
- * Release callbacks that any thread may call, because they are machine code and no JavaScript.
+ * Release callbacks that any thread may call, as they are machine code and not JavaScript.
  *
- * A consumer of an exported array calls its deleter or release callback from whatever thread it likes, at whatever
- * time. JavaScript cannot run there: Deno blocks the caller until the event loop turns (and deadlocks if it never
- * does), Bun runs it later or never. So the callback is a few bytes of machine code that find a counter through the
- * struct's context pointer, mark the struct as released where its protocol asks for that, and increment the counter.
- * JavaScript reads the counter when it next polls.
+ * A consumer of an exported array calls its deleter or release callback from any thread, at any time. JavaScript
+ * cannot run there: Deno blocks the caller until the event loop turns (and deadlocks if it never does), Bun runs it
+ * later or never. So the callback is a few bytes of machine code that find a counter through the struct's context
+ * pointer, mark the struct as released where its protocol asks for that, and increment the counter. JavaScript reads
+ * the counter when it next polls.
  *
  * @module
  */
@@ -14,11 +14,11 @@ import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack
 import { FfiError, type FfiPort, ffiPort, layoutOf, littleEndian } from "../ffi/mod.ts";
 import { instructions, mapExecutable } from "./machine_code.ts";
 
-/** Where a release callback finds what it needs in the struct that its only argument points to, in bytes. */
+/** The byte offsets that a release callback uses in the struct that its only argument points to. */
 export interface ThunkShape {
   /** Offset of the pointer to the counter (a 32-bit integer). */
   readonly context: number;
-  /** Offset of the pointer that is set to NULL to say "released", if the protocol wants that. */
+  /** Offset of the pointer that is set to NULL to mark the struct released, if the protocol requires that. */
   readonly clear?: number;
 }
 
@@ -50,7 +50,7 @@ function arrow<const D extends { readonly release: "ptr"; readonly private_data:
 
 let made: ReleaseThunks | undefined;
 
-/** The release callbacks of this process: made once, in one page that is never unmapped. */
+/** The release callbacks of this process, made once, in one page that is never unmapped. */
 export function releaseThunks(): ReleaseThunks {
   made ??= machineCode(ffiPort()) ?? callbacks(portOfMainThread(ffiPort()));
   return made;
@@ -66,7 +66,7 @@ function machineCode(port: FfiPort): ReleaseThunks | null {
 }
 
 // law native/portOfMainThread: native/release_thunk
-/** A port whose callbacks live as long as the program. @throws {FfiError} in a Worker, which they end with */
+/** A port whose callbacks live as long as the program. @throws {FfiError} in a Worker, which they do not outlive */
 export function portOfMainThread(port: FfiPort): FfiPort {
   if (!port.isWorker) return port;
   throw new FfiError(
@@ -75,7 +75,7 @@ export function portOfMainThread(port: FfiPort): FfiPort {
   );
 }
 
-/** The same callbacks in JavaScript. Exported for its test: where machine code is allowed nothing uses it. */
+/** The same callbacks in JavaScript. Exported for its test: unused where machine code is allowed. */
 export function callbacks(port: FfiPort): ReleaseThunks {
   const address = each(({ context, clear }) =>
     port.callback({ args: ["ptr"], returns: "void" }, (released) => {
@@ -103,7 +103,7 @@ function each(make: (shape: ThunkShape) => bigint): ReleaseThunks["address"] {
 /**
  * x86-64, System V: the struct's address arrives in rdi.
  *
- * @throws {RangeError} if an offset does not fit the one signed byte that the instructions have for it
+ * @throws {RangeError} if an offset does not fit the signed byte that the instructions have for it
  */
 export function x8664Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBuffer> {
   for (const offset of [context, clear ?? 0]) {
@@ -123,7 +123,7 @@ export function x8664Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBuff
 /**
  * arm64, AAPCS64: the struct's address arrives in x0.
  *
- * @throws {RangeError} if an offset is no multiple of 8 below 32768, which is what the instructions can say
+ * @throws {RangeError} if an offset is not a multiple of 8 below 32768, which the instructions can encode
  */
 export function aarch64Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBuffer> {
   for (const offset of [context, clear ?? 0]) {

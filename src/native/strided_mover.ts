@@ -1,8 +1,9 @@
 /**
- * Moves between two strided layouts by machine code: loops over any number of axes, the two innermost in registers.
+ * Moves elements between two strided layouts in machine code: loops over any number of axes, the two innermost in
+ * registers.
  *
- * A compiled program reads a job, a piece of memory with the extents and steps in it, so that one call moves a whole
- * array: a call costs JavaScript as much as ten elements.
+ * A compiled program reads a job, a piece of memory that holds the extents and steps, so that one call moves a whole
+ * array: a call from JavaScript costs as much as ten elements.
  *
  * @module
  */
@@ -25,17 +26,17 @@ import {
 import { nonTemporalCopy } from "./non_temporal_copy.ts";
 import { runCode } from "./run_code.ts";
 
-/** A move that can be made again and again, on one thread: it counts in memory of its own. */
+/** A move that can run repeatedly, on one thread at a time: its counters are in its own memory. */
 export interface PreparedMove {
-  /** The addresses of the first piece that is written and of the first that is read, each in two halves. */
+  /** The addresses of the first piece written and the first piece read, each as two halves. */
   readonly addresses: Uint32Array<ArrayBuffer>;
   readonly job: HandleArgument;
   readonly code: HandleArgument;
-  /** The same, for a thread that makes the move when its addresses are there. */
+  /** The same, for a thread that performs the move once its addresses are set. */
   readonly call: NativeCall;
 }
 
-/** The sizes that one instruction moves. */
+/** The sizes that one instruction can move. */
 export const units: readonly Unit[] = [16, 8, 4, 2, 1];
 
 interface Mover {
@@ -62,7 +63,7 @@ function moverHere(): Mover | null {
   };
 }
 
-/** Whether there is machine code that moves: the system allows executable memory. */
+/** Whether moves can run in machine code: the system allows executable memory. */
 export function canMoveNatively(): boolean {
   return moverHere() !== null;
 }
@@ -85,7 +86,7 @@ export function prepareMove(move: StridedMove): PreparedMove | null {
   return placedBy(code ?? here.runs, buffer);
 }
 
-/** Code with its job, which begins with the two addresses. */
+/** Combines code with its job, which begins with the two addresses. */
 export function placedBy(code: bigint, job: ArrayBuffer): PreparedMove {
   const call = [code, ffiPort().addressOf(job)] as const;
   return {
@@ -96,10 +97,10 @@ export function placedBy(code: bigint, job: ArrayBuffer): PreparedMove {
   };
 }
 
-/** What the programs read. Exported for the test that runs them on other processors. */
+/** The job that the programs read. Exported for the test that runs them on other architectures. */
 export function jobOf(move: StridedMove, isUnit: boolean, memcpy: bigint): ArrayBuffer {
   const { bytes, axes } = move;
-  // From where one row of an axis ends, its own steps made, to where the next one along the axis before begins.
+  // From the end of a row along the inner axis, after all its steps, to the start of the next row along this axis.
   const steps = axes.map(({ extent, to, from }, i) => {
     const inner = axes[i + 1];
     const [toBack, fromBack] = inner === undefined ? [0, 0] : [inner.extent * inner.to, inner.extent * inner.from];
@@ -125,17 +126,17 @@ const single: MoveAxis = { extent: 1, to: 0, from: 0 };
 
 // law native/runMove: copy/host_move
 /**
- * Makes a move.
+ * Performs a move.
  *
- * @param to address of the first piece that is written, as a number that is exact
- * @param from address of the first that is read; whoever calls answers for both, and for all that lies along the axes
+ * @param to address of the first piece written, as an exact number
+ * @param from address of the first piece read; the caller is responsible for both, and for all memory along the axes
  */
 export function runMove(move: PreparedMove, to: number, from: number): void {
   placeMove(move, to, from);
   runCode(move.code, move.job);
 }
 
-/** Says where the next move is to be made. Parameters as {@linkcode runMove}'s. */
+/** Sets the addresses of the next move. Same parameters as {@linkcode runMove}. */
 export function placeMove({ addresses }: PreparedMove, to: number, from: number): void {
   addresses[0] = to;
   addresses[1] = to / 2 ** 32;

@@ -1,44 +1,44 @@
 /**
- * Native threads that do parts of one job, in rounds, while JavaScript does something else.
+ * Native threads that do parts of one job, in rounds, while JavaScript does other work.
  *
  * @module
  */
 import { cString, FfiError, type Libc, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
 import { call_ring, callTaker, entryBytes, type NativeCall, roundBytes, roundSemaphore } from "./call_ring.ts";
 
-/** At least the size of a semaphore and of a set of signals on both architectures. */
+/** At least the size of a semaphore and of a signal set on both architectures. */
 const objectBytes = 128;
 
-/** `how` of pthread_sigmask: a set is added to what is blocked, or takes its place (signal.h). */
+/** `how` of pthread_sigmask: adds a set to the blocked signals, or replaces them (signal.h). */
 const SIG_BLOCK = 0;
 const SIG_SETMASK = 2;
 
-/** How much a team can have to do at a time. */
+/** The capacity of a team. */
 export interface TeamSize {
   readonly threads: number;
-  /** Rounds that have begun and are not finished. */
+  /** Rounds in flight: begun and not finished. */
   readonly rounds: number;
-  /** Calls in each of them. */
+  /** Calls per round. */
   readonly calls: number;
 }
 
 type Create = Libc["threads"]["pthread_create"];
 
-/** How many calls of a round are left, and the semaphore that is posted when none is. */
+/** The number of unfinished calls of a round, and the semaphore that is posted when none is left. */
 interface Round {
   readonly address: bigint;
   readonly left: DataView;
 }
 
-/** Whether native threads can be had: machine code is allowed here. */
+/** Whether native threads are available: machine code is allowed here. */
 export function canStartThreads(): boolean {
   return callTaker() !== null;
 }
 
 /**
- * A team does rounds of calls. A thread that is free takes the next call, also one of a later round that has begun: so
- * no thread waits for another, and one that the system holds up does less. The threads run C functions alone, no signal
- * handler of the runtime included, and are gone once the team is closed.
+ * A team makes rounds of calls. An idle thread takes the next call, even one of a later round that has begun, so no
+ * thread waits for another, and a thread that the system delays makes fewer calls. The threads run only C functions,
+ * not even the runtime's signal handlers, and have exited once the team is closed.
  */
 export class ThreadTeam {
   readonly #arena = new NativeArena();
@@ -48,7 +48,7 @@ export class ThreadTeam {
   readonly #entries: DataView;
   readonly #permits: bigint;
   readonly #ring: bigint;
-  /** Entries of the ring that were written, rounds that have begun, and rounds that are finished. */
+  /** Counts of ring entries written, rounds begun, and rounds finished. */
   #written = 0;
   #begun = 0;
   #finished = 0;
@@ -72,10 +72,10 @@ export class ThreadTeam {
 
   // law native/ThreadTeam.start: native/thread_team
   /**
-   * Starts threads, which wait for what to do.
+   * Starts threads, which wait for calls.
    *
-   * @param create starts a thread, as `pthread_create` does
-   * @throws {FfiError} if the system has no threads left, or forbids machine code; none is left behind then
+   * @param create starts a thread like `pthread_create`
+   * @throws {FfiError} if the system has no threads left, or forbids machine code; no thread is then left behind
    */
   static start(size: TeamSize, create: Create = libc().threads.pthread_create): ThreadTeam {
     const take = callTaker();
@@ -89,9 +89,9 @@ export class ThreadTeam {
 
   // law native/ThreadTeam.begin: native/thread_team
   /**
-   * Lets the threads do the calls of a round, as soon as they are done with what they have.
+   * Hands the threads a round of calls, which they make as soon as their current calls are done.
    *
-   * @throws {FfiError} if that are more calls or rounds than the team was made for
+   * @throws {FfiError} if this exceeds the team's calls or rounds
    */
   begin(calls: readonly NativeCall[]): void {
     const { rounds, calls: most } = this.#size;
@@ -107,38 +107,38 @@ export class ThreadTeam {
     left.setBigUint64(0, BigInt(calls.length), littleEndian);
     for (const call of calls) this.#write(call, address);
     this.#permit(calls.length);
-    if (calls.length === 0) libc().threads.sem_post(address + roundSemaphore); // there is no last call to post it
+    if (calls.length === 0) libc().threads.sem_post(address + roundSemaphore); // no last call will post it
   }
 
-  /** Waits until the earliest round that is not finished is done. Nothing if there is none. */
+  /** Waits for the earliest unfinished round. No-op if there is none. */
   finish(): void {
     if (this.#begun === this.#finished) return;
     const semaphore = this.#roundAt(this.#finished).address + roundSemaphore;
-    while (libc().threads.sem_wait(semaphore) !== 0); // a signal has interrupted it
+    while (libc().threads.sem_wait(semaphore) !== 0); // interrupted by a signal
     this.#finished++;
   }
 
-  /** Waits until everything that was begun is done. */
+  /** Waits for all rounds begun. */
   finishAll(): void {
     while (this.#finished < this.#begun) this.finish();
   }
 
-  /** Whether the team has so many threads, and can have as much to do at a time. */
+  /** Whether the team has exactly that many threads, and at least that capacity. */
   fits({ threads, rounds, calls }: TeamSize): boolean {
     return threads === this.#size.threads && rounds <= this.#size.rounds && calls <= this.#size.calls;
   }
 
-  /** Waits until all that was begun is done, and the threads have ended. Closing twice is harmless. */
+  /** Waits for all rounds begun, and for the threads to exit. Closing twice is harmless. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const _ of this.#threads) this.#write([0n], 0n); // taken after all that was begun
+    for (const _ of this.#threads) this.#write([0n], 0n); // taken after all calls begun
     this.#permit(this.#threads.length);
     for (const thread of this.#threads) libc().threads.pthread_join(thread, 0n);
     this.#arena.close();
   }
 
-  /** Ends the team. */
+  /** Closes the team. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -160,7 +160,7 @@ export class ThreadTeam {
     this.#entries.setBigUint64(at + entryBytes - 8, round, littleEndian);
   }
 
-  /** A thread that gets a permit sees what was written before. */
+  /** A thread that gets a permit sees all entries written before it. */
   #permit(calls: number): void {
     const { sem_post } = libc().threads;
     for (let i = 0; i < calls; i++) sem_post(this.#permits);
@@ -178,7 +178,7 @@ export class ThreadTeam {
     return { address, left: new DataView(bytes.buffer, bytes.byteOffset, 8) };
   }
 
-  /** glibc's semaphores hold nothing that would have to be destroyed. */
+  /** Needs no sem_destroy: glibc's semaphores hold no resources. */
   #semaphore(address: bigint): bigint {
     libc().threads.sem_init(address, 0, 0);
     return address;
@@ -186,7 +186,7 @@ export class ThreadTeam {
 }
 
 // law native/withoutSignals: native/thread_team
-/** Does something while this thread gets no signals: the threads that it starts never get any. */
+/** Runs `work` with all signals blocked on this thread: threads started meanwhile never receive any. */
 function withoutSignals<T>(arena: NativeArena, work: () => T): T {
   const { sigfillset, pthread_sigmask } = libc().threads;
   const [all, before] = [arena.bytes(objectBytes, 16).address, arena.bytes(objectBytes, 16).address];

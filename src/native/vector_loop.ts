@@ -1,5 +1,5 @@
 /**
- * Loops over vectors by machine code: one call for all turns, which reads and writes memory where it is.
+ * Loops over vectors in machine code: one call for all turns, which reads and writes memory in place.
  *
  * @module
  */
@@ -7,26 +7,26 @@ import { assembleHere, type Operation } from "./assembler.ts";
 import { placedBy, type PreparedMove } from "./strided_mover.ts";
 import { inRegisters, type TurnOperation, type VectorTurn } from "./vector_registers.ts";
 
-/** A loop, and how many bytes of input and output, multiples of 16, go by in each turn. */
+/** A loop, and the bytes of input and output consumed and produced per turn, both multiples of 16. */
 export interface VectorLoopCode extends VectorTurn {
   readonly inputBytes: number;
   readonly outputBytes: number;
 }
 
-/** A loop that is ready: the address of its code, and the constants that it finds in its job. */
+/** An assembled loop: the address of its code, and the constants for its job. */
 export interface NativeLoop {
   readonly code: bigint;
   readonly constants: readonly bigint[];
 }
 
-/** Where the constants are in a job: behind where output and input are, and how many turns, each 8 bytes, and 8 more. */
+/** Offset of a job's constants: after the output and input addresses and the turns, 8 bytes each, and 8 unused ones. */
 const constantsAt = 32;
 
 // law native/vectorLoopProgram: copy/native_conversion
 /**
- * Called with a job.
+ * The program of a loop, called with a job.
  *
- * @returns null if there is no machine code for what the loop does
+ * @returns null if there is no machine code for the loop's operations
  */
 export function vectorLoopProgram(loop: VectorLoopCode): readonly Operation[] | null {
   const operations = inRegisters(loop);
@@ -49,7 +49,7 @@ export function vectorLoopProgram(loop: VectorLoopCode): readonly Operation[] | 
   ];
 }
 
-/** Of a turn that has at most one place where it goes one way or another. */
+/** The operations for one of a turn, which has at most one branch. */
 function operationsOf(operation: TurnOperation): readonly Operation[] {
   switch (operation[0]) {
     case "ifAllSet":
@@ -63,7 +63,7 @@ function operationsOf(operation: TurnOperation): readonly Operation[] {
   }
 }
 
-/** Has a loop assembled, for ever: whoever asks keeps it. Null as from {@linkcode vectorLoopProgram}, or by refusal. */
+/** Assembles a loop permanently: the caller keeps it. Null as for {@linkcode vectorLoopProgram}, or if refused. */
 export function nativeLoop(loop: VectorLoopCode): NativeLoop | null {
   const program = vectorLoopProgram(loop);
   const [code] = program === null ? [] : assembleHere([program]) ?? [];
@@ -71,13 +71,13 @@ export function nativeLoop(loop: VectorLoopCode): NativeLoop | null {
 }
 
 /**
- * Prepares so many turns, at least one: they are made as a move is, from and to addresses that are given then.
+ * Prepares `turns` turns, at least one. They run like a move, whose addresses are given then.
  */
 export function prepareLoop({ code, constants }: NativeLoop, turns: number): PreparedMove {
   return placedBy(code, loopJob(constants, turns));
 }
 
-/** What the program reads. Exported for the test that runs it on other processors. */
+/** The job that the program reads. Exported for the test that runs it on other architectures. */
 export function loopJob(constants: readonly bigint[], turns: number): ArrayBuffer {
   const words = [0n, 0n, BigInt(turns), 0n, ...constants.flatMap((word) => [word, word])];
   return BigUint64Array.from(words).buffer;

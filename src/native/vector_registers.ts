@@ -1,26 +1,25 @@
 /**
- * Code of vectors, as it is written for WebAssembly, for a processor: what stands on a stack there is put into
- * registers.
+ * Translates vector code written for WebAssembly to CPU registers: operands on its stack are put into registers.
  *
- * Vectors of 16 bytes are alike everywhere, and so is most of what can be done with them: `x8664_vectors.ts` and
- * `aarch64_vectors.ts` have an instruction or a few for each computation that is listed here. Code that needs another
- * one, or more registers, remains WebAssembly's.
+ * 16-byte vectors are alike everywhere, and so are most operations on them: `x8664_vectors.ts` and `aarch64_vectors.ts`
+ * have one or a few instructions for each computation listed here. Code that needs any other computation, or more
+ * registers, stays in WebAssembly.
  *
  * @module
  */
 
-/** An instruction by the name that WebAssembly's specification gives it, with what follows its opcode. */
+/** An instruction by its name in the WebAssembly specification, with its immediates. */
 export type VectorInstruction = readonly [name: string, ...values: readonly (number | bigint)[]];
 
-/** What is done in each turn of a loop, with a stack that is empty before and behind it, and before each store. */
+/** The code of each turn of a loop, with a stack that is empty before and after it, and before each store. */
 export interface VectorTurn {
-  /** By local: a word of 64 bits that it has twice, before the first turn and in each. */
+  /** By local: the 64-bit word that it holds twice, before the first turn and in each turn. */
   readonly constants: ReadonlyMap<number, bigint>;
-  /** Local 0 is an address to read at, 1 one to write at, and all others hold vectors. */
+  /** Local 0 is the address to read from, 1 the address to write to, and all others hold vectors. */
   readonly body: readonly VectorInstruction[];
 }
 
-/** Names of what takes vectors, how many, and leaves one. The shuffles are called by what they do. */
+/** Computations with one result, by name, and how many vectors they take. Shuffles are named for what they do. */
 export const computations = {
   "v128.and": 2,
   "v128.or": 2,
@@ -95,42 +94,42 @@ const shuffles: ReadonlyMap<string, Computation> = new Map([
   ["0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30", "evens of 1"],
 ]);
 
-/** Registers for vectors, by numbers from 0 on. */
+/** The number of vector registers, which are numbered from 0. */
 export const VECTOR_REGISTERS = 14;
 
-/** What offsets are counted from. */
+/** The base that an offset is relative to. */
 export type VectorSide = "input" | "output" | "constants";
 
-/** What is done with vectors in registers. Offsets are multiples of 16. */
+/** An operation on vectors in registers. Offsets are multiples of 16. */
 export type VectorOperation =
   | readonly ["readVector", into: number, side: VectorSide, offset: number]
   | readonly ["writeVector", value: number, side: VectorSide, offset: number]
-  /** `into` may be one of the operands, of which no other is changed; `count` is how far lanes are shifted. */
+  /** `into` may be one of the operands; no other operand changes. `count` is the shift of the lanes. */
   | readonly ["compute", name: Computation, into: number, operands: readonly number[], count: number]
-  /** Notes whether a lane of 64 bits is 0, as what is left is noted. */
+  /** Notes whether a 64-bit lane is 0, in the same flag in which `lower` notes whether 0 is left. */
   | readonly ["anyZero", value: number];
 
-/** What is done in a turn; what is between `ifAllSet`, which a note precedes, and `otherwise` if it says none. */
+/** An operation of a turn; from `ifAllSet`, which follows `anyZero`, to `otherwise` it runs if no lane was 0. */
 export type TurnOperation = VectorOperation | readonly ["ifAllSet"] | readonly ["otherwise"] | readonly ["end"];
 
 // law native/inRegisters: native/vector_code, copy/native_conversion
 /**
- * Puts code into registers: constants into the first ones, in their order.
+ * Assigns registers to code: constants get the first ones, in order.
  *
- * @returns null if that needs a computation that is not listed, or more registers
+ * @returns null if the code needs an unlisted computation, or more registers
  */
 export function inRegisters({ constants, body }: VectorTurn): readonly TurnOperation[] | null {
   const registers = new Map([...constants.keys()].map((local, register) => [local, register]));
   const free = Array.from({ length: VECTOR_REGISTERS - registers.size }, (_, i) => registers.size + i);
   const uses = usesOf(body);
-  /** By register: how often what is in it will still be taken. */
+  /** By register: how often its contents will still be used. */
   const left = Array.from(free, () => 0);
   for (const register of registers.values()) left[register] = Infinity;
   const operations: TurnOperation[] = [];
   const sides: VectorSide[] = [];
   const stack: number[] = [];
   let count = 0;
-  /** Takes a vector from the stack; where it was taken for the last time, its register is the next one that is used. */
+  /** Counts a use of a register popped from the stack; after the last use, it is the next register to be reused. */
   const taken = (register: number): number => {
     left[register] = (left[register] ?? 0) - 1;
     if (left[register] === 0) free.unshift(register);
@@ -152,7 +151,7 @@ export function inRegisters({ constants, body }: VectorTurn): readonly TurnOpera
         break;
       case "local.set": {
         const register = taken(stack.pop() ?? NaN);
-        if (left[register] !== 0) return null; // kept under two names, one of which may outlive the other
+        if (left[register] !== 0) return null; // in two locals, one of which may outlive the other
         free.shift();
         registers.set(value, register);
         left[register] = uses.get(at) ?? 0;
@@ -170,9 +169,9 @@ export function inRegisters({ constants, body }: VectorTurn): readonly TurnOpera
       case "i64x2.all_true":
         operations.push(["anyZero", taken(stack.pop() ?? NaN)]);
         break;
-      // What both ways need is free behind the second one; nothing that one of them keeps is taken elsewhere.
+      // Registers that both branches need are free after the second; what a branch sets is not used outside it.
       case "if":
-        if (operations.some(([kind]) => kind === "ifAllSet")) return null; // one is enough
+        if (operations.some(([kind]) => kind === "ifAllSet")) return null; // one branch is enough
         operations.push(["ifAllSet"]);
         break;
       case "else":
@@ -188,7 +187,7 @@ export function inRegisters({ constants, body }: VectorTurn): readonly TurnOpera
         const computation = name === "i8x16.shuffle" ? shuffles.get(values.join()) : name as Computation;
         if (computation === undefined || !Object.hasOwn(computations, computation)) return null;
         const operands = stack.splice(-computations[computation]);
-        // A vector whose halves change places was taken twice.
+        // Swapping the halves of a vector took it from the stack twice.
         if (computation === "upper half") taken(stack.pop() ?? NaN);
         operands.slice(0, 1).forEach(taken);
         const into = placed();
@@ -201,7 +200,7 @@ export function inRegisters({ constants, body }: VectorTurn): readonly TurnOpera
   return operations;
 }
 
-/** By place of each `local.set`: how often what it keeps is taken, until the local is set again. */
+/** By index of each `local.set`: how often its value is read before the local is set again. */
 function usesOf(body: readonly VectorInstruction[]): Map<number, number> {
   const [uses, last] = [new Map<number, number>(), new Map<number, number>()];
   for (const [at, [name, value]] of body.entries()) {

@@ -1,18 +1,19 @@
 /**
- * Vectors on x86-64: SSE4.1, which engines ask for, too, before they run WebAssembly with vectors.
+ * Vectors on x86-64: SSE4.1, which engines also require for WebAssembly vectors.
  *
- * An instruction changes its first operand, so it is given a copy; the last register is for what takes several.
+ * An instruction overwrites its first operand, so it gets a copy; the last register is for computations that take
+ * several instructions.
  *
  * @module
  */
 import type { Computation, VectorOperation, VectorSide } from "./vector_registers.ts";
 
-/** What stands before the register of an opcode of the map 0f: 66, f2, f3 or nothing; 38 or 3a where it is of such a map. */
+/** An opcode of map 0f: its prefix, 66, f2, f3 or none, and its bytes, which begin with 38 or 3a for those maps. */
 type Opcode = readonly [prefix: 0 | 0x66 | 0xf2 | 0xf3, ...code: readonly number[]];
 
 const spare = 15;
 
-/** An instruction with two registers of vectors, and perhaps a number. */
+/** An instruction with two vector registers, and perhaps an immediate. */
 function sse([prefix, ...code]: Opcode, register: number, other: number, ...number: readonly number[]): number[] {
   const rex = 0x40 | register >> 3 << 2 | other >> 3;
   const modes = 0xc0 | (register & 7) << 3 | other & 7;
@@ -26,11 +27,11 @@ function copied(into: number, from: number): number[] {
 const [and, or, xor]: readonly [Opcode, Opcode, Opcode] = [[0x66, 0xdb], [0x66, 0xeb], [0x66, 0xef]];
 const equal = { 8: [0x66, 0x74], 16: [0x66, 0x75], 32: [0x66, 0x76], 64: [0x66, 0x38, 0x29] } as const;
 
-/** What computes into a register, from others, of which it may be one. */
+/** Encodes a computation; `into` may be one of the operands. */
 type Encoder = (into: number, one: number, other: number, last: number, count: number) => number[];
 
 // law native/x8664Computations: native/vector_code, copy/native_conversion
-/** Changes its first operand. */
+/** An instruction that overwrites its first operand. */
 function binary(opcode: Opcode, ...number: readonly number[]): Encoder {
   return (into, one, other) => {
     if (into !== other || into === one) return [...copied(into, one), ...sse(opcode, into, other, ...number)];
@@ -38,7 +39,7 @@ function binary(opcode: Opcode, ...number: readonly number[]): Encoder {
   };
 }
 
-/** With the operands in the other order. */
+/** The same with swapped operands. */
 function turned(encoder: Encoder): Encoder {
   return (into, one, other, last, count) => encoder(into, other, one, last, count);
 }
@@ -52,7 +53,7 @@ function upper(opcode: Opcode): Encoder {
   return (into, one) => [...sse([0x66, 0x70], into, one, 0xee), ...sse(opcode, into, into)]; // pshufd
 }
 
-/** By a number; the opcode has a second part where else a register is named. */
+/** A shift by a constant; part of its opcode is in the field that otherwise names a register. */
 function shifted(opcode: number, part: 2 | 4 | 6, register: number, count: number): number[] {
   return sse([0x66, opcode], part, register, count);
 }
@@ -69,7 +70,7 @@ function differs(bits: keyof typeof equal): Encoder {
   ];
 }
 
-/** Two vectors as one, with instructions that saturate: what is taken off is made the sign, or 0, first. */
+/** Packs two vectors into one by saturating instructions: the bits to drop first become the sign, or 0. */
 function evens(opcode: number, last: 2 | 4, count: number, narrow: Opcode): Encoder {
   return (into, one, other) => [
     ...copied(spare, other),
@@ -120,13 +121,14 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i32x4.extend_high_i16x8_u": upper([0x66, 0x38, 0x33]),
   "i32x4.shl": shift(0x72, 6),
   "i32x4.shr_u": shift(0x72, 2),
-  // What is too large, and NaN, becomes the least integer: 0 is taken for NaN, and whose sign has changed is turned over.
+  // cvttps2dq converts NaN and too large numbers to the least integer: NaN is replaced by 0 first, and a result whose
+  // sign has changed is inverted.
   "i32x4.trunc_sat_f32x4_s": (into, one) => [
     ...copied(into, one),
     ...copied(spare, into),
     ...sse([0, 0xc2], spare, spare, 0), // cmpeqps: all ones, or 0 for NaN
     ...sse(and, into, spare),
-    ...sse(xor, spare, into), // its sign is set where the number has none
+    ...sse(xor, spare, into), // sign bit set where the number's is not
     ...sse([0xf3, 0x5b], into, into), // cvttps2dq
     ...sse(and, spare, into),
     ...shifted(0x72, 4, spare, 31), // psrad
@@ -145,8 +147,8 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "f32x4.ne": binary([0, 0xc2], 4), // cmpneqps
   "f32x4.sub": binary([0, 0x5c]),
   "f32x4.convert_i32x4_s": unary([0, 0x5b]),
-  // By halves of 16 bits, which are exact, so that only their sum is rounded: the upper one, which may look like a sign,
-  // by half as much twice.
+  // As 16-bit halves, which are exact, so that only their sum is rounded. The upper half, whose top bit would be taken
+  // for a sign, is halved and added twice.
   "f32x4.convert_i32x4_u": (into, one) => [
     ...copied(spare, one),
     ...shifted(0x72, 6, spare, 16),
@@ -175,12 +177,12 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "f64x2.add": binary([0x66, 0x58]),
   "f64x2.sub": binary([0x66, 0x5c]),
   "f64x2.mul": binary([0x66, 0x59]),
-  "f64x2.pmax": turned(binary([0x66, 0x5f])), // maxpd leaves its second operand where it is not less
+  "f64x2.pmax": turned(binary([0x66, 0x5f])), // maxpd returns its second operand unless it is less
   "f64x2.convert_low_i32x4_s": unary([0xf3, 0xe6]),
   "f64x2.promote_low_f32x4": unary([0, 0x5a]),
 };
 
-/** The bytes of an operation, whose sides are at registers of those numbers, below 8. */
+/** The bytes of an operation; `sides` are numbers of base registers, below 8. */
 export function x8664Vector(operation: VectorOperation, sides: Readonly<Record<VectorSide, number>>): number[] {
   if (operation[0] === "anyZero") {
     // pcmpeqq with 0, ptest

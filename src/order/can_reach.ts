@@ -1,5 +1,5 @@
 /**
- * Who can use whose memory.
+ * Which devices can use which memory.
  *
  * @module
  */
@@ -8,8 +8,8 @@ import type { OrderedMemory } from "./ordered_memory.ts";
 
 // law order/canReach: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
- * Whether a device can be given access to the memory of another one, by whatever library: then work on it may have used
- * that memory.
+ * Whether a device can be granted access to another device's memory, by any library: if so, its work may have used that
+ * memory.
  */
 export function canReach(
   peer: CudaDevice,
@@ -22,8 +22,8 @@ export function canReach(
 
 // law order/hasAccess: copy/peer_copy
 /**
- * Whether kernels of a device can use memory now: its own, the host's if it is page-locked, and of another device what
- * that one's pool gives it access to, also if the pool is closed.
+ * Whether kernels of a device can use memory now: its own, page-locked host memory, and another device's memory whose
+ * pool grants it access, even if the pool is closed.
  */
 export function hasAccess(
   device: CudaDevice,

@@ -1,6 +1,6 @@
 /**
- * Frees what the driver does not free in stream order: pinned, managed and synchronous memory, and pools. They wait for
- * the work before them without making the host wait.
+ * Frees what the driver does not free in stream order: pinned, managed and synchronous memory, and pools. These frees
+ * wait for the work before them without blocking the host.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { isSticky, observerOf } from "../driver/mod.ts";
 /** A free that waits for an event. */
 interface Pending {
   readonly passed: CudaEvent;
-  /** The stream whose end the event marks; null if it marks that of a whole device. */
+  /** The stream whose end the event marks; null if it marks the end of all work of a device. */
   readonly stream: CudaStream | null;
   /** The event's device, retained. */
   readonly device: Disposable;
@@ -28,7 +28,7 @@ interface Pending {
 
 let pending: Pending[] = [];
 
-/** Work that cannot even be enqueued while another library captures: nothing could mark what it has to come after. */
+/** Work that cannot even be enqueued while another library captures: no event could mark what it must come after. */
 interface Blocked {
   readonly device: CudaDevice;
   readonly retained: Disposable;
@@ -38,16 +38,14 @@ interface Blocked {
 let blocked: Blocked[] = [];
 
 // law order/pollDeferred: memory/beside_captures
-/** Does the frees whose events have passed, and the work that captures no longer block. */
+/** Runs the frees whose events have passed, and the work that captures no longer block. */
 export function pollDeferred(): void {
   freeWhere(isOver);
   retryBlocked(isBlockedByCapture);
 }
 
 // law order/retryBlocked: memory/beside_captures
-/**
- * Does the work that is no longer blocked. All of it, even if some fails: then the first error is thrown at the end.
- */
+/** Runs all work that is no longer blocked, even if some of it fails: the first error is then thrown at the end. */
 function retryBlocked(isStillBlocked: (device: CudaDevice) => boolean): void {
   if (blocked.length === 0) return;
   const [due, still] = [[], []] as [Blocked[], Blocked[]];
@@ -63,9 +61,8 @@ function block(device: CudaDevice, work: () => void): void {
 
 // law order/whenUnblocked: memory/beside_captures
 /**
- * Does something in the order of a stream: at once, unless that is the legacy default stream and another library
- * captures a stream that this would wait for, which would invalidate the capture. Then it is done at one of the next
- * polls.
+ * Runs work in stream order: at once, unless the stream is the legacy default stream and another library captures a
+ * stream that the work would wait for, which would invalidate the capture. Then a later poll runs it.
  */
 export function whenUnblocked(stream: CudaStream, work: () => void): void {
   if (stream.isLegacy && isBlockedByCapture(stream.device)) block(stream.device, work);
@@ -73,12 +70,12 @@ export function whenUnblocked(stream: CudaStream, work: () => void): void {
 }
 
 // law order/freeWhere: order/deferred_free, memory/memory_programs, order/pageable_in_use
-/** Does the pending frees that `mayFree`. All of them, even if some fail: then the first error is thrown at the end. */
+/** Runs all pending frees that `mayFree` allows, even if some fail: the first error is then thrown at the end. */
 function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
-  if (pending.length === 0) return; // nearly always, and every allocation asks
+  if (pending.length === 0) return; // nearly always, and every allocation calls this
   const waiting = pending;
   pending = [];
-  /** Streams that are still before an event, and so before all later ones. */
+  /** Streams that have not reached an event, and so none of the later ones. */
   const busy = new Set<CudaStream>();
   throwFirst(failuresOf(waiting, (one) => {
     const { stream } = one;
@@ -97,8 +94,8 @@ function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
 
 // law order/isOver: order/deferred_free, memory/memory_programs
 /**
- * Whether nothing has to be waited for: what was enqueued is done, or its context is lost and does nothing any more. If
- * the driver fails to say, the answer is no, and it is asked again later.
+ * Whether there is nothing to wait for: the work is done, or its context is lost and runs nothing any more. If the
+ * driver cannot say, the answer is no, and a later poll queries again.
  */
 export function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be queried meanwhile
@@ -130,34 +127,34 @@ function defer(device: CudaDevice, one: Pending): void {
 }
 
 // law order/pollAfterClose: order/deferred_free, memory/memory_programs
-/** Makes sure that frees are polled for when nothing is allocated on a device any more. */
+/** Makes sure that pending frees are polled even when nothing is allocated on a device any more. */
 function pollAfterClose(device: CudaDevice): void {
   if (device.isClosed) pollPending();
   else polledAtClose.of(device);
 }
 
-/** Devices at whose close polling begins. */
+/** Devices whose close starts polling. */
 const polledAtClose = new PerDevice(() => true, pollPending);
 
-/** How many pending frees one call may poll that needs only one of them. */
+/** How many pending frees a call may poll when it needs only one of them. */
 const few = 64;
 
 /**
- * How many may be pending before adding one polls all: twice as many as were left, so that the cost of each is
- * constant.
+ * How many frees may be pending before adding one polls all: twice as many as the last poll left, so that the cost of
+ * each is constant.
  */
 let enough = few;
 
-/** Host memory whose free was deferred since the last poll, in bytes, and how much of it is worth a poll. */
+/** Host memory whose free was deferred since the last poll, in bytes, and how many bytes are worth a poll. */
 let bytes = 0;
 const enoughBytes = 16 * 2 ** 20;
 
-/** Does the frees whose events have passed, if few are pending: otherwise a later poll will. */
+/** Runs the frees whose events have passed, if few are pending: otherwise a later poll does. */
 export function pollIfFew(): void {
   if (pending.length <= few) pollQuietly();
 }
 
-/** Polls for a caller whom the errors of other memory do not concern: they are reported. */
+/** Polls for a caller that errors of other memory do not concern: they are reported, not thrown. */
 function pollQuietly(): void {
   try {
     runAll([() => retryBlocked(isBlockedByCapture), () => freeWhere(isOver)]);
@@ -168,19 +165,19 @@ function pollQuietly(): void {
   bytes = 0;
 }
 
-/** How long polling goes on without any progress, and how often it polls, in milliseconds. */
+/** How long polling continues without progress, and its interval, in milliseconds. */
 const patience = { all: 60_000, each: 20 };
 
 let isPolling = false;
 
-/** How many frees wait. */
+/** How many frees are waiting. */
 function waiting(): number {
   return pending.length + blocked.length;
 }
 
 /**
- * Polls by a timer until nothing waits any more: once a `Cuda` is closed, perhaps nothing is allocated. The program may
- * end meanwhile.
+ * Polls on a timer until nothing is waiting: once a `Cuda` is closed, there may be no further allocations to poll. The
+ * timer does not keep the program alive.
  */
 export function pollPending(): void {
   if (isPolling || waiting() === 0) return;
@@ -200,8 +197,8 @@ export function pollPending(): void {
 
 // law order/freeAfter: order/deferred_free, memory/memory_programs, memory/beside_captures, copy/page_locked
 /**
- * Calls `free` once everything enqueued on the stream is done: at once if it is, else at the next allocation, when much
- * is pending, or soon after the `Cuda` is closed.
+ * Calls `free` once everything enqueued on the stream is done: at once if it already is, else at the next allocation,
+ * when much is pending, or soon after the `Cuda` is closed.
  *
  * @param stream the home stream, or null for memory that no stream uses
  * @param size bytes of ordinary host memory that stay pinned until then
@@ -215,14 +212,17 @@ export function freeAfter(stream: CudaStream | null, free: () => void, size = 0)
 function freeAtEnd(stream: CudaStream, free: () => void, size: number): void {
   const passed = markEnd(stream);
   if (passed === null) return free();
-  // An idle stream may still have to come after what a default stream holds, which only the event knows.
+  // An idle stream may still have to wait for work on a default stream, which only the event reflects.
   if (!stream.isKnownNonBlocking && isOver(passed)) return runAll([free, () => passed.close()]);
   observerOf(stream.device.driver)?.closedByUser(passed.handle);
   bytes += size;
   defer(stream.device, { passed, stream, device: stream.device.retained({ evenClosed: true }), free });
 }
 
-/** Marks the present end of a stream with an event; where the driver has none left, waits for it and returns null. */
+/**
+ * Marks the current end of a stream with an event; if the driver has no event left, waits for the stream and returns
+ * null.
+ */
 export function markEnd(stream: CudaStream): CudaEvent | null {
   try {
     return stream.recordNew();
@@ -233,10 +233,10 @@ export function markEnd(stream: CudaStream): CudaEvent | null {
 }
 
 // law order/waitForEnd: order/deferred_free, memory/memory_programs
-/** Makes the host wait for what is enqueued on a stream, and for what its next work would come after. */
+/** Makes the host wait for the work enqueued on a stream, and for all work that its next work would come after. */
 export function waitForEnd(stream: CudaStream): void {
   try {
-    stream.synchronize(); // which says what is wrong, if it is something else
+    stream.synchronize(); // reports the error, if the cause is something else
     if (!stream.isKnownNonBlocking) stream.device.synchronize();
   } catch (error) {
     if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
@@ -245,14 +245,14 @@ export function waitForEnd(stream: CudaStream): void {
 
 // law order/freeAfterAll: order/deferred_free
 /**
- * Calls `free` once everything is done that is enqueued on these devices at this moment, on whatever stream: at once if
- * it is, else when {@linkcode freeAfter} would.
+ * Calls `free` once everything now enqueued on these devices, on any stream, is done: at once if it already is, else
+ * when {@linkcode freeAfter} would.
  */
 export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): void {
   const [device, ...others] = devices;
   if (device === undefined) return free();
   const next = () => freeAfterAll(others, free);
-  if (device.isGone) return next(); // its context has gone while another device was waited for
+  if (device.isGone) return next(); // its context went away during the wait for another device
   const passed = markAll(device);
   if (passed === "blocked") return block(device, () => freeAfterAll(devices, free));
   if (passed === null) return next();
@@ -262,7 +262,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
 }
 
 // law order/markAll: memory/beside_captures
-/** Marks the present end of all work of a device; where the driver cannot, waits for it and returns null. */
+/** Marks the current end of all work of a device; if the driver cannot, waits for it and returns null. */
 function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
   if (isBlockedByCapture(device)) return "blocked";
   let event: CudaEvent | null = null;
@@ -275,7 +275,7 @@ function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
     if (isRefusedByCapture(error)) return "blocked";
   }
   try {
-    device.synchronize(); // which says what is wrong, if it is something else
+    device.synchronize(); // reports the error, if the cause is something else
   } catch (error) {
     if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
   }
@@ -283,7 +283,7 @@ function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
 }
 
 // law order/drainFrees: order/deferred_free, memory/memory_programs
-/** Waits for what is pending, and frees it. For tests, and for a program's end. */
+/** Waits for all pending work and runs its frees. For tests, and for the end of a program. */
 export function drainFrees(): void {
   while (waiting() > 0) {
     retryBlocked(() => false);

@@ -1,26 +1,26 @@
 /**
- * The list of live exports: those that their consumers have not released, as of the last poll.
+ * The list of live exports: those whose consumers have not released them, as of the last poll.
  *
  * @module
  */
 import { failuresOf, nodeBuiltin, throwFirst, wantsLeakReports } from "../ffi/mod.ts";
 import { ReleaseOrder } from "./order.ts";
 
-/** An export that a consumer has, or will have. */
+/** An export that a consumer holds or will hold. */
 export interface LiveExport {
-  /** Whether the consumer has released it. If so, its memory is ordered and unpinned, once. */
+  /** Whether the consumer has released it. If so, orders and unpins its memory, once. */
   isReleased(): boolean;
 }
 
 /** An export on the list, and how it ends. */
 export interface ExportEntry extends LiveExport {
-  /** Its index in the list, so that it can be removed in constant time; -1 before and afterwards. */
+  /** Its index in the list, so that it can be removed in constant time; -1 while it is not on the list. */
   index: number;
 
   /** Whether its consumers have released all of it. A pure query. */
   isReleasedByConsumer(): boolean;
 
-  /** Makes what comes next to its memory wait for its consumers' work. @returns false if that cannot be done now */
+  /** Makes the next use of its memory wait for its consumers' work. @returns false if that cannot be done now */
   order(order: ReleaseOrder): boolean;
 
   /** Unpins its memory. Called once. */
@@ -30,7 +30,7 @@ export interface ExportEntry extends LiveExport {
 /** The list keeps the exports' memory alive. */
 const live: ExportEntry[] = [];
 
-/** How many there are. */
+/** The number of live exports. */
 export function exportCount(): number {
   return live.length;
 }
@@ -42,14 +42,14 @@ export function addExport(one: ExportEntry): void {
   if (!isWatched) watchEnd();
 }
 
-/** Polls one export, for its `isReleased`. */
+/** Polls one export: the implementation of its `isReleased`. */
 export function pollExport(one: ExportEntry): boolean {
   if (one.index >= 0 && one.isReleasedByConsumer()) end(one, new ReleaseOrder());
   return one.index < 0;
 }
 
 // law order/end: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
-/** Ends an export that its consumers had released before the first wait was ordered. */
+/** Ends an export whose consumers had released it before the first wait was ordered. */
 function end(one: ExportEntry, order: ReleaseOrder): void {
   if (one.index < 0 || !one.order(order)) return;
   const last = live.pop();
@@ -62,14 +62,15 @@ function end(one: ExportEntry, order: ReleaseOrder): void {
 }
 
 /**
- * Libraries whose releases are found by a poll of their own: Python's, once it is open. A list of the process, as that
- * of the exports is: a consumer is a library of this process, whichever Cuda or view an export is of, and
- * `liveExports()` counts them all. There is one Python, and nothing closes it.
+ * Libraries whose releases need a separate poll: Python, once it is open. The list is process-wide, as that of the
+ * exports is: a consumer is a library of this process, whichever Cuda or view an export belongs to, and `liveExports()`
+ * counts them all. There is one Python, and nothing closes it.
  */
 const others: (() => void)[] = [];
 
 /**
- * Has a library polled before the exports are counted. Called by the code that opens one in which consumers release.
+ * Registers a poll that runs before the exports are counted. Called by code that opens a library in which consumers
+ * release.
  */
 export function alsoPoll(poll: () => void): void {
   others.push(poll);
@@ -80,10 +81,10 @@ export function pollOthers(): void {
   for (const poll of others) poll();
 }
 
-/** Whether the hook for the report at the end of the program is in place. */
+/** Whether the exit hook for the leak report is installed. */
 let isWatched = false;
 
-/** Reports at the end of the program what consumers have never released, if `CAUSEWAY_LEAKS=1` asks for it. */
+/** Reports exports that were never released when the program ends, if `CAUSEWAY_LEAKS=1` is set. */
 function watchEnd(): void {
   isWatched = true;
   if (!wantsLeakReports()) return;
@@ -97,8 +98,9 @@ function watchEnd(): void {
 
 // law order/pollAll: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
 /**
- * Polls all of them, and again if one has ended: it may have been the last user of an import whose producer is in this
- * process, too. All are polled, even if one fails, which stays on the list: then the first error is thrown at the end.
+ * Polls all live exports, and again if one has ended: it may have been the last user of an import whose producer is in
+ * this process, too. One that fails stays on the list and does not stop the rest: the first error is then thrown at the
+ * end.
  */
 export function pollAll(): void {
   if (live.length === 0) return;
@@ -106,8 +108,8 @@ export function pollAll(): void {
   let before: number;
   do {
     before = live.length;
-    // First all that have been released, then the waits, which these share: another thread may release meanwhile, after
-    // work for which such a wait is too early.
+    // First collect all released exports, then order the waits, which they share: another thread may release meanwhile,
+    // after work for which such a wait is too early.
     const gone: ExportEntry[] = [];
     for (const one of live) if (one.isReleasedByConsumer()) gone.push(one);
     const order = new ReleaseOrder();
@@ -117,12 +119,13 @@ export function pollAll(): void {
 }
 
 /**
- * How many may be live before an export polls all: twice as many as were left, so that the cost of each is constant.
+ * How many exports may be live before a new one polls all: twice as many as the last poll left, so that the cost of
+ * each is constant.
  */
 let enough = 64;
 
 // law order/pollIfMany: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
-/** Polls all exports if many are live. Called before each export. */
+/** Polls all exports if many are live. Called before every new export. */
 export function pollIfMany(): void {
   if (live.length < enough) return;
   pollAll();

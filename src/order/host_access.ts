@@ -1,5 +1,5 @@
 /**
- * Accesses of the host to elements, as the checker observes them.
+ * Host accesses to elements, as the checker observes them.
  *
  * @module
  */
@@ -7,10 +7,10 @@ import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
 import type { OrderedElements } from "./ordered_memory.ts";
 
 /**
- * Notes that the host is about to read or write elements of host memory. Of those that do not lie next to each other
- * nothing is noted: what is between them may be in use.
+ * Notes that the host is about to read or write elements of host memory. Non-contiguous elements are not noted: the
+ * bytes between them may be in use.
  *
- * @param call what does it, as a report names it
+ * @param call the call that accesses them, as a report names it
  */
 export function noteElementAccess({ buffer, offset, layout }: OrderedElements, writes: boolean, call: string): void {
   if (!isHostObserved() || layout.volume === 0 || !layout.isContiguousAny) return;

@@ -8,7 +8,7 @@ import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReport
 import { consumerWaits, producerWaits } from "./order.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
-/** All that the end of a loan needs, and nothing that leads back to the loan. */
+/** All that ending a loan needs, with no reference back to the loan. */
 interface LoanState extends FinalizerState {
   readonly buffer: OrderedMemory;
   readonly stream: CudaStream;
@@ -28,7 +28,7 @@ function end(state: LoanState): void {
   }
 }
 
-/** Ends loans whose lease was dropped, or the memory would be lent for ever. */
+/** Ends loans whose lease was dropped: otherwise the memory would stay lent for ever. */
 const finalizer = new DeferredFinalizer<LoanState>((state) => {
   const { size } = state.buffer;
   if (wantsLeakReports()) {
@@ -58,7 +58,7 @@ export class Loan {
    */
   constructor(buffer: OrderedMemory, stream: CudaStream) {
     checkOpenStream(stream, "Cannot lend to a stream");
-    stream.retain(); // a closed stream is an error before anything is enqueued
+    stream.retain(); // a closed stream must fail before anything is enqueued
     let isPinned = false;
     try {
       buffer.pin();

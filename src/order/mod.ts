@@ -1,17 +1,18 @@
 /**
- * Order: who must wait for whom when memory changes hands, and when memory may be freed.
+ * Order: which side waits for which when memory changes hands, and when memory may be freed.
  *
- * The room knows streams and devices, and of memory no more than `ordered_memory.ts` declares: a buffer is an
+ * The room knows streams and devices, and about memory no more than `ordered_memory.ts` declares: a buffer is an
  * `OrderedMemory`, the elements of an array are a buffer and the layout that says where they lie (`OrderedElements`).
- * It knows no buffer's class, no view, no protocol, no Python. Whatever is handed over or comes back passes through
- * here, over any protocol, wire or library:
+ * It knows no buffer class, no view, no protocol, no Python. Every hand-over and return passes through here, over any
+ * protocol, wire or library:
  *
- * - before a consumer begins (`order.ts`): `consumerWaits`, `hostWaits`, `hostWaitsToRead`, or an event, made by
- *   `recordReady` and waited for by `consumerWaitsForEvent`;
- * - while it has the memory: the memory is pinned, by a `Loan` (`loan.ts`) or by an export on the list of `exports.ts`;
+ * - before a consumer begins (`order.ts`): `consumerWaits`, `hostWaits`, `hostWaitsToRead`, or an event that
+ *   `recordReady` makes and `consumerWaitsForEvent` waits for;
+ * - while it holds the memory: the memory is pinned, by a `Loan` (`loan.ts`) or by an export on the list of
+ *   `exports.ts`;
  * - when it has released: `exports.ts` polls the marks that consumers leave, has `ReleaseOrder` (`order.ts`) order the
- *   home stream behind all that the consumer may have enqueued, and then ends the export, which unpins the buffer. So a
- *   free, which the buffer does on its home stream, comes after the consumer's work;
+ *   home stream behind everything that the consumer may have enqueued, and then ends the export, which unpins the
+ *   buffer. So the free, which runs on the buffer's home stream, comes after the consumer's work;
  * - before an import is returned to its producer: `hostWaitsBeforeReturn`;
  * - memory that the driver does not free in stream order is freed by `freeAfter` (`deferred_free.ts`), once the work
  *   before it is done; ordinary memory that a copy uses is pinned meanwhile (`pageable_in_use.ts`).

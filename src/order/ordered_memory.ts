@@ -1,5 +1,5 @@
 /**
- * What the order of work needs to know of memory: of a buffer as little as this, of an array where its elements lie.
+ * What ordering needs to know about memory: these few properties of a buffer, and for an array where its elements lie.
  *
  * @module
  */
@@ -7,8 +7,8 @@ import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 
 /**
- * Where memory is and who can use it: ordinary host memory; the memory of a device; host memory that devices can use as
- * well; memory that moves between them.
+ * Where memory is and what can use it: ordinary host memory; device memory; host memory that devices can use, too;
+ * memory that migrates between them.
  */
 export type MemoryKind = "host" | "device" | "pinned" | "managed";
 
@@ -18,9 +18,9 @@ export interface OrderedMemory {
   readonly ptr: bigint;
   /** Bytes. */
   readonly size: number;
-  /** Where it is and who can use it. */
+  /** Where it is and what can use it. */
   readonly kind: MemoryKind;
-  /** The device whose memory it is; null for memory of the host. */
+  /** The device whose memory it is; null for host memory. */
   readonly device: CudaDevice | null;
   /** The home stream, on which it is freed; null if there is none. */
   readonly stream: CudaStream | null;

@@ -1,6 +1,6 @@
 /**
- * Ordinary host memory that work on a stream uses. To query the driver about each copy would take longer than a small
- * copy does, so all that one stream uses is pinned together: it is unpinned when the host has waited for the stream;
+ * Ordinary host memory that work on a stream uses. Querying the driver for each copy would take longer than a small
+ * copy, so all memory that one stream uses is pinned together. It is unpinned when the host has waited for the stream;
  * otherwise one event marks the stream's end for all of it, once it is much or the stream is closed.
  *
  * @module
@@ -18,14 +18,14 @@ import { reportUncaught } from "../ffi/mod.ts";
 import { freeAfter, freeAfterAll, pollPending } from "./deferred_free.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
-/** How many bytes are much. 64 buffers are, too: each counts as a share at least. */
+/** How many bytes are much. 64 buffers are much, too: each counts as at least one share. */
 const much = 16 * 2 ** 20;
 const share = much / 64;
 
-/** Those whose end is not marked yet. This list keeps them alive: their streams may be dropped. */
+/** Entries whose end is not marked yet. This set keeps them alive: their streams may be dropped. */
 const open = new Set<InFlight>();
 
-/** Whether memory in one of them was closed: the next poll finds out whether it can be freed. */
+/** Whether memory of an open entry was closed: the next poll checks whether it can be freed. */
 let isWanted = false;
 
 // law order/markClosed: order/pageable_in_use
@@ -37,7 +37,7 @@ export function markClosed(): void {
 }
 
 // law order/markedAtClose: order/pageable_in_use, device/dropped
-/** Devices at whose close the ends are marked. */
+/** Devices whose close marks the ends of their streams. */
 const markedAtClose = new PerDevice(() => true, (_, device) => {
   for (const one of open) one.onDeviceClosing(device);
   pollPending();
@@ -67,7 +67,7 @@ class InFlight implements StreamWatcher {
   add(buffer: OrderedMemory): void {
     this.#buffers.push(buffer);
     this.#weight += Math.max(buffer.size, share);
-    // A foreign stream may be destroyed before its end is marked, and so may a closed one, or that of a closed device.
+    // A foreign stream may be destroyed before its end is marked; so may a closed one, or a stream of a closed device.
     const stream = this.#stream;
     if (this.#weight >= much || !stream[internals].isHandleStable || stream.device.isClosed) this.onClosing();
   }
@@ -84,13 +84,13 @@ class InFlight implements StreamWatcher {
     const free = () => this.#free();
     quietly(() => {
       if (captureOf(this.#stream) === null) freeAfter(this.#stream, free, this.#weight);
-      // a mark of the stream would be the graph's
+      // an event recorded on the stream would belong to the graph
       else afterCaptures(device.driver, () => freeAfterAll([device], free));
     });
   }
 
   // law order/InFlight.end: order/pageable_in_use
-  /** Nothing is added to it any more. */
+  /** Accepts no more buffers. */
   #end(): void {
     open.delete(this);
     this.#stream[internals].watcher = null;
@@ -102,7 +102,7 @@ class InFlight implements StreamWatcher {
   }
 }
 
-/** For callers who copy, wait or close: errors of other memory do not concern them, and are reported. */
+/** For callers that copy, wait or close: errors of other memory do not concern them, and are reported. */
 function quietly(work: () => void): void {
   try {
     work();
@@ -112,7 +112,7 @@ function quietly(work: () => void): void {
 }
 
 // law order/pinWhileInFlight: order/pageable_in_use
-/** Pins a buffer until everything that is enqueued on the stream now is done. */
+/** Pins a buffer until everything now enqueued on the stream is done. */
 export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): void {
   buffer.pin();
   const { watcher } = stream[internals];
@@ -121,7 +121,7 @@ export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): voi
 }
 
 // law order/freeSoon: order/pageable_in_use
-/** Notes that memory was closed that may be in flight. */
+/** Notes that memory which may be in flight was closed. */
 export function freeSoon(): void {
   isWanted = open.size > 0;
 }

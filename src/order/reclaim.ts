@@ -1,6 +1,6 @@
 /**
  * Reclaims what has been released meanwhile: consumers on other threads can only count when they release, so this side
- * has to poll. Every allocation does, first.
+ * has to poll. Every allocation polls first.
  *
  * @module
  */
@@ -19,11 +19,11 @@ export function reclaim(): void {
 
 // law order/liveExports: python/export_array
 /**
- * How many exports have not been released by their consumers. Returns the memory of those that have. If arrays were
- * exported to Python it waits for the interpreter's lock.
+ * How many exports their consumers have not released. Reclaims the memory of those released. If arrays were exported to
+ * Python, waits for the interpreter's lock.
  */
 export function liveExports(): number {
   pollOthers();
-  reclaim(); // which polls here, too
+  reclaim(); // which polls the exports here, too
   return exportCount();
 }

@@ -1,11 +1,11 @@
 /**
- * What can go wrong: text that is not understood, and kernels that do what a GPU would stop.
+ * Errors: PTX text that is not supported, and kernels that do something a GPU would stop.
  *
  * @module
  */
 
 /**
- * PTX that the simulator does not understand, found when a module is loaded: it is the `cause` of the
+ * PTX that the simulator does not support, detected when a module is loaded: the `cause` of the
  * {@linkcode CudaError} with which `device.loadPtx()` fails.
  *
  * @example
@@ -25,14 +25,14 @@
 export class PtxError extends Error {
   /** `PtxError`. */
   override readonly name: string = "PtxError";
-  /** Line of the text, from 1. */
+  /** Line in the text, from 1. */
   readonly line: number;
 
   /**
    * For the interpreter.
    *
-   * @param line line of the text, from 1
-   * @param what what is there and is not understood
+   * @param line line in the text, from 1
+   * @param what what is on the line and is not supported
    */
   constructor(line: number, what: string) {
     super(`PTX line ${line}: ${what}`);
@@ -42,43 +42,43 @@ export class PtxError extends Error {
 
 /** Why a running kernel was stopped. */
 export type PtxFaultKind =
-  /** An address at which nothing is allocated, or that may not be accessed so: CUDA_ERROR_ILLEGAL_ADDRESS. */
+  /** An address at which nothing is allocated, or the access is not allowed: CUDA_ERROR_ILLEGAL_ADDRESS. */
   | "illegal address"
-  /** An address that is no multiple of the size of the access: CUDA_ERROR_MISALIGNED_ADDRESS. */
+  /** An address that is not a multiple of the access size: CUDA_ERROR_MISALIGNED_ADDRESS. */
   | "misaligned address"
-  /** A barrier, or a collective of a warp, that not all of its threads can reach: a GPU would hang. */
+  /** A barrier or warp collective that not all of its threads can reach: a GPU would hang. */
   | "deadlock"
-  /** What PTX leaves undefined and no two GPUs need agree on. */
+  /** Behaviour that PTX leaves undefined, and on which no two GPUs need agree. */
   | "undefined behaviour"
   /** A `trap` instruction: CUDA_ERROR_LAUNCH_FAILED. */
   | "trap"
   /** An `assert` that does not hold: CUDA_ERROR_ASSERT. */
   | "assertion"
-  /** Calls deeper than the stack is large. */
+  /** A call chain deeper than the stack. */
   | "stack overflow"
   /** More instructions than the launch allowed: CUDA_ERROR_LAUNCH_TIMEOUT. */
   | "instruction limit";
 
 /**
- * A kernel that was stopped while it ran. What other threads had written by then stays written. Where a GPU reports
- * such an error, or its watchdog would end the kernel, it is the `cause` of the {@linkcode CudaError} that reports it
- * first; a deadlock, and undefined behaviour, is thrown as it is by the call that made the kernel run.
+ * A kernel that was stopped while it ran. Writes that other threads made by then remain. If a GPU reports such an
+ * error, or its watchdog would kill the kernel, the fault is the `cause` of the {@linkcode CudaError} that reports it
+ * first; a deadlock or undefined behaviour is thrown unwrapped by the call that made the kernel run.
  */
 export class PtxFault extends Error {
   /** `PtxFault`. */
   override readonly name: string = "PtxFault";
-  /** Why. */
+  /** Why the kernel was stopped. */
   readonly kind: PtxFaultKind;
-  /** Line of the instruction, from 1; 0 if it is not the fault of one instruction. */
+  /** Line of the instruction, from 1; 0 if no single instruction is at fault. */
   readonly line: number;
 
   /**
    * For the interpreter.
    *
-   * @param kind why
-   * @param line line of the instruction, from 1; 0 if it is not the fault of one instruction
+   * @param kind why the kernel was stopped
+   * @param line line of the instruction, from 1; 0 if no single instruction is at fault
    * @param what the kernel, the thread and the circumstances
-   * @param cause the error of the memory, for an illegal address that it refused
+   * @param cause the error that the memory threw, for an illegal address
    */
   constructor(kind: PtxFaultKind, line: number, what: string, cause?: unknown) {
     super(`PTX${line === 0 ? "" : ` line ${line}`}: ${kind}: ${what}`, cause === undefined ? undefined : { cause });

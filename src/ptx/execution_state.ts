@@ -7,18 +7,17 @@ import { PtxFault, type PtxFaultKind } from "./error.ts";
 import type { PrintTarget } from "./system_calls.ts";
 import type { Thread } from "./thread.ts";
 
-/** Device memory, as the owner of the addresses sees it. */
+/** Device memory, as the owner of the addresses provides it. */
 export interface PtxMemory {
   /**
-   * The bytes at an address.
+   * Resolves an address to the bytes behind it.
    *
    * @param address of the first byte, a multiple of `bytes`
    * @param bytes 1, 2, 4, 8 or 16, or up to 32 for a vector
-   * @param access what happens to them; an atomic access reads and writes
-   * @returns a view that has them, and where they begin in it
-   * @throws for an address at which nothing is allocated, or which may not be accessed so; the launch then ends with a
-   * PtxFault
-   *   of the kind "illegal address" that has the error as its cause
+   * @param access what the instruction does to them; an atomic access reads and writes
+   * @returns a view that contains them, and their offset in it
+   * @throws for an address at which nothing is allocated, or at which this access is not allowed; the launch then ends
+   *   with a PtxFault of the kind "illegal address" whose cause is the error
    */
   view(
     address: bigint,
@@ -27,23 +26,23 @@ export interface PtxMemory {
   ): { readonly bytes: DataView; readonly offset: number };
 }
 
-/** What an instruction does to memory. `volatile`: in a way that other threads may rely on, as atomic ones do. */
+/** What an instruction does to memory. `volatile`: in a way that other threads may rely on, as with atomics. */
 export type PtxAccess = "read" | "write" | "atomic" | "volatile read" | "volatile write";
 
 /**
- * An instruction that is bound to a state.
+ * An instruction bound to a state.
  *
- * @returns the next one, or YIELDED or FRAME_CHANGED; `t` is the thread's frame
+ * @returns the next instruction, or YIELDED or FRAME_CHANGED; `t` is the thread's frame
  */
 export type Op = (t: number) => number;
 
-/** A compiled instruction, to be bound to a state: `next` is the one after it, `base` the first of its function. */
+/** A compiled instruction, not yet bound: `next` is the instruction after it, `base` the first of its function. */
 export type Compiled = (state: ExecutionState, next: number, base: number) => Op;
 
-/** What an instruction returns after which the thread does not continue now: it waits, or has ended. */
+/** Returned by an instruction after which the thread cannot continue now: it waits, or has exited. */
 export const YIELDED = -1;
 
-/** What a call and a return give: the thread continues at its own `pc` and in another frame. */
+/** Returned by calls and returns: the thread continues at its own `pc` and in another frame. */
 export const FRAME_CHANGED = -2;
 
 /** A function of a kernel, as its callers see it. */
@@ -55,13 +54,13 @@ export interface Callee {
   /** Offsets of parameters and results in its local memory. */
   readonly params: readonly number[];
   readonly results: readonly number[];
-  /** Fills the frame at the thread's base. */
+  /** Initialises the frame at the thread's base. */
   enter(state: ExecutionState, thread: Thread): void;
 }
 
 /**
- * Upper words of generic addresses into the spaces that each thread or block has for itself. No device address is so
- * large: they have 49 bits on the largest systems.
+ * Upper words of generic addresses into the spaces that are private to a thread, a block or a launch. No device
+ * address reaches them: device addresses have at most 49 bits, on the largest systems.
  */
 export const windows: { readonly shared: number; readonly local: number; readonly param: number } = {
   shared: 0x7ffe0000,
@@ -72,9 +71,9 @@ export const windows: { readonly shared: number; readonly local: number; readonl
 const noBytes = new DataView(new ArrayBuffer(0));
 const address = new DataView(new ArrayBuffer(8));
 
-/** The state of a kernel; later launches reuse it. */
+/** The execution state of a kernel, reused by later launches. */
 export class ExecutionState {
-  /** Name of the kernel, for errors. */
+  /** Name of the kernel, for error messages. */
   readonly kernel: string;
   /** Frames of all resident threads. Registers of up to 32 bits take a word each, smaller ones zero-extended. */
   readonly regs: DataView;
@@ -95,31 +94,31 @@ export class ExecutionState {
   params: DataView = noBytes;
   /** Static and dynamic shared memory of a block, in bytes. */
   sharedBytes = 0;
-  /** Instructions executed, which is what the clock registers count. */
+  /** Instructions executed so far, which the clock registers count. */
   executed = 0;
   /** Receives the text that the kernel prints, as bytes. */
   print: (text: Uint8Array, to: PrintTarget) => void = () => {};
-  /** Why the launch has failed, though other threads still run. */
+  /** Why the launch has failed, while other threads still run. */
   failure: PtxFault | null = null;
-  /** How many instructions may have been executed before the launch is stopped. */
+  /** Instructions that may be executed before the launch is stopped. */
   limit = Infinity;
-  /** The value of registers and memory that were never written; another one in each launch. */
+  /** The value of registers and memory that were never written; different in each launch. */
   poison = 0;
-  /** Threads that can run. */
+  /** Runnable threads. */
   readonly ready: Thread[] = [];
   #thread: Thread | null = null;
   readonly #callees: ReadonlyMap<string, Callee>;
 
-  /** What the last address was resolved to. */
+  /** The view that the last address resolved to. */
   view: DataView = noBytes;
-  /** Where in `view`. */
+  /** Its offset in `view`. */
   offset = 0;
 
   /**
    * @param kernel its name
-   * @param threads how many are resident at most
+   * @param threads maximum number of resident threads
    * @param regStride bytes for the frames of one thread
-   * @param localStride bytes of local memory of one thread
+   * @param localStride bytes of local memory per thread
    * @param callees functions by name
    */
   constructor(
@@ -137,7 +136,7 @@ export class ExecutionState {
     this.#callees = callees;
   }
 
-  /** A function by its name. */
+  /** Looks up a function by name. */
   callee(name: string): Callee {
     const callee = this.#callees.get(name);
     if (callee === undefined) throw new Error(`${name} is no function of the kernel ${this.kernel}`);
@@ -154,18 +153,18 @@ export class ExecutionState {
     this.print(Uint8Array.from(text, (character) => character.charCodeAt(0)), to);
   }
 
-  /** Checks the number of a barrier. */
+  /** Validates a barrier number. */
   barrier(number: number, line: number): number {
     return number < 16 ? number : this.fault("undefined behaviour", line, `barrier ${number} of 16`);
   }
 
-  /** Checks the number of threads that a barrier asks for. */
+  /** Validates the number of threads that a barrier specifies. */
   participants(count: number, line: number): number {
     if (count > 0 && count % 32 === 0) return count;
     return this.fault("undefined behaviour", line, `a barrier of ${count} threads, which is not a number of warps`);
   }
 
-  /** The thread that is being run. */
+  /** The running thread. */
   get thread(): Thread {
     if (this.#thread === null) throw new Error("no thread is being run");
     return this.#thread;
@@ -175,13 +174,13 @@ export class ExecutionState {
   }
 
   // law ptx/ExecutionState.fault: sim/output, ptx/faults
-  /** Stops the launch: for what is wrong, unless it has failed before. */
+  /** Stops the launch with this fault, or with its earlier failure if it has one. */
   fault(kind: PtxFaultKind, line: number, what: string, cause?: unknown): never {
     throw this.failure ?? this.#fault(kind, line, what, cause);
   }
 
   // law ptx/ExecutionState.fail: sim/output, ptx/faults
-  /** Lets the launch fail once the other threads have ended, cannot go on, or have executed `more` instructions. */
+  /** Fails the launch once the other threads have exited, are stuck, or have executed `more` instructions. */
   fail(kind: PtxFaultKind, line: number, what: string, more: number): void {
     this.failure ??= this.#fault(kind, line, what);
     this.limit = Math.min(this.limit, this.executed + more);
@@ -244,7 +243,7 @@ export class ExecutionState {
     this.offset = lo;
   }
 
-  /** Resolves a generic address: the upper word says which space. */
+  /** Resolves a generic address: its upper word selects the space. */
   generic(lo: number, hi: number, bytes: number, access: PtxAccess, line: number): void {
     if (hi === windows.shared) this.shared(lo, 0, bytes, access, line);
     else if (hi === windows.local) this.local(lo, 0, bytes, access, line);

@@ -1,5 +1,5 @@
 /**
- * Floats in registers: reading them, and writing them with the NaN that GPUs write.
+ * Reads floats from registers, and writes them with the NaN that GPUs produce.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { ScalarType } from "./types.ts";
 
 const bits = new DataView(new ArrayBuffer(8));
 
-/** The number that a code of a 16-bit format stands for. */
+/** Decodes a 16-bit float. */
 export function decode16(format: SmallFormat, code: number): number {
   if (format === bfloat16) {
     bits.setUint32(0, code << 16);
@@ -22,7 +22,7 @@ export function decode16(format: SmallFormat, code: number): number {
   return sign * (field === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (field - 25));
 }
 
-/** The code of a number that the 16-bit format has; NaN becomes 0x7fff, as GPUs have it. */
+/** Encodes a number that the 16-bit format represents exactly; NaN becomes 0x7fff, as on GPUs. */
 export function encode16(format: SmallFormat, value: number): number {
   if (Number.isNaN(value)) return 0x7fff;
   bits.setFloat32(0, value);
@@ -31,27 +31,27 @@ export function encode16(format: SmallFormat, value: number): number {
   const sign = (word >>> 16) & 0x8000;
   const size = Math.abs(value);
   if (size === Infinity) return sign | 0x7c00;
-  // Exact: the number has at most 11 bits.
+  // Exact: the significand has at most 11 bits.
   if (size < 2 ** -14) return sign | (size * 2 ** 24);
   return sign | (((word >>> 13) & 0x3ffff) - (112 << 10));
 }
 
-/** How numbers of one format are read, computed with and written. */
+/** How numbers of one format are read, rounded and written. */
 export interface FloatCodec {
   readonly bits: 16 | 32 | 64;
   /** Null for binary64. */
   readonly format: SmallFormat | null;
   /** Reads a number exactly. */
   read(r: DataView, slot: number): number;
-  /** Writes a number that the format has. */
+  /** Writes a number that the format represents exactly. */
   write(r: DataView, slot: number, value: number): void;
-  /** Rounds a double that is exact, or rounded to odd, or for binary64 is the result. */
+  /** Rounds a double that is exact or rounded to odd; for binary64 it already is the result. */
   round(value: number, rounding: Rounding): number;
 }
 
-/** The NaN that instructions on binary32 give. */
+/** The NaN that binary32 instructions produce. */
 export const NAN32 = 0x7fffffff;
-/** The upper word of the NaN that instructions on binary64 give. */
+/** The upper word of the NaN that binary64 instructions produce. */
 export const NAN64_UPPER = 0xfff80000;
 
 function codec16(format: SmallFormat): FloatCodec {
@@ -64,7 +64,7 @@ function codec16(format: SmallFormat): FloatCodec {
   };
 }
 
-/** Codecs by the name of the type. */
+/** Codecs by type name. */
 export const codecs: {
   readonly f16: FloatCodec;
   readonly bf16: FloatCodec;
@@ -97,7 +97,7 @@ export const codecs: {
 };
 
 /**
- * Zero with the sign of a number too small to be normal, or the number.
+ * Flushes a subnormal number to zero of the same sign; returns any other number unchanged.
  *
  * @param least the smallest normal number, by default that of binary32
  */
@@ -105,12 +105,12 @@ export function flush(value: number, least: number = 2 ** -126): number {
   return Math.abs(value) < least ? value * 0 : value;
 }
 
-/** Into [0, 1]; NaN becomes 0. */
+/** Clamps to [0, 1]; NaN becomes 0. */
 export function saturate(value: number): number {
   return value > 0 ? Math.min(value, 1) : 0;
 }
 
-/** Whether a number has its sign set. */
+/** Whether a number has its sign bit set. */
 export function isNegative(value: number): boolean {
   return value < 0 || Object.is(value, -0);
 }

@@ -1,25 +1,24 @@
 /**
- * The formatting of `printf`: conversions as in C, of arguments in memory as the device has promoted them. What CUDA
- * does not support is printed as it is written, as on a GPU: sizes other than h, l and ll, and a precision that is an
- * argument.
+ * `printf` formatting: conversions as in C, of arguments in memory as the device promoted them. What CUDA does not
+ * support is printed verbatim, as on a GPU: sizes other than h, l and ll, and a precision passed as an argument.
  *
  * @module
  */
 
-/** Where arguments come from: each call takes the next one. */
+/** The source of arguments: each call takes the next one. */
 export interface FormatArguments {
   /** 32 bits. */
   int(): bigint;
   /** 64 bits: a long, a pointer, or a double. */
   long(): bigint;
-  /** What a pointer to a string points to: the bytes before its NUL, at most so many of them. */
+  /** The string at an address: the bytes before its NUL, at most `most` of them. */
   text(address: bigint, most: number): string;
 }
 
-/** The most arguments that are passed: a conversion beyond them is printed as it is written. */
+/** Maximum number of arguments passed: a conversion beyond them is printed verbatim. */
 const mostArguments = 32;
 
-/** How an argument is to be written. */
+/** How an argument is formatted. */
 interface Conversion {
   readonly flags: string;
   readonly width: number;
@@ -33,9 +32,9 @@ const conversion = /%%|%([-+ #0]*)(\*|\d*)(?:\.(\d*))?(h|ll|l)?([cdiouxXpeEfFgGa
 
 // law ptx/formatC: ptx/format
 /**
- * Writes text as `printf` does. Text is a string of bytes here, a character each.
+ * Formats text as `printf` does. Text here is a string of bytes, one character per byte.
  *
- * @returns the text, and how many arguments it has taken
+ * @returns the text, and how many arguments were consumed
  */
 export function formatC(format: string, args: FormatArguments): { readonly text: string; readonly taken: number } {
   let taken = 0;
@@ -49,7 +48,7 @@ export function formatC(format: string, args: FormatArguments): { readonly text:
       if (taken + needed > mostArguments) return whole;
       const wide = width === "*" ? int() : Number(width);
       const wanted: Conversion = {
-        flags: wide < 0 ? `${flags}-` : flags, // a width that is passed may ask for the left side
+        flags: wide < 0 ? `${flags}-` : flags, // a negative width argument left-justifies
         width: Math.abs(wide),
         precision: precision === undefined ? null : Number(precision),
         letter,
@@ -83,7 +82,7 @@ export function formatC(format: string, args: FormatArguments): { readonly text:
   return { text, taken };
 }
 
-/** Fills up to the width: with zeros behind the sign, or with spaces on one side. */
+/** Pads to the width: with zeros after the sign, or with spaces on one side. */
 function pad({ flags, width }: Conversion, sign: string, text: string, zeros: boolean): string {
   if (flags.includes("-")) return (sign + text).padEnd(width);
   if (zeros && flags.includes("0")) return sign + text.padStart(width - sign.length, "0");
@@ -111,7 +110,7 @@ function formatInteger(wanted: Conversion, value: bigint, bits: number): string 
   return letter === "X" ? text.toUpperCase() : text;
 }
 
-/** A finite number that is not negative: `mantissa * 2 ** exponent`. */
+/** A finite, non-negative number: `mantissa * 2 ** exponent`. */
 interface Magnitude {
   readonly mantissa: bigint;
   readonly exponent: number;
@@ -153,7 +152,7 @@ function digitsOf({ flags, precision, letter }: Conversion, biased: number, frac
   return keepsPoint ? written : written.replace(/\.?0*(e.*)?$/, (end, e = "") => written.includes(".") ? e : end);
 }
 
-/** `magnitude * 10 ** power`, rounded to an integer, to an even one if it lies between two. */
+/** `magnitude * 10 ** power`, rounded to an integer, ties to even. */
 function scaled({ mantissa, exponent }: Magnitude, power: number): bigint {
   let [over, under] = [mantissa, 1n];
   if (exponent >= 0) over <<= BigInt(exponent);
@@ -184,8 +183,8 @@ function fixed(magnitude: Magnitude, places: number, keepsPoint: boolean): strin
 function scientific(magnitude: Magnitude, places: number, keepsPoint: boolean): { text: string; power: number } {
   const { mantissa, exponent } = magnitude;
   const most = 10n ** BigInt(places + 1);
-  // Never too large to begin with, as 2 ** n is below the number; what is rounded up to the next power has one digit
-  // more.
+  // Never too large at first, as 2 ** n does not exceed the number; rounding up to the next power adds a digit, which
+  // the loop corrects.
   let power = mantissa === 0n ? 0 : Math.floor((mantissa.toString(2).length - 1 + exponent) * Math.LOG10E * Math.LN2);
   let digits = scaled(magnitude, places - power);
   while (digits >= most) digits = scaled(magnitude, places - ++power);

@@ -1,11 +1,11 @@
 /**
- * Where a function keeps its values. Everything that an instruction can read has a slot in the frame: registers,
- * constants, special registers, addresses of variables. So an instruction need not distinguish kinds of operands.
+ * The frame of a function. Everything that an instruction can read has a slot in it: registers, constants, special
+ * registers, addresses of variables. So instructions need not distinguish kinds of operands.
  *
  * @module
  */
 
-/** A place whose value is known only when a kernel is put together, launched or called. */
+/** A slot whose value is known only when a kernel is linked, launched or called. */
 export type Fixup =
   /** The address of a .global or .const variable, 64 bits. */
   | { readonly kind: "global"; readonly slot: number; readonly name: string; readonly offset: bigint }
@@ -19,18 +19,18 @@ export type Fixup =
 /** The frame of a function while it is being laid out. */
 export class Frame {
   #bytes = 0;
-  /** Constants by their bits: all are stored with 64, so that one serves every width. */
+  /** Constants by their bits: each is stored as 64 bits, so that one slot serves every width. */
   readonly #constants = new Map<bigint, number>();
   readonly #fixups = new Map<string, Fixup>();
 
   #carry: number | null = null;
 
-  /** The place of the condition code, which `add.cc` writes and `addc` reads. */
+  /** The slot of the condition code, which `add.cc` writes and `addc` reads. */
   get carry(): number {
     return this.#carry ??= this.allocate(4);
   }
 
-  /** Size, a multiple of 8. */
+  /** Size in bytes, a multiple of 8. */
   get bytes(): number {
     return (this.#bytes + 7) & ~7;
   }
@@ -40,12 +40,12 @@ export class Frame {
     return this.#constants;
   }
 
-  /** Values that are not. */
+  /** Values that differ between kernels, launches or calls. */
   get fixups(): readonly Fixup[] {
     return [...this.#fixups.values()];
   }
 
-  /** Reserves a place. */
+  /** Reserves a slot. */
   allocate(bytes: number): number {
     const align = bytes >= 8 ? 7 : 3;
     const slot = (this.#bytes + align) & ~align;
@@ -53,7 +53,7 @@ export class Frame {
     return slot;
   }
 
-  /** A place with the lower 64 bits of a value. */
+  /** A slot holding the lower 64 bits of a value. */
   constant(value: bigint): number {
     return this.#constants.getOrInsertComputed(BigInt.asUintN(64, value), () => this.allocate(8));
   }
@@ -62,22 +62,22 @@ export class Frame {
     return this.#fixups.getOrInsertComputed(key, () => make(this.allocate(8))).slot;
   }
 
-  /** A place with the address of a .global or .const variable. */
+  /** A slot holding the address of a .global or .const variable. */
   global(name: string, offset: bigint): number {
     return this.#fixed(`global ${name} ${offset}`, (slot) => ({ kind: "global", slot, name, offset }));
   }
 
-  /** A place with the offset of a .shared variable. */
+  /** A slot holding the offset of a .shared variable. */
   shared(name: string, offset: number): number {
     return this.#fixed(`shared ${name} ${offset}`, (slot) => ({ kind: "shared", slot, name, offset }));
   }
 
-  /** A place with the address, in local memory, of something that each call has for itself. */
+  /** A slot holding the local-memory address of a per-call variable. */
   local(offset: number): number {
     return this.#fixed(`local ${offset}`, (slot) => ({ kind: "local", slot, offset }));
   }
 
-  /** A place with a special register. */
+  /** A slot holding a special register. */
   special(name: string): number {
     return this.#fixed(`special ${name}`, (slot) => ({ kind: "special", slot, name }));
   }

@@ -1,5 +1,5 @@
 /**
- * A function of a module, compiled: names resolved, frame laid out, each instruction understood.
+ * Compiles a function of a module: resolves names, lays out the frame, lowers each instruction.
  *
  * @module
  */
@@ -46,10 +46,10 @@ const instructions: ReadonlyMap<string, Lowering> = new Map(
   ].flatMap((table) => Object.entries(table)),
 );
 
-/** Every opcode that is understood. */
+/** Every supported opcode. */
 export const opcodes: ReadonlySet<string> = new Set(instructions.keys());
 
-/** A parameter or result: where it is in the launch's parameters, or in the local memory of the call. */
+/** A parameter or result: its offset in the launch's parameters, or in the local memory of the call. */
 export interface Parameter {
   readonly offset: number;
   readonly size: number;
@@ -62,20 +62,20 @@ export interface LoweredFunction {
   readonly isEntry: boolean;
   readonly code: readonly Compiled[];
   readonly frame: Frame;
-  /** Local memory of a call, a multiple of 16. */
+  /** Local memory of a call in bytes, a multiple of 16. */
   readonly localBytes: number;
   readonly params: readonly Parameter[];
   readonly results: readonly Parameter[];
   readonly calls: readonly CallSignature[];
   readonly maxThreads: number | null;
-  /** Shared variables of its own, by the name that its frame knows them by. */
+  /** The function's own shared variables, by the name that its frame uses. */
   readonly shared: ReadonlyMap<string, Variable>;
 }
 
-/** Names of a block, and of the blocks around it. */
+/** Names declared in a block and in its enclosing blocks. */
 class Scope {
   readonly #names = new Map<string, Meaning>();
-  /** `%r<5>` declares %r0 to %r4, each of which gets its place when it is first named. */
+  /** `%r<5>` declares %r0 to %r4; each gets its slot on first use. */
   readonly #ranges: { readonly prefix: string; readonly count: number; readonly type: ScalarType }[] = [];
   readonly #outer: Scope | null;
   readonly #frame: Frame;
@@ -163,7 +163,7 @@ class FunctionLowering {
     };
   }
 
-  /** Gives a variable its place in the local memory of a call. */
+  /** Assigns a variable its offset in the local memory of a call. */
   #local(scope: Scope, variable: Variable): number {
     const { name, size, align, line, space } = variable;
     if (size === null) throw new PtxError(line, `the variable ${name} has no size`);
@@ -180,7 +180,7 @@ class FunctionLowering {
   }
 
   #block(statements: readonly Statement[], scope: Scope): void {
-    // Labels are known before what jumps to them.
+    // Labels are declared before the jumps to them are compiled.
     const labels = new Map<string, Label>();
     for (const statement of statements) {
       if (statement.kind !== "label") continue;
@@ -261,7 +261,7 @@ class FunctionLowering {
   }
 }
 
-/** An instruction that is executed if its predicate holds. */
+/** Wraps an instruction that executes only if its predicate holds. */
 function guarded(compiled: Compiled, slot: number, negated: boolean): Compiled {
   return (state, next, base) => {
     const { regs: r } = state;
@@ -274,8 +274,8 @@ function guarded(compiled: Compiled, slot: number, negated: boolean): Compiled {
 /**
  * Compiles a function that has a body.
  *
- * @param module what a name stands for outside of functions, or null
- * @throws {PtxError} for whatever is not understood
+ * @param module resolves a name at module scope, or returns null
+ * @throws {PtxError} for anything that is not supported
  */
 export function lowerFunction(
   syntax: FunctionSyntax,

@@ -1,5 +1,5 @@
 /**
- * Variables of a module in device memory: how large they are and what they hold at first.
+ * Module variables in device memory: their size and initial contents.
  *
  * @module
  */
@@ -8,20 +8,20 @@ import type { Variable } from "./syntax.ts";
 
 /** A variable in .global or .const. */
 export interface PtxGlobal {
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number;
-  /** The address is a multiple of it. */
+  /** Alignment of the address, in bytes. */
   readonly align: number;
-  /** What it holds at first, `size` bytes. */
+  /** Initial contents, `size` bytes. */
   readonly init: Uint8Array<ArrayBuffer>;
-  /** Places in it that hold the address of a variable: 8 bytes at `offset` get `address of symbol + addend`. */
+  /** Pointers to variables that it contains: 8 bytes at `offset` get `address of symbol + addend`. */
   readonly relocations: readonly { readonly offset: number; readonly symbol: string; readonly addend: bigint }[];
 }
 
 /**
  * Lays out a variable and its initialiser.
  *
- * @throws {PtxError} if it has no size, or if the initialiser does not fit
+ * @throws {PtxError} if the variable has no size, or if the initialiser does not fit
  */
 export function globalBytes(variable: Variable): PtxGlobal {
   const { name, line, size, align, type, initial } = variable;

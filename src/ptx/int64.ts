@@ -1,9 +1,9 @@
 /**
- * 64-bit integers as two words in a frame. A bigint costs an allocation in each operation, and nearly every memory
- * access computes an address, so what addresses are made of is done on words; the rest (division, upper halves of
+ * 64-bit integers as two words in a frame. A bigint costs an allocation per operation, and nearly every memory access
+ * computes an address, so the operations that addresses need work on words; the rest (division, upper halves of
  * products) reads and writes bigints.
  *
- * All functions take offsets of the low words; the high word is 4 bytes further. The result may be an operand.
+ * All functions take offsets of the low words; the high word follows 4 bytes later. The result may alias an operand.
  *
  * @module
  */
@@ -11,7 +11,7 @@
 /** An operation with two operands. */
 export type WordOp = (r: DataView, d: number, a: number, b: number) => void;
 
-/** Two to the 32nd: what a carry is worth. */
+/** Two to the 32nd: the weight of a carry. */
 const WORD = 4294967296;
 
 function put(r: DataView, d: number, lo: number, hi: number): void {
@@ -49,8 +49,8 @@ export function xor64(r: DataView, d: number, a: number, b: number): void {
 /**
  * The upper word of a product of two words, both signed or both unsigned.
  *
- * The product as a double is off by at most 2^11 (of up to 2^64). Less the exact lower word, it is a multiple of 2^32
- * but for that error, so that rounding the quotient gives the upper word exactly.
+ * The product as a double is off by at most 2^11 (of up to 2^64). Minus the exact lower word, it is a multiple of 2^32
+ * apart from that error, so rounding the quotient gives the exact upper word.
  */
 export function upperWord(a: number, b: number): number {
   return Math.round((a * b - (Math.imul(a, b) >>> 0)) / WORD) | 0;
@@ -75,7 +75,7 @@ export function mul64(r: DataView, d: number, a: number, b: number): void {
   put(r, d, Math.imul(alo, blo), (upperWord(alo, blo) + Math.imul(alo, bhi) + Math.imul(ahi, blo)) | 0);
 }
 
-/** `d = a << b`; b is an unsigned word, and 64 or more shift everything out */
+/** `d = a << b`; b is an unsigned word, and 64 or more shifts everything out */
 export function shl64(r: DataView, d: number, a: number, b: number): void {
   const [lo, hi, n] = [r.getInt32(a, true), r.getInt32(a + 4, true), r.getUint32(b, true)];
   if (n === 0) put(r, d, lo, hi);
@@ -83,7 +83,7 @@ export function shl64(r: DataView, d: number, a: number, b: number): void {
   else put(r, d, 0, n < 64 ? lo << (n - 32) : 0);
 }
 
-/** `d = a >> b` with zeros; b is an unsigned word */
+/** `d = a >> b`, zero-filled; b is an unsigned word */
 export function shrUnsigned64(r: DataView, d: number, a: number, b: number): void {
   const [lo, hi, n] = [r.getInt32(a, true), r.getInt32(a + 4, true), r.getUint32(b, true)];
   if (n === 0) put(r, d, lo, hi);
@@ -91,7 +91,7 @@ export function shrUnsigned64(r: DataView, d: number, a: number, b: number): voi
   else put(r, d, n < 64 ? hi >>> (n - 32) : 0, 0);
 }
 
-/** `d = a >> b` with the sign; b is an unsigned word */
+/** `d = a >> b`, sign-filled; b is an unsigned word */
 export function shrSigned64(r: DataView, d: number, a: number, b: number): void {
   const [lo, hi, n] = [r.getInt32(a, true), r.getInt32(a + 4, true), r.getUint32(b, true)];
   if (n === 0) put(r, d, lo, hi);
@@ -99,10 +99,10 @@ export function shrSigned64(r: DataView, d: number, a: number, b: number): void 
   else put(r, d, hi >> Math.min(n - 32, 31), hi >> 31);
 }
 
-/** Numbers up to this are exact as doubles, and so are their quotients and remainders. */
+/** Numbers with an upper word up to this are exact as doubles, and so are their quotients and remainders. */
 const EXACT_UPPER_WORD = 0x1fffff;
 
-/** Quotient or remainder of unsigned integers: by doubles where they are exact. */
+/** Quotient or remainder of unsigned integers, computed in doubles where these are exact. */
 function divideUnsigned(r: DataView, d: number, a: number, b: number, remainder: boolean): void {
   const [ahi, bhi] = [r.getUint32(a + 4, true), r.getUint32(b + 4, true)];
   if (ahi <= EXACT_UPPER_WORD && bhi <= EXACT_UPPER_WORD) {
@@ -116,7 +116,7 @@ function divideUnsigned(r: DataView, d: number, a: number, b: number, remainder:
     }
   }
   const [x, y] = [r.getBigUint64(a, true), r.getBigUint64(b, true)];
-  // Dividing by zero is undefined; an H200 gives all ones, also as the rest.
+  // Dividing by zero is undefined; an H200 gives all ones, for the remainder too.
   r.setBigUint64(d, y === 0n ? 0xffffffffffffffffn : remainder ? x % y : x / y, true);
 }
 
@@ -130,7 +130,7 @@ export function remUnsigned64(r: DataView, d: number, a: number, b: number): voi
   divideUnsigned(r, d, a, b, true);
 }
 
-/** `d = a / b` of signed integers, towards zero; the one quotient that is too large wraps */
+/** `d = a / b` of signed integers, towards zero; the one quotient that overflows wraps */
 export function divSigned64(r: DataView, d: number, a: number, b: number): void {
   if ((r.getInt32(a + 4, true) | r.getInt32(b + 4, true)) >= 0) return divideUnsigned(r, d, a, b, false);
   const [x, y] = [r.getBigInt64(a, true), r.getBigInt64(b, true)];
@@ -144,19 +144,19 @@ export function remSigned64(r: DataView, d: number, a: number, b: number): void 
   r.setBigInt64(d, y === 0n ? -1n : x % y, true);
 }
 
-/** Less than zero, zero or more, as a is to b. */
+/** Negative, zero or positive, as a is less than, equal to or greater than b. */
 export function compareSigned64(r: DataView, a: number, b: number): number {
   const [ahi, bhi] = [r.getInt32(a + 4, true), r.getInt32(b + 4, true)];
   return ahi === bhi ? r.getUint32(a, true) - r.getUint32(b, true) : ahi - bhi;
 }
 
-/** Less than zero, zero or more, as a is to b, without signs. */
+/** Negative, zero or positive, as a is less than, equal to or greater than b, both unsigned. */
 export function compareUnsigned64(r: DataView, a: number, b: number): number {
   const [ahi, bhi] = [r.getUint32(a + 4, true), r.getUint32(b + 4, true)];
   return ahi === bhi ? r.getUint32(a, true) - r.getUint32(b, true) : ahi - bhi;
 }
 
-/** An operation on bigints as one on words. */
+/** Wraps an operation on bigints as one on words. */
 export function viaBigint(signed: boolean, compute: (a: bigint, b: bigint) => bigint): WordOp {
   return signed
     ? (r, d, a, b) => r.setBigInt64(d, BigInt.asIntN(64, compute(r.getBigInt64(a, true), r.getBigInt64(b, true))), true)

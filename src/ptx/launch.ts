@@ -1,10 +1,9 @@
 /**
- * Running a kernel: which thread runs next, and for how long.
+ * Runs a kernel: decides which thread runs next, and for how long.
  *
- * CUDA promises no order between threads but at barriers and collectives, so the seed chooses one of many: blocks in
- * any order and a few at once; threads from first to last, from last to first or at random; each until it must wait,
- * or for only a few instructions before another has its turn. A kernel without races gives the same result in all of
- * them.
+ * CUDA guarantees no order between threads except at barriers and collectives, so the seed chooses one of many: blocks
+ * in any order and a few at once; threads from first to last, from last to first or at random; each until it must wait,
+ * or for only a few instructions before another gets a turn. A race-free kernel gives the same result in all of them.
  *
  * @module
  */
@@ -17,9 +16,9 @@ import { Block, Thread } from "./thread.ts";
 export interface PtxLaunch {
   /** Blocks along x, y and z. */
   readonly grid: readonly [number, number, number];
-  /** Threads of a block along x, y and z. */
+  /** Threads per block along x, y and z. */
   readonly block: readonly [number, number, number];
-  /** The parameters at their offsets. */
+  /** The parameters, at their offsets. */
   readonly params: Uint8Array;
   /** Shared memory beyond that of the kernel's own variables, in bytes. */
   readonly dynamicSharedBytes: number;
@@ -27,15 +26,15 @@ export interface PtxLaunch {
   readonly memory: PtxMemory;
   /** Addresses of the module's variables. */
   readonly globals: ReadonlyMap<string, bigint>;
-  /** Chooses the order of threads and blocks. Default 0, which is an order like any other. */
+  /** Selects the order of threads and blocks. Default: 0, which has no special meaning. */
   readonly seed?: number;
-  /** Instructions that all threads together may execute before the launch is stopped. Default: any number. */
+  /** Instructions that all threads together may execute before the launch is stopped. Default: unlimited. */
   readonly maxInstructions?: number;
-  /** Receives what threads print, as bytes: `printf` for stdout, `assert` for stderr. Default: it is dropped. */
+  /** Receives what threads print, as bytes: `printf` to stdout, `assert` to stderr. Default: output is dropped. */
   readonly print?: (text: Uint8Array, to: PrintTarget) => void;
 }
 
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+/** Pseudorandom numbers in [0, 1), the same for the same seed (mulberry32). */
 function generator(seed: number): () => number {
   let word = seed | 0;
   return () => {
@@ -46,19 +45,19 @@ function generator(seed: number): () => number {
   };
 }
 
-/** A turn in which a thread reaches the next barrier or its end, unless it waits for memory to change. */
+/** A turn long enough for a thread to reach the next barrier or its end, unless it spins on memory. */
 const LONG_TURN = 20_000;
 
-/** The most threads that are resident at once, as on a multiprocessor. */
+/** Maximum number of resident threads, as on a multiprocessor. */
 const RESIDENT = 2048;
 
-/** How turns are given. */
+/** How turns are scheduled. */
 interface Order {
-  /** Which ready thread is next: the last that became ready, or any. */
+  /** Which ready thread runs next: the last that became ready, or any. */
   readonly pick: "last" | "any";
-  /** Whether the threads of a block become ready from its first or its last. */
+  /** Whether the threads of a block run from last to first. */
   readonly reversed: boolean;
-  /** Instructions of a turn at most; null for long turns. */
+  /** Maximum number of instructions per turn; null for long turns. */
   readonly turn: number | null;
 }
 
@@ -73,7 +72,7 @@ function greatestCommonDivisor(a: number, b: number): number {
 }
 
 // law ptx/permutation: ptx/kernels, ptx/threads, sim/kernels
-/** A permutation of the numbers below `count`: steps of a length that is coprime to it. */
+/** A permutation of the numbers below `count`: steps by a stride coprime to it. */
 function* permutation(count: number, random: () => number): Generator<number> {
   let step = 1 + Math.floor(random() * Math.min(count, 1 << 20));
   while (greatestCommonDivisor(step, count) !== 1) step--;
@@ -84,7 +83,7 @@ function* permutation(count: number, random: () => number): Generator<number> {
   }
 }
 
-/** Runs a thread until it yields or its turn is over. @returns whether it can continue */
+/** Runs a thread until it yields or its turn ends. @returns whether it can continue */
 function turn(state: ExecutionState, ops: readonly Op[], thread: Thread, instructions: number): boolean {
   state.thread = thread;
   let { pc, base } = thread;
@@ -109,7 +108,7 @@ function turn(state: ExecutionState, ops: readonly Op[], thread: Thread, instruc
   return true;
 }
 
-/** A launch while it runs. */
+/** A running launch. */
 class Execution {
   readonly #state: ExecutionState;
   readonly #ops: readonly Op[];
@@ -120,7 +119,7 @@ class Execution {
   readonly #threads: number;
   readonly #blocks: Generator<number>;
   readonly #resident: Block[] = [];
-  /** Parts of the state's memory that no block uses. */
+  /** Parts of the state's memory that no block occupies. */
   readonly #places: number[];
   readonly #placeOf = new Map<Block, number>();
 
@@ -175,7 +174,7 @@ class Execution {
       if (left <= 0) this.#exhausted(thread, this.#state.limit);
       const length = this.#order.turn === null ? LONG_TURN : 1 + Math.floor(this.#random() * this.#order.turn);
       if (turn(this.#state, this.#ops, thread, Math.min(length, left))) {
-        // Other threads get a turn before its next one.
+        // Other threads get a turn before this one runs again.
         if (this.#order.pick === "last") ready.unshift(thread);
         else ready.push(thread);
       } else if (thread.block.live === 0) {
@@ -197,7 +196,7 @@ class Execution {
     return other;
   }
 
-  /** Begins the next block, if there is one. */
+  /** Starts the next block, if there is one. */
   #begin(): boolean {
     const next = this.#blocks.next();
     if (next.done === true) return false;
@@ -249,7 +248,7 @@ class Execution {
   }
 }
 
-/** Runs all threads of a launch to their end. */
+/** Runs all threads of a launch to completion. */
 export function execute(program: Program, launch: PtxLaunch): void {
   new Execution(program, launch).run();
 }

@@ -1,11 +1,11 @@
 /**
- * PTX without a GPU: reads what NVRTC makes of CUDA C++, and executes it thread by thread. What is not understood is an
- * error when a module is loaded, never skipped; docs/ptx.md lists what is understood, and how faithfully.
+ * PTX without a GPU: parses what NVRTC compiles CUDA C++ to, and executes it thread by thread. Unsupported PTX is an
+ * error when a module is loaded, never skipped; docs/ptx.md lists what is supported, and how faithfully.
  *
- * The room imports nothing: device memory, the addresses of variables and a place for printed text are passed in with
- * each launch. A text becomes tokens, a syntax tree (`parse.ts`), functions whose names are resolved and whose
- * instructions are compiled to closures (`function.ts`, `instructions/`), and a program with a place for each function
- * (`program.ts`). A launch binds that to memory and runs threads in turns (`launch.ts`).
+ * The room imports nothing: device memory, the addresses of variables and a sink for printed text are passed in with
+ * each launch. PTX text becomes tokens, then a syntax tree (`parse.ts`), then functions with resolved names and
+ * instructions compiled to closures (`function.ts`, `instructions/`), then a program that lays the functions out
+ * (`program.ts`). A launch binds the program to memory and runs its threads in turns (`launch.ts`).
  *
  * @module
  */

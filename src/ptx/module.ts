@@ -1,5 +1,5 @@
 /**
- * A module of PTX, loaded: its kernels and its variables.
+ * A loaded PTX module: its kernels and its variables.
  *
  * @module
  */
@@ -15,28 +15,28 @@ import { systemCalls } from "./system_calls.ts";
 
 /** A kernel of a module. */
 export interface PtxKernel {
-  /** As in the text: mangled, unless it is `extern "C"`. */
+  /** As written in the text: mangled, unless the kernel is `extern "C"`. */
   readonly name: string;
-  /** Where each parameter is in the launch's parameters, and its size in bytes. */
+  /** Offset of each parameter in the launch's parameters, and its size in bytes. */
   readonly params: readonly { readonly offset: number; readonly size: number }[];
-  /** Shared memory of its own variables, in bytes. */
+  /** Shared memory that its own variables take, in bytes. */
   readonly staticSharedBytes: number;
-  /** Threads of a block at most, if the text says so (`__launch_bounds__`). */
+  /** Maximum number of threads per block, if the text sets one (`__launch_bounds__`). */
   readonly maxThreads?: number;
   /**
-   * Runs all threads to their end.
+   * Runs all threads to completion.
    *
-   * @throws {PtxFault} for whatever a GPU would stop the kernel for, or could not be relied on to do
+   * @throws {PtxFault} for anything that a GPU would stop the kernel for, or could not be relied on to do
    * @throws {RangeError} if grid, block or parameters do not fit the kernel
    */
   run(launch: PtxLaunch): void;
 }
 
-/** A module that is understood. */
+/** A parsed module, with everything in it supported. */
 export interface PtxModule {
-  /** Names of its kernels. */
+  /** Names of the kernels. */
   readonly entries: readonly string[];
-  /** A kernel, or null if there is none of this name. */
+  /** The kernel of this name, or null if there is none. */
   entry(name: string): PtxKernel | null;
   /** Variables in .global and .const: the owner of the memory assigns each an address. */
   readonly globals: ReadonlyMap<string, PtxGlobal>;
@@ -87,7 +87,7 @@ class Kernel implements PtxKernel {
   }
 }
 
-/** Variables outside of functions, by where they are. */
+/** Module-scope variables, sorted by state space. */
 function sortVariables(syntax: ModuleSyntax): { globals: Map<string, PtxGlobal>; shared: Map<string, Variable> } {
   const globals = new Map<string, PtxGlobal>();
   const shared = new Map<string, Variable>();
@@ -112,7 +112,7 @@ function sortVariables(syntax: ModuleSyntax): { globals: Map<string, PtxGlobal>;
   return { globals, shared };
 }
 
-/** Calls fit what is called. */
+/** Checks that every call matches the declaration of its callee. */
 function checkCalls(functions: ReadonlyMap<string, LoweredFunction>): void {
   for (const { calls } of functions.values()) {
     for (const { name, line, results, args } of calls) {
@@ -133,10 +133,10 @@ function checkCalls(functions: ReadonlyMap<string, LoweredFunction>): void {
 }
 
 /**
- * Reads a module.
+ * Loads a module.
  *
- * @param text as NVRTC writes it
- * @throws {PtxError} for an instruction, a modifier or a directive that is not understood, with its line
+ * @param text as NVRTC emits it
+ * @throws {PtxError} for an unsupported instruction, modifier or directive, with its line
  *
  * @example
  * ```ts ignore

@@ -1,6 +1,6 @@
 /**
- * Reads an instruction that is being compiled: its modifiers and operands, one by one. What has not been read at the
- * end is not understood, so nothing is ever ignored.
+ * Reads an instruction that is being compiled: its modifiers and operands, one by one. Anything left unread at the end
+ * is an error, so nothing is ever ignored.
  *
  * @module
  */
@@ -10,19 +10,19 @@ import type { Frame } from "./frame.ts";
 import type { Instruction, Operand } from "./syntax.ts";
 import { type ScalarType, scalarTypes } from "./types.ts";
 
-/** Where a jump goes: known when the function is complete, counted from its beginning. */
+/** A jump target, relative to the start of the function; known once the function is complete. */
 export interface Label {
   pc: number;
 }
 
-/** What a name stands for. */
+/** The meaning of a name. */
 export type Meaning =
   | { readonly kind: "register"; readonly type: ScalarType; readonly slot: number }
   | { readonly kind: "label"; readonly label: Label }
   | { readonly kind: "targets"; readonly labels: readonly Label[] }
-  /** Of a kernel: an offset into the launch's parameters. */
+  /** A kernel parameter: an offset into the launch's parameters. */
   | { readonly kind: "param"; readonly offset: number; readonly size: number }
-  /** Of a call: an offset into its local memory. Parameters of functions are here too. */
+  /** A per-call variable: an offset into the call's local memory. Function parameters are here too. */
   | { readonly kind: "local"; readonly offset: number; readonly size: number; readonly space: "local" | "param" }
   | { readonly kind: "shared"; readonly name: string }
   | { readonly kind: "global"; readonly name: string; readonly space: "global" | "const" };
@@ -33,19 +33,19 @@ export type Lowering = (reader: InstructionReader) => Compiled;
 /** How instructions are compiled, by opcode. */
 export type InstructionTable = Readonly<Record<string, Lowering>>;
 
-/** What surrounds an instruction. */
+/** The context that an instruction is compiled in. */
 export interface InstructionContext {
   readonly frame: Frame;
-  /** Of the function. */
+  /** Name of the function. */
   readonly name: string;
   readonly isEntry: boolean;
-  /** What a name stands for at this point, or null. */
+  /** Resolves a name at this point, or returns null. */
   resolve(name: string): Meaning | null;
-  /** Notes that a function is called. */
+  /** Records a call. */
   calls(call: CallSignature): void;
 }
 
-/** A call, for checking that the function takes what is passed. Sizes are in bytes. */
+/** A call, recorded to be checked against the callee's declaration. Sizes are in bytes. */
 export interface CallSignature {
   readonly name: string;
   readonly line: number;
@@ -53,7 +53,7 @@ export interface CallSignature {
   readonly args: readonly number[];
 }
 
-/** Special registers with their width in bits; those that change while a thread runs are read by `mov` alone. */
+/** Special registers that are constant while a thread runs; those that change are read by `mov` alone. */
 export const specialRegisters: ReadonlySet<string> = new Set([
   ...["tid", "ntid", "ctaid", "nctaid"].flatMap((name) => ["x", "y", "z"].map((axis) => `%${name}.${axis}`)),
   ...["laneid", "warpid", "nwarpid", "smid", "nsmid", "dynamic_smem_size", "total_smem_size"].map((name) => `%${name}`),
@@ -90,7 +90,7 @@ export class InstructionReader {
     return this.instruction.line;
   }
 
-  /** Opcode with its modifiers, as written. */
+  /** The opcode with its modifiers, as written. */
   get text(): string {
     return [this.instruction.opcode, ...this.instruction.modifiers].join(".");
   }
@@ -100,30 +100,30 @@ export class InstructionReader {
     throw new PtxError(this.line, `${this.text}: ${what}`);
   }
 
-  /** Takes a modifier that may be there. */
+  /** Takes an optional modifier. Returns whether it is present. */
   flag(name: string): boolean {
     const at = this.#unread.indexOf(name);
     if (at >= 0) this.#unread.splice(at, 1);
     return at >= 0;
   }
 
-  /** Puts back a modifier under its usual name. */
+  /** Puts back a modifier under its canonical name. */
   add(name: string): void {
     this.#unread.push(name);
   }
 
-  /** Whether a name is that of a special register and no other. */
+  /** Whether a name denotes a special register that no declaration shadows. */
   isSpecial(name: string): boolean {
     return specialRegisters.has(name) && this.context.resolve(name) === null;
   }
 
-  /** Takes the one of several modifiers that is there, or null. */
+  /** Takes whichever of several modifiers is present; null if none is. */
   option<const T extends string>(...names: readonly T[]): T | null {
     for (const name of names) if (this.flag(name)) return name;
     return null;
   }
 
-  /** Takes the one of several modifiers that must be there. */
+  /** Takes whichever of several modifiers is present; fails if none is. */
   choice<const T extends string>(...names: readonly T[]): T {
     return this.option(...names) ?? this.fail(`expected one of ${names.map((name) => `.${name}`).join(", ")}`);
   }
@@ -138,12 +138,12 @@ export class InstructionReader {
     return type;
   }
 
-  /** Takes the modifiers that a test accepts: hints to a cache, for one. */
+  /** Takes all modifiers that a test accepts, such as cache hints. */
   drop(accepts: (name: string) => boolean): void {
     for (const name of [...this.#unread]) if (accepts(name)) this.flag(name);
   }
 
-  /** Checks that no modifier is left unread, and that there are so many operands. */
+  /** Checks that no modifier is left unread, and that the number of operands is right. */
   end(operands: number, most: number = operands): void {
     if (this.#unread.length > 0) {
       this.fail(
@@ -163,12 +163,12 @@ export class InstructionReader {
     return this.instruction.operands[index] ?? this.fail(`operand ${index + 1} is missing`);
   }
 
-  /** How many operands are written. */
+  /** Number of operands as written. */
   get count(): number {
     return this.instruction.operands.length;
   }
 
-  /** The register that an operand is. */
+  /** The register that an operand names. */
   register(operand: Operand): { readonly type: ScalarType; readonly slot: number } {
     const meaning = operand.kind === "name" && operand.offset === 0n ? this.context.resolve(operand.name) : null;
     if (meaning?.kind !== "register") this.fail(`expected a register, got ${describe(operand)}`);
@@ -191,7 +191,7 @@ export class InstructionReader {
     }
   }
 
-  /** Where an operand comes from: any register, constant, special register or address. */
+  /** The slot of a source operand: any register, constant, special register or address. */
   from(operand: Operand, type: ScalarType, wider = false): number {
     const { frame } = this.context;
     switch (operand.kind) {
@@ -222,7 +222,7 @@ export class InstructionReader {
     return this.fail(`${describe(operand)} is not understood as an operand of type .${type.name}`);
   }
 
-  /** A place with the address of a variable within its space, or null if the name is not that of a variable. */
+  /** A slot holding the address of a variable within its space, or null if the name is not a variable. */
   address(name: string, offset: bigint): number | null {
     const { frame } = this.context;
     const meaning = this.context.resolve(name);
@@ -240,12 +240,12 @@ export class InstructionReader {
     }
   }
 
-  /** A register operand or constant that is a result: `d`. */
+  /** The slot of the result operand, `d`. */
   result(type: ScalarType, wider = false): number {
     return this.to(this.operand(0), type, wider);
   }
 
-  /** A source operand by its number. */
+  /** The slot of a source operand, by index. */
   source(index: number, type: ScalarType, wider = false): number {
     return this.from(this.operand(index), type, wider);
   }
@@ -261,7 +261,7 @@ export class InstructionReader {
     return { slot: meaning.slot, negated };
   }
 
-  /** A label to jump to. */
+  /** The label that an operand names. */
   label(operand: Operand): Label {
     const meaning = operand.kind === "name" ? this.context.resolve(operand.name) : null;
     if (meaning?.kind !== "label") this.fail(`expected a label, got ${describe(operand)}`);
@@ -269,7 +269,7 @@ export class InstructionReader {
   }
 }
 
-/** An operand for an error. */
+/** Formats an operand for an error message. */
 export function describe(operand: Operand): string {
   switch (operand.kind) {
     case "name":

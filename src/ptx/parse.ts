@@ -1,5 +1,6 @@
 /**
- * PTX text as a tree. Names stay names: what they stand for depends on the scope and is resolved when code is made.
+ * Parses PTX text into a syntax tree. Names are left unresolved: their meaning depends on the scope and is resolved
+ * when code is generated.
  *
  * @module
  */
@@ -25,10 +26,10 @@ const spaces: ReadonlyMap<string, StateSpace> = new Map([
   [".param", "param"],
 ]);
 
-/** Directives of an entry that limit how it is launched. Limits on registers and residency have no effect here. */
+/** Directives of an entry that constrain its launch. Limits on registers and residency have no effect here. */
 const launchDirectives = new Set([".minnctapersm", ".maxnreg", ".maxclusterrank", ".noreturn"]);
 
-/** The bits of a number that was written as its bits, or read from decimal digits. */
+/** Reads a float literal: the bits as written (`0f`, `0d`), or decimal digits. */
 export function readFloat(text: string): { value: number; single: number | null; double: bigint | null } {
   const bits = new DataView(new ArrayBuffer(8));
   if (/^0f/i.test(text)) {
@@ -93,7 +94,7 @@ class Parser {
     throw new PtxError(this.#token.line, what);
   }
 
-  /** An integer with its sign. */
+  /** Parses an integer with its sign. */
   #integer(): bigint {
     const negative = this.#take("-");
     const value = readInteger(this.#kind("integer", "an integer"));
@@ -117,7 +118,7 @@ class Parser {
     return { variables, functions };
   }
 
-  /** Directives that say nothing about what is computed: versions, and where the source was. */
+  /** Skips a directive that does not affect results: versions, source locations. Returns whether there was one. */
   #skipped(): boolean {
     const { text, line } = this.#token;
     switch (text) {
@@ -125,7 +126,7 @@ class Parser {
       case ".target":
       case ".file":
       case ".loc":
-        // These have no end mark: they end with the line.
+        // These have no terminator: they end with the line.
         this.#next();
         while (this.#token.line === line && this.#token.kind !== "end") this.#next();
         return true;
@@ -201,7 +202,7 @@ class Parser {
     return type;
   }
 
-  /** A declaration of one or several variables, with its semicolon. */
+  /** Parses a declaration of one or more variables, with its semicolon. */
   #variables(external: boolean): Variable[] {
     const { text, line } = this.#next();
     const space = spaces.get(text);
@@ -215,7 +216,7 @@ class Parser {
     return variables;
   }
 
-  /** What follows the state space: alignment, type, name, lengths, initialiser. */
+  /** Parses what follows the state space: alignment, type, name, lengths, initialiser. */
   #declared(space: StateSpace, external: boolean, line: number): Variable {
     let align: number | null = null;
     let lanes = 1;
@@ -226,7 +227,7 @@ class Parser {
       else if (this.#token.kind === "dot" && scalarTypes.has(this.#token.text.slice(1))) {
         const type = this.#type();
         if (this.#take(".ptr")) {
-          // What a pointer points to: a hint to the compiler.
+          // The pointee's space and alignment: a hint to the compiler.
           for (const hint of [".global", ".const", ".shared", ".local"]) this.#take(hint);
           if (this.#take(".align")) this.#integer();
         }
@@ -415,9 +416,9 @@ class Parser {
 }
 
 /**
- * Reads a module.
+ * Parses a module.
  *
- * @throws {PtxError} for a directive or a shape of text that is not understood
+ * @throws {PtxError} for an unsupported directive or a syntax error
  */
 export function parse(text: string): ModuleSyntax {
   return new Parser(text).module();

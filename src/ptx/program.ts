@@ -1,5 +1,5 @@
 /**
- * A kernel with all functions that it calls, put together: where each begins, and how much memory a thread needs.
+ * A kernel linked with all functions that it calls: where each begins, and how much memory a thread needs.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { type Callee, type Compiled, ExecutionState, type Op } from "./execution
 import type { Variable } from "./syntax.ts";
 import type { Thread } from "./thread.ts";
 
-/** Frames and local memory that a kernel with recursive functions gets beyond one call of each. */
+/** Bytes of frames, and of local memory, that a recursive kernel gets beyond one call of each function. */
 const RECURSION_BYTES = 65536;
 
-/** What of a launch is the same for all its threads. */
+/** The launch state that all threads share. */
 export interface Uniform {
   readonly grid: readonly [number, number, number];
   readonly block: readonly [number, number, number];
@@ -21,7 +21,7 @@ export interface Uniform {
   readonly poison: number;
 }
 
-/** A special register: of the launch, or of the thread. */
+/** Special registers that are uniform across a launch; the thread's own are below. */
 const uniformRegisters: Readonly<Record<string, (launch: Uniform) => number>> = {
   "%ntid.x": ({ block }) => block[0],
   "%ntid.y": ({ block }) => block[1],
@@ -52,14 +52,14 @@ const threadRegisters: Readonly<Record<string, (thread: Thread) => number>> = {
   "%lanemask_gt": ({ lane }) => lane === 31 ? 0 : -1 << (lane + 1),
 };
 
-/** A function at its place in a kernel. */
+/** A function laid out in a kernel. */
 class PlacedFunction implements Callee {
   readonly pc: number;
   readonly frameBytes: number;
   readonly localBytes: number;
   readonly params: readonly number[];
   readonly results: readonly number[];
-  /** A new frame, but for what depends on the thread and the call. */
+  /** The initial contents of a frame, except for what depends on the thread and the call. */
   readonly #template: Uint8Array<ArrayBuffer>;
   readonly #function: LoweredFunction;
   readonly #threadSlots: readonly { readonly slot: number; readonly read: (thread: Thread) => number }[];
@@ -122,9 +122,9 @@ class PlacedFunction implements Callee {
 /** A kernel that can be bound to memory and launched. */
 export class Program {
   readonly name: string;
-  /** Shared memory that the kernel's own variables take. */
+  /** Shared memory that the kernel's own variables take, in bytes. */
   readonly staticSharedBytes: number;
-  /** Where shared memory of the launch begins. */
+  /** Offset at which the launch's dynamic shared memory begins. */
   readonly dynamicSharedStart: number;
   readonly #code: { readonly compiled: Compiled; readonly base: number }[] = [];
   readonly #placed = new Map<string, PlacedFunction>();
@@ -136,7 +136,7 @@ export class Program {
   /**
    * @param entry the kernel
    * @param functions all functions of the module
-   * @param moduleShared shared variables outside of functions
+   * @param moduleShared shared variables at module scope
    */
   constructor(
     entry: LoweredFunction,
@@ -177,7 +177,7 @@ export class Program {
     this.#localStride = room(depth.locals);
   }
 
-  /** The state for a launch, and the instructions bound to it. */
+  /** Returns the state for a launch, and the instructions bound to it. */
   bind(launch: Uniform, threads: number): { readonly state: ExecutionState; readonly ops: readonly Op[] } {
     let bound = this.#bound;
     if (bound === null || bound.threads < threads) {
@@ -192,7 +192,7 @@ export class Program {
     return bound;
   }
 
-  /** The kernel itself, which a thread begins with. */
+  /** The kernel itself, where every thread begins. */
   get entry(): Callee {
     const entry = this.#placed.get(this.name);
     if (entry === undefined) throw new Error(`the kernel ${this.name} has no code`);
@@ -200,7 +200,7 @@ export class Program {
   }
 }
 
-/** The kernel, and all that it calls. */
+/** The kernel, and all functions that it calls, directly or not. */
 function reach(entry: LoweredFunction, functions: ReadonlyMap<string, LoweredFunction>): Set<LoweredFunction> {
   const reached = new Set([entry]);
   for (const caller of reached) {
@@ -212,7 +212,7 @@ function reach(entry: LoweredFunction, functions: ReadonlyMap<string, LoweredFun
   return reached;
 }
 
-/** What the deepest chain of calls needs, and whether there is one without end. */
+/** The memory that the deepest call chain needs, and whether any chain is recursive. */
 function deepest(
   entry: LoweredFunction,
   functions: ReadonlyMap<string, LoweredFunction>,

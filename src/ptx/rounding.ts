@@ -1,11 +1,11 @@
 /**
- * Rounding as IEEE 754 says, for the four directions that PTX knows: exact results become binary64, binary32, binary16
- * or bfloat16 in one step.
+ * IEEE 754 rounding, in the four directions that PTX has: exact results become binary64, binary32, binary16 or bfloat16
+ * in one step.
  *
- * Two tools do it. A result that is not a double is first rounded *to odd*: towards zero, with the last bit set if
- * anything was lost. A double so made keeps which side of everything coarser the exact value lies on, so that rounding
- * it again, to at most 51 bits and in any direction, is as if the exact value were rounded (Boldo and Melquiond, 2008).
- * What ends as a double itself goes through integers of any size.
+ * Two techniques are used. A result that is not a double is first rounded *to odd*: towards zero, with the last bit set
+ * if anything was lost. Such a double lies on the same side of every coarser number as the exact value, so rounding it
+ * again, to at most 51 bits and in any direction, equals rounding the exact value (Boldo and Melquiond, 2008). Results
+ * in binary64 go through integers of arbitrary size.
  *
  * @module
  */
@@ -33,13 +33,13 @@ export const bfloat16: SmallFormat = { name: "bf16", precision: 8, minExponent: 
 
 const bits = new DataView(new ArrayBuffer(8));
 
-/** Exponent of a finite number that is not zero; of one too small to be normal, that of the smallest normal. */
+/** Exponent of a finite, non-zero number; for a subnormal, that of the smallest normal. */
 function exponentOf(value: number): number {
   bits.setFloat64(0, value);
   return Math.max(-1022, ((bits.getUint32(0) >>> 20) & 0x7ff) - 1023);
 }
 
-/** Numbers from here on are integers, so adding it to a smaller one rounds that to an integer, ties to even. */
+/** Doubles from here on are integers, so adding this to a smaller one rounds that to an integer, ties to even. */
 const INTEGERS = 2 ** 52;
 
 /** Rounds to an integer. */
@@ -68,7 +68,7 @@ export function roundTo(format: SmallFormat, value: number, rounding: Rounding):
   if (rounding === "rn" && format === binary32) return Math.fround(value);
   if (value === 0 || !Number.isFinite(value)) return value;
   const exponent = Math.max(exponentOf(value), format.minExponent);
-  // A power of two, and of one that is in reach: scaling is exact.
+  // A power of two that a double can represent, so scaling is exact.
   const unit = 2 ** (exponent - format.precision + 1);
   let rounded = roundToInteger(value / unit, rounding) * unit;
   if (rounded === 0 && value < 0) rounded = -0;
@@ -89,20 +89,20 @@ function toOdd(value: number, error: number): number {
   return bits.getFloat64(0);
 }
 
-/** What is lost when two doubles are added; exact unless the sum overflows. */
+/** The rounding error of adding two doubles; exact unless the sum overflows. */
 function lostInSum(a: number, b: number, sum: number): number {
   const bRounded = sum - a;
   return (a - (sum - bRounded)) + (b - bRounded);
 }
 
-/** `a + b`, rounded to odd; the direction is that of the rounding to come, and decides the sign of zero. */
+/** `a + b`, rounded to odd; `rounding` is that of the rounding to come, and decides the sign of zero. */
 export function addToOdd(a: number, b: number, rounding: Rounding): number {
   const sum = a + b;
   if (sum === 0 && rounding === "rm" && !(Object.is(a, 0) && Object.is(b, 0))) return -0;
   return Number.isFinite(sum) ? toOdd(sum, lostInSum(a, b, sum)) : sum;
 }
 
-/** `a * b + c` for numbers of the small formats, rounded to odd: the product of two is exact. */
+/** `a * b + c` for numbers of the small formats, rounded to odd: their product is exact. */
 export function fmaToOdd(a: number, b: number, c: number, rounding: Rounding): number {
   return addToOdd(a * b, c, rounding);
 }
@@ -122,7 +122,7 @@ export function sqrtToOdd(a: number): number {
   return toOdd(root, fma64(-root, root, a, "rn"));
 }
 
-/** A finite number as an integer times a power of two. */
+/** Splits a finite number into an integer times a power of two. */
 function parts(value: number): [integer: bigint, exponent: number] {
   bits.setFloat64(0, value);
   const raw = bits.getBigUint64(0);
@@ -137,7 +137,7 @@ function bitLength(value: bigint): number {
 }
 
 /**
- * Rounds `integer * 2^exponent`, with something lost below its last bit if `sticky`, to binary64.
+ * Rounds `integer * 2^exponent`, plus a remainder below its last bit if `sticky`, to binary64.
  *
  * @param integer not zero
  */
@@ -145,7 +145,7 @@ function roundBig(integer: bigint, exponent: number, sticky: boolean, rounding: 
   const negative = integer < 0n;
   let size = negative ? -integer : integer;
   let lost = sticky;
-  // The last bit that a double of this size has.
+  // Exponent of the last bit of a double of this size.
   const last = Math.max(bitLength(size) + exponent - 53, -1074);
   let half = false;
   if (last > exponent) {
@@ -163,24 +163,24 @@ function roundBig(integer: bigint, exponent: number, sticky: boolean, rounding: 
     ? half
     : inexact && rounding === (negative ? "rm" : "rp");
   if (away) size += 1n;
-  // 2^1024 and beyond: the next double would not be one.
+  // 2^1024 and beyond: no finite double is that large.
   if (bitLength(size) + last > 1024) {
     const toInfinity = rounding === "rn" || rounding === "rna" || rounding === (negative ? "rm" : "rp");
     return (negative ? -1 : 1) * (toInfinity ? Infinity : Number.MAX_VALUE);
   }
-  // In two steps: the power alone may be below the smallest double.
+  // In two steps: the power alone may be smaller than any double.
   const scaled = last < -1000
     ? Number(size) * 2 ** -1000 * 2 ** (last + 1000)
     : Number(size) * 2 ** Math.min(last, 971);
   return negative ? -scaled : scaled;
 }
 
-/** The sign of an exact zero that two numbers cancel out to. */
+/** The exact zero that two numbers cancel to, with its sign. */
 function cancelled(rounding: Rounding): number {
   return rounding === "rm" ? -0 : 0;
 }
 
-/** Products and addends of this size have no trouble at either end of the exponents, nor has what rounding loses. */
+/** Whether products and addends of this size, and their rounding errors, neither overflow nor underflow. */
 function isModerate(value: number): boolean {
   const size = Math.abs(value);
   return size > 1e-120 && size < 1e120;
@@ -189,7 +189,7 @@ function isModerate(value: number): boolean {
 /** Dekker's constant: splits a double into two halves whose products are exact. */
 const SPLITTER = 2 ** 27 + 1;
 
-/** What is lost when two moderate doubles are multiplied. */
+/** The rounding error of multiplying two moderate doubles. */
 function lostInProduct(a: number, b: number, product: number): number {
   const [ta, tb] = [SPLITTER * a, SPLITTER * b];
   const [ahi, bhi] = [ta - (ta - a), tb - (tb - b)];
@@ -213,7 +213,7 @@ export function fma64(a: number, b: number, c: number, rounding: Rounding): numb
   const [x, xe] = parts(a);
   const [y, ye] = parts(b);
   const [z, ze] = parts(c);
-  // Zeros add as zeros do, but for the direction.
+  // Zeros add as usual, except that the sum's sign depends on the direction.
   if (x === 0n || y === 0n) return z !== 0n ? c : product === 0 && Object.is(product, c) ? c : cancelled(rounding);
   const exponent = Math.min(xe + ye, ze);
   const sum = (x * y << BigInt(xe + ye - exponent)) + (z << BigInt(ze - exponent));
@@ -242,7 +242,7 @@ export function div64f(a: number, b: number, rounding: Rounding): number {
   if (rounding === "rn" || a === 0 || b === 0 || !Number.isFinite(a) || !Number.isFinite(b)) return a / b;
   const [x, xe] = parts(a);
   const [y, ye] = parts(b);
-  // 120 more bits than either has: the quotient has at least 66.
+  // 120 bits more than the operand has: the quotient has at least 66.
   const scaled = x << 120n;
   const quotient = scaled / y;
   return roundBig(quotient, xe - ye - 120, quotient * y !== scaled, rounding);
@@ -252,7 +252,7 @@ export function div64f(a: number, b: number, rounding: Rounding): number {
 export function sqrt64f(a: number, rounding: Rounding): number {
   if (rounding === "rn" || !(a > 0) || a === Infinity) return Math.sqrt(a);
   const [x, xe] = parts(a);
-  // An even exponent, and so many bits that the root has at least 64.
+  // An even exponent, and enough bits for a root of at least 64.
   const shift = 140 + (Math.abs(xe) & 1);
   const scaled = x << BigInt(shift);
   let root = 1n << BigInt((bitLength(scaled) + 1) >> 1);
@@ -269,7 +269,7 @@ export function fromBig(value: bigint, rounding: Rounding): number {
   return value === 0n ? 0 : roundBig(value, 0, false, rounding);
 }
 
-/** An integer of any size as a number to be rounded again. */
+/** An integer of any size, rounded to odd. */
 export function bigToOdd(value: bigint): number {
   const down = fromBig(value, "rz");
   return BigInt(down) === value ? down : toOdd(down, value > 0n ? 1 : -1);

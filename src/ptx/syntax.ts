@@ -1,5 +1,5 @@
 /**
- * What PTX text consists of, as the parser leaves it: nothing is resolved yet.
+ * The syntax tree of PTX text, as the parser leaves it: nothing is resolved yet.
  *
  * @module
  */
@@ -7,10 +7,10 @@ import type { ScalarType } from "./types.ts";
 
 /** An operand as written. */
 export type Operand =
-  /** A register, a variable, a special register, a label or a function; with an offset only as an address. */
+  /** A register, a variable, a special register, a label or a function; an offset makes it an address. */
   | { readonly kind: "name"; readonly name: string; readonly offset: bigint }
   | { readonly kind: "integer"; readonly value: bigint }
-  /** A number with its bits as binary64, and, for `0f...`, as the binary32 that was written. */
+  /** A number, with its bits as written: as binary32 for `0f...`, as binary64 for `0d...`. */
   | { readonly kind: "float"; readonly value: number; readonly single: number | null; readonly double: bigint | null }
   | { readonly kind: "vector"; readonly items: readonly Operand[] }
   | { readonly kind: "address"; readonly base: string | null; readonly offset: bigint }
@@ -18,7 +18,7 @@ export type Operand =
   | { readonly kind: "pair"; readonly first: Operand; readonly second: Operand }
   /** `!p`. */
   | { readonly kind: "not"; readonly name: string }
-  /** `(a, b)` of a call. */
+  /** `(a, b)` in a call. */
   | { readonly kind: "list"; readonly items: readonly Operand[] };
 
 /** An instruction as written. */
@@ -26,9 +26,9 @@ export interface Instruction {
   readonly line: number;
   /** The predicate that decides whether it is executed. */
   readonly guard: { readonly name: string; readonly negated: boolean } | null;
-  /** `add` of `add.s32`. */
+  /** `add` in `add.s32`. */
   readonly opcode: string;
-  /** `rn`, `f32` of `add.rn.f32`. */
+  /** `rn`, `f32` in `add.rn.f32`. */
   readonly modifiers: readonly string[];
   readonly operands: readonly Operand[];
 }
@@ -42,20 +42,20 @@ export type Initial =
   | { readonly kind: "float"; readonly value: number; readonly single: number | null; readonly double: bigint | null }
   | { readonly kind: "symbol"; readonly name: string; readonly offset: bigint; readonly generic: boolean };
 
-/** A declaration of a variable. */
+/** A variable declaration. */
 export interface Variable {
   readonly line: number;
   readonly space: StateSpace;
   readonly name: string;
   readonly type: ScalarType;
   readonly align: number;
-  /** Bytes; null for an array without a length, which only shared memory of the launch may be. */
+  /** Size in bytes; null for an array without a length, allowed only for the launch's shared memory. */
   readonly size: number | null;
   readonly external: boolean;
   readonly initial: readonly Initial[];
 }
 
-/** What a body consists of. */
+/** A statement of a body. */
 export type Statement =
   | { readonly kind: "instruction"; readonly instruction: Instruction }
   | { readonly kind: "variable"; readonly variable: Variable }
@@ -71,14 +71,14 @@ export type Statement =
   | { readonly kind: "targets"; readonly line: number; readonly name: string; readonly labels: readonly string[] }
   | { readonly kind: "block"; readonly statements: readonly Statement[] };
 
-/** An entry, a function, or the declaration of one. */
+/** A kernel entry or a function, defined or only declared. */
 export interface FunctionSyntax {
   readonly line: number;
   readonly name: string;
   readonly isEntry: boolean;
   readonly results: readonly Variable[];
   readonly params: readonly Variable[];
-  /** Threads of a block at most, from `.maxntid` or `.reqntid`. */
+  /** Maximum number of threads per block, from `.maxntid` or `.reqntid`. */
   readonly maxThreads: number | null;
   /** Null for a declaration. */
   readonly body: readonly Statement[] | null;

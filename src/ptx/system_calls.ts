@@ -1,5 +1,5 @@
 /**
- * Functions that every kernel may call and no module defines: what the driver provides for `printf` and `assert`.
+ * Functions that any kernel may call and no module defines: those the driver provides for `printf` and `assert`.
  *
  * @module
  */
@@ -9,20 +9,20 @@ import type { ExecutionState } from "./execution_state.ts";
 /** Where a kernel's text goes. */
 export type PrintTarget = "stdout" | "stderr";
 
-/** A function of the driver. */
+/** A function that the driver provides. */
 export interface SystemCall {
   /** Sizes of the parameters, in bytes. */
   readonly params: readonly number[];
   /** Sizes of the results, in bytes: none or one. */
   readonly results: readonly number[];
-  /** Does it for the running thread. @returns the result, or null if the thread has ended */
+  /** Runs the call for the running thread. @returns the result, or null if the thread has exited */
   run(state: ExecutionState, args: readonly bigint[], line: number): number | null;
 }
 
-/** After a failed assertion the other threads execute so many more instructions, together. */
+/** Instructions that the other threads together may still execute after a failed assertion. */
 const afterFailure = 200_000;
 
-/** A string of bytes, a character each. */
+/** Reads a NUL-terminated string, one character per byte. */
 function readText(state: ExecutionState, address: bigint, line: number, most = Infinity): string {
   let text = "";
   for (let at = address; text.length < most; at++) {
@@ -68,7 +68,7 @@ const vprintf: SystemCall = {
 // law ptx/assertfail: sim/output, ptx/faults
 /**
  * `void __assertfail(const char *message, const char *file, unsigned line, const char *function, size_t charSize)`. The
- * thread ends. Which other threads still continue, and may fail too, CUDA leaves open: here those that do not wait do.
+ * thread exits. CUDA leaves open which other threads continue and may fail too: here, all that are not waiting.
  */
 const assertfail: SystemCall = {
   params: [8, 8, 4, 8, 8],
@@ -85,7 +85,7 @@ const assertfail: SystemCall = {
   },
 };
 
-/** By the name that PTX calls them by. */
+/** System calls, by the name that PTX uses. */
 export const systemCalls: ReadonlyMap<string, SystemCall> = new Map([["vprintf", vprintf], [
   "__assertfail",
   assertfail,

@@ -1,49 +1,49 @@
 /**
- * Threads and blocks of a launch, and how the threads of a block wait for each other.
+ * Threads and blocks of a launch, and how the threads of a block synchronise.
  *
  * @module
  */
 import type { ExecutionState } from "./execution_state.ts";
 
-/** Where a call returns to. */
+/** The return address of a call. */
 export interface Return {
   readonly pc: number;
   readonly base: number;
   readonly localBase: number;
-  /** Copies the results into the caller's variables; gets the callee's local memory. */
+  /** Copies the results into the caller's variables; takes the offsets of both local memories. */
   readonly finish: (calleeLocal: number, callerLocal: number) => void;
 }
 
-/** A thread of a warp at an instruction that others must execute with it: `shfl.sync` and its relatives. */
+/** A thread of a warp at an instruction that other lanes must execute with it: `shfl.sync` and its relatives. */
 export interface WarpCollective {
-  /** Instruction with its modifiers: all threads must execute the same. */
+  /** Instruction with its modifiers: all threads must execute the same one. */
   readonly what: string;
   readonly line: number;
   readonly mask: number;
   /** What this thread contributes. */
   readonly value: number | bigint;
-  /** Gives every thread its result, once all are there: `lanes[i]` is that of lane i, or null. */
+  /** Delivers the result to one lane, once all have arrived: `lanes[i]` is the contribution of lane i, or null. */
   readonly resolve: (lanes: readonly (WarpCollective | null)[], lane: number) => void;
 }
 
-/** What a thread waits at. */
+/** The barrier that a thread waits at. */
 export interface BarrierWait {
   readonly barrier: number;
   readonly line: number;
-  /** Instruction, by which a diverged warp is detected; null for barriers at which a warp may diverge. */
+  /** The instruction, to detect a diverged warp; null for barriers at which a warp may diverge. */
   readonly pc: number | null;
-  /** Threads that the instruction asks for; null for all of the block. */
+  /** Number of threads that the instruction specifies; null for the whole block. */
   readonly expected: number | null;
   /** What the thread contributes to a reduction. */
   readonly predicate: boolean;
-  /** Receives what all threads have contributed, if it is a reduction. */
+  /** Receives the contributions of all threads, if this is a reduction. */
   readonly receive: ((predicates: readonly boolean[]) => void) | null;
 }
 
 /** A thread. */
 export class Thread {
   readonly block: Block;
-  /** Number in its block: x runs fastest. */
+  /** Linear index in its block: x runs fastest. */
   readonly index: number;
   /** Offset of its frames. */
   readonly regStart: number;
@@ -60,7 +60,7 @@ export class Thread {
   waiting: BarrierWait | null = null;
   collective: WarpCollective | null = null;
 
-  /** @param place which of the resident threads' memory it has: offsets of frames and local memory */
+  /** @param place its part of the resident threads' memory: offsets of frames and local memory */
   constructor(block: Block, index: number, place: { readonly regStart: number; readonly localStart: number }) {
     this.block = block;
     this.index = index;
@@ -69,25 +69,25 @@ export class Thread {
     this.base = place.regStart;
   }
 
-  /** Number in its warp. */
+  /** Index in its warp. */
   get lane(): number {
     return this.index & 31;
   }
 
-  /** Its place in the block. */
+  /** Its position in the block. */
   get coordinates(): readonly [x: number, y: number, z: number] {
     const [x, y] = this.block.shape;
     const { index } = this;
     return [index % x, Math.floor(index / x) % y, Math.floor(index / (x * y))];
   }
 
-  /** Coordinates, for errors. */
+  /** Coordinates, for error messages. */
   where(): string {
     return `block (${this.block.coordinates.join(", ")}), thread (${this.coordinates.join(", ")})`;
   }
 }
 
-/** A block that has begun. */
+/** A resident block. */
 export class Block {
   readonly coordinates: readonly [number, number, number];
   readonly shape: readonly [number, number, number];
@@ -95,7 +95,7 @@ export class Block {
   readonly threads: Thread[] = [];
   /** Threads that have not exited. */
   live = 0;
-  /** Who has arrived at each barrier. */
+  /** Threads that have arrived at each barrier. */
   readonly #barriers = new Map<number, { readonly waiting: Thread[]; arrived: number; expected: number | null }>();
   readonly #state: ExecutionState;
 
@@ -111,7 +111,7 @@ export class Block {
     this.shared = shared;
   }
 
-  /** A thread has come to a barrier and waits there, unless it is the last. */
+  /** Blocks a thread at a barrier, unless it is the last to arrive. */
   wait(thread: Thread, waiting: BarrierWait): void {
     const arrivals = this.#arrive(waiting.barrier, waiting.expected, waiting.line);
     for (const other of arrivals.waiting) {
@@ -131,7 +131,7 @@ export class Block {
     this.#release(waiting.barrier);
   }
 
-  /** A thread has come to a barrier and does not wait. */
+  /** Counts a thread that arrives at a barrier and does not wait. */
   arrive(barrier: number, expected: number, line: number): void {
     this.#arrive(barrier, expected, line);
     this.#release(barrier);
@@ -169,7 +169,7 @@ export class Block {
     }
   }
 
-  /** A thread has come to an instruction that the threads of a warp execute together. */
+  /** Blocks a thread at an instruction that the threads of a warp execute together. */
   joinCollective(thread: Thread, collective: WarpCollective): void {
     if (((collective.mask >>> thread.lane) & 1) === 0) {
       const mask = `0x${(collective.mask >>> 0).toString(16)}`;
@@ -184,7 +184,7 @@ export class Block {
     this.#completeCollectives(thread.index >> 5);
   }
 
-  /** Completes the collectives of a warp that all their threads have reached. */
+  /** Completes those collectives of a warp that all participating threads have reached. */
   #completeCollectives(warp: number): void {
     const lanes = this.threads.slice(warp * 32, warp * 32 + 32);
     for (const { collective } of lanes) {
@@ -206,7 +206,7 @@ export class Block {
     }
   }
 
-  /** A thread has ended: it is waited for no longer. */
+  /** Ends a thread: barriers and collectives no longer wait for it. */
   exit(thread: Thread): void {
     thread.state = "exited";
     this.live--;
@@ -214,7 +214,7 @@ export class Block {
     this.#completeCollectives(thread.index >> 5);
   }
 
-  /** What the threads wait for that cannot go on, with the line of one. */
+  /** What the deadlocked threads wait for, with the line of one of them. */
   stuck(): { readonly line: number; readonly what: string } {
     const places = new Map<string, { line: number; count: number }>();
     for (const { waiting, collective } of this.threads) {

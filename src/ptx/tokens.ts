@@ -1,14 +1,14 @@
 /**
- * PTX text as tokens.
+ * Splits PTX text into tokens.
  *
  * @module
  */
 import { PtxError } from "./error.ts";
 
-/** What a token is. */
+/** The kind of a token. */
 export type TokenKind = "word" | "dot" | "integer" | "float" | "string" | "mark" | "end";
 
-/** A token and where it is. */
+/** A token and its line. */
 export interface Token {
   readonly kind: TokenKind;
   /** As written: a `dot` begins with its dot. */
@@ -17,7 +17,7 @@ export interface Token {
 }
 
 /**
- * In this order: white space and comments; numbers (floats first, whose beginning looks like an integer); strings;
+ * In this order: white space and comments; numbers (floats first, because they begin like an integer); strings;
  * words with the modifiers that follow them, `add.rn.f32` or `%tid.x`; words that begin with a dot; single marks.
  */
 const grammar = new RegExp(
@@ -35,7 +35,7 @@ const grammar = new RegExp(
 );
 
 /**
- * Reads all tokens; the last is of kind `end`.
+ * Tokenizes the text; the last token is of kind `end`.
  *
  * @throws {PtxError} for a character that begins no token
  */

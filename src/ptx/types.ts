@@ -4,7 +4,7 @@
  * @module
  */
 
-/** How the bits of a type are meant. */
+/** How the bits of a type are interpreted. */
 export type TypeKind = "bits" | "unsigned" | "signed" | "float" | "packed" | "predicate";
 
 /** A type of a register, a variable or an instruction. */
@@ -12,9 +12,9 @@ export interface ScalarType {
   /** Without the dot: `u32`. */
   readonly name: string;
   readonly kind: TypeKind;
-  /** Width. A predicate has one. */
+  /** Width in bits; 1 for a predicate. */
   readonly bits: number;
-  /** Width in memory. */
+  /** Size in memory. */
   readonly bytes: number;
 }
 
@@ -22,7 +22,7 @@ function scalar(name: string, kind: TypeKind, bits: number): [string, ScalarType
   return [name, { name, kind, bits, bytes: Math.ceil(bits / 8) }];
 }
 
-/** Every type that is understood, by its name without the dot. */
+/** Every supported type, by its name without the dot. */
 export const scalarTypes: ReadonlyMap<string, ScalarType> = new Map([
   scalar("pred", "predicate", 1),
   ...[8, 16, 32, 64, 128].map((bits) => scalar(`b${bits}`, "bits", bits)),
@@ -34,7 +34,7 @@ export const scalarTypes: ReadonlyMap<string, ScalarType> = new Map([
   scalar("bf16x2", "packed", 32),
 ]);
 
-/** Bytes that a register takes in a frame: one word for everything up to 32 bits. */
+/** Bytes that a register takes in a frame: one word for any type up to 32 bits. */
 export function registerBytes(type: ScalarType): number {
   return Math.max(4, type.bytes);
 }
@@ -44,7 +44,7 @@ export function isSigned(type: ScalarType): boolean {
   return type.kind === "signed";
 }
 
-/** The type of a name that is known to be one. */
+/** The type of a name known to be valid. */
 export function scalarType(name: string): ScalarType {
   const type = scalarTypes.get(name);
   if (type === undefined) throw new Error(`${name} is no type`);

@@ -1,5 +1,5 @@
 /**
- * A CUDA driver around a CUDA driver that reports what its caller leaves to chance.
+ * A CUDA driver that wraps another one and reports what its caller leaves to chance.
  *
  * @module
  */

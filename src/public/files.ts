@@ -1,5 +1,5 @@
 /**
- * Files of arrays, as NumPy writes them: `.npy` and `.npz`, read into any memory, mapped, and written.
+ * Array files in NumPy's formats: `.npy` and `.npz`, read into any memory, mapped, and written.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Where the elements of an array lie, and what they are: pure arithmetic, which also runs in a browser.
+ * Array layouts and element types: pure arithmetic, which also runs in a browser.
  *
  * @module
  */

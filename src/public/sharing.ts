@@ -1,5 +1,5 @@
 /**
- * Memory and files for other processes of the same machine.
+ * Memory and files shared with other processes on the same machine.
  *
  * @module
  */

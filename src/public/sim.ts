@@ -1,5 +1,5 @@
 /**
- * A CUDA driver without a GPU: streams hold their work back and do it in any order that CUDA allows.
+ * A CUDA driver without a GPU: streams defer their work and run it in any order that CUDA allows.
  *
  * @module
  */

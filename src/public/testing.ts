@@ -1,5 +1,5 @@
 /**
- * What tests need: a driver without a GPU, one that checks the order of calls, and a count of what is still exported.
+ * What tests need: a driver without a GPU, one that checks the order of calls, and a count of live exports.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Messages to other processes and machines, by UCX.
+ * Messages to other processes and machines, over UCX.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Vortex: files, messages and the arrays of another session, and Arrow's from them.
+ * Vortex: files, messages and the arrays of another session, and Arrow arrays made from them.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Arrow's structs in Python's capsules: arrays, tables and streams of PyArrow, nanoarrow, Polars and others. They are
- * imported without a copy, by the protocol that the object has.
+ * Arrow structs in Python capsules: arrays, tables and streams of PyArrow, nanoarrow, Polars and others. They are
+ * imported without a copy, by whichever protocol the object implements.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { capsuleName } from "./capsule.ts";
 import type { Interpreter } from "./interpreter.ts";
 import type { Handle } from "./handle.ts";
 
-/** The protocols' methods, and the names of the capsules that each returns. */
+/** The protocol methods, and the names of the capsules that each returns. */
 const methods = {
   __arrow_c_device_array__: ["arrow_schema", "arrow_device_array"],
   __arrow_c_array__: ["arrow_schema", "arrow_array"],
@@ -29,7 +29,7 @@ const methods = {
 
 const methodNames = Object.keys(methods) as (keyof typeof methods)[]; // its own keys
 
-/** The structs of an array. @param requested the field that is wanted; null: any */
+/** The structs of an array. @param requested the requested field; null: any */
 export function openArray(handle: Handle, requested: ArrowField | null): OpenedArrow<ArrowPointers> {
   return withCapsules(
     handle,
@@ -40,7 +40,7 @@ export function openArray(handle: Handle, requested: ArrowField | null): OpenedA
   );
 }
 
-/** The struct of a stream. @param requested the field that is wanted; null: any */
+/** The struct of a stream. @param requested the requested field; null: any */
 export function openStream(handle: Handle, requested: ArrowField | null): OpenedArrow<ArrowStreamPointer> {
   return withCapsules(
     handle,
@@ -70,7 +70,7 @@ function withCapsules<Pointers>(
     const returned = callMethod(handle, method, requested);
     try {
       const pointers = pointersOf(method, unpack(python, returned, method));
-      // The capsules release whatever was not moved out of them by then.
+      // The capsules release whatever has not been moved out of them.
       return { pointers, close: () => python.locked(() => python.release(returned)) };
     } catch (error) {
       python.release(returned);
@@ -79,7 +79,7 @@ function withCapsules<Pointers>(
   });
 }
 
-/** What to do with an object that has one array where a stream is expected, or a stream where one array is. */
+/** Advice for an object that has one array where a stream is expected, or a stream where one array is. */
 function adviceFor(method: keyof typeof methods | undefined): string {
   if (method === undefined) return "";
   return method.endsWith("stream__")

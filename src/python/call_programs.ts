@@ -1,7 +1,7 @@
 /**
- * A call of Python, and the reading of an attribute, as programs of machine code: the lock, the arguments, the call, what
- * its result is, its value if that is a number, and the lock again. One by one these are a dozen calls of C, each of
- * which costs JavaScript as much as a short function of Python takes.
+ * A call of Python, and an attribute read, as machine code programs: take the lock, make the arguments, call, classify
+ * the result, read its value if it is a number, and release the lock. Done individually, these are a dozen calls of C,
+ * each of which costs JavaScript as much as a short Python function takes.
  *
  * @module
  */
@@ -9,32 +9,32 @@ import type { StructDescription } from "../../bindings/abi.ts";
 import { layoutOf } from "../ffi/mod.ts";
 import type { Operation, Register } from "../native/mod.ts";
 
-/** Most arguments of a call that a program makes, a dict of those by name among them. */
+/** Most arguments of a call by a program, including the dict of keyword arguments. */
 export const mostArguments = 8;
 
-/** Most entries of all dicts of a call together. */
+/** Most entries of all dicts of a call in total. */
 export const mostEntries = 16;
 
 /** Bytes of memory for arguments that are text. */
 export const textBytes = 512;
 
-/** An argument: a function of C that returns a new reference to it, and what that is called with. */
+/** An argument: a C function that returns a new reference to it, and that function's arguments. */
 export const made_argument = {
   make: "ptr", // PyObject *(*)(double), (void *, Py_ssize_t), or (void)
   first: "u64", // a double, or a pointer
   second: "u64",
 } as const satisfies StructDescription;
 
-/** An entry of a dict, which is one of the arguments; the value is made as they are. */
+/** An entry of a dict, which is one of the arguments; its value is made like an argument. */
 export const made_entry = {
   value: made_argument,
   key: "ptr", // borrowed
-  dict: "ptr", // to where the dict is
+  dict: "ptr", // to the slot that holds the dict
 } as const satisfies StructDescription;
 
-/** What the programs work on. */
+/** The block on which the programs operate. */
 export const call_block = {
-  // Functions of the interpreter.
+  // Interpreter functions.
   PyGILState_Ensure: "ptr",
   PyGILState_Release: "ptr",
   PyObject_VectorcallDict: "ptr",
@@ -48,67 +48,67 @@ export const call_block = {
   PyObject_CallNoArgs: "ptr",
   PyDict_SetItem: "ptr",
   PyErr_Occurred: "ptr",
-  // Addresses with the sign changed, so that adding one tells whether another is the same.
+  // Negated addresses: adding one to another address yields 0 if they are equal.
   minusFloat: "u64", // types
-  minusOtherFloat: "u64", // of a type that is derived from float, or what no object has
+  minusOtherFloat: "u64", // of a type derived from float, or a value that matches no type
   minusInt: "u64",
   minusNone: "u64", // objects
   minusTrue: "u64",
   minusFalse: "u64",
-  // What to call, or whose attribute to read; and its name.
+  // The object to call, or whose attribute to read; and the attribute's name.
   object: "ptr",
   name: "ptr",
-  afterwards: "ptr", // a reference that is released after the call, or NULL
-  count: "u64", // of arguments, with the dict of those by name, which is the last one
-  positional: "u64", // of arguments by position
-  countAndFlag: "u64", // the same, and that the word before them may be written to
-  byName: "ptr", // to where the dict of arguments by name is, or NULL
+  afterwards: "ptr", // a reference to release after the call, or NULL
+  count: "u64", // of arguments, including the dict of keyword arguments, which is the last one
+  positional: "u64", // of positional arguments
+  countAndFlag: "u64", // the same, with the flag that the word before them may be overwritten
+  byName: "ptr", // to the slot that holds the dict of keyword arguments, or NULL
   entryCount: "u64", // of all dicts
-  // Where a function of Python with a frame of its own, which makes the call, finds what to call and the arguments.
+  // Where a Python function, which makes the call from its own frame, finds the callable and the arguments.
   functionCell: "ptr",
   argumentsCell: "ptr",
   keywordsCell: "ptr",
   frame: "ptr",
-  asTuple: "u64", // not 0: that function takes a tuple, else a single argument
-  // The attribute that is expected: an object, or a method by what it is bound to and its function.
+  asTuple: "u64", // nonzero: that function takes a tuple, else a single argument
+  // The expected attribute: an object, or a method given by the object it is bound to and its function.
   minusObject: "u64",
   minusType: "u64",
   minusSelf: "u64",
   minusFunction: "u64",
   selfOf: "ptr",
   functionOf: "ptr",
-  adopts: "u64", // not 0: the reference to the object that is the same is not released
-  // What came of it.
+  adopts: "u64", // nonzero: the reference to the unchanged object is not released
+  // The outcome.
   status: "u64", // one of Status
-  state: "u64", // of the lock, for who is to release it
-  keepsLock: "u64", // not 0: the lock is not released
-  left: "u64", // arguments that were not made
+  state: "u64", // of the lock, needed to release it
+  keepsLock: "u64", // nonzero: the lock is not released
+  left: "u64", // arguments not made
   entriesLeft: "u64",
   index: "u64", // of the next item of the tuple
   result: "ptr",
   value: ["u64", 2], // a double, or an integer
   overflow: "u64",
-  beforeObjects: "ptr", // the word that may be written to
+  beforeObjects: "ptr", // the word that may be overwritten
   objects: ["ptr", mostArguments],
   made: [made_argument, mostArguments],
   entries: [made_entry, mostEntries],
   text: ["u8", textBytes],
 } as const satisfies StructDescription;
 
-/** What came of a program. After those from `object` on the lock is held. */
+/** The outcome of a program. From `object` on, the lock is still held. */
 export const Status = {
   float: 1,
   int: 2,
   none: 3,
   true: 4,
   false: 5,
-  /** The attribute is what was expected. */
+  /** The attribute is the expected one. */
   same: 6,
   /** Anything else: a new reference in `result`. */
   object: 7,
   /** An exception is pending. */
   raised: 8,
-  /** An exception is pending, and the call was not made: some arguments, as `left` says, or an entry could not be. */
+  /** An exception is pending, and no call was made: `left` arguments, or a dict entry, could not be made. */
   notMade: 9,
 } as const;
 
@@ -119,8 +119,8 @@ export const { offsets } = layoutOf(call_block);
 const { size: madeBytes, offsets: madeOffsets } = layoutOf(made_argument);
 const { size: entryBytes, offsets: entryOffsets } = layoutOf(made_entry);
 
-// `kept` is the block; `keptTo` the result, and before that where the next object goes; `keptFrom` what is next made or
-// released. All other registers are anybody's after a call.
+// `kept` is the block; `keptTo` the result, and before that where the next object goes; `keptFrom` the next one to make
+// or release. Calls clobber all other registers.
 
 const lock: readonly Operation[] = [
   ["call", "kept", offsets.PyGILState_Ensure],
@@ -128,12 +128,12 @@ const lock: readonly Operation[] = [
   ["put", "first", "kept", offsets.state],
 ];
 
-/** Goes to a label if a register and an address with the sign changed add up to nothing. */
+/** Jumps to a label if a register and a negated address add up to zero. */
 export function ifSame(register: Register, minus: number, label: string): Operation[] {
   return [["copy", "axis", register], ["addFrom", "axis", "kept", minus], ["ifZero", "axis", label]];
 }
 
-/** Where in a block is what the values of objects are told and read by. */
+/** Block offsets of what is needed to classify objects and read their values. */
 interface KindOffsets {
   readonly minusFloat: number;
   readonly minusInt: number;
@@ -145,18 +145,18 @@ interface KindOffsets {
   readonly overflow: number;
 }
 
-/** Where a value goes, in which register its {@linkcode Status} is left, and which labels come next. */
+/** Where a value goes, the register that receives its {@linkcode Status}, and the labels that follow. */
 interface ReadInto {
   readonly base: "kept" | "keptFrom";
   readonly value: number;
   readonly status: Register;
   readonly done: string;
-  /** For an int that has more than 64 bits. */
+  /** For an int that exceeds 64 bits. */
   readonly other: string;
 }
 
 // law python/tellKinds: python/call_programs, python/item_programs
-/** Goes to the part of {@linkcode readKinds} for the object in `keptTo`; on, if it is none of these values. */
+/** Jumps to the part of {@linkcode readKinds} for the object in `keptTo`; falls through for all other objects. */
 export function tellKinds(at: KindOffsets, typeAt: number, otherFloats: readonly Operation[] = []): Operation[] {
   return [
     ["get", "rows", "keptTo", typeAt],
@@ -207,7 +207,7 @@ function finish(status: Status): Operation[] {
   return [["set", "first", status], ["put", "first", "kept", offsets.status], ["leave"], ["return"]];
 }
 
-/** What every program does with what has come, in `keptTo`. */
+/** How every program ends, given the result in `keptTo`. */
 function ends(typeAt: number, locks: boolean): Operation[] {
   const unlock: Operation[] = [
     ["get", "rows", "kept", offsets.keepsLock],
@@ -237,7 +237,7 @@ function ends(typeAt: number, locks: boolean): Operation[] {
   ];
 }
 
-/** Goes through what the block has a number of: what is done for each, and is to move the pointers on. */
+/** Loops over items that the block counts: `each` runs once per item, and must advance the pointers. */
 function forEach(
   name: string,
   [count, remaining]: readonly [count: number, left: number],
@@ -264,7 +264,7 @@ function forEachArgument(name: string, first: readonly Operation[], each: readon
   return forEach(name, [offsets.count, offsets.left], first, each);
 }
 
-/** Makes what `keptFrom` points to a `made_argument` of, and ends where it cannot be made. */
+/** Makes the object of the `made_argument` at `keptFrom`; ends the program if that fails. */
 function make(into: Register): Operation[] {
   return [
     ["get", "first", "keptFrom", madeOffsets.first],
@@ -279,7 +279,7 @@ function make(into: Register): Operation[] {
 }
 
 // law python/makeArguments: python/call_programs
-/** Makes the arguments, fills those that are dicts, and ends where that fails. */
+/** Makes the arguments and fills those that are dicts; ends the program if that fails. */
 const makeArguments: readonly Operation[] = [
   ...forEachArgument("to make", [
     ["point", "keptTo", "kept", offsets.objects],
@@ -305,7 +305,7 @@ const makeArguments: readonly Operation[] = [
     ["call", "kept", offsets.Py_DecRef],
     ["point", "keptFrom", "keptFrom", entryBytes],
   ]),
-  ["call", "kept", offsets.PyErr_Occurred], // once for all: what PyDict_SetItem returns has 32 bits
+  ["call", "kept", offsets.PyErr_Occurred], // once for all entries: PyDict_SetItem returns 32 bits
   ["result", "first"],
   ["ifZero", "first", "made"],
   ["label", "not made"],
@@ -313,7 +313,7 @@ const makeArguments: readonly Operation[] = [
   ["label", "made"],
 ];
 
-/** Calls by what is in memory, and releases the arguments; the result is in `keptTo`. */
+/** Calls with the arguments in memory, and releases them; the result is in `keptTo`. */
 const callAtOnce: readonly Operation[] = [
   ["get", "first", "kept", offsets.object],
   ["point", "second", "kept", offsets.objects],
@@ -335,12 +335,12 @@ function setCell(cell: number, value: readonly Operation[]): Operation[] {
   return [["get", "first", "kept", cell], ...value, ["call", "kept", offsets.PyCell_Set]];
 }
 
-/** What is done if there are arguments by name; `rows` is then where their dict is. */
+/** Runs operations only if there are keyword arguments; `rows` then points to the slot of their dict. */
 function ifNamed(label: string, operations: readonly Operation[]): Operation[] {
   return [["get", "rows", "kept", offsets.byName], ["ifZero", "rows", label], ...operations, ["label", label]];
 }
 
-/** Has the call made from a frame of Python's; the result is in `keptTo`. */
+/** Makes the call from a Python frame; the result is in `keptTo`. */
 const callFramed: readonly Operation[] = [
   ["get", "keptTo", "kept", offsets.objects],
   ["get", "rows", "kept", offsets.asTuple],
@@ -355,7 +355,7 @@ const callFramed: readonly Operation[] = [
     ["copy", "first", "keptTo"],
     ["get", "second", "kept", offsets.index],
     ["get", "third", "keptFrom", 0],
-    ["call", "kept", offsets.PyTuple_SetItem], // takes the reference over
+    ["call", "kept", offsets.PyTuple_SetItem], // adopts the reference
     ["point", "keptFrom", "keptFrom", 8],
     ["get", "left", "kept", offsets.index],
     ["point", "left", "left", 1],
@@ -366,12 +366,12 @@ const callFramed: readonly Operation[] = [
     ["get", "keptFrom", "rows", 0],
     ...setCell(offsets.keywordsCell, [["copy", "second", "keptFrom"]]),
     ["copy", "first", "keptFrom"],
-    ["call", "kept", offsets.Py_DecRef], // the cell has it now
+    ["call", "kept", offsets.Py_DecRef], // the cell holds a reference now
   ]),
   ...setCell(offsets.argumentsCell, [["copy", "second", "keptTo"]]),
   ...setCell(offsets.functionCell, [["get", "second", "kept", offsets.object]]),
   ["copy", "first", "keptTo"],
-  ["call", "kept", offsets.Py_DecRef], // the cell has it now
+  ["call", "kept", offsets.Py_DecRef], // the cell holds a reference now
   ["get", "first", "kept", offsets.frame],
   ["call", "kept", offsets.PyObject_CallNoArgs],
   ["result", "keptTo"],
@@ -384,9 +384,9 @@ const callFramed: readonly Operation[] = [
 /**
  * Makes the arguments, calls, and releases them.
  *
- * @param typeAt where in an object its type is
- * @param locks whether the lock is taken and released; else it is held already
- * @param isFramed whether the call is made from a frame of Python's
+ * @param typeAt offset of the type in an object
+ * @param locks whether the program takes and releases the lock; else it is already held
+ * @param isFramed whether the call is made from a Python frame
  */
 export function callProgram(typeAt: number, locks: boolean, isFramed: boolean): readonly Operation[] {
   return [

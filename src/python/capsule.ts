@@ -1,5 +1,5 @@
 /**
- * Capsules whose pointer is taken out.
+ * Capsules from which the pointer is taken.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Handle } from "./handle.ts";
 
 const names = new Map<string, bigint>();
 
-/** The address of a capsule's name. A capsule keeps it, so the names are never freed. */
+/** The address of a capsule's name. The capsule keeps the address, so names are never freed. */
 export function capsuleName(name: string): bigint {
   return names.get(name) ?? keepName(name); // getOrInsertComputed takes Bun 10 ns longer, here and in Interpreter.helper
 }
@@ -23,9 +23,9 @@ function keepName(name: string): bigint {
 
 // law python/pointerOf: vortex/core/bridge
 /**
- * The pointer of a capsule, which the caller can take: the capsule then neither frees nor gives it any more.
+ * The pointer of a capsule, which the caller can take: the capsule then no longer frees or hands it out.
  *
- * @throws {ExchangeError} if it is no capsule of that name, or its pointer was taken before
+ * @throws {ExchangeError} if it is not a capsule of that name, or its pointer was taken before
  */
 export function pointerOf(handle: Handle, name: string): CapsulePointer {
   const { python } = handle;
@@ -33,7 +33,7 @@ export function pointerOf(handle: Handle, name: string): CapsulePointer {
     const { object } = handle;
     const { capsules, errors } = python.api;
     const nameAt = capsules.PyCapsule_GetName(object);
-    if (nameAt === 0n) errors.PyErr_Clear(); // no capsule: a pending exception would make the next call fail
+    if (nameAt === 0n) errors.PyErr_Clear(); // not a capsule: a pending exception would make the next call fail
     const found = nameAt === 0n ? "" : readCString(nameAt);
     if (found === `used_${name}`) {
       throw new ExchangeError(`Cannot take ${name} out of its capsule twice: ask the producer for another one`);

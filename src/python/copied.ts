@@ -1,14 +1,14 @@
 /**
- * Copies of containers of Python in other forms: with plain objects, and as JSON has them.
+ * Copies of Python containers in other forms: with plain objects, and for JSON.
  *
  * @module
  */
 
 // law python/withObjects: python/json
 /**
- * A copy with plain objects for its Maps. The copy is used up.
+ * A copy with its Maps replaced by plain objects. Consumes the given copy.
  *
- * @throws {TypeError} if a Map has a key that is no string
+ * @throws {TypeError} if a Map has a key that is not a string
  */
 export function withObjects(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withObjects);
@@ -18,9 +18,9 @@ export function withObjects(value: unknown): unknown {
 
 // law python/jsonOf: python/json
 /**
- * What `JSON.stringify` writes of a copy as a person expects it: of a Map, a Set and bytes it would silently write others.
+ * What `JSON.stringify` should write for a copy: it would silently write Maps, Sets and bytes in unexpected forms.
  *
- * @throws {TypeError} for bytes, and for a Map with a key that is no string
+ * @throws {TypeError} for bytes, and for a Map with a key that is not a string
  */
 export function jsonOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;

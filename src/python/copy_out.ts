@@ -1,6 +1,5 @@
 /**
- * The values of Python's objects in JavaScript: of numbers, strings, booleans and None, and of the containers that hold
- * them.
+ * The values of Python objects in JavaScript: of numbers, strings, booleans and None, and of containers of them.
  *
  * All functions here need the interpreter's lock.
  *
@@ -49,7 +48,7 @@ function integerValue(python: Interpreter, object: bigint): number | bigint {
   }
 }
 
-/** Whether an object is a scalar of NumPy. */
+/** Whether an object is a NumPy scalar. */
 function isScalar(python: Interpreter, object: bigint): boolean {
   return python.isScalarType(BigInt(python.typeOf(object)));
 }
@@ -67,11 +66,11 @@ function scalarValue(python: Interpreter, object: bigint): unknown {
 
 // law python/copyOut: python/values
 /**
- * A copy of an object with all that it contains: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as
- * Uint8Array, moments of the module datetime as Dates.
+ * A deep copy of an object: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as Uint8Array, datetimes of
+ * the module datetime as Dates.
  *
  * @param object borrowed
- * @param other what becomes of an object that is none of these and has no simple value; it borrows the object
+ * @param other converts an object that is none of these and has no simple value; it borrows the object
  */
 export function copyOut(python: Interpreter, object: bigint, other: (object: bigint) => unknown): unknown {
   const kind = python.kindOf(object);
@@ -81,7 +80,7 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
   if (kind === Kind.set) return copySet(python, object, other);
   if (kind === Kind.datetime) return dateOf(python, object);
   if (kind === Kind.unknown) {
-    const flags = python.typeFlags(object); // of a class that may be derived from one of these
+    const flags = python.typeFlags(object); // its class may be derived from one of these
     if (flags & Py_TPFLAGS.LIST_SUBCLASS) return copyItems(python, object, Kind.list, other);
     if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) return copyItems(python, object, Kind.tuple, other);
     if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
@@ -94,7 +93,7 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
 }
 
 // law python/copyItems: python/sequences, python/leaks
-/** The items of a list or a tuple. Code of Python's that is run for one of them may change the others. */
+/** The items of a list or a tuple. Python code that runs for one item may change the others. */
 function copyItems(
   python: Interpreter,
   object: bigint,
@@ -139,8 +138,8 @@ function copySet(python: Interpreter, object: bigint, other: (object: bigint) =>
 
 // law python/dateOf: python/conversions
 /**
- * The moment that a datetime means, to the millisecond before. One without a time zone means local time, as everywhere
- * in Python. A missing one, as pandas has, is an invalid Date.
+ * The moment that a datetime denotes, rounded down to the millisecond. Without a time zone it is local time, as
+ * everywhere in Python. A missing datetime, as in pandas, becomes an invalid Date.
  */
 function dateOf(python: Interpreter, object: bigint): Date {
   const milliseconds = python.callHelper("milliseconds_of", [python.retain(object)]);

@@ -1,6 +1,6 @@
 /**
- * The exchange API's function that says on which stream consumers work, as machine code: any thread may call it, and it
- * reads the streams' handles where `current_work_streams.ts` writes them.
+ * The exchange API's function that reports the stream on which consumers work, as machine code: any thread may call it,
+ * and it reads the stream handles that `current_work_streams.ts` writes.
  *
  * @module
  */
@@ -11,7 +11,7 @@
  * goes to the stream whose handle is in the device's word, or to the legacy default stream, whose handle is 1, if the
  * device has none; other devices have no streams.
  *
- * @param words address of the handles, at a multiple of 8, so that each is read at once
+ * @param words address of the handles, aligned to 8 bytes, so that each is read atomically
  * @param count how many devices have one, at most 127
  */
 export const currentStreamCode: {
@@ -24,7 +24,7 @@ export const currentStreamCode: {
       ...[0x75, 0x17], // jne store
       ...[0xb0, 0x01], // mov al, 1
       ...[0x83, 0xfe, count], // cmp esi, count
-      ...[0x73, 0x10], // jae store: as if unsigned, so for negative ones too
+      ...[0x73, 0x10], // jae store: unsigned, so negative ids go there too
       ...[0x48, 0xb9, ...new Uint8Array(BigUint64Array.of(words).buffer)], // movabs rcx, words
       ...[0x89, 0xf0], // mov eax, esi
       ...[0x48, 0x8b, 0x04, 0xc1], // mov rax, [rcx + 8 * rax]
@@ -45,7 +45,7 @@ export const currentStreamCode: {
       0xf9000043, // store: str x3, [x2]
       0x52800000, // mov w0, #0
       0xd65f03c0, // ret
-      0xd503201f, // nop: the literal lies at a multiple of 8 bytes
+      0xd503201f, // nop: aligns the literal to 8 bytes
     ];
     return new Uint8Array([
       ...new Uint8Array(Uint32Array.from(code).buffer),

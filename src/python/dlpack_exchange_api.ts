@@ -1,7 +1,6 @@
 /**
- * DLPack's exchange API: a table of C functions that a Python type may have beside `__dlpack__`. By it an array is
- * exported without a call of Python, and the producer says on which stream it works. All functions here need the
- * interpreter's lock.
+ * DLPack's exchange API: a table of C functions that a Python type may have beside `__dlpack__`. It exports an array
+ * without a call of Python, and reports the producer's work stream. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -27,7 +26,7 @@ import { mostDevices, workStreamsAddress } from "./current_work_streams.ts";
 const attribute = cString("__dlpack_c_exchange_api__");
 
 /**
- * Members of masked arrays' types, such as NumPy's: neither their DLPack nor their array interface mentions the mask.
+ * Members of masked array types, such as NumPy's: neither their DLPack nor their array interface mentions the mask.
  */
 const membersOfMasked = ["filled", "mask"].map(cString);
 
@@ -39,7 +38,7 @@ let ownFromObject = 0n;
 
 const offered = new WeakSet<Interpreter>();
 
-/** Gives the type of our arrays an exchange API. Where the system refuses machine code they have `__dlpack__` alone. */
+/** Gives our array type an exchange API. Where the system refuses machine code, it has only `__dlpack__`. */
 export function offerExchangeApi(python: Interpreter): void {
   const { arch } = ffiPort().platform;
   if (arch === "other" || offered.has(python)) return;
@@ -76,10 +75,11 @@ export function offerExchangeApi(python: Interpreter): void {
   ownFromObject = fromObject;
 }
 
-/** What is used of a type's exchange API. */
+/** The parts of a type's exchange API that are used. */
 interface ExchangeApi {
   /**
-   * Whether tensors of the type may have what DLPack cannot express, as torch's do: their exchange API does not check.
+   * Whether tensors of the type may have state that DLPack cannot express, as torch's do: their exchange API does not
+   * check.
    */
   readonly mustAsk: boolean;
   /** Address of `managed_tensor_from_py_object_no_sync`. */
@@ -87,12 +87,12 @@ interface ExchangeApi {
   readonly currentStream: NativeFunction<typeof currentStream>;
 }
 
-/** The exchange APIs of the types that arrays have had, null for types without one. */
+/** The exchange APIs of the array types seen so far; null for types without one. */
 class ExchangeApis {
-  readonly out: Out<"ptr"> = new NativeArena().out("ptr"); // there is one interpreter in a process
+  readonly out: Out<"ptr"> = new NativeArena().out("ptr"); // never freed: a process has one interpreter
   readonly #byType = new Map<bigint, ExchangeApi | null>();
 
-  /** The exchange API of an object's type. A known type is kept for ever, so that no other one gets its address. */
+  /** The exchange API of an object's type. A known type is kept forever, so that its address is never reused. */
   of(python: Interpreter, object: bigint): ExchangeApi | null {
     const type = python.api.objects.PyObject_Type(object);
     const known = this.#byType.get(type);
@@ -112,7 +112,7 @@ class ExchangeApis {
   }
 }
 
-/** How many types are remembered. For a program that makes types without end the others are looked up each time. */
+/** How many types are remembered. In a program that keeps making types, the rest are looked up each time. */
 const mostTypes = 256;
 
 const exchangeApis = new WeakMap<Interpreter, ExchangeApis>();
@@ -139,15 +139,15 @@ function findExchangeApi(python: Interpreter, type: bigint): ExchangeApi | null 
 }
 
 // law python/readExchangeApi: python/dlpack_exchange_api
-/** The newest API of our major version, of those that a type has linked. They live as long as the process. */
+/** The newest API of our major version in a type's linked list. They live as long as the process. */
 function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
   for (let address = newest; address !== 0n;) {
     const { version, prev_api } = struct(DLPackExchangeAPIHeader).at(address);
     if (version.major === DLPACK_MAJOR_VERSION) {
       const { managed_tensor_from_py_object_no_sync, current_work_stream } = struct(DLPackExchangeAPI).at(address);
       if (managed_tensor_from_py_object_no_sync === 0n || current_work_stream === 0n) return null;
-      // Our own arrays come back by __dlpack__, which makes our stream wait for their home, with no third stream in
-      // between.
+      // Our own arrays come back through __dlpack__, which makes our stream wait for their home stream, with no third
+      // stream in between.
       if (managed_tensor_from_py_object_no_sync === ownFromObject) return null;
       return {
         mustAsk,
@@ -165,7 +165,7 @@ function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
  * Imports an array by its type's exchange API, as a view that owns it.
  *
  * @param object borrowed
- * @returns null if the type has no exchange API that we can read, or the array has what DLPack cannot express
+ * @returns null if the type has no exchange API that we can read, or the array has state that DLPack cannot express
  * @throws {PythonError} if its owner refuses to hand it over
  * @throws {ExchangeError} if it cannot be imported as it is
  */
@@ -199,16 +199,16 @@ function importTensor(managedTensorVersioned: bigint, options: ImportOptions): S
 }
 
 /**
- * Whether a tensor has no gradient, and its memory holds its elements. `__dlpack__` refuses the others and says why.
+ * Whether a tensor has no gradient, and its memory holds its elements. `__dlpack__` refuses all others and reports why.
  */
 function isPlain(python: Interpreter, object: bigint): boolean {
   const answer = python.callHelper("is_plain", [python.retain(object)]);
-  python.release(answer); // True and False live for ever
+  python.release(answer); // True and False live forever
   return answer === python.singletons.true;
 }
 
 // law python/orderAfterProducer: python/dlpack_exchange_api
-/** The C functions order nothing: our stream waits for the one that the producer works on. */
+/** The C functions order nothing: our stream waits for the producer's work stream. */
 function orderAfterProducer(
   python: Interpreter,
   exchangeApi: ExchangeApi,

@@ -1,18 +1,18 @@
 /**
- * Exceptions of Python.
+ * Python exceptions.
  *
  * @module
  */
 
-/** What V8 reads the stack of an error with; null before it was looked for. */
+/** V8's getter for the stack of an error; null before it was looked up. */
 let readStack: ((this: unknown) => unknown) | undefined | null = null;
 
 /**
- * What V8 reads the stack of an error with. In Bun the stack is a value, and whoever looks for one has it built, which
- * takes half as long as all else that is done for an exception. There an error is made without a stack of its own, and
- * another one, which nobody looks at, remembers where that was.
+ * V8's getter for the stack of an error. In Bun the stack is a value, and looking for it builds it, which takes half as
+ * long as all other work for an exception. There the error is made without a stack, and a second error, which nothing
+ * inspects, records where it was made.
  *
- * It is not looked for at import: for an error that is made there V8 parses the file once more, 30 ms if all is in one.
+ * Not looked up at import: for an error made there, V8 parses the file again, 30 ms if everything is in one file.
  */
 function stackReader(): ((this: unknown) => unknown) | undefined {
   if (readStack === null) readStack = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
@@ -21,31 +21,30 @@ function stackReader(): ((this: unknown) => unknown) | undefined {
 
 // law python/PythonError: python/generators
 /**
- * A Python exception, in JavaScript. The message is the last line that Python prints of it: `ValueError: bad value`. Its
- * `stack` begins with the frames of Python, and goes on with those of JavaScript that have called it, also where that
- * was long ago, as by `py.async`; `cause` is what it was raised from (`raise ... from ...`), a `PythonError`, or what a
- * function of JavaScript has thrown.
+ * A Python exception in JavaScript. The message is the last line that Python prints for it: `ValueError: bad value`.
+ * Its `stack` begins with the Python frames and continues with the JavaScript frames that called them, even if the call
+ * was made earlier, as by `py.async`; `cause` is what it was raised from (`raise ... from ...`): a `PythonError`, or
+ * what a JavaScript function threw.
  */
 export class PythonError extends Error {
   /** `PythonError`. */
   override readonly name: string = "PythonError";
-  /** The exception's type, with its module unless it is built in: `ValueError`, `torch.OutOfMemoryError`. */
+  /** The exception's type, qualified by its module unless built in: `ValueError`, `torch.OutOfMemoryError`. */
   readonly type: string;
   #traceback: string | (() => string);
   readonly #frames: () => string;
-  /** Whose stack of JavaScript is this error's; undefined where that is its own. */
+  /** The error that holds this one's JavaScript stack; undefined if this error holds it itself. */
   readonly #origin: Error | undefined;
-  /** How many lines of it the program wants. */
+  /** How many lines of that stack the program wants. */
   readonly #limit: number;
-  /** The message when the error was made. */
+  /** The message at construction. */
   readonly #made: string;
 
   /**
-   * Made by the interpreter's calls. What is a function is formatted when it is first read.
+   * Made by the interpreter's calls. A function argument is evaluated when its text is first read.
    *
-   * @param frames lines of a stack, the innermost first
-   * @param calledAt if the call was made long ago, an error that was made then, in the function that the program has
-   *   called
+   * @param frames lines of a stack, innermost first
+   * @param calledAt if the call was made earlier, an error made at that time in the function that the program called
    */
   constructor(
     type: string,
@@ -71,21 +70,21 @@ export class PythonError extends Error {
     this.#origin = origin;
     this.#limit = typeof limit === "number" ? limit : 0;
     this.#made = message;
-    // A class between this one and Error would cost V8 half a microsecond for each error.
+    // A class between this one and Error would cost V8 half a microsecond per error.
     if (reader !== undefined || Object.hasOwn(this, "stack")) Object.defineProperty(this, "stack", joinedStack);
   }
 
-  /** Python's traceback, as Python prints it. It is formatted when it is first read. */
+  /** Python's traceback, as Python prints it. Formatted when first read. */
   get traceback(): string {
     const traceback = this.#traceback;
     return typeof traceback === "string" ? traceback : this.#traceback = traceback();
   }
 
   // law python/joinStack: python/generators
-  /** The frames of Python, and those of JavaScript. They are joined when they are first read. */
+  /** The Python frames, then the JavaScript frames. Joined when first read. */
   override get stack(): string {
     const head = `${this.name}: ${this.message}`;
-    if (!(#frames in this)) return head; // as for other errors, a Proxy of one has no frames
+    if (!(#frames in this)) return head; // as with other errors, a Proxy of one has no frames
     const origin = this.#origin;
     // The first frame of another error is always Causeway's: where it was made.
     const lines = origin === undefined ? this.#takeFrames() : String(origin.stack).split("\n").slice(2);
@@ -99,13 +98,13 @@ export class PythonError extends Error {
 
   // law python/PythonError.takeFrames: python/uncaught, python/generators
   /**
-   * The frames that V8 has noted. Then there are none: Deno prints an error that nobody has caught from them, and only if
-   * there are none from its `stack`.
+   * Takes the frames that V8 recorded, leaving none: Deno prints an uncaught error from them, and from its `stack` only
+   * if there are none.
    */
   #takeFrames(): string[] {
     const reader = stackReader();
     const text = String(reader?.call(this) ?? "");
-    // The head of the stack may have another name, and the message of when it was made or of now.
+    // The head of the stack may have another name, and the message at construction or the current one.
     const said = [this.message, this.#made].find((one) => text.includes(one));
     const capture: unknown = Reflect.get(Error, "captureStackTrace");
     if (typeof capture === "function") {
@@ -113,26 +112,26 @@ export class PythonError extends Error {
       Reflect.set(Error, "stackTraceLimit", 0);
       capture.call(Error, this);
       Reflect.set(Error, "stackTraceLimit", limit);
-      reader?.call(this); // it notes frames when it is read
+      reader?.call(this); // reading makes V8 record the frames
     }
     return said === undefined ? [] : text.slice(text.indexOf(said) + said.length).split("\n").slice(1);
   }
 
-  /** What a console shows: the stack of JavaScript, and Python's traceback. */
+  /** What a console shows: the JavaScript stack, and Python's traceback. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `${this.stack}\n\n${this.traceback}`;
   }
 }
 
-/** How many frames of Causeway's there are at most between a program and the error. */
+/** The maximum number of Causeway frames between a program and the error. */
 const mostOwnFrames = 12;
 
 // law python/framesOfProgram: python/uncaught, python/async, python/generators
 /**
- * The frames of a stack, without Causeway's own that it begins with.
+ * The frames of a stack, without the leading ones of Causeway itself.
  *
- * Bun prints an error that nobody has caught from its stack, but leaves out all lines from one on that names no
- * function; and of a call of a proxy it knows nothing but that there is one.
+ * Bun prints an uncaught error from its stack, but drops all lines from the first that names no function; and for a
+ * call of a proxy it records only that there is one.
  */
 function framesOfProgram(frames: readonly string[]): string[] {
   const lines = frames.filter((line) => line !== "    at unknown");
@@ -144,7 +143,7 @@ function framesOfProgram(frames: readonly string[]): string[] {
 const placeAlone = /^( {4}at (?:async )?)((?:\/|[\w.+-]+:)[^(]*:\d+:\d+)$/;
 const inNoFunction = "$1<anonymous> ($2)";
 
-/** The folder of Causeway's modules, as stacks have it; null if they may be in one file with the program's. */
+/** The folder of Causeway's modules, as stacks show it; null if they may be bundled with the program's. */
 function ownFolder(): string | null {
   const url = import.meta.url.replace("file://", "");
   return /^.*(?=\/src\/python\/error\.ts$)/.exec(url)?.[0].concat("/src/") ??

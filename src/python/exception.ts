@@ -1,5 +1,5 @@
 /**
- * From an exception of Python to one of JavaScript.
+ * Converts Python exceptions to JavaScript errors.
  *
  * All functions here need the interpreter's lock.
  *
@@ -12,9 +12,9 @@ import type { Interpreter } from "./interpreter.ts";
 
 // law python/pendingError: python/object, python/frame, python/leaks
 /**
- * Takes the pending exception, and clears it.
+ * Takes and clears the pending exception.
  *
- * @returns a {@linkcode PythonError}, or what a function of JavaScript has thrown
+ * @returns a {@linkcode PythonError}, or the value that a JavaScript function threw
  */
 export function pendingError(python: Interpreter): unknown {
   const { errors } = python.api;
@@ -28,7 +28,7 @@ export function pendingError(python: Interpreter): unknown {
 /**
  * The error for an exception; adopts the reference.
  *
- * @param calledAt where the call was made, if that was long ago
+ * @param calledAt the call site, if the call was made earlier
  */
 export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error): unknown {
   const { errors } = python.api;
@@ -53,7 +53,7 @@ export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error
   }
 }
 
-/** What outline_exception() returns, in guest/exceptions.py: lists of strings and None, and a key of an error. */
+/** The result of outline_exception() in guest/exceptions.py: lists of strings and None, and an error's key. */
 type Outline = [
   type: string,
   message: string,
@@ -63,9 +63,9 @@ type Outline = [
   cause: Outline | number | null,
 ];
 
-/** What brief_exception() returns: an outline, or its three texts that are not None in one. */
+/** The result of brief_exception(): an outline, or its three texts that are not None joined into one. */
 function outlineOf(python: Interpreter, brief: bigint): Outline {
-  const outline = copyOut(python, brief, () => null) as Outline | string; // there is nothing else
+  const outline = copyOut(python, brief, () => null) as Outline | string; // it returns nothing else
   if (typeof outline !== "string") return outline;
   const [type = "", message = "", places = ""] = outline.split("\0");
   return [type, message, null, message, places, null];
@@ -90,9 +90,9 @@ function described(
 }
 
 // law python/whereMissing: python/no_module
-/** Which Python it is that lacks a module: who has several installs into another one. */
+/** Names the Python that lacks a module: users with several may have installed it into another one. */
 function whereMissing(python: Interpreter, message: string): string {
-  if (!message.startsWith("ModuleNotFoundError: No module named ")) return ""; // a program's own words
+  if (!message.startsWith("ModuleNotFoundError: No module named ")) return ""; // a program's own message
   const { objects, errors } = python.api;
   const executable = objects.PyObject_GetAttr(python.helper("sys"), python.name("executable"));
   if (executable === 0n) errors.PyErr_Clear();
@@ -104,7 +104,7 @@ function whereMissing(python: Interpreter, message: string): string {
     : "";
 }
 
-/** A traceback as Python prints it, or its frames as JavaScript does. */
+/** A traceback as Python prints it, or its frames in JavaScript's format. */
 function formatted(
   python: Interpreter,
   helper: "format_traceback" | "format_frames",
@@ -120,11 +120,11 @@ function formatted(
   });
 }
 
-/** Where PyErr_Fetch() puts what it takes: the type, the exception and the traceback. */
+/** Where PyErr_Fetch() stores its results: the type, the exception and the traceback. */
 let taken: readonly [Out<"ptr">, Out<"ptr">, Out<"ptr">] | undefined;
 
 // law python/takeException: python/object, python/frame, python/leaks
-/** Takes the pending exception with its traceback, and clears it; a new reference. */
+/** Takes and clears the pending exception with its traceback; a new reference. */
 function takeException(python: Interpreter): bigint {
   const { errors, objects } = python.api;
   if (errors.PyErr_GetRaisedException !== null) return errors.PyErr_GetRaisedException();

@@ -1,5 +1,5 @@
 /**
- * How a program of machine code tells whether an attribute is what it was before.
+ * How a machine code program detects whether an attribute is unchanged.
  *
  * @module
  */
@@ -7,14 +7,14 @@ import { cString, libc } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
 
-/** What an attribute is expected to be, as `minusObject` to `functionOf` say it. */
+/** The expected attribute, in the form of the fields `minusObject` to `functionOf`. */
 export type ExpectedAttribute = BigUint64Array<ArrayBuffer>;
 
-/** What no attribute is. */
+/** Matches no attribute. */
 export const nothingExpected: ExpectedAttribute = new BigUint64Array(6);
 
 /**
- * What an attribute is to be, to be the same again: the object, or a method of its owner with the same function.
+ * What an attribute must be to count as unchanged: the same object, or a method of its owner with the same function.
  *
  * @param target the function behind the method, or 0n
  */

@@ -1,5 +1,5 @@
 /**
- * Arrays of JavaScript in Python, without a copy. All functions here need the interpreter's lock.
+ * JavaScript arrays in Python, without a copy. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -19,12 +19,12 @@ import { copyOut } from "./copy_out.ts";
 
 // law python/exportArray: python/export_array, python/arrow_capsules
 /**
- * A new reference to an array over a view: one of NumPy's where a program has loaded NumPy, else an `Array`
+ * A new reference to an array over a view: a NumPy array if the program has loaded NumPy, else an `Array`
  * (guest/array.py). It keeps the memory allocated until Python releases it.
  *
- * Memory that ends with this Worker is copied, and the copy is read-only: what Python would write to it would be lost.
+ * Memory that ends with this Worker is copied, and the copy is read-only: writes from Python would be lost.
  *
- * @param arrow makes a new reference to the view's `Arrow`, if it is an Arrow array that has more than its elements
+ * @param arrow makes a new reference to the view's `Arrow`, if it is an Arrow array with more than its elements
  * @throws {ExchangeError} for memory of a simulated device
  */
 export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
@@ -44,8 +44,8 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
   const handle = (value: bigint | undefined) => value === undefined ? python.retain(none) : python.integer(value);
   const text = (value: string | null) => value === null ? python.retain(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
-  if (device === null) hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream
-  const tensor = view.toDlpack({ stream: null }).take(); // a consumer is ordered when it asks
+  if (device === null) hostWaitsToRead(view, "giving to Python"); // consumers there have no stream
+  const tensor = view.toDlpack({ stream: null }).take(); // a consumer is ordered when it requests the array
   python.hasExports = true;
   try {
     return python.callHelper("export_array", [
@@ -69,11 +69,11 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
 }
 
 // law python/exportTensor: python/host_exports, python/numpy, python/leaks
-/** A new reference to an array of NumPy's over a view on the host, which NumPy makes of a tensor; 0n: it does not. */
+/** A new reference to a NumPy array over a host view, made by NumPy from a tensor; 0n if NumPy does not make one. */
 function exportTensor(python: Interpreter, view: StridedMemoryView, spec: bigint): bigint {
-  hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream
+  hostWaitsToRead(view, "giving to Python"); // consumers there have no stream
   const tensor = view.toDlpack({ stream: null }).take();
-  python.hasExports = true; // its consumers may have others of it
+  python.hasExports = true; // its consumers may export it further
   const { capsules } = python.api;
   const name = capsuleName("dltensor_versioned");
   const capsule = capsules.PyCapsule_New(tensor, name, 0n);
@@ -96,7 +96,7 @@ const cudaFunctions = [
   "cuStreamWaitEvent",
 ];
 
-/** What copies in memory of a device need. */
+/** What copies of device memory need. */
 const memoryFunctions = [
   "cuMemAlloc_v2",
   "cuMemFree_v2",
@@ -110,8 +110,8 @@ const memoryFunctions = [
 const cudaBound = new WeakSet<Interpreter>();
 
 /**
- * Lets Python order streams and copy on a device: by the driver itself, because no JavaScript can run when a consumer
- * asks.
+ * Lets Python order streams and copy on a device: through the driver itself, because no JavaScript can run when a
+ * consumer requests it.
  *
  * @throws {ExchangeError} for a simulated device
  */
@@ -131,12 +131,12 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
   cudaBound.add(python);
 }
 
-/** The observer of each context whose streams Python orders, by the context's handle. */
+/** The observer of each context whose streams Python orders, by context handle. */
 const checks = new Map<bigint, Pick<DriverObserver, "orderedElsewhere">>();
 
 // law python/reportOrders: python/order
 /**
- * Reports to an observer how Python orders streams. Python calls the driver by its address, past the observer, which
+ * Reports to an observer how Python orders streams. Python calls the driver by address, bypassing the observer, which
  * would otherwise report a race.
  */
 export function reportOrders(
@@ -163,7 +163,7 @@ export function reportOrders(
   };
 }
 
-/** The handle of the stream that consumers on a device must wait for. For a stream of another device it waits now. */
+/** The handle of the stream that consumers on a device must wait for. A stream of another device is awaited now. */
 function homeHandle(stream: CudaStream | null, device: CudaDevice): bigint | undefined {
   if (stream === null) return undefined;
   if (stream.device === device) return stream.handle || CU_STREAM_LEGACY;

@@ -1,5 +1,5 @@
 /**
- * Arrow arrays and streams of ours in Python, without a copy. All functions here need the interpreter's lock.
+ * Our Arrow arrays and streams in Python, without a copy. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 /**
- * A new reference to an Arrow array in Python: an `Arrow` (guest/arrow_arrays.py), or an array that has one if its
+ * A new reference to an Arrow array in Python: an `Arrow` (guest/arrow_arrays.py), or an array that holds one if its
  * elements are numbers without nulls. It keeps the memory allocated until Python releases it.
  *
  * @throws {ExchangeError} for memory of a simulated device
@@ -39,7 +39,7 @@ function ownerOf(python: Interpreter, exported: ArrowDeviceArray): bigint {
 
 // law python/exportVortex: vortex/core/python
 /**
- * A new reference to an array of Vortex in Python: a `Vortex` (guest/vortex_arrays.py), which is an array of Arrow and
+ * A new reference to a Vortex array in Python: a `Vortex` (guest/vortex_arrays.py), which is an Arrow array and
  * describes its nodes. It keeps the memory of both allocated until Python releases them.
  *
  * @param convert makes a new reference to nested lists of text, numbers and views
@@ -64,7 +64,7 @@ function hexOf(bytes: Uint8Array): string {
 
 // law python/numbersOf: python/arrow_capsules
 /**
- * The elements of an array as a view; null if they are no numbers or have nulls. Indices of a dictionary do not count.
+ * The elements of an array as a view; null if they are not numbers or contain nulls. Dictionary indices do not count.
  */
 function numbersOf(array: ArrowArray): StridedMemoryView | null {
   if (array.type.kind === "dictionary") return null;
@@ -76,12 +76,12 @@ function numbersOf(array: ArrowArray): StridedMemoryView | null {
   }
 }
 
-/** A new reference to an object that will own a stream in Python. It is empty until {@linkcode exportStream}. */
+/** A new reference to an object that will own a stream in Python, empty until {@linkcode exportStream}. */
 export function emptyStream(python: Interpreter, stream: ArrowStreamExport): bigint {
   return python.callHelper(stream.isDevice ? "DeviceStream" : "HostStream", []);
 }
 
-/** Moves a stream into its object in Python, where it is read once. */
+/** Moves a stream into its Python object, where it can be read once. */
 export function exportStream(python: Interpreter, object: bigint, stream: ArrowStreamExport): void {
   const address = stream.take();
   python.hasExports = true;

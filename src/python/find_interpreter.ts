@@ -1,25 +1,25 @@
 /**
- * Finds the Python that a program means: an interpreter, the library that belongs to it, and their packages.
+ * Finds the Python that a program should use: an interpreter, its library, and their packages.
  *
  * @module
  */
 import { cString, ffiPort, libc, NativeArena } from "../ffi/mod.ts";
 import { describeInstallationSource } from "./guest_source.ts";
 
-/** An interpreter, as it describes itself. */
+/** An interpreter's own description. */
 export interface Installation {
-  /** The program, in its virtualenv if it has one: the library finds its packages from here. */
+  /** The program, in its virtualenv if it has one: the library locates its packages from this path. */
   readonly executable: string;
   /** `3.12`. */
   readonly version: string;
-  /** Where its library may be, best first; the last is a soname for the dynamic linker. */
+  /** Candidate paths of its library, best first; the last is a soname for the dynamic linker. */
   readonly libraries: readonly string[];
 }
 
 /**
- * The interpreters that a program may mean, best first. With `home` or CAUSEWAY_PYTHON it is that one alone; else that
- * of the active virtualenv, that of the conda environment, the first `python3` on PATH, and the system's own, whose
- * library a distribution installs. Those that do not run are skipped.
+ * Candidate interpreters, best first. With `home` or CAUSEWAY_PYTHON there is only that one; otherwise the active
+ * virtualenv's, the conda environment's, the first `python3` on PATH, and the system's own, whose library a
+ * distribution installs. Interpreters that do not run are skipped.
  *
  * @param home a virtualenv or another folder with `bin/python3`, or an interpreter itself
  */
@@ -39,7 +39,7 @@ function programs(home: string | undefined): string[] {
   return [...folders.map((folder) => `${folder}/bin/python3`), "python3", "/usr/bin/python3"];
 }
 
-/** Asks an interpreter about itself, in a process of its own. */
+/** Asks an interpreter to describe itself, in a separate process. */
 function ask(program: string): Installation | null {
   const output = outputOf(`${quoted(program)} -c ${quoted(describeInstallationSource)} 2>/dev/null </dev/null`);
   try {
@@ -53,7 +53,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What a shell command prints. libc runs it, because the runtimes' own functions need a permission beyond FFI. */
+/** The output of a shell command. libc runs it, because the runtimes' own functions need a permission beyond FFI. */
 function outputOf(command: string): string {
   const { popen, fread, pclose } = libc().stdio;
   const stream = popen(cString(command), cString("re"));

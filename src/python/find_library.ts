@@ -1,12 +1,12 @@
 /**
- * How libpython, the interpreter as a library, is found.
+ * How to find libpython, the interpreter as a library.
  *
  * @module
  */
 import { cpython } from "../../bindings/cpython.ts";
 import type { LibraryDescription } from "../ffi/mod.ts";
 
-/** How libpython is found where no interpreter says where its library is. */
+/** How to find libpython when no interpreter reports where its library is. */
 export const pythonLibrary: LibraryDescription<typeof cpython> = {
   name: "libpython",
   symbols: cpython,

@@ -1,5 +1,5 @@
 /**
- * References to objects of Python that JavaScript owns.
+ * References to Python objects, owned by JavaScript.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { type ExpectedAttribute, expectedAttribute } from "./expected_attribute.
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
 
-/** Where an object was found: it is an attribute of another one. */
+/** The origin of an object that is an attribute of another one. */
 export interface Origin {
   readonly owner: Handle;
   readonly name: string;
@@ -17,42 +17,42 @@ export interface Origin {
 /** A reference, and what its finalizer releases. */
 interface Reference {
   readonly python: Interpreter;
-  /** 0n while there is none: after the last call of a method, and when its handle is closed. */
+  /** 0n while there is none: after the last call of a method, and once its handle is closed. */
   object: bigint;
 }
 
-/** How many attributes of an object are given again as they were given before. */
+/** How many attributes of an object are kept to be returned again. */
 const mostKept = 256;
 
 /**
  * Owns a reference to an object, until it is closed or collected.
  *
  * A method, and a member of a module that is a function, a class or a module, is made once: reading the attribute again
- * gives the same one again. So it may have several users, and it is closed when all of them have closed it.
+ * returns the same handle. So it may have several users, and it is closed when all of them have closed it.
  */
 export class Handle {
   readonly python: Interpreter;
   /** Where device arrays that come from the object will be used. */
   readonly options: ImportOptions;
-  /** The `PyObject` that this is behind. */
+  /** The `PyObject` of this handle. */
   proxy: object | null = null;
-  /** What can be done to the object but for its attributes; made when it is first needed. */
+  /** The object's members that are not Python attributes; made on first use. */
   members: object | null = null;
   readonly #reference: Reference;
   #isClosed = false;
-  /** How the object is looked up again after a call, if it is a method of its owner. */
+  /** Where to look up the object again after a call, if it is a method of its owner. */
   readonly #origin: Origin | null;
   /** The function behind the method, in C or in Python; 0n for everything else. */
   readonly #function: bigint;
-  /** How often it was read as an attribute and not closed. */
+  /** How often it was read as an attribute and not yet closed. */
   #users = 1;
-  /** How often a method was read and not called since. */
+  /** How often a method was read and not yet called. */
   #uncalled = 1;
-  /** Whether a method was called more often than it was read: somebody keeps it, and it is not released any more. */
+  /** Whether a method was called more often than it was read: the program keeps it, so it is no longer released. */
   #isKept = false;
   #inspectsFrame: boolean | null = null;
   #expected: ExpectedAttribute | null = null;
-  /** Attributes that are given again, by their names. */
+  /** Attributes that are returned again, by name. */
   #attributes: Map<string, Handle> | null = null;
 
   // law python/Handle.constructor: python/values, python/export_array
@@ -73,45 +73,45 @@ export class Handle {
     return object === 0n ? this.#lookUp() : object;
   }
 
-  /** Whether it was closed. */
+  /** Whether it is closed. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** The object, if there is a reference now; else 0n. Borrowed. */
+  /** The object, if a reference is currently held; else 0n. Borrowed. */
   get held(): bigint {
     return this.#reference.object;
   }
 
-  /** As {@linkcode Handle.inspectsFrame}; null if nobody has asked Python yet. */
+  /** As {@linkcode Handle.inspectsFrame}; null if not yet determined. */
   get isKnownToInspectFrame(): boolean | null {
     return this.#inspectsFrame;
   }
 
-  /** Whether a call may inspect its caller's frame. Functions written in C do not, but for those of two modules. */
+  /** Whether a call may inspect its caller's frame. Functions written in C do not, except those of two modules. */
   get inspectsFrame(): boolean {
     return this.#inspectsFrame ??= inspectsFrame(this.python, this.object);
   }
 
-  /** What was given for an attribute before, if it is the same object; it adopts the reference then. */
+  /** The handle returned for an attribute before, if it is the same object; it then adopts the reference. */
   sameAttribute(name: string, object: bigint, kind: Kind): Handle | undefined {
     const known = this.#attributes?.get(name);
     return known !== undefined && known.#isAgain(object, this, kind) ? known : undefined;
   }
 
-  /** What was given for an attribute before, unless it was closed. */
+  /** The handle returned for an attribute before, unless it was closed. */
   keptAttribute(name: string): Handle | undefined {
     const known = this.#attributes?.get(name);
     return known === undefined || known.#isClosed ? undefined : known;
   }
 
-  /** What this is as an attribute, if it may be given again: so that the next one can be compared. */
+  /** The expected value of this attribute, for comparison with the next read, if it may be returned again. */
   get expected(): ExpectedAttribute | null {
     return this.#expected;
   }
 
   // law python/Handle.giveAgain: python/kept_attributes, python/native_calls
-  /** Gives this again for the same attribute. @param object adopted, unless it is 0n */
+  /** Returns this handle again for the same attribute. @param object adopted, unless 0n */
   giveAgain(object: bigint): void {
     if (this.#reference.object === 0n) this.#reference.object = object;
     else if (object !== 0n) this.python.releaseLater(object);
@@ -120,7 +120,7 @@ export class Handle {
   }
 
   // law python/Handle.keepAttribute: python/kept_attributes
-  /** Gives an attribute again when it is read the next time. */
+  /** Keeps an attribute, to return it again the next time that it is read. */
   keepAttribute(name: string, attribute: Handle, kind: Kind): void {
     if (this.#isClosed || !(attribute.#function !== 0n || isMemberOfModule(this, attribute, kind))) return;
     const attributes = this.#attributes ??= new Map();
@@ -130,7 +130,7 @@ export class Handle {
   }
 
   // law python/Handle.isAgain: python/kept_attributes, python/object
-  /** Whether an object is this one, or the same method; its reference is adopted then. */
+  /** Whether an object is this one, or the same method; its reference is then adopted. */
   #isAgain(object: bigint, owner: Handle, kind: Kind): boolean {
     const { python } = this;
     if (this.#isClosed) return false;
@@ -145,8 +145,8 @@ export class Handle {
   }
 
   /**
-   * Releases a method when it was called as often as it was read: one that was looked up to be called may never be
-   * closed, and would keep its object until it is collected. A method that is called again is looked up again, and kept
+   * Releases a method once it was called as often as it was read: a method looked up only to be called may never be
+   * closed, and would keep its object alive until collected. A method that is called again is looked up again, and kept
    * from then on.
    */
   endCall(): void {
@@ -155,7 +155,7 @@ export class Handle {
   }
 
   // law python/Handle.takeForCall: python/object, python/kept_attributes, python/native_calls
-  /** What {@linkcode Handle.endCall} releases, for who does so itself after a call; else 0n. */
+  /** What {@linkcode Handle.endCall} releases, for callers that release it themselves after a call; else 0n. */
   takeForCall(): bigint {
     if (this.#function === 0n || this.#isClosed) return 0n;
     if (this.#uncalled > 0) this.#uncalled--;
@@ -167,7 +167,7 @@ export class Handle {
   }
 
   // law python/Handle.close: python/values, python/export_array, python/kept_attributes
-  /** Releases the object, if nobody else has read the same attribute. */
+  /** Releases the object, unless the same attribute has other users. */
   close(): void {
     if (this.#users > 1) {
       this.#users--;
@@ -213,7 +213,7 @@ function inspectsFrame(python: Interpreter, object: bigint): boolean {
 
 // law python/functionOf: python/object, python/frame, python/leaks
 /**
- * The function behind a method of an object: a function of Python, or the address of one in C. 0n for everything else,
+ * The function behind a method of an object: a Python function, or the address of a C function. 0n for everything else,
  * and for functions of a module, which is never closed.
  */
 function functionOf(python: Interpreter, object: bigint, self: bigint, kind: Kind): bigint {
@@ -226,8 +226,8 @@ function functionOf(python: Interpreter, object: bigint, self: bigint, kind: Kin
 
 // law python/isMemberOfModule: python/kept_attributes
 /**
- * Whether an object is a function, a class or a module in a module, which keeps it anyway. Instances of a program's own
- * classes are not, because what they hold may be large.
+ * Whether an object is a function, a class or a module in a module, which keeps it alive anyway. Instances of a
+ * program's own classes are excluded, because they may hold large data.
  */
 function isMemberOfModule({ python, object }: Handle, member: Handle, kind: Kind): boolean {
   if (kind < Kind.object || python.kindOf(object) !== Kind.module) return false;
@@ -242,12 +242,12 @@ const finalizer = new FinalizationRegistry<Reference>(({ python, object }) => {
   if (object !== 0n) python.releaseLater(object);
 });
 
-/** Where a `PyObject` answers which handle is behind it, and its target keeps it. */
+/** The key under which a `PyObject` exposes its handle, and its target stores it. */
 export const behind: unique symbol = Symbol("handle");
 
-/** The reference behind a `PyObject`; undefined for any other object. */
+/** The handle behind a `PyObject`; undefined for any other object. */
 export function handleOf(value: object): Handle | undefined {
   const handle: unknown = Reflect.get(value, behind);
-  // What is derived from a PyObject answers with the same handle.
+  // An object derived from a PyObject exposes the same handle.
   return handle instanceof Handle && handle.proxy === value ? handle : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What arrays of one layout, type and access have in common in Python, where a program has loaded NumPy: made once, and
- * kept, so that to export one more takes a tensor and an address. All functions here need the interpreter's lock.
+ * What arrays of one layout, type and access share in Python, where a program has loaded NumPy: made once and kept, so
+ * that exporting another one takes only a tensor and an address. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { DType, StridedLayout } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** How many are kept. For a program that makes layouts without end, all are made anew. */
+/** How many are kept. In a program that keeps making layouts, all are dropped at this limit and made anew. */
 const mostSpecs = 256;
 
 interface Known {
@@ -16,7 +16,7 @@ interface Known {
   readonly readonly: boolean;
   /** `Spec` of guest/numpy_array.py; borrowed. */
   readonly object: bigint;
-  /** How often all were forgotten before it was made. */
+  /** How often all specs had been dropped before this one was made. */
   readonly generation: number;
 }
 
@@ -24,7 +24,7 @@ interface Known {
 class HostSpecs {
   readonly #python: Interpreter;
   readonly #byText = new Map<string, Known>();
-  /** The one that was last used with a layout: an array is often exported again. */
+  /** The spec last used with a layout: an array is often exported again. */
   readonly #byLayout = new WeakMap<StridedLayout, Known>();
   #generation = 0;
 
@@ -33,13 +33,13 @@ class HostSpecs {
   }
 
   // law python/HostSpecs.of: python/host_exports
-  /** The spec of a view's array; borrowed until the next call. 0n: it is not exported by one. */
+  /** The spec of a view's array; borrowed until the next call. 0n: it is not exported by a spec. */
   of({ layout, dtype, readonly }: StridedMemoryView): bigint {
     const last = this.#byLayout.get(layout);
     const isLast = last !== undefined && last.dtype === dtype && last.readonly === readonly &&
       last.generation === this.#generation;
     if (isLast) return last.object;
-    if (dtype.typestr === null || layout.volume === 0) return 0n; // NumPy makes memory of its own for no elements
+    if (dtype.typestr === null || layout.volume === 0) return 0n; // NumPy allocates its own memory for empty arrays
     const text = `${dtype.name} ${readonly} ${layout.shape} ${layout.stridesInBytes}`;
     const known = this.#byText.get(text) ?? this.#make(layout, dtype, readonly);
     if (known === null) return 0n;
@@ -73,7 +73,7 @@ class HostSpecs {
 
 const specs = new WeakMap<Interpreter, HostSpecs>();
 
-/** The spec by which a view on the host is exported; borrowed until the next call. 0n: it is not exported by one. */
+/** The spec by which a host view is exported; borrowed until the next call. 0n: it is not exported by a spec. */
 export function hostSpec(python: Interpreter, view: StridedMemoryView): bigint {
   return specs.getOrInsertComputed(python, () => new HostSpecs(python)).of(view);
 }

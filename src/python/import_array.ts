@@ -1,5 +1,5 @@
 /**
- * Arrays of Python in JavaScript, without a copy. All functions here need the interpreter's lock.
+ * Python arrays in JavaScript, without a copy. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -22,14 +22,14 @@ import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
 
-/** Whether an object is an array: its type has one of the protocols. */
+/** Whether an object is an array: its type implements one of the array protocols. */
 export function isArray(python: Interpreter, object: bigint): boolean {
   return python.isArrayType(BigInt(python.typeOf(object)));
 }
 
 /**
- * Imports an array of Python as a view of the same memory. The view owns it: the array is released when the view is
- * closed, or collected.
+ * Imports a Python array as a view of the same memory. The view owns it: the array is released when the view is closed
+ * or collected.
  *
  * @param object borrowed
  * @throws {ExchangeError} if it cannot be imported as it is
@@ -49,7 +49,7 @@ export function importArray(
   try {
     return importTensor(python, object, options);
   } catch (error) {
-    // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, types of ml_dtypes.
+    // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, ml_dtypes types.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
     return importDescribed(python, object, options);
   }
@@ -57,9 +57,9 @@ export function importArray(
 
 // law python/importFromNumpy: python/numpy_imports, python/leaks
 /**
- * Imports an array of NumPy's, which is on the host, and gives a versioned tensor if it knows them.
+ * Imports a NumPy array, which is on the host, as a versioned tensor if NumPy supports them.
  *
- * @returns null if it gives none: whoever asks for it otherwise is told why
+ * @returns null if it does not export one: the other ways of importing it report why
  */
 function importFromNumpy(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | null {
   const { capsules, errors } = python.api;
@@ -92,7 +92,7 @@ function importTensor(python: Interpreter, object: bigint, options: ImportOption
   const capsule = python.callHelper("request_capsule", [python.retain(object), streamForProducer(python, options)]);
   try {
     using tensor = takeFromCapsule(python, capsule);
-    return StridedMemoryView.fromDlpack(tensor, options); // takes the tensor, or leaves it to be closed here
+    return StridedMemoryView.fromDlpack(tensor, options); // takes the tensor, or leaves closing it to `using`
   } finally {
     python.release(capsule);
   }
@@ -107,9 +107,9 @@ function streamForProducer(python: Interpreter, { stream, device }: ImportOption
 
 // law python/takeFromCapsule: python/malformed
 /**
- * Takes the tensor out of a capsule, as the protocol says.
+ * Takes the tensor out of a capsule, as the protocol specifies.
  *
- * @throws {ExchangeError} if it is not a capsule with a tensor
+ * @throws {ExchangeError} if it is not a capsule that holds a tensor
  */
 function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
   const { capsules, errors } = python.api;
@@ -128,7 +128,7 @@ function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
 }
 
 // law python/importDescribed: python/malformed
-/** Imports an array by its interface. A reference to the array keeps the memory. */
+/** Imports an array by its array interface. A reference to the array keeps the memory alive. */
 function importDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
   python.release(python.callHelper("check_elements", [python.retain(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
@@ -156,7 +156,7 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
   }
 }
 
-/** Stands for objects that no description may contain. */
+/** A placeholder for objects that no description may contain. */
 const unreadable = {};
 
 function isReadable(typestr: unknown): boolean {
@@ -171,7 +171,7 @@ function hasDtype(python: Interpreter, object: bigint): boolean {
   return python.api.objects.PyObject_HasAttrString(object, cString("dtype")) === 1;
 }
 
-/** Name of the element type: type strings of ml_dtypes' types mean raw bytes, or nothing. */
+/** Name of the element type: the type strings of ml_dtypes types mean raw bytes, or nothing. */
 function typeName(python: Interpreter, object: bigint): string {
   const dtype = python.check(python.api.objects.PyObject_GetAttrString(object, cString("dtype")));
   try {

@@ -1,6 +1,6 @@
 /**
- * Arrays of Python that speak nothing but its buffer protocol: `bytes`, `bytearray`, `memoryview`, `array.array`,
- * `mmap`. All functions here need the interpreter's lock.
+ * Python arrays that support only the buffer protocol: `bytes`, `bytearray`, `memoryview`, `array.array`, `mmap`. All
+ * functions here need the interpreter's lock.
  *
  * @module
  */
@@ -19,11 +19,11 @@ export function hasBuffer(python: Interpreter, object: bigint): boolean {
 
 // law python/importBuffer: python/import_buffer
 /**
- * Imports a buffer as a view of the same memory, which a memoryview holds until the view is closed, or collected: a
+ * Imports a buffer as a view of the same memory. A memoryview holds it until the view is closed or collected: a
  * bytearray cannot be resized meanwhile.
  *
  * @param object borrowed
- * @throws {ExchangeError} if its elements are of a kind that no dtype has, or its axes are indirect
+ * @throws {ExchangeError} if no dtype matches its elements, or its axes are indirect
  * @throws {PythonError} if its owner refuses to export it
  */
 export function importBuffer(python: Interpreter, object: bigint): StridedMemoryView {
@@ -67,7 +67,7 @@ function numbersAt(address: bigint, count: number): number[] {
   return Array.from({ length: count }, (_, i) => Number(view.getBigInt64(8 * i, littleEndian)));
 }
 
-/** What a letter of the module struct stands for, in the letters of NumPy. */
+/** NumPy's kind letters for the format letters of the module struct. */
 const kinds: Readonly<Record<string, string>> = {
   "?": "b",
   ...Object.fromEntries(Array.from("bhilqn", (letter) => [letter, "i"])),
@@ -79,9 +79,9 @@ const kinds: Readonly<Record<string, string>> = {
 
 // law python/typestrOf: python/import_buffer
 /**
- * The type string for a format of the module struct: one element, whose size the buffer says.
+ * The type string for a format of the module struct: one element, whose size the buffer states.
  *
- * @throws {ExchangeError} for structs, strings, pairs and whatever else is no number
+ * @throws {ExchangeError} for structs, strings, pairs and anything else that is not a number
  */
 export function typestrOf(format: string, itemsize: number): string {
   const { order = "", letter = "" } = /^(?<order>[@=<>!]?)(?<letter>.*)$/s.exec(format)?.groups ?? {};

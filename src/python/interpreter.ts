@@ -1,5 +1,5 @@
 /**
- * CPython's C API for the rest of the room: the lock, references, calls, exceptions, and values to and from Python.
+ * CPython's C API for the rest of the room: the lock, references, calls, exceptions, and value conversion.
  *
  * @module
  */
@@ -29,7 +29,7 @@ import { ReleaseMemory } from "./release_memory.ts";
 import { Sequences } from "./sequences.ts";
 import { Texts } from "./texts.ts";
 
-/** Functions and types of the files in `guest`, and built-in ones. */
+/** Functions and types from the files in `guest`, and built-in ones. */
 type Helper =
   | "brief_exception"
   | "format_traceback"
@@ -104,26 +104,26 @@ type Helper =
   | "call_framed_with_one"
   | "call_framed_by_name";
 
-/** How many arguments go to a function without a tuple. */
+/** How many arguments can be passed to a function without a tuple. */
 const mostArguments = 64;
 
-/** What a call is told of its arguments: how many there are, and that the word before them may be written to. */
+/** The argument count that a call is passed, with the flag that the word before the arguments may be overwritten. */
 const countsOf = Array.from({ length: mostArguments + 1 }, (_, i) => BigInt(i) | 1n << 63n);
 
-/** Cells for a call, and the functions that make it from a frame of their own. */
+/** Cells for a call, and the functions that make it from their own frame. */
 type Frames = Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>>;
 
-/** Where the arguments of a call are put. */
+/** Memory for the arguments of a call. */
 interface ArgumentArea {
   readonly words: DataView<ArrayBuffer>;
   readonly at: bigint;
-  /** The same for calls by machine code; undefined before the first one. */
+  /** The same for calls by machine code; undefined before the first such call. */
   native: NativeCalls | undefined;
 }
 
 /**
- * The interpreter of this process, and what every call of it needs. An object is its address. Code that gets one owns a
- * reference, unless it is said to be borrowed.
+ * The interpreter of this process, and what every call of it needs. An object is represented by its address. Code that
+ * receives one owns a reference, unless it is documented as borrowed.
  */
 export class Interpreter {
   readonly api: Functions<typeof cpython>;
@@ -137,7 +137,7 @@ export class Interpreter {
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
   /** Whether anything was exported to Python. */
   hasExports = false;
-  /** How often somebody has begun to call Python: what was read before may be another value after the next time. */
+  /** Counts entries into Python, and callbacks from it: values read in an earlier turn may have changed since. */
   turn = 0;
   /** Called before the lock is released. */
   beforeUnlock: (() => void) | null = null;
@@ -153,19 +153,19 @@ export class Interpreter {
   /** Undefined before the first use. */
   #itemReader: ItemReader | null | undefined;
   #floatLists: FloatLists | null = null;
-  /** The arguments of a call. A word before them is the callee's. */
+  /** The arguments of a call. The word before them is the callee's. */
   #area: ArgumentArea;
-  /** Places for the arguments of calls within calls within calls, the outermost first. */
+  /** Memory for the arguments of nested calls, outermost first. */
   readonly #argumentAreas: ArgumentArea[] = [];
-  /** How many functions of JavaScript Python is in, each called by the one before. */
+  /** Nesting depth of JavaScript functions called by Python. */
   #callbacks = 0;
-  /** The exceptions behind errors, while Python is in a function of JavaScript. */
+  /** The exceptions behind errors, while Python is inside a JavaScript function. */
   raised: Raised | null = null;
   #javascript: JavaScriptSide | null = null;
-  /** Its first number is odd while JavaScript is inside a call of Python; null while nobody can be interested. */
+  /** The first number is odd while JavaScript is inside a call of Python; null until Python can call JavaScript. */
   #inside: Int32Array<ArrayBuffer> | null = null;
   #frames: Frames | null = null;
-  /** Calls by machine code; null where there is none. */
+  /** Calls by machine code; null if unavailable. */
   #programs: NativePrograms | null | undefined;
   readonly #namespace: bigint;
   readonly #float: bigint;
@@ -174,7 +174,7 @@ export class Interpreter {
   #depth = 0;
   #state = 0;
 
-  /** Uses an interpreter that was started. */
+  /** Uses an interpreter that is already running. */
   constructor({ path, handle, functions }: NativeLibrary<typeof cpython>) {
     this.api = functions;
     this.path = path;
@@ -207,7 +207,7 @@ export class Interpreter {
     }
   }
 
-  /** Does work that calls Python while this thread holds the interpreter's lock. */
+  /** Runs work that calls Python while this thread holds the interpreter's lock. */
   locked<T>(work: () => T): T {
     this.enter();
     try {
@@ -218,7 +218,7 @@ export class Interpreter {
   }
 
   // law python/Interpreter.enter: python/values, python/export_array
-  /** Takes the interpreter's lock, unless this thread holds it. As often as this is called, so is `leave`. */
+  /** Takes the interpreter's lock, unless this thread holds it. Each call must be matched by one of `leave`. */
   enter(): void {
     this.turn++;
     if (this.#depth++ > 0) return;
@@ -234,7 +234,7 @@ export class Interpreter {
   }
 
   // law python/Interpreter.leave: python/values, python/export_array
-  /** Releases the lock, if no one else on this thread needs it. */
+  /** Releases the lock when the outermost `enter` on this thread is left. */
   leave(): void {
     if (this.#depth > 1) {
       this.#depth--;
@@ -251,17 +251,17 @@ export class Interpreter {
 
   // law python/Interpreter.calledBack: python/functions
   /**
-   * Does what a function of JavaScript does that Python has called, on this thread, which has the lock. The call of
-   * Python that this happens in still uses its arguments, so calls in the function have a place of their own for theirs.
+   * Runs a JavaScript function that Python has called, on this thread, which holds the lock. The enclosing call of
+   * Python still uses its arguments, so calls made by the function use separate memory for theirs.
    */
   calledBack<T>(work: () => T): T {
     const [area, raised] = [this.#area, this.raised];
     const own = new Raised(this, raised);
-    area.native?.keepLock(); // for what is still to be done before it is released
+    area.native?.keepLock(); // for work that is left to do before it is released
     this.#area = this.#argumentAreas[this.#callbacks++] ??= this.#argumentArea();
     this.raised = own;
     this.turn++;
-    this.#depth++; // the lock is held, and stays so
+    this.#depth++; // the lock is held and stays held
     try {
       return work();
     } finally {
@@ -273,7 +273,7 @@ export class Interpreter {
     }
   }
 
-  /** Whether Python is in a function of JavaScript. */
+  /** Whether Python is inside a JavaScript function. */
   get isCalledBack(): boolean {
     return this.#callbacks > 0;
   }
@@ -284,7 +284,7 @@ export class Interpreter {
     return { words, at: address + 8n, native: undefined };
   }
 
-  /** Where calls by machine code are prepared; null where there is none, and when more is to be done with the lock. */
+  /** Where calls by machine code are prepared; null if unavailable, or if other work is due under the lock. */
   get nativeCalls(): NativeCalls | null {
     if (this.#toRelease.length > 0 || (this.beforeUnlock !== null && this.#depth === 0)) return null;
     const area = this.#area;
@@ -294,7 +294,7 @@ export class Interpreter {
   }
 
   // law python/Interpreter.runNatively: python/native_calls, python/sequences
-  /** Runs a program. @returns what came of it; from `Status.object` on `leave` is to be called */
+  /** Runs a program. @returns its outcome; from `Status.object` on the caller must call `leave` */
   runNatively(native: NativeCalls, { locking, locked }: NativeProgram): Status {
     this.turn++;
     if (this.#depth > 0) {
@@ -317,7 +317,7 @@ export class Interpreter {
     return status;
   }
 
-  /** What of JavaScript Python knows: its functions, and calls that nobody waits for. Needs the lock at first. */
+  /** JavaScript functions that Python holds, and calls that do not block. The first use needs the lock. */
   get javascript(): JavaScriptSide {
     if (this.#javascript !== null) return this.#javascript;
     const made = this.#javascript = new JavaScriptSide(this);
@@ -331,14 +331,14 @@ export class Interpreter {
     this.api.objects.Py_DecRef(object);
   }
 
-  /** Releases references, then polls exports: what was released may have held capsules that were not used. */
+  /** Releases references, then polls exports: the released objects may have held unused capsules. */
   releaseAndPoll(...objects: readonly bigint[]): void {
     for (const object of objects) this.release(object);
     this.poll();
   }
 
   // law python/Interpreter.poll: python/values, python/export_array
-  /** Takes back what Python's consumers have released. */
+  /** Reclaims what Python's consumers have released. */
   poll(): void {
     if (!this.hasExports) return;
     this.#javascript?.poll();
@@ -347,7 +347,7 @@ export class Interpreter {
   }
 
   // law python/Interpreter.pollWithoutLock: python/host_exports, python/functions
-  /** As {@linkcode Interpreter.poll}, for who has not the lock: takes it only if there may be anything to take back. */
+  /** As {@linkcode Interpreter.poll}, without the lock: takes it only if there may be something to reclaim. */
   pollWithoutLock(): void {
     if (!this.hasExports) return;
     const isQuiet = this.#javascript?.hasDead !== true && this.#releases?.mayHaveChanged() === false;
@@ -366,9 +366,9 @@ export class Interpreter {
   }
 
   /**
-   * The result of a call that returns NULL if it fails.
+   * The result of a call that returns NULL on failure.
    *
-   * @throws {PythonError} if it has failed
+   * @throws {PythonError} if it failed
    */
   check(result: bigint): bigint {
     if (result === 0n) throw pendingError(this);
@@ -376,16 +376,16 @@ export class Interpreter {
   }
 
   /**
-   * The result of a call that returns -1 if it fails.
+   * The result of a call that returns -1 on failure.
    *
-   * @throws {PythonError} if it has failed
+   * @throws {PythonError} if it failed
    */
   checkInt(result: number): number {
     if (result === -1) throw pendingError(this);
     return result;
   }
 
-  /** Runs statements in the namespace of the helpers; the result is None. Their file tells their frames from others. */
+  /** Runs statements in the helpers' namespace; the result is None. Their file name distinguishes their frames. */
   executeGuest(code: string): bigint {
     const run = this.evaluate("lambda code: exec(compile(code, '<causeway>', 'exec'), globals())", this.#namespace);
     try {
@@ -416,7 +416,7 @@ export class Interpreter {
   }
 
   #findHelper(name: Helper): bigint {
-    const helper = this.evaluate(name, this.#namespace); // kept for ever
+    const helper = this.evaluate(name, this.#namespace); // kept forever
     this.#helpers.set(name, helper);
     return helper;
   }
@@ -431,7 +431,7 @@ export class Interpreter {
   }
 
   // law python/Interpreter.call: python/object, python/frame, python/leaks
-  /** As {@linkcode Interpreter.call}. @returns 0n if it has raised an exception, which is pending then */
+  /** As {@linkcode Interpreter.call}. @returns 0n if it raised an exception, which is then pending */
   tryCall(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
     if (args.length > mostArguments) return this.#callByTuple(callable, args, keywords);
     const { words, at } = this.#area;
@@ -443,11 +443,11 @@ export class Interpreter {
   }
 
   /**
-   * Calls a method with one argument by name. Neither is there a bound method, nor a dict.
+   * Calls a method with one keyword argument, without creating a bound method or a dict.
    *
    * @param argument borrowed
    * @param names a tuple with the argument's name; borrowed
-   * @returns 0n if it has raised an exception, which is pending then
+   * @returns 0n if it raised an exception, which is then pending
    */
   callMethod(object: bigint, method: string, argument: bigint, names: bigint): bigint {
     const { words, at } = this.#area;
@@ -457,7 +457,7 @@ export class Interpreter {
     return PyObject_VectorcallMethod(this.name(method), at, countsOf[1] ?? 0n, names);
   }
 
-  /** Calls an object with one argument, which is borrowed. @returns 0n if it has raised an exception, which is pending */
+  /** Calls an object with one argument, which is borrowed. @returns 0n if it raised an exception, which is pending */
   callWithOne(callable: bigint, argument: bigint): bigint {
     const { words, at } = this.#area;
     words.setBigUint64(0, argument, littleEndian);
@@ -472,14 +472,14 @@ export class Interpreter {
     return result;
   }
 
-  /** Releases arguments, also those by name if there are any. What is raised then is not the call's. */
+  /** Releases the arguments, including keyword arguments if any. Exceptions raised by that are not the call's. */
   #releaseAll(args: readonly bigint[], keywords: bigint): void {
     const { Py_DecRef } = this.api.objects;
     for (let i = 0; i < args.length; i++) Py_DecRef(args[i] ?? 0n);
     if (keywords !== 0n) Py_DecRef(keywords);
   }
 
-  /** What a call from a frame needs; borrowed from the helpers. Needs the lock at first. */
+  /** What a call from a frame needs; borrowed from the helpers. The first use needs the lock. */
   get frames(): Frames {
     return this.#frames ??= {
       function: this.helper("function_cell"),
@@ -497,7 +497,7 @@ export class Interpreter {
    * frame. The frame costs 100 ns, half of the shortest call.
    *
    * @param keywords a dict, or 0n
-   * @returns 0n if it has raised an exception, which is pending then
+   * @returns 0n if it raised an exception, which is then pending
    */
   tryCallFramed(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
     const { PyCell_Set } = this.api.cells;
@@ -508,7 +508,7 @@ export class Interpreter {
     if (isNamed) PyCell_Set(frames.keywords, keywords);
     PyCell_Set(frames.arguments, given);
     PyCell_Set(frames.function, callable);
-    this.release(given); // the cells have them now
+    this.release(given); // the cells hold references now
     if (isNamed) this.release(keywords);
     const result = this.api.calls.PyObject_CallNoArgs(
       isNamed ? frames.byName : isOne ? frames.byOne : frames.byPosition,
@@ -527,12 +527,12 @@ export class Interpreter {
     return tuple;
   }
 
-  /** A tuple of integers that numbers hold exactly. */
+  /** A tuple of integers that numbers represent exactly. */
   numbers(values: readonly number[]): bigint {
     return this.tuple(values.map((value) => this.smallInteger(value)));
   }
 
-  /** An integer that a number holds exactly. */
+  /** An integer that a number represents exactly. */
   smallInteger(value: number): bigint {
     return this.api.numbers.PyLong_FromDouble(value);
   }
@@ -545,12 +545,12 @@ export class Interpreter {
     return this.callHelper("integer_of", [this.text(`${sign}0x${(value < 0n ? -value : value).toString(16)}`)]);
   }
 
-  /** A string. A lone surrogate, which JavaScript's strings may have, stays one in Python. */
+  /** A string. A lone surrogate, which JavaScript strings may contain, stays one in Python. */
   text(value: string): bigint {
     return this.#texts.make(value);
   }
 
-  /** The name of an attribute as a string; borrowed, until the next call. */
+  /** An attribute name as a string; borrowed until the next call. */
   name(value: string): bigint {
     return this.#texts.name(value);
   }
@@ -560,7 +560,7 @@ export class Interpreter {
     return this.#texts.knownName(value);
   }
 
-  /** The key of a dict as a string; borrowed, until the next call. */
+  /** A dict key as a string; borrowed until the next call. */
   key(value: string): bigint {
     return this.#texts.key(value);
   }
@@ -571,9 +571,9 @@ export class Interpreter {
   }
 
   // law python/Interpreter.readInteger: python/object, python/frame, python/leaks
-  /** The value of an int: a number if that is exact, else a bigint. */
+  /** The value of an int: a number if exact, else a bigint. */
   readInteger(object: bigint): number | bigint {
-    // Most are exact as a double, which costs no bigint. -1 may be an error, and larger ones are rounded.
+    // Most are exact as a double, which avoids a bigint. -1 may be an error, and larger ints are rounded.
     const double = this.api.numbers.PyLong_AsDouble(object);
     if (double !== -1 && Number.isSafeInteger(double)) return double;
     if (double === -1) this.api.errors.PyErr_Clear();
@@ -593,7 +593,7 @@ export class Interpreter {
     return this.#texts.read(object);
   }
 
-  /** As {@linkcode Interpreter.readText}, without running code of Python's; undefined where that takes some. */
+  /** As {@linkcode Interpreter.readText}, without running Python code; undefined where that would be needed. */
   readTextAtOnce(object: bigint): string | undefined {
     return this.#texts.readAtOnce(object);
   }
@@ -603,7 +603,7 @@ export class Interpreter {
     return this.#texts.readBytes(object);
   }
 
-  /** Whether instances of a type are moments of the module datetime. */
+  /** Whether instances of a type are datetimes of the module datetime. */
   isDatetimeType(type: bigint): boolean {
     return this.#isTrue(this.callHelper("is_datetime_type", [this.retain(type)]));
   }
@@ -613,7 +613,7 @@ export class Interpreter {
     return this.#isTrue(this.callHelper("is_set_type", [this.retain(type)]));
   }
 
-  /** Whether an object is a dict that has no attributes but those of its class. */
+  /** Whether an object is a dict with no attributes beyond those of its class. */
   isKeyed(object: bigint): boolean {
     const kind = this.kindOf(object);
     if (kind === Kind.dict) return true;
@@ -621,13 +621,13 @@ export class Interpreter {
     return this.#isTrue(this.callHelper("is_keyed", [this.retain(BigInt(this.typeOf(object)))]));
   }
 
-  /** What an object that is True or False says; adopts the reference. */
+  /** The value of an object that is True or False; adopts the reference. */
   #isTrue(object: bigint): boolean {
     this.release(object);
     return object === this.singletons.true;
   }
 
-  /** The text that an attribute of an object is. */
+  /** The value of an attribute that is a str. */
   textOf(object: bigint, name: string): string {
     const text = this.check(this.api.objects.PyObject_GetAttr(object, this.name(name)));
     try {
@@ -637,12 +637,12 @@ export class Interpreter {
     }
   }
 
-  /** Where lists and tuples have their items. */
+  /** Locates the items of lists and tuples. */
   get sequences(): Sequences {
     return this.#sequences ??= new Sequences(this);
   }
 
-  /** Reads many items at once; null where there is no machine code. Needs the lock at first. */
+  /** Reads many items at once; null where machine code is unavailable. The first use needs the lock. */
   get itemReader(): ItemReader | null {
     return this.#itemReader === undefined ? this.#itemReader = ItemReader.make(this) : this.#itemReader;
   }
@@ -652,7 +652,7 @@ export class Interpreter {
     return this.#floatLists ??= new FloatLists(this);
   }
 
-  /** Where in an object its type is, in bytes. */
+  /** Offset of the type in an object, in bytes. */
   get typeAt(): number {
     return this.#heads.typeAt;
   }
@@ -662,23 +662,23 @@ export class Interpreter {
     return this.#heads.typeOf(object);
   }
 
-  /** What an object is to JavaScript, as far as its type tells. */
+  /** What an object is to JavaScript, as far as its type determines it. */
   kindOf(object: bigint): Kind {
     return this.#kinds.of(this.#heads.typeOf(object));
   }
 
-  /** Whether a type that an object has had is kept for ever, so that no other one gets its address. */
+  /** Whether a type seen on an object is kept forever, so that its address is never reused. */
   keepsType(type: number): boolean {
     return this.#kinds.keeps(type);
   }
 
-  /** Whether a type is a scalar's of NumPy, which has the interface of an array, but is not one. */
+  /** Whether a type is that of a NumPy scalar, which has the array interface but is not an array. */
   isScalarType(type: bigint): boolean {
     return this.hasMember(type, "__array_interface__") && this.hasMember(type, "item") &&
       !this.hasMember(type, "__dlpack__");
   }
 
-  /** Whether a type is an array's: it has one of the protocols. */
+  /** Whether a type is an array type: it implements one of the array protocols. */
   isArrayType(type: bigint): boolean {
     return this.hasMember(type, "__dlpack__") || this.hasMember(type, "__cuda_array_interface__") ||
       this.hasMember(type, "__array_interface__");
@@ -687,7 +687,7 @@ export class Interpreter {
   /** Whether a type has an attribute, as a method of its instances. */
   hasMember(type: bigint, name: string): boolean {
     const { _PyType_Lookup, PyObject_HasAttr } = this.api.objects;
-    // Without an exception, which is what a miss costs otherwise.
+    // Avoids the exception that a miss would otherwise cost.
     return _PyType_Lookup === null
       ? PyObject_HasAttr(type, this.name(name)) === 1
       : _PyType_Lookup(type, this.name(name)) !== 0n;
@@ -699,12 +699,12 @@ export class Interpreter {
   }
 
   // law python/Interpreter.hasProtocol: python/arrow_capsules
-  /** Whether an object has a method of a protocol: its type has it, and the object itself does not hide it. */
+  /** Whether an object has a protocol's method: its type defines it, and the object itself does not hide it. */
   hasProtocol(object: bigint, name: string): boolean {
     return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;
   }
 
-  /** The bits of an object's type that tell the built-in types apart. */
+  /** The type flags of an object, which distinguish the built-in types. */
   typeFlags(object: bigint): bigint {
     return this.api.objects.PyType_GetFlags(BigInt(this.#heads.typeOf(object)));
   }
@@ -740,7 +740,7 @@ export class Interpreter {
   }
 
   // law python/Interpreter.show: python/object, python/frame, python/leaks
-  /** An object in the text of an error: its `str()`, or why that fails. */
+  /** An object as shown in error messages: its `str()`, or why that fails. */
   show(object: bigint): string {
     try {
       return this.str(object);

@@ -1,6 +1,6 @@
 /**
- * The values of many items as programs of machine code: of a list, a tuple or an iterator. One by one each item costs
- * JavaScript two calls of C, for its type and for its value.
+ * Machine code programs that read the values of many items: of a list, a tuple or an iterator. Read individually, each
+ * item costs JavaScript two calls of C, for its type and for its value.
  *
  * @module
  */
@@ -9,49 +9,49 @@ import { layoutOf } from "../ffi/mod.ts";
 import type { Operation } from "../native/mod.ts";
 import { readKinds, tellKinds } from "./call_programs.ts";
 
-/** Most items that a program reads. */
+/** Most items that a program reads per run. */
 export const mostItems = 256;
 
-/** What came of an item. */
+/** The result for an item. */
 const read_item = {
   status: "u64", // one of Status, from float to false
   value: "u64", // a double, or an integer
 } as const satisfies StructDescription;
 
-/** What the programs work on. */
+/** The block on which the programs operate. */
 export const item_block = {
-  // Functions of the interpreter.
+  // Interpreter functions.
   PyFloat_AsDouble: "ptr",
   PyLong_AsLongLongAndOverflow: "ptr",
   PyIter_Next: "ptr",
   Py_DecRef: "ptr",
-  // Addresses with the sign changed, as in a block for calls.
+  // Negated addresses, as in a block for calls.
   minusFloat: "u64",
   minusInt: "u64",
   minusNone: "u64",
   minusTrue: "u64",
   minusFalse: "u64",
-  source: "ptr", // the iterator, or where the address of the next item is
+  source: "ptr", // the iterator, or the place of the next item's address
   left: "u64", // how many items are still to be read
-  // What stands at `source` and is none of these values: a new reference if it comes from an iterator, where NULL says
-  // that there is nothing, or an exception. Only if some are left.
+  // The item at `source` that is none of these values: a new reference if it comes from an iterator, where NULL means
+  // exhausted, or an exception. Set only if items are left.
   result: "ptr",
   overflow: "u64",
   items: [read_item, mostItems],
-  beyond: "u64", // a double is written with 8 bytes of something else behind it
+  beyond: "u64", // writing a double also writes 8 unrelated bytes after it
 } as const satisfies StructDescription;
 
 export const { offsets: itemOffsets } = layoutOf(item_block);
 const { size: readBytes, offsets: readOffsets } = layoutOf(read_item);
 
-// `kept` is the block; `keptTo` the item, and `keptFrom` where its value goes.
+// `kept` is the block, `keptTo` the item, and `keptFrom` where its value goes.
 
 // law python/itemProgram: python/item_programs
 /**
- * Reads items up to the first that is no float, no int of 64 bits, and neither None, True nor False. The lock is held.
+ * Reads items up to the first that is not a float, a 64-bit int, None, True or False. The lock is held.
  *
- * @param typeAt where in an object its type is
- * @param isIterator whether the items come from an iterator; else their addresses lie one after the other
+ * @param typeAt offset of the type in an object
+ * @param isIterator whether the items come from an iterator; else their addresses are contiguous
  */
 export function itemProgram(typeAt: number, isIterator: boolean): readonly Operation[] {
   const next: Operation[] = isIterator
@@ -65,7 +65,7 @@ export function itemProgram(typeAt: number, isIterator: boolean): readonly Opera
       ["get", "rows", "kept", itemOffsets.source],
       ["get", "keptTo", "rows", 0],
     ];
-  // An item of a list is the list's, and not released.
+  // A list's items are borrowed, and not released.
   const over: Operation[] = isIterator ? [["copy", "first", "keptTo"], ["call", "kept", itemOffsets.Py_DecRef]] : [
     ["get", "rows", "kept", itemOffsets.source],
     ["point", "rows", "rows", 8],

@@ -1,5 +1,5 @@
 /**
- * Iteration over objects of Python: item by item, as Python does it; several at a time where nobody can tell.
+ * Iteration over Python objects: item by item, as Python does it; several at a time where that is unobservable.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { SequenceKind } from "./sequences.ts";
 /** How many items are read ahead at first, and at most. */
 const [fewest, most] = [8, 256];
 
-/** Converts an object of Python; adopts the reference. */
+/** Converts a Python object; adopts the reference. */
 type Convert = (object: bigint) => unknown;
 
 /** Iterates over an object. */
@@ -35,10 +35,10 @@ export function iterate(handle: Handle, convert: Convert): Generator<unknown, vo
 }
 
 // law python/iterateAny: python/object, python/frame, python/leaks, python/sequences
-/** @param ahead how many items may be taken before they are asked for */
+/** @param ahead how many items may be taken before they are requested */
 function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generator<unknown, void> {
   const { python } = iterator;
-  const reader = ahead > 1 ? python.itemReader : null; // an iterator that runs code of Python's may need the reader too
+  const reader = ahead > 1 ? python.itemReader : null; // an iterator that runs Python code may need the reader itself
   try {
     for (let count = Math.min(ahead, fewest);; count = Math.min(2 * count, ahead)) {
       const values = nextItems(python, iterator.object, count, reader, convert);
@@ -50,7 +50,7 @@ function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generat
   }
 }
 
-/** The next items of an iterator. Fewer than were asked for: there are no more. */
+/** The next items of an iterator; fewer than `count` if it is exhausted. */
 function nextItems(
   python: Interpreter,
   iterator: bigint,
@@ -81,8 +81,8 @@ function nextItems(
 
 // law python/iterateSequence: python/sequences, python/leaks
 /**
- * As Python's own iterator does: position by position, up to the end that the list has by then. What was read ahead of a
- * list counts as long as nobody can have changed it in between: until Python is called, or JavaScript does something
+ * Iterates as Python's own iterator does: position by position, up to the list's end at that time. Items read ahead
+ * from a list are valid as long as nothing can have changed it: until Python is called, or JavaScript does something
  * else. (Python's other threads run at the same time anyway.)
  */
 function* iterateSequence(sequence: Handle, kind: SequenceKind, convert: Convert): Generator<unknown, void> {
@@ -104,16 +104,16 @@ function* iterateSequence(sequence: Handle, kind: SequenceKind, convert: Convert
   }
 }
 
-/** Items that were read before they were asked for. */
+/** Items that were read before they were requested. */
 interface Ahead {
   readonly values: readonly unknown[];
-  /** When they were read. */
+  /** The turn in which they were read. */
   readonly turn: number;
   /** Whether JavaScript has done something else since. */
   isLate: boolean;
 }
 
-/** The next items: at least one, and all those after it that are read at once; null at the end. */
+/** The next items: at least one, and those after it that can be read at once; null at the end. */
 function readAhead(
   { python, object }: Handle,
   kind: SequenceKind,

@@ -1,7 +1,7 @@
 /**
- * Generators of Python, as JavaScript iterates over its own: whoever leaves the loop early closes the generator, what is
- * given to `next` is what its `yield` returns there, and `throw` raises at that place. Asynchronous ones run on the loop
- * of asyncio's that `py.async` has.
+ * Python generators, iterated like JavaScript's own: leaving the loop early closes the generator, the argument of
+ * `next` is the result of its `yield`, and `throw` raises at that point. Async generators run on the asyncio event loop
+ * of `py.async`.
  *
  * @module
  */
@@ -10,11 +10,11 @@ import type { Interpreter } from "./interpreter.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { toPython } from "./to_python.ts";
 
-/** Converts an object of Python; adopts the reference. */
+/** Converts a Python object; adopts the reference. */
 type Convert = (object: bigint) => unknown;
 
 // law python/iterateGenerator: python/generators
-/** Iterates over a generator, which is closed when nobody goes on: with an error of its own, if it has one. */
+/** Iterates over a generator, which is closed when the loop is left early; an error that closing raises is thrown. */
 export function* iterateGenerator(generator: Handle, convert: Convert): Generator<unknown, void, unknown> {
   const { python } = generator;
   let isOver = false;
@@ -60,7 +60,7 @@ function closeGenerator(generator: Handle): void {
 }
 
 // law python/iterateAsync: python/async
-/** Iterates over an asynchronous iterable of Python's. One that is a generator is closed when nobody goes on. */
+/** Iterates over a Python async iterable. A generator is closed when the loop is left early. */
 export async function* iterateAsync(handle: Handle, options: ImportOptions): AsyncGenerator<unknown, void, unknown> {
   const { python } = handle;
   const iterator = python.locked(() => {
@@ -70,7 +70,7 @@ export async function* iterateAsync(handle: Handle, options: ImportOptions): Asy
   let isOver = false;
   try {
     for (;;) {
-      isOver = true; // unless there is something
+      isOver = true; // unless there is an item
       const found = await begin(python, "next_of", iterator, options);
       if (found === null) return;
       isOver = false;
@@ -82,7 +82,7 @@ export async function* iterateAsync(handle: Handle, options: ImportOptions): Asy
   }
 }
 
-/** Begins a helper that is a coroutine. What it returns is null, or a tuple whose only item is converted. */
+/** Begins a helper that is a coroutine. Its result is null, or a tuple whose only item is converted. */
 async function begin(
   python: Interpreter,
   helper: "next_of" | "close_iterator",
@@ -98,5 +98,5 @@ async function begin(
   return [pair[0]];
 }
 
-/** A tuple of Python. */
+/** A Python tuple. */
 type PairOfPython = Disposable & { readonly 0: unknown };

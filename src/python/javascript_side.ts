@@ -1,7 +1,7 @@
 /**
- * What of JavaScript Python knows: functions that were given to it and errors that they have thrown, kept as long as
- * Python has an object for them; and calls that JavaScript does not wait for. Written in Python, the other side is
- * guest/javascript_functions.py, which says who may enter JavaScript when.
+ * JavaScript as seen by Python: functions passed to it and errors that they threw, kept as long as Python has an object
+ * for them; and calls on which JavaScript does not block. The Python side is guest/javascript_functions.py, which
+ * determines which thread may enter JavaScript when.
  *
  * @module
  */
@@ -17,38 +17,38 @@ import { kwargs } from "./keywords.ts";
 import { fromPython } from "./object.ts";
 import { toPython } from "./to_python.ts";
 
-/** A function that was given to Python. */
+/** A function that was passed to Python. */
 type Given = (...args: unknown[]) => unknown;
 
-/** What entering JavaScript returns; guest/javascript_functions.py. */
+/** Results of entering JavaScript; see guest/javascript_functions.py. */
 const outcomes = { failed: 0, returned: 1, raised: 2 } as const;
 
-/** What is kept of a call that was begun. */
+/** What is kept for a call that has begun. */
 interface Begun {
   /** Where device arrays in the result will be used. */
   readonly options: ImportOptions;
-  /** Made where the program has called: its stack is formatted if the call fails. */
+  /** Made at the program's call site: its stack is formatted if the call fails. */
   readonly calledAt: Error;
 }
 
-/** Who waits for it. */
+/** A pending call, and the functions that settle its promise. */
 interface Waiting extends Begun {
   readonly resolve: (value: unknown) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** What a function or an error is kept for in Python: a number that is no other's. */
+/** The last key under which a function or an error is kept for Python: keys are unique numbers. */
 let lastKey = 0;
 
-/** JavaScript for Python, on one thread. All its functions need the interpreter's lock, but for what it says itself. */
+/** JavaScript for Python, on one thread. All its functions need the interpreter's lock, except where documented. */
 export class JavaScriptSide {
-  /** Odd while JavaScript is inside a call of Python; and how many keys are not needed any more. */
+  /** First: odd while JavaScript is inside a call of Python. Second: how many keys are no longer needed. */
   readonly numbers: Int32Array<ArrayBuffer>;
   readonly #python: Interpreter;
   readonly #callback: NativeCallback;
   readonly #bell: number;
   readonly #watch: ReadableWatch;
-  /** Takes what an eventfd counts. */
+  /** Receives the count of the eventfd. */
   readonly #count: bigint = new NativeArena().bytes(8).address;
   readonly #keys = new WeakMap<Given, number>();
   readonly #functions = new Map<number, Given>();
@@ -56,11 +56,11 @@ export class JavaScriptSide {
   readonly #waiting = new Map<number, Waiting>();
   #lastCall = 0;
 
-  /** @throws {FfiError} if there are no descriptors or no threads left */
+  /** @throws {FfiError} if no descriptors or threads are left */
   constructor(python: Interpreter) {
     this.#python = python;
     const numbers = python.readInteger(python.helper("javascript_numbers"));
-    this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 8)); // as long as the interpreter
+    this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 8)); // lives as long as the interpreter
     this.#callback = ffiPort().callback(
       { args: ["i64", "ptr", "ptr", "ptr"], returns: "i32" },
       (key, args, keywords, box) => this.#entered(Number(key), args, keywords, box),
@@ -74,11 +74,11 @@ export class JavaScriptSide {
     this.#watch.start();
     const address = python.integer(this.#callback.address);
     python.release(python.callHelper("bind_javascript", [address, python.smallInteger(this.#bell)]));
-    python.hasExports = true; // what is given may be released, and is polled for
+    python.hasExports = true; // polls find out which functions Python has released
   }
 
   // law python/JavaScriptSide.give: python/functions
-  /** A new reference to the object that a function is in Python. */
+  /** A new reference to the Python object for a function. */
   give(fn: Given): bigint {
     const python = this.#python;
     let key = this.#keys.get(fn);
@@ -87,19 +87,19 @@ export class JavaScriptSide {
     return python.callHelper("function_of", [python.smallInteger(key), python.text(fn.name)]);
   }
 
-  /** The function behind an object that was made of one; undefined if another thread has given it. */
+  /** The function behind an object made by `give`; undefined if another thread passed it. */
   functionOf(object: bigint): Given | undefined {
     const key = this.#keyOf(object);
     const fn = this.#functions.get(key);
     return fn !== undefined && this.#keys.get(fn) === key ? fn : undefined;
   }
 
-  /** What a function has thrown that became an exception. */
+  /** The value that a function threw, given the exception that it became. */
   thrownFor(exception: bigint): unknown {
     return this.#thrown.get(this.#keyOf(exception));
   }
 
-  /** What a function has thrown that has this key. */
+  /** The value that a function threw, by its key. */
   thrownWith(key: number): unknown {
     return this.#thrown.get(key);
   }
@@ -110,7 +110,7 @@ export class JavaScriptSide {
   }
 
   // law python/JavaScriptSide.poll: python/functions
-  /** Forgets what Python has released. */
+  /** Drops functions and errors that Python has released. */
   poll(): void {
     if (!this.hasDead) return;
     const python = this.#python;
@@ -141,12 +141,12 @@ export class JavaScriptSide {
     }
   }
 
-  /** Called by Python, on this thread. Nothing may be thrown into Python's frames. */
+  /** Called by Python, on this thread. No exception may unwind into Python's frames. */
   #entered(key: number, args: bigint, keywords: bigint, box: bigint): number {
     const python = this.#python;
     try {
       return python.calledBack(() => {
-        const put = (value: bigint) => python.api.lists.PyList_SetItem(box, 0n, value); // adopts it
+        const put = (value: bigint) => python.api.lists.PyList_SetItem(box, 0n, value); // adopts the reference
         try {
           put(this.#made(atOnce(this.#function(key)(...this.#arguments(args, keywords)))));
           return outcomes.returned;
@@ -157,7 +157,7 @@ export class JavaScriptSide {
       });
     } catch {
       python.api.errors.PyErr_Clear();
-      return outcomes.failed; // there is not even memory for an exception
+      return outcomes.failed; // not even an exception could be allocated
     }
   }
 
@@ -167,14 +167,14 @@ export class JavaScriptSide {
     return fn;
   }
 
-  /** A result in Python. */
+  /** A result as a Python object. */
   #made(result: unknown): bigint {
     const [object = 0n] = toPython(this.#python, [result]);
     return object;
   }
 
   // law python/JavaScriptSide.arguments: python/functions
-  /** Arguments of Python: those by name are the last one, if there are any. */
+  /** Arguments from Python: keyword arguments, if any, are the last one. */
   #arguments(args: bigint, keywords: bigint): unknown[] {
     const python = this.#python;
     const { tuples, dicts } = python.api;
@@ -202,7 +202,7 @@ export class JavaScriptSide {
   }
 
   // law python/JavaScriptSide.exceptionFor: python/functions
-  /** A new reference to the exception that something thrown is in Python: the one that it was, or one for it. */
+  /** A new reference to the Python exception for a thrown value: its original exception, or a new one. */
   exceptionFor(error: unknown): bigint {
     const python = this.#python;
     const known = error instanceof PythonError ? python.raised?.behind(error) : undefined;
@@ -218,7 +218,7 @@ export class JavaScriptSide {
    * @param callable borrowed
    * @param objects its arguments; adopted
    * @param named a dict, or 0n; adopted
-   * @throws what the signal was aborted with already
+   * @throws the reason of a signal that is already aborted
    */
   begin(
     callable: bigint,
@@ -264,7 +264,7 @@ export class JavaScriptSide {
     return promise;
   }
 
-  /** Python has something to say. The lock is not held. */
+  /** Runs when Python signals the eventfd. The lock is not held. */
   #rung(): void {
     const python = this.#python;
     python.locked(() => {
@@ -285,12 +285,12 @@ export class JavaScriptSide {
     this.#watch.start();
   }
 
-  /** @param call a tuple of its number, whether it has returned, and what it has returned or raised; borrowed */
+  /** @param call a tuple of its number, whether it returned, and the value returned or raised; borrowed */
   #finish(call: bigint): void {
     const python = this.#python;
     const { PyTuple_GetItem } = python.api.tuples;
     const waiting = this.#waiting.get(Number(python.readInteger(PyTuple_GetItem(call, 0n))));
-    if (waiting === undefined) return; // it was cancelled
+    if (waiting === undefined) return; // cancelled
     const value = python.retain(PyTuple_GetItem(call, 2n));
     if (PyTuple_GetItem(call, 1n) !== python.singletons.true) {
       return waiting.reject(errorOf(python, value, waiting.calledAt));
@@ -303,7 +303,7 @@ export class JavaScriptSide {
   }
 
   // law python/JavaScriptSide.answer: python/functions
-  /** Calls a function that another thread asks for, and waits for its promise if it returns one. Without the lock. */
+  /** Calls a function on behalf of another thread, and awaits its promise if it returns one. Without the lock. */
   async #answer(request: Handle): Promise<void> {
     const python = this.#python;
     const answer = (outcome: number, value: () => bigint) =>
@@ -335,20 +335,20 @@ export class JavaScriptSide {
 }
 
 /**
- * What a function has returned that Python has called while JavaScript is inside of Python.
+ * The result of a function that Python called while JavaScript is inside a call of Python.
  *
- * @throws {TypeError} for a promise, which cannot be settled meanwhile
+ * @throws {TypeError} for a promise, which cannot settle meanwhile
  */
 function atOnce(result: unknown): unknown {
   if (!(result instanceof Promise)) return result;
-  result.catch(() => {}); // whoever made it is told below
+  result.catch(() => {}); // the error below is reported instead
   throw new TypeError(
     "Cannot wait for a promise while JavaScript waits for Python: expected a function that is no async one. Call " +
       "Python by py.async, whose calls wait for promises",
   );
 }
 
-/** Something thrown, in words. */
+/** A thrown value as text. */
 function described(error: unknown): string {
   try {
     return String(error);

@@ -1,14 +1,14 @@
 /**
- * Arguments by name.
+ * Keyword arguments.
  *
  * @module
  */
 import { show, showAs } from "../layout/mod.ts";
 import { handleOf } from "./handle.ts";
 
-/** Arguments by name. */
+/** Keyword arguments. */
 export class Keywords {
-  /** By name. */
+  /** The arguments by name. */
   readonly values: Readonly<Record<string, unknown>>;
 
   /** Use {@linkcode kwargs}. */
@@ -24,12 +24,12 @@ export class Keywords {
   }
 }
 
-/** Arguments by name, as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`. */
+/** Keyword arguments, passed as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`. */
 export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
   return new Keywords(values);
 }
 
-/** A value in a word or two: an object of Python is not asked, and arrays may be long. */
+/** A short description of a value: Python is not called for its objects, and arrays may be long. */
 function inShort(value: unknown): string {
   if (typeof value === "function") return handleOf(value) === undefined ? "a function" : "a PyObject";
   return Array.isArray(value) ? `an array of ${value.length}` : show(value);

@@ -1,5 +1,5 @@
 /**
- * What objects of Python become in JavaScript, told by their types.
+ * What Python objects become in JavaScript, determined by their types.
  *
  * @module
  */
@@ -8,14 +8,14 @@ import type { Interpreter } from "./interpreter.ts";
 
 /** What an object is to JavaScript. */
 export const Kind = {
-  /** Not told by its type alone. */
+  /** Not determined by its type alone. */
   unknown: 0,
   none: 1,
   bool: 2,
   int: 3,
   float: 4,
   text: 5,
-  /** A scalar of NumPy that is exactly a float, an integer or a boolean. */
+  /** A NumPy scalar that is exactly a float, an integer or a boolean. */
   floatScalar: 6,
   intScalar: 7,
   boolScalar: 8,
@@ -23,35 +23,35 @@ export const Kind = {
   tuple: 10,
   dict: 11,
   bytes: 12,
-  /** It has a protocol of arrays. */
+  /** Implements an array protocol. */
   array: 13,
-  /** An array of NumPy's, and not of a class that is derived from it. */
+  /** A NumPy array, not of a derived class. */
   numpyArray: 14,
-  /** A function of JavaScript that was given to Python. */
+  /** A JavaScript function that was passed to Python. */
   javascript: 15,
-  /** Not told by its type alone, but that is derived from dict. */
+  /** Not determined by its type alone, except that the type is derived from dict. */
   derivedDict: 16,
-  /** It has none, and no object of its type ever will. All from here on are such objects. */
+  /** Implements no array protocol, and no object of its type ever will. All kinds from here on are such objects. */
   object: 17,
-  /** As an object: a method of Python, bound to its object. */
+  /** As an object: a Python method, bound to its object. */
   method: 18,
-  /** As an object: a function or a bound method that is written in C. */
+  /** As an object: a function or a bound method written in C. */
   builtin: 19,
   /** As an object: a module. */
   module: 20,
   /** As an object: a set or a frozenset. */
   set: 21,
-  /** As an object: a moment, of the module datetime. */
+  /** As an object: a datetime of the module datetime. */
   datetime: 22,
 } as const;
 
 /** One of {@linkcode Kind}. */
 export type Kind = typeof Kind[keyof typeof Kind];
 
-/** Stands for what is no number, string or boolean, nor None. */
+/** Denotes an object that is not a number, a string, a boolean or None. */
 export const notSimple: unique symbol = Symbol("not simple");
 
-/** NumPy's scalars by the names of their types: those whose value a float, an int or a bool of Python has exactly. */
+/** NumPy scalar types by name: those whose values a Python float, int or bool represents exactly. */
 const scalars: Readonly<Record<string, Kind>> = {
   ...Object.fromEntries(["float16", "float32"].map((name) => [name, Kind.floatScalar])),
   ...Object.fromEntries(
@@ -62,26 +62,26 @@ const scalars: Readonly<Record<string, Kind>> = {
   bool_: Kind.boolScalar, // before NumPy 2
 };
 
-/** How many of them are found without the map, by bits of their addresses, which are multiples of 16. A power of 2. */
+/** How many types are found without the map, by bits of their addresses, which are multiples of 16. A power of 2. */
 const recentTypes = 256;
 
-/** How many types are remembered. For a program that makes types without end the others are looked up each time. */
+/** How many types are remembered. In a program that keeps making types, the rest are looked up each time. */
 const mostTypes = 1024;
 
 /**
- * The kinds of the types that objects have had. A known type is kept for ever, so that no other one gets its address.
+ * The kinds of the types seen so far. A known type is kept forever, so that its address is never reused.
  */
 export class Kinds {
   readonly #python: Interpreter;
   readonly #known = new Map<number, Kind>();
-  /** Known types and their kinds, the last ones of each place: a map takes as long as two calls for a large number. */
+  /** Direct-mapped cache of known types and kinds: for large numbers a map lookup takes as long as two calls. */
   readonly #recent = new Float64Array(recentTypes);
   readonly #recentKinds = new Uint8Array(recentTypes);
-  /** The built-in types whose objects are no subclass's, by their addresses. */
+  /** Built-in types, matched exactly (no subclasses), by address. */
   readonly #exact: ReadonlyMap<bigint, Kind>;
   readonly #float: bigint;
 
-  /** @param type an expression's value, which lives for ever */
+  /** @param type evaluates an expression; its value lives forever */
   constructor(python: Interpreter, type: (expression: string) => bigint) {
     this.#python = python;
     this.#float = type("float");
@@ -113,7 +113,7 @@ export class Kinds {
     return known;
   }
 
-  /** Whether a type is kept for ever. */
+  /** Whether a type is kept forever. */
   keeps(type: number): boolean {
     return this.#known.has(type);
   }
@@ -136,10 +136,10 @@ export class Kinds {
     if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return Kind.text;
     if (python.api.objects.PyType_IsSubtype(type, this.#float) === 1) return Kind.float;
     if (flags & Py_TPFLAGS.DICT_SUBCLASS) return Kind.derivedDict;
-    // A class may get other members at any time, and so what its objects are may change.
+    // A class may gain members at any time, which may change what its objects are.
     if ((flags & Py_TPFLAGS.HEAPTYPE) && !(flags & Py_TPFLAGS.IMMUTABLETYPE)) return Kind.unknown;
     if (python.isScalarType(type)) return this.#scalar(type);
-    // A subclass is copied as what it is derived from.
+    // Instances of a subclass are copied as instances of its base.
     if (flags & containers) return Kind.unknown;
     if (!python.isArrayType(type)) return python.isDatetimeType(type) ? Kind.datetime : Kind.object;
     return this.#isOfNumpy(type) && python.textOf(type, "__name__") === "ndarray" ? Kind.numpyArray : Kind.array;

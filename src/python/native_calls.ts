@@ -1,5 +1,5 @@
 /**
- * The memory in which calls of Python are prepared that machine code makes, and what came of them.
+ * The memory for calls of Python by machine code: their arguments and their results.
  *
  * @module
  */
@@ -22,28 +22,28 @@ import { handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { becomesDict } from "./plain.ts";
 
-/** The code of a program, for who has not the lock and for who has it. */
+/** The code of a program, for callers without the lock and for callers that hold it. */
 export interface NativeProgram {
   readonly locking: HandleArgument;
   readonly locked: HandleArgument;
 }
 
-/** The programs, and what every block has in it. */
+/** The programs, and the contents common to all blocks. */
 export interface NativePrograms {
   readonly call: NativeProgram;
   readonly framedCall: NativeProgram;
   readonly attribute: NativeProgram;
-  /** The words that all blocks begin with. */
+  /** The initial words of every block. */
   readonly words: BigUint64Array<ArrayBuffer>;
   /** Functions that make arguments. */
   readonly makers: Makers;
-  /** Functions of Python with a frame of their own that make a call. */
+  /** Python functions that make a call from their own frame. */
   readonly frames: Readonly<Record<"one" | "several" | "named", Halves>>;
 }
 
 type Makers = Readonly<Record<"float" | "int" | "text" | "again" | "dict", Halves>>;
 
-/** An address in two halves, which typed arrays take as they are. */
+/** An address in two halves, which typed arrays store without conversion. */
 interface Halves {
   readonly low: number;
   readonly high: number;
@@ -58,8 +58,8 @@ const nowhere = halves(0n);
 /**
  * Assembles the programs.
  *
- * @param typeAt where in an object its type is
- * @returns null where the system refuses executable memory, and where a function is missing: before Python 3.10
+ * @param typeAt offset of the type in an object
+ * @returns null if the system refuses executable memory, or a function is missing: before Python 3.10
  */
 export function nativePrograms(python: Interpreter, typeAt: number): NativePrograms | null {
   const at = (name: string) => libc().loading.dlsym(python.library, cString(name));
@@ -111,7 +111,7 @@ export function nativePrograms(python: Interpreter, typeAt: number): NativeProgr
   };
 }
 
-/** Where a field is, in words of 64 bits; in words of 32 bits it is at twice that. */
+/** Offset of a field in 64-bit words; twice that in 32-bit words. */
 function wordOf(field: keyof typeof offsets): number {
   return offsets[field] / 8;
 }
@@ -138,42 +138,42 @@ const entryWords = layoutOf(made_entry).size / 8;
 const keyWord = layoutOf(made_entry).offsets.key / 8;
 const dictWord = layoutOf(made_entry).offsets.dict / 8;
 
-/** Whether a program makes the arguments of a call, and how it is to call. */
+/** Whether a program can make the arguments of a call, and how it must call. */
 export const Taken = {
   no: 0,
   yes: 1,
-  /** From a frame of Python's: an object of Python is among them, which may be called and inspect its caller's frame. */
+  /** From a Python frame: a Python object is among them, which may be called and inspect its caller's frame. */
   framed: 2,
 } as const;
 
 /** One of {@linkcode Taken}. */
 export type Taken = typeof Taken[keyof typeof Taken];
 
-/** The memory of one call at a time. */
+/** Memory for one call at a time. */
 export class NativeCalls {
   readonly #programs: NativePrograms;
   readonly #memory: HandleArgument;
   readonly #words: BigUint64Array<ArrayBuffer>;
-  /** For bigints one at a time: in Bun an array of them takes 11 to 17 ns. */
+  /** For single bigints: in Bun, accessing a bigint array takes 11 to 17 ns. */
   readonly #view: DataView<ArrayBuffer>;
   readonly #doubles: Float64Array<ArrayBuffer>;
   readonly #ints: Int32Array<ArrayBuffer>;
   readonly #text: Uint8Array<ArrayBuffer>;
   readonly #textAt: number;
-  /** Where each argument is put when it is made. In halves: to make them of a large number takes Bun 10 ns. */
+  /** Where each argument is stored once made. In halves: splitting a large number takes 10 ns in Bun. */
   readonly #places: readonly Halves[];
   readonly #singletons: Readonly<Record<"none" | "true" | "false", Halves>>;
   readonly #python: Interpreter;
   #expected: ExpectedAttribute = nothingExpected;
-  /** Bytes of the memory for texts, and entries of dicts, that the arguments that are taken have used so far. */
+  /** Bytes of text memory, and dict entries, that the arguments taken so far have used. */
   #usedText = 0;
   #entries = 0;
-  /** Whether an object of Python is among them. */
+  /** Whether a Python object is among them. */
   #hasObjects = false;
 
   constructor(python: Interpreter, programs: NativePrograms) {
     const { size } = layoutOf(call_block);
-    const { address, bytes } = new NativeArena().bytes(size); // there is one interpreter in a process
+    const { address, bytes } = new NativeArena().bytes(size); // never freed: a process has one interpreter
     const { buffer, byteOffset } = bytes;
     this.#python = python;
     this.#programs = programs;
@@ -192,7 +192,11 @@ export class NativeCalls {
   }
 
   // law python/NativeCalls.take: python/native_calls
-  /** Writes down the arguments of a call. @returns false if one of them is more than a number, a short text or nothing */
+  /**
+   * Writes the arguments of a call.
+   *
+   * @returns false unless all are numbers, short texts, booleans, null or undefined
+   */
   take(values: readonly unknown[]): boolean {
     const count = values.length;
     if (count > mostArguments) return false;
@@ -204,9 +208,9 @@ export class NativeCalls {
 
   // law python/NativeCalls.takeObjects: python/native_calls
   /**
-   * Writes down arguments some of which are objects of Python, or plain objects of what programs make.
+   * Writes arguments some of which are Python objects, or plain objects of values that programs can make.
    *
-   * @param named those by name, or null
+   * @param named the keyword arguments, or null
    */
   takeObjects(values: readonly unknown[], named: Readonly<Record<string, unknown>> | null): Taken {
     const count = values.length;
@@ -228,18 +232,18 @@ export class NativeCalls {
     const ints = this.#ints;
     ints[2 * countWord] = made;
     ints[2 * positionalWord] = positional;
-    ints[2 * flagWord] = positional; // the flag is there
+    ints[2 * flagWord] = positional; // the flag is already set
     ints[2 * entryCountWord] = entries;
     this.#put(byNameWord, made === positional ? nowhere : this.#places[positional] ?? nowhere);
   }
 
   // law python/NativeCalls.takeSimple: python/native_calls
   /**
-   * Writes down values that are no objects of JavaScript's.
+   * Writes values that are not JavaScript objects.
    *
-   * @param i where to begin
-   * @param first where the first of all values goes, and how far it is to the next one
-   * @returns where the first value is that is something else; if there is none, how many there are
+   * @param i index at which to begin
+   * @param first where the first of all values goes; `step` is the stride between values
+   * @returns index of the first value of another type; the number of values if there is none
    */
   #takeSimple(values: readonly unknown[], i: number, first: number, step: number): number {
     const { makers } = this.#programs;
@@ -275,9 +279,9 @@ export class NativeCalls {
     return i;
   }
 
-  /** Writes down an object of Python that there is a reference to. */
+  /** Writes a Python object to which a reference is held. */
   #takeObject(at: number, value: unknown): boolean {
-    if (typeof value !== "function") return false; // they can be called, all of them
+    if (typeof value !== "function") return false; // every PyObject is a function
     const object = handleOf(value)?.held ?? 0n;
     if (object === 0n) return false;
     this.#put(at, this.#programs.makers.again);
@@ -291,13 +295,13 @@ export class NativeCalls {
   }
 
   // law python/NativeCalls.takeEntries: python/native_calls
-  /** Writes down an argument that is a dict, and what is in it, which is no other dict. */
+  /** Writes an argument that is a dict, and its entries, none of which may be another dict. */
   #takeEntries(index: number, container: Readonly<Record<string, unknown>>): boolean {
     const python = this.#python;
     const { turn } = python;
     const names = Object.keys(container);
     const values = Object.values(container);
-    if (python.turn !== turn) return false; // a getter has called Python, with arguments in this memory
+    if (python.turn !== turn) return false; // a getter called Python, with arguments in this memory
     if (names.length > mostEntries - this.#entries) return false;
     this.#put(madeWord + index * madeWords, this.#programs.makers.dict);
     const first = entriesWord + this.#entries * entryWords;
@@ -321,7 +325,7 @@ export class NativeCalls {
     this.#ints[2 * at + 1] = high;
   }
 
-  /** Writes an address, which a double can hold: those of user space have 47 bits. */
+  /** Writes an address, which a double holds exactly: user space addresses have 47 bits. */
   #putAddress(at: number, address: number): void {
     this.#ints[2 * at] = address;
     this.#ints[2 * at + 1] = address / 2 ** 32;
@@ -345,9 +349,9 @@ export class NativeCalls {
   }
 
   /**
-   * Prepares a call with the arguments that were taken.
+   * Prepares a call with the arguments taken.
    *
-   * @param afterwards a reference that is released after the call, or 0n
+   * @param afterwards a reference to release after the call, or 0n
    */
   prepareCall(object: bigint, afterwards: bigint): NativeProgram {
     this.#view.setBigUint64(offsets.object, object, littleEndian);
@@ -355,7 +359,7 @@ export class NativeCalls {
     return this.#programs.call;
   }
 
-  /** As {@linkcode prepareCall}, from a frame of Python's. */
+  /** As {@linkcode prepareCall}, from a Python frame. */
   prepareFramedCall(object: bigint, afterwards: bigint): NativeProgram {
     this.#view.setBigUint64(offsets.object, object, littleEndian);
     this.#view.setBigUint64(offsets.afterwards, afterwards, littleEndian);
@@ -368,10 +372,10 @@ export class NativeCalls {
   }
 
   /**
-   * Prepares the reading of an attribute.
+   * Prepares an attribute read.
    *
-   * @param expected what it may be: `Status.same` says that it is
-   * @param adopts whether the reference is wanted then
+   * @param expected what the attribute may be: `Status.same` reports that it is
+   * @param adopts whether to keep the reference in that case
    */
   prepareAttribute(object: bigint, name: bigint, expected: ExpectedAttribute | null, adopts: boolean): NativeProgram {
     this.#view.setBigUint64(offsets.object, object, littleEndian);
@@ -382,50 +386,50 @@ export class NativeCalls {
     return this.#programs.attribute;
   }
 
-  /** Runs a program. Its code takes the lock and releases it, or uses it. */
+  /** Runs a program. Its code takes and releases the lock, or relies on the caller's. */
   run(code: HandleArgument): Status {
     this.#ints[2 * keepsLockWord] = 0;
     runCode(code, this.#memory);
     return this.#ints[2 * statusWord] as Status; // nothing else is written there
   }
 
-  /** Lets the program that is running keep the lock. */
+  /** Makes the running program keep the lock. */
   keepLock(): void {
     this.#ints[2 * keepsLockWord] = 1;
   }
 
-  /** Whether the program that was run has kept the lock at the end. */
+  /** Whether the last program kept the lock at its end. */
   get hasKeptLock(): boolean {
     return this.#ints[2 * keepsLockWord] !== 0;
   }
 
-  /** What the lock is released with. */
+  /** The state with which to release the lock. */
   get state(): number {
     return this.#ints[2 * stateWord] ?? 0;
   }
 
-  /** The object that has come. */
+  /** The resulting object. */
   get result(): bigint {
     return this.#view.getBigUint64(offsets.result, littleEndian);
   }
 
-  /** The arguments that were made before one could not be. */
+  /** The arguments made before one failed. */
   get made(): readonly bigint[] {
     const count = (this.#ints[2 * countWord] ?? 0) - (this.#ints[2 * leftWord] ?? 0);
     return [...this.#words.subarray(objectsWord, objectsWord + count)];
   }
 
   /**
-   * Has the programs read objects of a type as floats, such as those of NumPy that its sums are, from now on.
+   * Makes the programs read objects of a type as floats from now on, such as the NumPy scalars that its sums return.
    *
-   * @param type derived from float, and kept for ever
+   * @param type derived from float, and kept forever
    */
   readAsFloat(type: number): void {
     this.#view.setBigInt64(offsets.minusOtherFloat, -BigInt(type), littleEndian);
   }
 
   // law python/NativeCalls.value: python/native_calls
-  /** The value that has come. */
+  /** The resulting value. */
   valueOf(status: Status): number | bigint | boolean | null {
     switch (status) {
       case Status.float:

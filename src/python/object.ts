@@ -1,5 +1,5 @@
 /**
- * Objects of Python in JavaScript.
+ * Python objects in JavaScript.
  *
  * @module
  */
@@ -34,23 +34,23 @@ import { isPlain } from "./plain.ts";
 import { toPython } from "./to_python.ts";
 
 /**
- * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
- * delete; it is called like a function and iterated like an array; `object[0]` is the item 0, `length` what Python's
- * `len()` says. A name that is no attribute of a dict is one of its keys. `key in object` asks for an attribute, and for
- * a key where Python has a mapping. What comes back is converted: None, booleans, numbers and strings to JavaScript's,
- * arrays to views of the same memory, everything else to another `PyObject`. Members that are not Python's begin with
- * `$`, as no name in Python does.
+ * A Python object: a module, a function, a class, an instance. Its attributes are properties that can be read, set and
+ * deleted; it is called like a function and iterated like an array; `object[0]` is item 0, `length` is the result of
+ * Python's `len()`. A name that is not an attribute of a dict is one of its keys. `key in object` tests for an
+ * attribute, and on a mapping also for a key. Results are converted: None, booleans, numbers and strings to
+ * JavaScript's, arrays to views of the same memory, everything else to another `PyObject`. Members that are not
+ * Python's begin with `$`, as no Python name does.
  *
  * It owns a reference until it is closed, with `using` or `$close()`, or collected. A method such as `array.sum` keeps
- * its object alive until it was called, and not afterwards.
+ * its object alive until it has been called, and not afterwards.
  */
 export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Disposable {
-  /** Calls the object. Arguments by name are the last one: `kwargs({ dim: 0 })`. */
+  /** Calls the object. Keyword arguments come last: `kwargs({ dim: 0 })`. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   (...args: unknown[]): any;
-  /** Calls the object and returns the result as it is, also an array or a number, so that its methods can be used. */
+  /** Calls the object and returns the result unconverted, even an array or a number, so its methods can be used. */
   $call(...args: unknown[]): PyObject;
-  /** An attribute as it is, also an array or a number. */
+  /** An attribute, unconverted, even if it is an array or a number. */
   $get(name: string): PyObject;
   /** The item for an index, a key, a slice, or several of them: Python's `object[a, b]`. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
@@ -58,27 +58,27 @@ export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Dis
   /** Sets the item for a key. */
   $setItem(key: unknown, value: unknown): void;
   /**
-   * A copy of the object with all that it contains: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as
-   * Uint8Array, moments of the module datetime as Dates. With `{ objects: true }` dicts are plain objects.
+   * A deep copy of the object: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as Uint8Array, datetimes
+   * of the module datetime as Dates. With `{ objects: true }` dicts become plain objects.
    *
-   * @throws {TypeError} if a dict that is to be an object has a key that is no string
+   * @throws {TypeError} if a dict that should become an object has a key that is not a string
    */
   $value(options?: PythonValueOptions): unknown;
   /** Releases the object. Closing twice is harmless. */
   $close(): void;
-  /** What Python's `len()` says, unless the object has an attribute `length`; of a dict, its key. */
+  /** The result of Python's `len()`, unless the object has an attribute `length`, or a dict this key. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   length: any;
-  /** Python's attribute, and not what functions of JavaScript have. */
+  /** Python's attribute, not the one of JavaScript functions. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   name: any;
-  /** Python's attribute, and not what functions of JavaScript have. */
+  /** Python's attribute, not the one of JavaScript functions. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   apply: any;
-  /** Python's attribute, and not what functions of JavaScript have. */
+  /** Python's attribute, not the one of JavaScript functions. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   bind: any;
-  /** Python's attribute, and not what functions of JavaScript have. */
+  /** Python's attribute, not the one of JavaScript functions. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   call: any;
   /** An attribute. */
@@ -88,13 +88,13 @@ export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Dis
 
 /** Options of a `PyObject`'s `$value`. */
 export interface PythonValueOptions {
-  /** Makes plain objects of dicts, whose keys must be strings then. Default: false, they become Maps. */
+  /** Converts dicts to plain objects; their keys must then be strings. Default: false, they become Maps. */
   readonly objects?: boolean;
 }
 
 const valueOptionNames: OptionNames<PythonValueOptions> = { objects: true };
 
-/** Sees an array of Python. For `StridedMemoryView.from`. */
+/** Views a Python array. For `StridedMemoryView.from`. */
 function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
   const { python } = handle;
   return python.locked(() => {
@@ -105,7 +105,7 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
       try {
         return importArray(python, object, options, python.kindOf(object));
       } catch (error) {
-        // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
+        // PyArrow refuses to export some arrays by DLPack that it exports by Arrow: booleans, dates, fixed-size lists.
         if (!(error instanceof PythonError) || !hasArrow()) throw error;
       }
     }
@@ -122,15 +122,15 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
 
 // law python/fromPython: python/values, python/export_array
 /**
- * Converts an object of Python to JavaScript's; adopts the reference.
+ * Converts a Python object to a JavaScript value; adopts the reference.
  *
- * @param options where arrays of devices will be used
+ * @param options where device arrays will be used
  */
 export function fromPython(python: Interpreter, object: bigint, options: ImportOptions): unknown {
   return ofKind(python, object, options, python.kindOf(object));
 }
 
-/** As {@linkcode fromPython}, of an object whose kind is known. */
+/** As {@linkcode fromPython}, for an object whose kind is known. */
 function ofKind(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
   let isKept = false;
   try {
@@ -155,7 +155,8 @@ function valueOf(python: Interpreter, object: bigint, options: ImportOptions, ki
 
 // law python/importIfPossible: python/values, python/export_array
 /**
- * An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other.
+ * An array as a view. An array that cannot be exported, such as a tensor that needs a gradient, is an object like any
+ * other.
  */
 function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
   try {
@@ -167,10 +168,10 @@ function importIfPossible(python: Interpreter, object: bigint, options: ImportOp
 }
 
 // law python/askedByJavaScript: python/values, python/object, python/frame, python/leaks
-/** Properties that JavaScript itself reads of any object, to find out what it is. */
+/** Properties that JavaScript itself reads from any object, to find out what it is. */
 const askedByJavaScript = new Set(["then", "toJSON", "constructor", "toString"]);
 
-/** What an object has by such a name of which Python knows nothing. */
+/** The value of such a property if Python has no attribute of that name. */
 function answerToJavaScript(handle: Handle, name: string): unknown {
   if (name === "toString") return () => show(handle);
   if (name === "toJSON") return () => json(handle);
@@ -178,16 +179,16 @@ function answerToJavaScript(handle: Handle, name: string): unknown {
 }
 
 // law python/index: python/values, python/object, python/frame, python/leaks
-/** A name that means an item. */
+/** A name that denotes an item. */
 const index = /^(0|-?[1-9]\d*)$/;
 
-/** Whether a name means an item. Most names are no such, by their first character. */
+/** Whether a name denotes an item. The first character rules out most names. */
 function isIndex(name: string): boolean {
   const first = name.charCodeAt(0);
   return (first === 45 || (first >= 48 && first <= 57)) && index.test(name);
 }
 
-/** What a proxy stands for: a function, because it can be called. A console inspects it. */
+/** The target of a proxy: a function, so that it can be called. A console inspects it. */
 interface Target {
   (...args: unknown[]): unknown;
   [behind]?: Handle;
@@ -196,7 +197,7 @@ interface Target {
 
 const inspected = Symbol.for("nodejs.util.inspect.custom");
 
-/** The handle of a target, which `wrap` has put there. */
+/** The handle of a target, stored there by `wrap`. */
 function handleIn(target: Target): Handle {
   const handle = target[behind];
   if (handle === undefined) throw new TypeError("Cannot use a PyObject that was not made by wrap()"); // there is none
@@ -204,7 +205,7 @@ function handleIn(target: Target): Handle {
 }
 
 // law python/traps: python/object, python/frame, python/leaks, python/values
-/** What happens to every `PyObject`: one object for all, because making a closure for each takes longer than a call. */
+/** The traps of every `PyObject`: one shared object, because creating closures for each takes longer than a call. */
 const traps: ProxyHandler<Target> = {
   get(target, key) {
     const handle = handleIn(target);
@@ -231,7 +232,7 @@ const traps: ProxyHandler<Target> = {
     else deleteAttribute(handleIn(target), name);
     return true;
   },
-  // What JavaScript's own functions do to properties does not reach Python.
+  // JavaScript's own reflection functions do not reach Python.
   defineProperty: () => false,
   preventExtensions: () => false,
   setPrototypeOf: () => false,
@@ -245,7 +246,7 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
 
 /** The `PyObject` of a handle that has none yet. */
 function proxyOf(handle: Handle): PyObject {
-  // The target is what is called: a trap for calls would take Bun 35 ns.
+  // Calls go to the target itself: an apply trap would cost 35 ns in Bun.
   const target: Target = (...args: unknown[]) => call(handle, args);
   target[behind] = handle;
   target[inspected] = inspectTarget;
@@ -254,7 +255,7 @@ function proxyOf(handle: Handle): PyObject {
   return proxy as unknown as PyObject; // the traps are its members
 }
 
-/** What a console shows; called on the target, or on the proxy. */
+/** What a console shows; called on the target or on the proxy. */
 function inspectTarget(this: Target): string {
   try {
     return inspect(handleIn(this));
@@ -265,7 +266,7 @@ function inspectTarget(this: Target): string {
 
 // law python/nameOf: python/object, python/frame, python/leaks
 /**
- * The name of an attribute that is to be set or deleted.
+ * The name of an attribute to set or delete.
  *
  * @throws {TypeError} for symbols, and for names that begin with $
  */
@@ -310,16 +311,16 @@ function makeMembers(handle: Handle) {
   };
 }
 
-/** The object with all that it contains. */
+/** A deep copy of the object. */
 function copyOf({ python, options, object }: Handle): unknown {
   return python.locked(() => copyOut(python, object, (other) => fromPython(python, python.retain(other), options)));
 }
 
 // law python/json: python/json
 /**
- * What `JSON.stringify` writes of an object, which asks the objects within by itself.
+ * What `JSON.stringify` writes for an object. It calls `toJSON` of nested objects itself.
  *
- * @throws {TypeError} if JSON has nothing like it
+ * @throws {TypeError} if JSON cannot represent it
  */
 function json(handle: Handle): unknown {
   const value = copyOf(handle);
@@ -332,18 +333,18 @@ function json(handle: Handle): unknown {
 }
 
 // law python/thenOf: python/async
-/** What `await` calls; undefined if there is nothing to wait for. A coroutine runs on the loop of `py.async`. */
+/** What `await` calls; undefined if the object is not awaitable. A coroutine runs on the event loop of `py.async`. */
 function thenOf(handle: Handle): Promise<unknown>["then"] | undefined {
   const { python, options } = handle;
   if (!python.locked(() => python.typeHas(handle.object, "__await__"))) return undefined;
-  const calledAt = new Error(); // here, for `await` reads this where it stands, and calls it later
+  const calledAt = new Error(); // here, because `await` reads `then` where it stands but calls it later
   return (resolve, reject) =>
     python.locked(() =>
       python.javascript.begin(python.helper("wait_for"), [python.retain(handle.object)], 0n, { options, calledAt })
     ).then(resolve, reject);
 }
 
-/** Iterates over an object as `for await` does: one that is no asynchronous iterable, as `for` does. */
+/** Iterates over an object as `for await` does: over one that is not an async iterable, as `for` does. */
 function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
   const { python, options } = handle;
   if (python.locked(() => python.typeHas(handle.object, "__aiter__"))) return iterateAsync(handle, options);
@@ -354,9 +355,9 @@ function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
 
 // law python/begin: python/async
 /**
- * Begins a call of an object on a thread of Python's.
+ * Begins a call of an object on a Python thread.
  *
- * @param calledAt made where the program calls, for the stack of an error
+ * @param calledAt made at the program's call site, for the stack of an error
  */
 export function begin(
   handle: Handle,
@@ -382,7 +383,7 @@ export function begin(
 }
 
 // law python/inspect: python/object, python/frame, python/leaks
-/** What a console shows. It must not fail, whatever the object is. */
+/** What a console shows. It must not fail for any object. */
 function inspect(handle: Handle): string {
   const { python } = handle;
   return handle.isClosed ? "PyObject (closed)" : python.locked(() => `PyObject ${python.show(handle.object)}`);
@@ -407,11 +408,11 @@ function has(handle: Handle, name: string): boolean {
     const { object } = handle;
     if (!isIndex(name) && hasAttribute(handle, name)) return true;
     if (name === "length" && python.typeHas(object, "__len__")) return true;
-    const isMapping = python.typeHas(object, "keys"); // which dict() looks for as well
+    const isMapping = python.typeHas(object, "keys"); // the same test as dict()
     if (!isMapping && !isIndex(name)) return false;
     const key = isIndex(name) ? python.integer(BigInt(name)) : python.text(name);
     let found: boolean;
-    // __getitem__ of some mappings, as defaultdict's, inserts an item
+    // __getitem__ of some mappings, such as defaultdict, inserts an item
     if (isMapping) found = objects.PySequence_Contains(object, key) === 1;
     else {
       const item = objects.PyObject_GetItem(object, key);
@@ -425,7 +426,7 @@ function has(handle: Handle, name: string): boolean {
 }
 
 // law python/attributeValue: python/native_calls, python/kept_attributes, python/object
-/** The value of an attribute. One that was read before and is given again is the same object as then. */
+/** The value of an attribute. An attribute that is kept and unchanged yields the same object as before. */
 function attributeValue(handle: Handle, name: string): unknown {
   const { python } = handle;
   const native = python.nativeCalls;
@@ -443,7 +444,7 @@ function attributeValue(handle: Handle, name: string): unknown {
       kept.giveAgain(object);
       return kept.proxy;
     }
-    // A property of Python's has called JavaScript, which has closed it.
+    // A Python property called JavaScript, which closed it.
     if (object !== 0n) python.releaseLater(object);
     return python.locked(() => attributeOf(handle, name, attribute(handle, name)));
   }
@@ -456,7 +457,7 @@ function attributeValue(handle: Handle, name: string): unknown {
 }
 
 // law python/attributeOf: python/kept_attributes, python/object, python/leaks
-/** The value of an attribute, whose reference is adopted. Needs the lock. */
+/** The value of an attribute; adopts the reference. Needs the lock. */
 function attributeOf(handle: Handle, name: string, object: bigint): unknown {
   const { python, options } = handle;
   let isKept = false;
@@ -484,9 +485,9 @@ function attribute(handle: Handle, name: string): bigint {
 
 // law python/otherwise: python/conversions, python/leaks
 /**
- * What an object has by a name that is no attribute's: the item of a dict, and `length`.
+ * The value for a name that is not an attribute: the item of a dict, or `length`.
  *
- * @throws {PythonError} if there is none: a KeyError for a dict, else that of the attribute
+ * @throws {PythonError} if there is none: a KeyError for a dict, else the attribute's error
  */
 function otherwise(python: Interpreter, object: bigint, name: string): bigint {
   let error = pendingError(python);
@@ -495,7 +496,7 @@ function otherwise(python: Interpreter, object: bigint, name: string): bigint {
   if (python.isKeyed(object)) {
     const item = objects.PyObject_GetItem(object, python.key(name));
     if (item !== 0n) return item;
-    error = pendingError(python); // before anything is looked up: that clears it
+    error = pendingError(python); // before any further lookup, which would clear it
   }
   if (name !== "length" || !python.typeHas(object, "__len__")) throw error;
   const size = objects.PyObject_Size(object);
@@ -503,7 +504,7 @@ function otherwise(python: Interpreter, object: bigint, name: string): bigint {
   return python.integer(size);
 }
 
-/** Whether a name that is to be set or deleted is a key: of a dict that has no attribute of this name. */
+/** Whether a name to set or delete is a key: of a dict that has no attribute of this name. */
 function isKey(python: Interpreter, object: bigint, name: string): boolean {
   return python.isKeyed(object) && python.api.objects.PyObject_HasAttr(object, python.name(name)) !== 1;
 }
@@ -591,7 +592,7 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
     python.pollWithoutLock();
     return value;
   }
-  let error: unknown; // thrown at the end: each handler on its way costs a microsecond
+  let error: unknown; // thrown at the end: each handler that it passes costs a microsecond
   try {
     if (status === Status.object) {
       const { result } = native;
@@ -614,13 +615,13 @@ function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
 }
 
 // law python/readAsFloat: python/native_calls
-/** Has the next results of the type of this one, which is derived from float, read by machine code. */
+/** Lets machine code read further results of this object's type, which is derived from float. */
 function readAsFloat(python: Interpreter, native: NativeCalls, object: bigint): void {
   const type = python.typeOf(object);
   if (python.keepsType(type)) native.readAsFloat(type);
 }
 
-/** The error of a call that has failed, or was not made. */
+/** The error of a call that failed or was not made. */
 function errorOfCall(python: Interpreter, status: Status, native: NativeCalls, afterwards: bigint): unknown {
   const unused = status === Status.notMade ? [...native.made, afterwards] : [];
   const error = pendingError(python);
@@ -640,7 +641,7 @@ function callByParts(handle: Handle, args: readonly unknown[]): unknown {
 }
 
 // law python/withHint: python/object, python/frame, python/leaks
-/** The error of a call, and how arguments by name are given, if that may be what is wrong. */
+/** The error of a call, with a hint on how to pass keyword arguments if that may be the cause. */
 function withHint(error: unknown, args: readonly unknown[]): unknown {
   if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) {
     error.message += keywordsHint(args[args.length - 1]);
@@ -648,7 +649,7 @@ function withHint(error: unknown, args: readonly unknown[]): unknown {
   return error;
 }
 
-/** Where device arrays in a call's result will be used: on the stream of the first device view among its arguments. */
+/** Where device arrays in a call's result will be used: the stream of the first device view among its arguments. */
 function importOptionsFor(args: readonly unknown[], options: ImportOptions): ImportOptions {
   if (options.stream !== undefined) return options;
   for (let i = 0; i < args.length; i++) {
@@ -665,12 +666,12 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   const last = args[args.length - 1];
   const isNamed = typeof last === "object" && last instanceof Keywords;
   let result = 0n;
-  let error: unknown; // thrown at the end: each handler on its way costs a microsecond
+  let error: unknown; // thrown at the end: each handler that it passes costs a microsecond
   try {
     const { object } = handle;
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
-    // A function that does not inspect its caller's frame may call one of its arguments that does.
+    // A function that does not inspect its caller's frame may call an argument that does.
     const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);
     result = isFramed ? python.tryCallFramed(object, objects, named) : python.tryCall(object, objects);
     if (result === 0n) error = pendingError(python);
@@ -685,15 +686,15 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
 function hasPyObject(values: readonly unknown[]): boolean {
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
-    if (typeof value === "function" && handleOf(value) !== undefined) return true; // they can be called, all of them
+    if (typeof value === "function" && handleOf(value) !== undefined) return true; // every PyObject is a function
   }
   return false;
 }
 
-/** Exceptions of functions that were given a dict where they expect something else. */
+/** Exceptions raised by functions that were passed a dict where they expect something else. */
 const mayTakeForKeywords = new Set(["TypeError", "ValueError", "AttributeError", "KeyError"]);
 
-/** Says how arguments by name are given, if the last argument looks as if it was meant as such. */
+/** Explains how to pass keyword arguments, if the last argument looks as if it was meant as such. */
 function keywordsHint(last: unknown): string {
   if (!isPlain(last) || Object.keys(last).length === 0) return "";
   const names = Object.keys(last).join(", ");
@@ -702,8 +703,8 @@ function keywordsHint(last: unknown): string {
 
 // law python/toNumber: python/values
 /**
- * What `Number(object)` gives: what Python's `float()` makes of it. JavaScript's operators ask for it too, of operands
- * that are not meant to be numbers, such as columns.
+ * The result of `Number(object)`: that of Python's `float()`. JavaScript's operators request it too, for operands that
+ * are not meant to be numbers, such as columns.
  */
 function toNumber(handle: Handle): unknown {
   const { python, options } = handle;

@@ -1,20 +1,20 @@
 /**
- * The type of an object, read from the head that every object begins with: a copy of 16 bytes costs as much as one call
- * of the C API, and asking takes two.
+ * The type of an object, read from the head that every object begins with: copying 16 bytes costs as much as one call
+ * of the C API, and asking for the type takes two.
  *
  * @module
  */
 import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
 
-/** Of a head that is copied: the count of references and the type, wherever a version of Python has them. */
+/** Most bytes of a head that are copied: the reference count and the type, wherever a Python version places them. */
 const headBytes = 32;
 
-/** Reads types. A type is its address as a number, which is exact: addresses of programs have 47 bits, or 56. */
+/** Reads types. A type is its address as a number, which is exact: user space addresses have 47 bits, or 56. */
 export class ObjectHeads {
   readonly #at: bigint;
   /** The copy of a head. */
   readonly #words: Uint32Array<ArrayBuffer>;
-  /** Where the type is, in words of 32 bits. */
+  /** Offset of the type, in 32-bit words. */
   readonly #word: number;
   /** How many bytes are copied. */
   readonly #length: bigint;
@@ -24,8 +24,8 @@ export class ObjectHeads {
   /**
    * Finds where the type is.
    *
-   * @param samples objects that live for ever, and their types
-   * @throws {FfiError} if it is at no place in the head of all of them
+   * @param samples objects that live forever, and their types
+   * @throws {FfiError} if no place in the head fits all of them
    */
   constructor(samples: readonly (readonly [object: bigint, type: bigint])[]) {
     const { address, bytes } = new NativeArena().bytes(headBytes);
@@ -39,7 +39,7 @@ export class ObjectHeads {
     this.#length = BigInt(4 * (found + 2));
   }
 
-  /** Where in an object its type is, in bytes. */
+  /** Offset of the type in an object, in bytes. */
   get typeAt(): number {
     return 4 * this.#word;
   }
@@ -51,7 +51,7 @@ export class ObjectHeads {
     return (this.#words[word] ?? 0) + (this.#words[word + 1] ?? 0) * 2 ** 32;
   }
 
-  /** The number in a head at some place. No sample is shorter than two words of 64 bits. */
+  /** The number at a given place in a head. No sample is shorter than two 64-bit words. */
   #read(object: bigint, word: number): number {
     libc().memory.bcopy(object, this.#at, BigInt(4 * (word + 2)));
     return (this.#words[word] ?? 0) + (this.#words[word + 1] ?? 0) * 2 ** 32;

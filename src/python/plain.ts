@@ -1,5 +1,5 @@
 /**
- * Which objects of JavaScript become dicts of Python.
+ * Which JavaScript objects become Python dicts.
  *
  * @module
  */
@@ -13,7 +13,7 @@ export function isPlain(value: unknown): value is Readonly<Record<string, unknow
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Whether an object becomes a dict with strings as keys: it is plain, and no array in other words. */
+/** Whether an object becomes a dict with string keys: it is plain, and does not describe an array. */
 export function becomesDict(value: object): value is Readonly<Record<string, unknown>> {
   return isPlain(value) && !isArraySource(value) && !isVortexForm(value);
 }

@@ -18,10 +18,10 @@ import { enter, type Entered, withBody } from "./with_manager.ts";
 /** Options of {@linkcode Python.open}. */
 export interface OpenPythonOptions extends PythonOptions {
   /**
-   * The stream on which device arrays that come from Python will be used. Default: that of the first view of device
-   * memory among the arguments of the call that they come from. Libraries that use DLPack's exchange API work on it,
-   * too, with arrays of its device: until it is closed, or Python is opened with another one. Without one they work on
-   * the legacy default stream.
+   * The stream on which device arrays that come from Python will be used. Default: the stream of the first view of
+   * device memory among the arguments of the call that returned them. Libraries that use DLPack's exchange API also
+   * work on it with arrays of its device, until it is closed or Python is opened with another stream. Without it they
+   * work on the legacy default stream.
    */
   readonly stream?: CudaStream;
 }
@@ -29,9 +29,9 @@ export interface OpenPythonOptions extends PythonOptions {
 /** Options of {@linkcode Python.async}. */
 export interface AsyncCallOptions {
   /**
-   * Ends the waiting: the promise is rejected with the signal's reason at once. A call that has not begun is not made;
-   * a coroutine gets a `CancelledError` where it waits; a function that runs already runs to its end, which nobody
-   * learns of.
+   * Cancels the call: the promise rejects with the signal's reason at once. A call that has not begun is not made; a
+   * coroutine gets a `CancelledError` where it waits; a function that is already running completes, and its outcome is
+   * discarded.
    */
   readonly signal?: AbortSignal;
 }
@@ -40,7 +40,7 @@ const asyncCallOptionNames: OptionNames<AsyncCallOptions> = { signal: true };
 
 const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, home: true, stream: true };
 
-/** Functions whose work is not over when they return. */
+/** Functions whose work continues after they return. */
 const goesOnLater = new Set(
   ["AsyncFunction", "GeneratorFunction", "AsyncGeneratorFunction"].map((of) => `[object ${of}]`),
 );
@@ -53,7 +53,7 @@ function noText(what: string, value: unknown): TypeError {
   return new TypeError(`Expected ${what} as a string, got ${show(value)}`);
 }
 
-/** @throws {TypeError} if an option is no path */
+/** @throws {TypeError} if an option is not a path */
 function checkPath(name: string, what: string, value: unknown): void {
   if (typeof value === "string") return;
   throw new TypeError(`Expected ${name} to be a string, ${what}, got ${show(value)}`);
@@ -66,7 +66,7 @@ function notAtOnce(what: string): TypeError {
   );
 }
 
-/** The error for an object that cannot be called; a coroutine is what a call has returned. */
+/** The error for an object that is not callable; a coroutine is the result of a call. */
 function notCallable(python: Interpreter, object: bigint): TypeError {
   return python.locked(() =>
     new TypeError(
@@ -77,10 +77,10 @@ function notCallable(python: Interpreter, object: bigint): TypeError {
 }
 
 /**
- * The Python interpreter of this process: calls functions of its libraries with JavaScript's arrays, and sees theirs.
+ * The Python interpreter of this process: calls functions of its libraries with JavaScript arrays, and views theirs.
  *
- * The interpreter's lock is held during calls only, so Python's threads run while JavaScript does something else. A
- * call blocks the event loop until it returns; one that is made by `async` does not.
+ * The interpreter's lock is held only during calls, so Python's threads run while JavaScript does something else. A
+ * call blocks the event loop until it returns; a call made by `async` does not.
  *
  * @example
  * ```ts ignore
@@ -90,8 +90,8 @@ function notCallable(python: Interpreter, object: bigint): TypeError {
  * `${sorted}`; // "[1. 2. 3.]"
  * ```
  *
- * There is one interpreter in a process, for as long as the process lives: nothing ends it, because extension modules
- * do not survive that, and Python may still use arrays of JavaScript.
+ * A process has one interpreter, for as long as the process lives: it is never finalized, because extension modules do
+ * not survive that, and Python may still use JavaScript arrays.
  */
 export class Python {
   readonly #python: Interpreter;
@@ -106,13 +106,13 @@ export class Python {
   /**
    * Starts the interpreter of this process, unless it is running already.
    *
-   * Which one: that of `home`, else what `CAUSEWAY_PYTHON` names, else that of the active virtualenv (`VIRTUAL_ENV`) or
-   * conda environment, else the first `python3` on PATH, else the system's. It says where its library is;
-   * `library`, or the variable `CAUSEWAY_LIBPYTHON`, names another file of the same version.
+   * The interpreter is that of `home`, else the one that `CAUSEWAY_PYTHON` names, else that of the active virtualenv
+   * (`VIRTUAL_ENV`) or conda environment, else the first `python3` on PATH, else the system's. It reports where its
+   * library is; `library`, or the variable `CAUSEWAY_LIBPYTHON`, names another file of the same version.
    *
-   * @throws {TypeError} if an option is not of its type
+   * @throws {TypeError} if an option has the wrong type
    * @throws {LibraryNotFoundError} if there is no libpython; the message says what to install
-   * @throws {FfiError} if the process has another Python already, or the library is not of the interpreter's version
+   * @throws {FfiError} if the process already runs another Python, or the library's version is not the interpreter's
    */
   static open(options: OpenPythonOptions = {}): Python {
     checkOptions(options, openPythonOptionNames);
@@ -147,7 +147,7 @@ export class Python {
   /**
    * Imports a module: `py.import("torch.nn.functional")`.
    *
-   * @throws {PythonError} if it is not there, or fails to load
+   * @throws {PythonError} if it does not exist, or fails to load
    */
   import(module: string): PyObject {
     if (typeof module !== "string") throw noText("a module's name", module);
@@ -169,7 +169,7 @@ export class Python {
   }
 
   /**
-   * The value of an expression in the module `__main__`, converted as the result of a call is.
+   * The value of an expression in the module `__main__`, converted like the result of a call.
    *
    * @throws {PythonError} if it raises an exception
    */
@@ -179,20 +179,20 @@ export class Python {
     const python = this.#python;
     return python.locked(() => {
       const value = fromPython(python, python.evaluate(expression, this.#main()), this.#options);
-      python.releaseAndPoll(); // what the expression has released
+      python.releaseAndPoll(); // the expression may have released something
       return value;
     });
   }
 
   // law python/Python.locked: python/locked
   /**
-   * Does work while this thread holds the interpreter's lock: each call of Python in it is shorter by what it takes to
-   * take the lock, and no other thread of Python runs in between. Calls may be nested.
+   * Runs work while this thread holds the interpreter's lock: each Python call in it saves the cost of taking the lock,
+   * and no other Python thread runs in between. Calls may be nested.
    *
-   * Work that waits for something, which is why it is no async function, would keep Python's other threads waiting.
+   * The work must not be an async function: while it waited, it would block Python's other threads.
    *
    * @returns what the work returns
-   * @throws {TypeError} if the work is an async function or a generator, which are not called, or returns a promise
+   * @throws {TypeError} if the work is an async function or a generator, which is not called, or returns a promise
    */
   locked<T>(work: () => T): T {
     if (goesOnLater.has(Object.prototype.toString.call(work))) throw notAtOnce("an async function or a generator");
@@ -202,13 +202,13 @@ export class Python {
   }
 
   /**
-   * A function that calls an object of Python on a thread of Python's, and returns a promise of what it returns. The
-   * event loop goes on meanwhile: as long as the call is in C, or waits, as if there was no call; while it runs code of
-   * Python's, JavaScript waits up to five milliseconds for the lock whenever it calls Python itself.
+   * Returns a function that calls a Python object on a Python thread, and returns a promise of the result. The event
+   * loop keeps running meanwhile: unhindered while the call is in C or waits; while it runs Python code, JavaScript
+   * waits up to five milliseconds for the lock whenever it calls Python itself.
    *
-   * A coroutine function, and whatever returns something to await, runs on an event loop of asyncio's, on one thread for
-   * all. At most 32 other calls run at the same time. Arrays among the arguments are kept alive until the call is over;
-   * what is written to them meanwhile may be seen by either side at any time.
+   * Coroutine functions, and callables that return an awaitable, run on an asyncio event loop, all on one thread. At
+   * most 32 other calls run at the same time. Arrays among the arguments are kept alive until the call completes;
+   * writes to them meanwhile may become visible to either side at any time.
    *
    * @example
    * ```ts ignore
@@ -216,7 +216,7 @@ export class Python {
    * await sleep(0.1);
    * ```
    *
-   * @throws {TypeError} if the object is none of Python's, or cannot be called
+   * @throws {TypeError} if the object is not a Python object, or is not callable
    */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   async(callable: PyObject, options: AsyncCallOptions = {}): (...args: unknown[]) => Promise<any> {
@@ -225,17 +225,17 @@ export class Python {
     if (handle === undefined) {
       throw new TypeError("Cannot call what is no object of Python: expected a function of Python, such as time.sleep");
     }
-    const { python, held } = handle; // what is not held now is a method
+    const { python, held } = handle; // an object that is not held now is a method
     if (held !== 0n && python.api.objects.PyCallable_Check(held) === 0) throw notCallable(python, held);
     return async (...args) => await begin(handle, args, options.signal, new Error());
   }
 
-  /** A tuple: an array would be a list. */
+  /** A tuple: an array would become a list. */
   tuple(...items: readonly unknown[]): PyObject {
     return this.#make((python) => python.tuple(toPython(python, items)));
   }
 
-  /** A copy of bytes as an object of the type `bytes`: a typed array would be an array. */
+  /** A copy of bytes as a `bytes` object: a typed array would become an array. */
   bytes(bytes: ArrayBuffer | ArrayBufferView): PyObject {
     const copy = ArrayBuffer.isView(bytes)
       ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice()
@@ -245,23 +245,23 @@ export class Python {
     );
   }
 
-  /** A float, also if the number is an integer, which would be an int. */
+  /** A float, even if the number is an integer, which would become an int. */
   float(value: number): PyObject {
     return this.#make((python) => python.api.numbers.PyFloat_FromDouble(value));
   }
 
   /**
-   * Enters a context manager until the end of the block: `using entered = py.with(manager)`; `entered.value` is what it
-   * gives. Its `__exit__` is told of no exception, because `using` cannot tell.
+   * Enters a context manager until the end of the block: `using entered = py.with(manager)`; `entered.value` is what
+   * `__enter__` returns. Its `__exit__` is never passed an exception, because `using` does not reveal one.
    *
-   * @throws {PythonError} if it is no context manager, or cannot be entered
+   * @throws {PythonError} if it is not a context manager, or cannot be entered
    */
   with(manager: PyObject): Entered;
   /**
-   * Does work within a context manager, as Python's `with` does: `py.with(lock, () => ...)`. What the work throws goes
-   * through the manager's `__exit__`, which may keep it. The lock of the interpreter is held meanwhile.
+   * Runs work within a context manager, like Python's `with`: `py.with(lock, () => ...)`. An exception that the work
+   * throws goes through the manager's `__exit__`, which may suppress it. The interpreter's lock is held meanwhile.
    *
-   * @returns what the work returns; undefined if the manager has kept what it threw
+   * @returns what the work returns; undefined if the manager suppressed its exception
    * @throws {TypeError} if the work returns a promise
    */
   // deno-lint-ignore no-explicit-any -- only Python knows what the manager gives

@@ -1,12 +1,12 @@
 /**
- * A function of Python as a C function that any thread with the interpreter's lock may call: machine code, because
- * JavaScript cannot run there, and because an exception that a callback of ctypes raises does not reach its caller.
+ * A Python function as a C function that any thread holding the interpreter's lock may call: machine code, because
+ * JavaScript cannot run there, and an exception raised in a ctypes callback does not reach its caller.
  *
  * @module
  */
 import { littleEndian } from "../ffi/mod.ts";
 
-/** What the code calls: addresses of functions of the interpreter, and the object. */
+/** What the code calls: addresses of interpreter functions, and the object. */
 export interface CallParts {
   /** `PyObject *PyLong_FromVoidPtr(void *)`. */
   readonly PyLong_FromVoidPtr: bigint;
@@ -16,14 +16,14 @@ export interface CallParts {
   readonly PyLong_AsVoidPtr: bigint;
   /** `void Py_DecRef(PyObject *)`. */
   readonly Py_DecRef: bigint;
-  /** Called with the first argument as an int, and returns an int. It is never released. */
+  /** Called with the first argument as an int; returns an int. Never released. */
   readonly callable: bigint;
 }
 
 // law python/x8664Call: python/thunks
 /**
  * The code of `int (*)(void *given, void **out)`: calls the object with the address `given`, and writes the address
- * that it returns to `*out`. Returns 0, or -1 with the exception set that the object has raised.
+ * that it returns to `*out`. Returns 0, or -1 with the exception set that the object raised.
  *
  * x86-64, System V.
  */
@@ -56,9 +56,9 @@ export function x8664Call(parts: CallParts): Uint8Array<ArrayBuffer> {
     ...[0x74, succeeded.length], // jz fail
   ];
   return new Uint8Array([
-    ...[0x53, 0x55, 0x41, 0x54], // push rbx; push rbp; push r12: the stack is aligned for calls then
+    ...[0x53, 0x55, 0x41, 0x54], // push rbx; push rbp; push r12: aligns the stack for calls
     ...[0x48, 0x89, 0xf3], // mov rbx, rsi
-    ...call(parts.PyLong_FromVoidPtr), // of what rdi has
+    ...call(parts.PyLong_FromVoidPtr), // of rdi
     ...[0x48, 0x85, 0xc0], // test rax, rax
     ...[0x74, called.length + succeeded.length], // jz fail
     ...called,
@@ -68,7 +68,7 @@ export function x8664Call(parts: CallParts): Uint8Array<ArrayBuffer> {
 }
 
 // law python/aarch64Call: python/thunks
-/** The same code for arm64, AAPCS64, on Linux, where variadic functions take their arguments as all others do. */
+/** The same code for arm64, AAPCS64, on Linux, where variadic functions take their arguments like all others. */
 export function aarch64Call(parts: CallParts): Uint8Array<ArrayBuffer> {
   const literals = [
     parts.PyLong_FromVoidPtr,
@@ -77,7 +77,7 @@ export function aarch64Call(parts: CallParts): Uint8Array<ArrayBuffer> {
     parts.Py_DecRef,
     parts.callable,
   ];
-  /** An instruction, or one that depends on where it is, in words. */
+  /** An instruction, or one that depends on its own position, in words. */
   type Instruction = number | ((at: number) => number);
   const load = (literal: number, register: number): Instruction => (at) =>
     0x58000000 | (pool + 2 * literal - at) << 5 | register; // ldr register, literal
@@ -89,7 +89,7 @@ export function aarch64Call(parts: CallParts): Uint8Array<ArrayBuffer> {
     0xa90153f3, // stp x19, x20, [sp, #16]
     0xf90013f5, // str x21, [sp, #32]
     0xaa0103f3, // mov x19, x1
-    ...call(0), // PyLong_FromVoidPtr, of what x0 has
+    ...call(0), // PyLong_FromVoidPtr, of x0
     failIfZero(0),
     0xaa0003f4, // mov x20, x0
     load(4, 0), // ldr x0, callable
@@ -121,5 +121,5 @@ export function aarch64Call(parts: CallParts): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes.buffer);
 }
 
-/** mov w0, #-1: the one way to fail. */
+/** mov w0, #-1: the only failure path. */
 const failure = 0x12800000;

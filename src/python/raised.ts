@@ -1,14 +1,14 @@
 /**
- * The exceptions of Python behind errors that JavaScript got inside a call of Python: a function that Python has called
- * may let one pass, and then Python goes on with the exception that it was. Elsewhere they are not kept, because an
- * exception keeps the variables of all frames in its traceback.
+ * The Python exceptions behind errors that JavaScript received while called by Python: if the called function lets such
+ * an error propagate, Python continues with the original exception. Elsewhere exceptions are not kept, because an
+ * exception keeps the variables of all frames in its traceback alive.
  *
  * @module
  */
 import type { Interpreter } from "./interpreter.ts";
 import type { PythonError } from "./error.ts";
 
-/** Exceptions of one call of JavaScript by Python, and of those around it. Needs the interpreter's lock. */
+/** Exceptions of one call of JavaScript by Python, and of the enclosing ones. Needs the interpreter's lock. */
 export class Raised {
   readonly #python: Interpreter;
   readonly #outer: Raised | null;
@@ -29,7 +29,7 @@ export class Raised {
     return this.#exceptions.get(error) ?? this.#outer?.behind(error);
   }
 
-  /** Releases them. */
+  /** Releases the exceptions. */
   close(): void {
     for (const exception of this.#exceptions.values()) this.#python.release(exception);
     this.#exceptions.clear();

@@ -1,5 +1,5 @@
 /**
- * Whether Python's consumers have released anything since the last poll: read from memory, because to ask Python takes
+ * Whether Python's consumers have released anything since the last poll: read from memory, because asking Python takes
  * as long as ten calls.
  *
  * @module
@@ -7,16 +7,16 @@
 import { ffiPort, libc, NativeArena } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** Looks at the counters of guest/release_counters.py. Needs the interpreter's lock, but where it is said not to. */
+/** Reads the counters of guest/release_counters.py. Needs the interpreter's lock, except where documented. */
 export class ReleaseMemory {
   readonly #python: Interpreter;
-  /** How many pieces of memory with counters there are, how many counters in use, and how many unclaimed capsules. */
+  /** The number of counter slabs, of counters in use, and of unclaimed capsules. */
   readonly #numbers: Int32Array<ArrayBuffer>;
-  /** Where the pieces are; they never move, and none is freed. */
+  /** Addresses of the slabs, which never move and are never freed. */
   #addresses: readonly bigint[] = [];
-  /** How long each is, in bytes. */
+  /** Size of each slab, in bytes. */
   readonly #length: bigint;
-  /** Zeros of the same length. */
+  /** Zeros of the same size. */
   readonly #zeros: bigint;
 
   constructor(python: Interpreter) {
@@ -24,13 +24,13 @@ export class ReleaseMemory {
     const [length, numbers] = (["counter_slab_bytes", "counter_numbers"] as const).map((name) =>
       python.readInteger(python.helper(name))
     );
-    this.#numbers = new Int32Array(ffiPort().memory(BigInt(numbers ?? 0), 12)); // as long as the interpreter
+    this.#numbers = new Int32Array(ffiPort().memory(BigInt(numbers ?? 0), 12)); // lives as long as the interpreter
     this.#length = BigInt(length ?? 0);
-    this.#zeros = new NativeArena().bytes(Number(length)).address; // there is one interpreter in a process
+    this.#zeros = new NativeArena().bytes(Number(length)).address; // never freed: a process has one interpreter
   }
 
   // law python/ReleaseMemory.hasChanged: python/host_exports, python/export_array
-  /** Whether a poll may find anything: a counter that is not zero, or a capsule that may be gone. */
+  /** Whether a poll may find anything: a nonzero counter, or a capsule that may be gone. */
   hasChanged(): boolean {
     const numbers = this.#numbers;
     if (numbers[2] !== 0) return true;
@@ -40,14 +40,14 @@ export class ReleaseMemory {
   }
 
   // law python/ReleaseMemory.mayHaveChanged: python/host_exports
-  /** As {@linkcode hasChanged}, without the lock: also true where the lock is needed to find out. */
+  /** As {@linkcode hasChanged}, without the lock: also true if finding out needs the lock. */
   mayHaveChanged(): boolean {
     const numbers = this.#numbers;
     if (numbers[2] !== 0) return true;
     return numbers[1] !== 0 && (numbers[0] !== this.#addresses.length || this.#hasCounted());
   }
 
-  /** Whether a counter that is known is not zero. */
+  /** Whether a known counter is nonzero. */
   #hasCounted(): boolean {
     const { memcmp } = libc().memory;
     for (const address of this.#addresses) {

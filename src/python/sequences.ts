@@ -1,6 +1,6 @@
 /**
- * Items of lists and tuples, many at a time: their addresses are copied out of the sequence, and the values of those
- * that are numbers, strings, booleans or None are read without any code of Python's being run.
+ * Items of lists and tuples, many at a time: their addresses are copied out of the sequence, and numbers, strings,
+ * booleans and None are read without running any Python code.
  *
  * All functions here need the interpreter's lock.
  *
@@ -11,29 +11,29 @@ import type { Interpreter } from "./interpreter.ts";
 import { mostItems } from "./item_programs.ts";
 import { Kind, notSimple } from "./kinds.ts";
 
-/** How much of a sequence's own memory is looked at to find where its items are, in words of 64 bits. */
+/** How much of a sequence object is searched to find where its items are, in 64-bit words. */
 const headWords = 8;
 
-/** Where the items of lists and tuples are. */
+/** Locates the items of lists and tuples. */
 export class Sequences {
   readonly #python: Interpreter;
   readonly #address: bigint;
-  /** A BigUint64Array over it takes Bun ten times as long to read. */
+  /** Reading through a BigUint64Array takes Bun ten times as long. */
   readonly #words: DataView<ArrayBuffer>;
-  /** Where a list has the address of its items, in bytes. */
+  /** Offset of the items' address in a list, in bytes. */
   readonly #listAt: bigint;
-  /** Where a tuple has its first item, in bytes. */
+  /** Offset of the first item in a tuple, in bytes. */
   readonly #tupleAt: bigint;
 
   // law python/Sequences.constructor: python/sequences
   /**
-   * Finds where the items are, in sequences of known objects.
+   * Finds where the items are, using sequences of known objects.
    *
-   * @throws {FfiError} if they are at no place where they could be
+   * @throws {FfiError} if they are not at any of the possible places
    */
   constructor(python: Interpreter) {
     this.#python = python;
-    const { address, bytes } = new NativeArena().bytes(8 * mostItems); // there is one interpreter in a process
+    const { address, bytes } = new NativeArena().bytes(8 * mostItems); // never freed: a process has one interpreter
     this.#address = address;
     this.#words = new DataView(bytes.buffer, bytes.byteOffset, 8 * mostItems);
     const { none, true: yes, false: no } = python.singletons;
@@ -43,7 +43,7 @@ export class Sequences {
     const isAt = (start: bigint) => items.every((item, i) => wordOf(this.#copy(start, items.length), i) === item);
     const places = Array.from({ length: headWords - items.length }, (_, i) => BigInt(8 * i));
     const tupleAt = places.find((at) => isAt(tuple + at));
-    // A list has an address there, and numbers that are no address: its length, and how many items there is room for.
+    // A list holds an address, and numbers that are not addresses: its length and its capacity.
     const listAt = places.find((at) => {
       const start = wordOf(this.#copy(list + at, 1), 0);
       return start > 0xffffn && isAt(start);
@@ -64,7 +64,7 @@ export class Sequences {
   }
 
   // law python/Sequences.itemAt: python/sequences
-  /** A new reference to an item. @throws {PythonError} if it is not there any more */
+  /** A new reference to an item. @throws {PythonError} if it no longer exists */
   itemAt(object: bigint, kind: SequenceKind, i: number): bigint {
     const python = this.#python;
     const { lists, tuples } = python.api;
@@ -75,10 +75,10 @@ export class Sequences {
 
   // law python/Sequences.readValues: python/sequences, python/kinds
   /**
-   * Appends the values of items to an array, up to the first that is not read without running code of Python's.
+   * Appends the values of items to an array, up to the first that cannot be read without running Python code.
    *
    * @param size how many items the sequence has
-   * @param most how many to append
+   * @param most how many to append at most
    */
   readValues(object: bigint, kind: SequenceKind, from: number, size: number, most: number, values: unknown[]): void {
     const count = Math.min(size - from, most, mostItems);
@@ -88,7 +88,7 @@ export class Sequences {
     const { itemReader } = this.#python;
     const before = values.length;
     let words: DataView<ArrayBuffer> | null = null;
-    let others = 1; // that are read one by one before machine code is tried again: more each time it has read nothing
+    let others = 1; // items read one by one before retrying machine code: doubled each time it reads nothing
     for (;;) {
       const at = values.length - before;
       itemReader?.readListed(start + BigInt(8 * at), count - at, values);
@@ -104,7 +104,7 @@ export class Sequences {
     }
   }
 
-  /** The value of an object that is read at once; else {@linkcode notSimple}. */
+  /** The value of an object if it can be read at once; else {@linkcode notSimple}. */
   #quick(object: bigint): unknown {
     const python = this.#python;
     switch (python.kindOf(object)) {
@@ -127,7 +127,7 @@ export class Sequences {
     }
   }
 
-  /** Copies words of memory to the same place each time. */
+  /** Copies words of memory to a fixed buffer. */
   #copy(address: bigint, count: number): DataView<ArrayBuffer> {
     libc().memory.bcopy(address, this.#address, BigInt(8 * count));
     return this.#words;

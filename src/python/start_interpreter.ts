@@ -1,5 +1,5 @@
 /**
- * Starting CPython in this process, once.
+ * Starts CPython in this process, once.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export interface PythonOptions {
 }
 
 // law python/start: python/open, python/object, python/frame, python/leaks
-/** Starts the interpreter, unless it is running in this process already. */
+/** Starts the interpreter, unless it is already running in this process. */
 function start({ path, functions: api }: NativeLibrary<typeof cpython>, installation: Installation | null): void {
   if (api.opening.Py_IsInitialized() !== 0) return;
   const version = readCString(api.opening.Py_GetVersion()).split(" ")[0] ?? "";
@@ -47,7 +47,7 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   }
   if (installation !== null) setProgram(api, installation.executable);
   const { setenv, unsetenv, getenv } = libc().loading;
-  // An embedded interpreter takes the encoding of texts from the C locale, which the runtimes never set.
+  // An embedded interpreter takes its text encoding from the C locale, which the runtimes never set.
   const isSaid = getenv(cString("PYTHONUTF8")) !== 0n;
   if (!isSaid) setenv(cString("PYTHONUTF8"), cString("1"), 0);
   api.opening.Py_InitializeEx(0); // 0: the runtime keeps handling signals
@@ -56,18 +56,18 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   api.threads.PyEval_SaveThread();
 }
 
-/** Says which program this is: from there Python looks for its virtualenv, its library and its packages. */
+/** Sets the program path, from which Python locates its virtualenv, its library and its packages. */
 function setProgram({ home }: Functions<typeof cpython>, executable: string): void {
   if (home.Py_SetProgramName === null) throw new FfiError("Cannot start this Python: it is newer than 3.14");
   using arena = new NativeArena();
   const program = home.Py_DecodeLocale(arena.cString(executable), 0n);
-  home.Py_SetProgramName(program); // it keeps the address, which is therefore never freed
+  home.Py_SetProgramName(program); // it keeps the address, so the string is never freed
 }
 
 let running: Interpreter | undefined;
 
 // law python/openInterpreter: order/worker_end, python/open
-/** The interpreter of this process, started at the first call. */
+/** The interpreter of this process, started on the first call. */
 export function openInterpreter(options: PythonOptions): Interpreter {
   const { library } = options;
   if (running === undefined) {
@@ -83,7 +83,7 @@ export function openInterpreter(options: PythonOptions): Interpreter {
   return running;
 }
 
-/** Releases the arrays that Python's consumers have released since the last poll. */
+/** Unpins the arrays that Python's consumers have released since the last poll. */
 function pollPython(): void {
   const python = running;
   if (python?.hasExports) python.locked(() => python.releaseAndPoll());
@@ -91,14 +91,14 @@ function pollPython(): void {
 
 interface Found {
   readonly opened: NativeLibrary<typeof cpython>;
-  /** null if no program belongs to the library: then the interpreter finds its packages by itself. */
+  /** null if no program belongs to the library: the interpreter then finds its packages itself. */
   readonly installation: Installation | null;
 }
 
 // law python/find: python/open, python/object, python/frame, python/leaks
 /** The first interpreter whose library can be opened, and the library. */
 function find({ library, home }: PythonOptions): Found {
-  // Global: extension modules such as NumPy's find the interpreter's functions among the global symbols.
+  // Global: extension modules such as NumPy's resolve the interpreter's functions from the global symbols.
   const description = { ...pythonLibrary, global: true as const, ...(library === undefined ? {} : { path: library }) };
   let problem: LibraryNotFoundError | undefined;
   for (const installation of findInterpreters(home)) {
@@ -106,7 +106,7 @@ function find({ library, home }: PythonOptions): Found {
       return { opened: openLibrary({ ...description, sonames: installation.libraries }), installation };
     } catch (error) {
       if (!(error instanceof LibraryNotFoundError)) throw error;
-      problem ??= error; // the best interpreter's: it says what to install
+      problem ??= error; // for the best interpreter: it says what to install
     }
   }
   if (problem !== undefined) throw problem;
@@ -125,7 +125,7 @@ function find({ library, home }: PythonOptions): Found {
 /**
  * Extension modules call the functions of the libpython that comes first among the global symbols.
  *
- * @throws {FfiError} if another libpython comes first: its functions would get objects of this one
+ * @throws {FfiError} if another libpython comes first: its functions would be passed objects of this one
  */
 function checkOnlyLibrary({ path, handle }: NativeLibrary<typeof cpython>): void {
   const { dlsym } = libc().loading;

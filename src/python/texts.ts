@@ -1,29 +1,29 @@
 /**
- * Strings between JavaScript and Python, through memory that is kept: a typed array as an argument of a call, and an
- * ArrayBuffer over an address, cost more than the rest of the way.
+ * Strings between JavaScript and Python, through a persistent buffer: passing a typed array to a call, or creating an
+ * ArrayBuffer over an address, costs more than the rest of the conversion.
  *
  * @module
  */
 import { cString, ffiPort, libc, littleEndian, NativeArena, readString } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** How many bytes of UTF-8 go through the memory that is kept. */
+/** Size of the persistent buffer, in bytes of UTF-8. */
 const keptBytes = 4096;
-/** Most characters that are copied one by one: the runtime's own encoder takes as long for so many. */
+/** Most characters that are copied one by one: for this many, the runtime's own encoder takes as long. */
 const fewCharacters = 48;
-/** How many names of attributes are kept as strings of Python. */
+/** How many attribute names are kept as Python strings. */
 const mostNames = 1024;
 
 const encoder = new TextEncoder();
 // law python/decoder: python/object, python/sequences
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means: it is a character like any other
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means: treat it as an ordinary character
 const utf16 = cString("utf-16-le");
 const surrogatePass = cString("surrogatepass");
 
-/** Makes and reads strings of Python. Needs the interpreter's lock. */
+/** Makes and reads Python strings. Needs the interpreter's lock. */
 export class Texts {
   readonly #python: Interpreter;
-  /** Numbers of bytes as bigints. Made here, for no import should pay 1 ms for them. */
+  /** Byte counts as bigints. Made here, so that no import pays 1 ms for them. */
   readonly #lengths = Array.from({ length: keptBytes + 1 }, (_, i) => BigInt(i));
   readonly #arena = new NativeArena();
   readonly #size = this.#arena.out("i64");
@@ -42,7 +42,7 @@ export class Texts {
   }
 
   // law python/Texts.make: python/object, python/frame, python/leaks
-  /** A string. A lone surrogate, which JavaScript's strings may have, stays one in Python. */
+  /** A string. A lone surrogate, which JavaScript strings may contain, stays one in Python. */
   make(value: string): bigint {
     const python = this.#python;
     const { PyUnicode_FromStringAndSize, PyUnicode_DecodeUTF16 } = python.api.text;
@@ -62,12 +62,12 @@ export class Texts {
     }
     const units = new DataView(new ArrayBuffer(2 * value.length));
     for (let i = 0; i < value.length; i++) units.setUint16(2 * i, value.charCodeAt(i), littleEndian);
-    this.#int.value = -1; // little-endian, and U+FEFF is a character like any other
+    this.#int.value = -1; // little-endian, and U+FEFF is an ordinary character
     const bytes = new Uint8Array(units.buffer);
     return python.check(PyUnicode_DecodeUTF16(bytes, BigInt(bytes.length), surrogatePass, this.#int.$address));
   }
 
-  /** Copies a short text to the memory that is kept, if it is ASCII. */
+  /** Copies a short text to the persistent buffer, if it is ASCII. */
   #copyAscii(value: string): boolean {
     const bytes = this.#bytes;
     for (let i = 0; i < value.length; i++) {
@@ -78,7 +78,7 @@ export class Texts {
     return true;
   }
 
-  /** The name of an attribute, as the one string of its value; borrowed, until the next call. */
+  /** An attribute name as an interned string; borrowed until the next call. */
   name(value: string): bigint {
     return this.#names.get(value) ?? this.#keep(this.#names, value, this.#intern(this.make(value)));
   }
@@ -88,7 +88,7 @@ export class Texts {
     return this.#names.get(value);
   }
 
-  /** The key of a dict; borrowed, until the next call. Not interned: some versions never free what is. */
+  /** A dict key; borrowed until the next call. Not interned: some versions never free interned strings. */
   key(value: string): bigint {
     return this.#keys.get(value) ?? this.#keep(this.#keys, value, this.make(value));
   }
@@ -98,7 +98,7 @@ export class Texts {
     return this.#keys.get(value);
   }
 
-  /** The one string of this value: whoever looks it up compares addresses. Takes a reference, and gives one. */
+  /** The interned string of this value: lookups compare addresses. Adopts a reference, and returns one. */
   #intern(text: bigint): bigint {
     this.#pointer.value = text;
     this.#python.api.text.PyUnicode_InternInPlace(this.#pointer.$address);
@@ -108,7 +108,7 @@ export class Texts {
   // law python/Texts.keep: python/calls, python/leaks
   #keep(kept: Map<string, bigint>, value: string, text: bigint): bigint {
     if (kept.size === mostNames) {
-      // Later: a call around a function of JavaScript that Python has called may still use one of them.
+      // Later: a call that encloses a JavaScript function called by Python may still use one of them.
       for (const one of kept.values()) this.#python.releaseLater(one);
       kept.clear();
     }
@@ -130,7 +130,7 @@ export class Texts {
     return text;
   }
 
-  /** The value of a str; undefined if it has half a surrogate pair. */
+  /** The value of a str; undefined if it contains a lone surrogate. */
   readAtOnce(object: bigint): string | undefined {
     const start = this.#python.api.text.PyUnicode_AsUTF8AndSize(object, this.#size.$address);
     if (start !== 0n) return this.#readUtf8(start, this.#size.value);

@@ -1,14 +1,13 @@
 /**
- * Releases the interpreter's lock at the end of a thread. A runtime may terminate a Worker at any point, Bun also
- * within a call of Python, and then no `finally` block is run. So the C library releases the lock, when the thread
- * ends.
+ * Releases the interpreter's lock at the end of a thread. A runtime may terminate a Worker at any point, Bun even
+ * within a call of Python, and then no `finally` block runs. So the C library releases the lock when the thread ends.
  *
  * @module
  */
 import { cString, FfiError, ffiPort, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
 import { mapExecutable } from "../native/mod.ts";
 
-/** What the code calls: addresses of functions of the interpreter. */
+/** What the code calls: addresses of interpreter functions. */
 export const lockFunctions = {
   /** `int PyGILState_Check(void)`: whether this thread holds the lock. */
   check: "ptr",
@@ -17,19 +16,19 @@ export const lockFunctions = {
 } as const;
 
 /**
- * `int __cxa_thread_atexit_impl(void (*)(void *), void *, void *dso)`, of glibc since 2.18: C++ destroys what belongs
- * to a thread by it.
+ * `int __cxa_thread_atexit_impl(void (*)(void *), void *, void *dso)`, of glibc since 2.18: C++ uses it to destroy
+ * thread-local objects.
  */
 const atThreadEnd = { args: ["ptr", "ptr", "ptr"], returns: "i32" } as const;
 
 /**
- * Has the interpreter's lock released at the end of this thread, if the thread holds it then. Calls cost no more for
- * that.
+ * Arranges for the interpreter's lock to be released at the end of this thread, if the thread then holds it. Calls cost
+ * no more for that.
  *
  * @param library `dlopen`'s handle of libpython
- * @param make maps code where it can be executed
- * @throws {FfiError} where the system refuses machine code: a Worker that is terminated within a call would keep the
- *   lock for ever
+ * @param make maps code into executable memory
+ * @throws {FfiError} if the system refuses machine code: a Worker that is terminated within a call would keep the lock
+ *   forever
  */
 export function releaseLockAtThreadEnd(library: bigint, make: typeof mapExecutable = mapExecutable): void {
   const code = make([ffiPort().platform.arch === "aarch64" ? aarch64ReleaseLock() : x8664ReleaseLock()])?.[0];
@@ -50,7 +49,7 @@ export function releaseLockAtThreadEnd(library: bigint, make: typeof mapExecutab
 /** x86-64, System V: the address of the two functions arrives in rdi. */
 export function x8664ReleaseLock(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([
-    0x53, // push rbx: the stack is aligned for calls now
+    0x53, // push rbx: aligns the stack for calls
     ...[0x48, 0x89, 0xfb], // mov rbx, rdi
     ...[0xff, 0x13], // call [rbx]: PyGILState_Check
     ...[0x85, 0xc0], // test eax, eax

@@ -1,6 +1,6 @@
 /**
- * Values of JavaScript in Python: numbers, strings, booleans, dates and null are copied, lists, dicts and sets are made,
- * arrays are exported where they are, and functions become objects that can be called.
+ * JavaScript values in Python: numbers, strings, booleans, dates and null are copied, lists, dicts and sets are
+ * created, arrays are exported in place, and functions become callable objects.
  *
  * All functions here need the interpreter's lock.
  *
@@ -19,8 +19,7 @@ import { becomesDict } from "./plain.ts";
 
 // law python/toPython: python/values, python/object
 /**
- * References to several values, for one call. If one of them cannot be passed there are none, and no stream is
- * taken.
+ * References to several values, for one call. If one of them cannot be passed, all are released and no stream is taken.
  */
 export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
   if (values.length === 1) {
@@ -44,7 +43,7 @@ export function toPython(python: Interpreter, values: readonly unknown[]): bigin
 }
 
 // law python/simpleObject: python/values, python/leaks
-/** A new reference to a value that is no object of JavaScript's, or to an object of Python; 0n for all others. */
+/** A new reference to a value that is not a JavaScript object, or to a Python object; 0n for all others. */
 function simpleObject(python: Interpreter, value: unknown): bigint {
   const { none, true: yes, false: no } = python.singletons;
   switch (typeof value) {
@@ -73,17 +72,17 @@ function simpleObject(python: Interpreter, value: unknown): bigint {
 
 const positions: bigint[] = [];
 
-/** A position in a list as C takes it. The first ones are made once. */
+/** A list index as a bigint for C. Small ones are cached. */
 function position(i: number): bigint {
   return i < 4096 ? positions[i] ??= BigInt(i) : BigInt(i);
 }
 
 /**
- * Converts values for one call. Streams, which can be taken only once, are exported when all else is converted.
+ * Converts values for one call. Streams, which can be taken only once, are exported after everything else is converted.
  */
 class Conversion {
   readonly #python: Interpreter;
-  /** The containers around the current value, outermost first. */
+  /** The containers that enclose the current value, outermost first. */
   readonly #above: object[] = [];
   /** Streams, and the empty objects that will own them; borrowed. Few calls have any. */
   #streams: Map<ArrowStreamExport, bigint> | null = null;
@@ -118,7 +117,7 @@ class Conversion {
    */
   value(value: unknown): bigint {
     const simple = simpleObject(this.#python, value);
-    // What is no object is simple.
+    // All non-objects are simple.
     return simple !== 0n ? simple : this.#object(value as object);
   }
 
@@ -173,7 +172,7 @@ class Conversion {
     this.#enter(items);
     const made = PyList_New(BigInt(items.length));
     try {
-      // takes the references over
+      // adopts the references
       for (let i = 0; i < items.length; i++) PyList_SetItem(made, position(i), this.value(items[i]));
       this.#leave();
       return made;
@@ -222,7 +221,7 @@ class Conversion {
     try {
       for (const name of Object.keys(container)) {
         const value = this.value(container[name]);
-        const code = PyDict_SetItem(made, python.key(name), value); // a key lasts until the next one is made
+        const code = PyDict_SetItem(made, python.key(name), value); // a key is valid until the next one is made
         python.release(value);
         python.checkInt(code);
       }
@@ -247,14 +246,14 @@ class Conversion {
   }
 }
 
-/** The milliseconds of the first and last moment that the module datetime has: it knows the years 1 to 9999. */
+/** The first and last moments that the module datetime can represent, in milliseconds: it covers years 1 to 9999. */
 const [firstMoment, lastMoment] = [-62_135_596_800_000, 253_402_300_799_999];
 
 // law python/datetimeOf: python/conversions
 /**
- * A moment of the module datetime, in UTC.
+ * A datetime of the module datetime, in UTC.
  *
- * @throws {RangeError} if the Date is invalid, or its year has not one to four digits
+ * @throws {RangeError} if the Date is invalid, or outside the years 1 to 9999
  */
 function datetimeOf(python: Interpreter, date: Date): bigint {
   const milliseconds = date.getTime();

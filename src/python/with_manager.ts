@@ -8,18 +8,19 @@ import { Handle, handleOf } from "./handle.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { fromPython, type PyObject } from "./object.ts";
 
-/** What a context manager has given, until it is left. */
+/** An entered context manager and its value, until it exits. */
 export interface Entered extends Disposable {
-  /** What `__enter__` has returned. */
+  /** The value that `__enter__` returned. */
   // deno-lint-ignore no-explicit-any -- only Python knows what it is
   readonly value: any;
 }
 
 // law python/withBody: python/generators
 /**
- * Does work within a context manager, by Python's own `with`: its `__exit__` gets what the work throws, and may keep it.
+ * Runs work within a context manager, by Python's own `with`: its `__exit__` receives what the work throws, and may
+ * suppress it.
  *
- * @returns what the work returns; undefined if the manager has kept what it threw
+ * @returns what the work returns; undefined if the manager suppressed its exception
  */
 // deno-lint-ignore no-explicit-any -- only Python knows what the manager gives
 export function withBody<T>(manager: PyObject, body: (value: any) => T): T | undefined {
@@ -30,7 +31,7 @@ export function withBody<T>(manager: PyObject, body: (value: any) => T): T | und
     result = undefined;
     const made = body(value);
     if (made instanceof Promise) {
-      made.catch(() => {}); // whoever made it is told below
+      made.catch(() => {}); // the error below is reported instead
       throw refused = new TypeError(
         "Cannot wait for a promise within Python's with: expected a function whose work is over when it returns. " +
           "Write `using entered = py.with(manager)` in an async function",
@@ -42,11 +43,11 @@ export function withBody<T>(manager: PyObject, body: (value: any) => T): T | und
     const run = python.javascript.give(work);
     python.releaseAndPoll(python.callHelper("run_with", [python.retain(managed(manager).object), run]));
   });
-  if (refused !== undefined) throw refused; // a manager may have kept it
+  if (refused !== undefined) throw refused; // the manager may have suppressed it
   return result;
 }
 
-/** Enters a context manager, and leaves it at the end of a block: as if nothing was thrown, for `using` cannot tell. */
+/** Enters a context manager that exits at the end of a block: as if nothing was thrown, which `using` cannot tell. */
 export function enter(manager: PyObject, options: ImportOptions): Entered {
   const { python, object } = managed(manager);
   return python.locked(() => {
@@ -58,7 +59,7 @@ export function enter(manager: PyObject, options: ImportOptions): Entered {
 }
 
 // law python/EnteredManager: python/generators, public/inspect
-/** A context manager that is left at the end of a block. */
+/** A context manager that exits at the end of a block. */
 const EnteredManager = class Entered {
   readonly value: unknown;
   readonly #exit: Handle;
@@ -88,7 +89,7 @@ const EnteredManager = class Entered {
   }
 };
 
-/** A value as a console shows it by itself. */
+/** A value as a console shows it on its own. */
 function inspected(value: unknown): string {
   const inspect: unknown = typeof value === "function" ? Reflect.get(value, consoleSymbol) : undefined;
   return typeof inspect === "function" ? String(inspect.call(value)) : show(value);

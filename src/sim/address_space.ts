@@ -1,5 +1,5 @@
 /**
- * All addresses: those of the devices and those of the host, what is allocated where, and the bytes behind them.
+ * The address space of devices and host: what is allocated where, and the bytes behind the addresses.
  *
  * @module
  */
@@ -14,29 +14,29 @@ import { IntervalMap } from "./interval_map.ts";
 import { refuse } from "./call.ts";
 import type { Task } from "./scheduler.ts";
 
-/** Copies are done in pieces of so many bytes. */
+/** Copies are split into pieces of this many bytes. */
 const pieceBytes = 2 ** 20;
 
-/** A page of the host: what pinned and managed memory is aligned to. */
+/** Host page size: the alignment of pinned and managed memory. */
 const pageBytes = 4096;
 
 /** Host memory that was freed while work could still use it. */
 interface Freed {
   readonly address: bigint;
-  /** A multiple of pages. */
+  /** A multiple of the page size. */
   readonly bytes: number;
-  /** Once these have run, nothing uses it any more. */
+  /** Once these tasks have run, nothing uses the memory any more. */
   readonly until: readonly Task[];
 }
 
 /** The address space that devices and host share. */
 export class AddressSpace {
-  /** What is allocated as the host sees it: from the call that allocates to the call that frees. */
+  /** Allocations as the host sees them: each from the call that allocates it to the call that frees it. */
   readonly allocations: IntervalMap<Allocation> = new IntervalMap();
   readonly #devices: readonly Device[];
-  /** Views of host memory that kernels use, by its allocation: making one costs more than an access. */
+  /** Views of host memory for kernels, by allocation: creating one costs more than an access. */
   readonly #hostViews = new WeakMap<Allocation, DataView<ArrayBuffer>>();
-  /** What was freed and not yet returned to the system, the latest at the end. */
+  /** Freed memory not yet returned to the system, the most recent at the end. */
   #freed: Freed[] = [];
   #ids = 0n;
 
@@ -45,7 +45,7 @@ export class AddressSpace {
     this.#devices = devices;
   }
 
-  /** Allocates device memory at once. Null if there is not enough. */
+  /** Allocates device memory immediately. Null if there is not enough. */
   allocateDevice(context: Context, bytes: number): Allocation | null {
     const { device } = context;
     const block = roundUp(bytes, blockBytes);
@@ -58,14 +58,14 @@ export class AddressSpace {
   }
 
   // law sim/AddressSpace.allocateHost: sim/early_frees
-  /** Allocates host memory that devices can access too. Null if the host has not enough. */
+  /** Allocates host memory that devices can access too. Null if the host does not have enough. */
   allocateHost(context: Context, kind: "pinned" | "managed", bytes: number, flags: number): Allocation | null {
     const block = roundUp(bytes, pageBytes);
     const address = this.#reuse(block) ?? libc().loading.aligned_alloc(BigInt(pageBytes), BigInt(block));
     return address === 0n ? null : this.add({ kind, address, bytes, context, flags });
   }
 
-  /** Makes an allocation known to the host. */
+  /** Adds an allocation to those that the host sees. */
   add(
     allocation: Pick<Allocation, "address" | "bytes" | "kind" | "context"> & Partial<Allocation>,
   ): Allocation {
@@ -79,7 +79,7 @@ export class AddressSpace {
   /**
    * Frees memory that was not allocated in stream order.
    *
-   * @param unfinished work that may still use it: it reads poison, or what the next owner has written there
+   * @param unfinished work that may still use it: it reads poison, or what the next owner wrote there
    */
   free(allocation: Allocation, unfinished: readonly Task[]): void {
     const { address, bytes, device, kind } = allocation;
@@ -102,7 +102,7 @@ export class AddressSpace {
     device.heap.trim(0, () => true);
   }
 
-  /** Frees what belongs to a context that is destroyed. Memory of pools and of graphs belongs to the device. */
+  /** Frees the memory of a destroyed context. Memory of pools and graphs belongs to the device. */
   freeAllOf(context: Context, unfinished: readonly Task[]): void {
     for (const allocation of [...this.allocations.values()]) {
       if (allocation.context !== context || allocation.kind === "pool" || allocation.kind === "graph") continue;
@@ -113,22 +113,22 @@ export class AddressSpace {
 
   // law sim/AddressSpace.isUnregistered: sim/early_frees
   /**
-   * Whether host memory that was registered when work was enqueued has been unregistered since: it may be gone by now.
+   * Whether host memory that was registered when work was enqueued has since been unregistered: it may be gone by now.
    */
   isUnregistered(allocation: Allocation | null): boolean {
     return allocation?.kind === "registered" && this.allocations.find(allocation.address)?.kind !== "registered";
   }
 
-  /** The allocation that begins here. */
+  /** The allocation that begins at an address. */
   at(address: bigint): Allocation | undefined {
     const allocation = this.allocations.find(address);
     return allocation?.address === address ? allocation : undefined;
   }
 
   /**
-   * The allocation that holds a range, or null for memory of the host that the driver knows nothing about.
+   * The allocation that contains a range, or null for host memory unknown to the driver.
    *
-   * Refused with CUDA_ERROR_INVALID_VALUE: an address of a device where nothing is allocated, and a range that goes
+   * Refused with CUDA_ERROR_INVALID_VALUE: a device address at which nothing is allocated, and a range that extends
    * beyond its allocation.
    */
   range(address: bigint, bytes: number): Allocation | null {
@@ -143,14 +143,14 @@ export class AddressSpace {
     return allocation;
   }
 
-  /** Copies bytes out of memory, wherever it is. */
+  /** Copies bytes out of device or host memory. */
   read(address: bigint, into: Uint8Array): void {
     const device = this.#deviceAt(address);
     if (device !== null) device.memory.read(offsetOf(address), into);
     else into.set(new Uint8Array(ffiPort().memory(address, into.length)));
   }
 
-  /** Copies bytes into memory, wherever it is. */
+  /** Copies bytes into device or host memory. */
   write(address: bigint, source: Uint8Array): void {
     const device = this.#deviceAt(address);
     if (device !== null) device.memory.write(offsetOf(address), source);
@@ -158,7 +158,7 @@ export class AddressSpace {
   }
 
   // law sim/AddressSpace.copy: sim/memory
-  /** Copies bytes from anywhere to anywhere. */
+  /** Copies bytes between any two addresses. */
   copy(to: bigint, from: bigint, bytes: number): void {
     const piece = new Uint8Array(Math.min(bytes, pieceBytes));
     for (let at = 0; at < bytes; at += pieceBytes) {
@@ -198,7 +198,7 @@ export class AddressSpace {
     };
   }
 
-  /** The host memory that was freed last, if the size fits. */
+  /** The most recently freed host memory of this size, if any. */
   #reuse(bytes: number): bigint | null {
     this.#freeUnused();
     const at = this.#freed.findLastIndex((one) => one.bytes === bytes);
@@ -207,7 +207,7 @@ export class AddressSpace {
   }
 
   // law sim/AddressSpace.freeUnused: sim/early_frees
-  /** Returns host memory that nothing uses any more to the system. */
+  /** Returns freed host memory to the system once nothing uses it any more. */
   #freeUnused(): void {
     const isOver = ({ until }: Freed) => until.every(({ done }) => done);
     for (const { address } of this.#freed.filter(isOver)) libc().loading.free(address);
@@ -246,12 +246,12 @@ export function isAccessible({ device, pool, context }: Allocation, from: Contex
   return from.peers.has(context);
 }
 
-/** Whether the bytes are the host's, which every device can access. */
+/** Whether the allocation is host memory, which every device can access. */
 export function isOnHost({ kind }: Allocation): boolean {
   return kind === "pinned" || kind === "registered" || kind === "managed";
 }
 
-/** Whether work of a context may touch an allocation at all. */
+/** Whether work of a context may access an allocation at all. */
 export function isReachable(allocation: Allocation, from: Context): boolean {
   return isOnHost(allocation) || isAccessible(allocation, from);
 }

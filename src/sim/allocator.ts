@@ -1,14 +1,15 @@
 /**
- * Which offsets of a device's memory are in use: the device hands out segments, and heaps divide them into blocks.
+ * Tracks which offsets of a device's memory are in use: the device hands out segments, and heaps divide them into
+ * blocks.
  *
  * @module
  */
 import { roundUp } from "../ffi/mod.ts";
 
-/** Bytes in which the device hands out memory. */
+/** Granularity in bytes at which the device hands out memory. */
 export const segmentBytes = 2 ** 21;
 
-/** Multiple of bytes in which a heap hands out memory, and to which addresses are aligned. */
+/** Granularity in bytes at which a heap hands out memory, and to which addresses are aligned. */
 export const blockBytes = 512;
 
 /** The segments of a device. */
@@ -29,7 +30,7 @@ export class Segments {
     return this.#reserved;
   }
 
-  /** Takes memory: what was released last, if the size fits. Null if there is not enough. */
+  /** Takes memory: the most recently released of this size, if any. Null if there is not enough. */
   reserve(bytes: number): number | null {
     if (this.#reserved + bytes > this.limit) return null;
     this.#reserved += bytes;
@@ -48,11 +49,11 @@ export class Segments {
   }
 }
 
-/** Free memory of a heap, with a tag of its owner. */
+/** Free memory of a heap, tagged by the heap's owner. */
 export interface FreeBlock<Tag> {
   readonly offset: number;
   readonly bytes: number;
-  /** Why it may not be usable at once; null if it is. */
+  /** Why the block may not be usable yet; null if it is. */
   readonly tag: Tag | null;
 }
 
@@ -61,15 +62,15 @@ interface Segment {
   readonly bytes: number;
 }
 
-/** A heap: blocks of any size out of segments. The block that was freed last is handed out first. */
+/** A heap: carves blocks of any size out of segments. The most recently freed block is handed out first. */
 export class Heap<Tag> {
   readonly #segments: Segments;
   readonly #own: Segment[] = [];
-  /** The one that was freed last is at the end. */
+  /** The most recently freed block is at the end. */
   #free: FreeBlock<Tag>[] = [];
   #reserved = 0;
 
-  /** A heap that takes its memory from a device. */
+  /** Creates a heap that takes its memory from a device. */
   constructor(segments: Segments) {
     this.#segments = segments;
   }
@@ -80,10 +81,10 @@ export class Heap<Tag> {
   }
 
   /**
-   * Takes a block out of what is free.
+   * Takes a block out of free memory.
    *
    * @param bytes a multiple of `blockBytes`
-   * @param usable whether a block may be used for it
+   * @param usable whether a free block may be used
    * @returns the block, or null if none fits
    */
   reuse(bytes: number, usable: (block: FreeBlock<Tag>) => boolean): FreeBlock<Tag> | null {
@@ -98,7 +99,7 @@ export class Heap<Tag> {
   /**
    * Takes a block out of a new segment.
    *
-   * @returns its offset, or null if the device has not enough
+   * @returns its offset, or null if the device does not have enough
    */
   grow(bytes: number): number | null {
     const whole = roundUp(bytes, segmentBytes);
@@ -106,7 +107,7 @@ export class Heap<Tag> {
     if (offset === null) return null;
     this.#own.push({ offset, bytes: whole });
     this.#reserved += whole;
-    // At the front: memory that was in use is handed out before memory that never was.
+    // At the front: memory that has been used is handed out before memory that never was.
     if (whole > bytes) this.#free.unshift({ offset: offset + bytes, bytes: whole - bytes, tag: null });
     return offset;
   }
@@ -118,8 +119,8 @@ export class Heap<Tag> {
 
   // law sim/Heap.join: sim/pools, sim/refusals
   /**
-   * Joins adjacent blocks that may be used at once, as `settled` says of their tags. The joined block counts as freed
-   * when the latest of them was.
+   * Joins adjacent blocks that are usable now, as `settled` says of their tags. The joined block counts as freed when
+   * the last of them was.
    */
   join(settled: (tag: Tag) => boolean): void {
     const blocks = this.#free.map((block) =>
@@ -141,9 +142,9 @@ export class Heap<Tag> {
   }
 
   /**
-   * Returns segments in which nothing is used to the device, as long as at least `keep` bytes remain.
+   * Returns unused segments to the device, as long as at least `keep` bytes remain.
    *
-   * @returns what was returned
+   * @returns the segments returned
    */
   trim(keep: number, settled: (tag: Tag) => boolean): Segment[] {
     this.join(settled);

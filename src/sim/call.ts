@@ -1,13 +1,13 @@
 /**
- * How the simulator's calls are written: those of one group of the symbol table in a table, and the errors that they
- * throw wherever one arises, which become the return value of the call.
+ * How the simulator's calls are implemented: one table for each group of the symbol table, and errors that are thrown
+ * where they arise and become the return value of the call.
  *
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../driver/mod.ts";
 
-/** What a call does. It returns CUDA_SUCCESS unless it returns another code or throws a `CallError`. */
+/** Implements a call. The call returns CUDA_SUCCESS unless this returns another code or throws a `CallError`. */
 type Call<F> = F extends (...args: infer A) => number ? (...args: A) => number | void : never;
 
 /** The simulated calls of a group. */
@@ -18,11 +18,11 @@ export type CallTable<Group extends keyof DriverGroups> = {
 /** A `CUresult` that the simulator knows. */
 export type ResultCode = (typeof CUresult)[keyof typeof CUresult];
 
-/** Thrown inside the simulator, and returned to its caller as a code. It never leaves the simulator. */
+/** Thrown inside the simulator, and returned to the caller as a code. It never leaves the simulator. */
 export class CallError extends Error {
   /** `Refusal`. */
   override readonly name: string = "Refusal";
-  /** What the call returns. */
+  /** The code that the call returns. */
   readonly code: number;
 
   /** @param code a `CUresult` other than CUDA_SUCCESS */
@@ -32,7 +32,7 @@ export class CallError extends Error {
   }
 }
 
-/** The error for what a GPU's driver would do and the simulator does not: CUDA_ERROR_NOT_SUPPORTED. */
+/** The error for what a GPU's driver supports and the simulator does not: CUDA_ERROR_NOT_SUPPORTED. */
 export class UnsimulatedError extends CallError {
   /** `Unsimulated`. */
   override readonly name: string = "Unsimulated";
@@ -46,12 +46,12 @@ export class UnsimulatedError extends CallError {
   }
 }
 
-/** The error for what is not simulated: `throw unsimulated("graphs in graphs")`. */
+/** Makes the error for what is not simulated: `throw unsimulated("graphs in graphs")`. */
 export function unsimulated(what: string): UnsimulatedError {
   return new UnsimulatedError(what);
 }
 
-/** The error of a call: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */
+/** Makes the error that a call fails with: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */
 export function refuse(code: ResultCode): CallError {
   return new CallError(code);
 }

@@ -1,12 +1,12 @@
 /**
- * The bytes of a simulated device, at addresses that no host memory has.
+ * The bytes of a simulated device, at addresses that host memory never has.
  *
  * @module
  */
 
 /**
- * Address of the first byte of device 0. Linux gives no process memory up here unless asked to, and the value is still
- * exact as a double, as an address must be for one of the two runtimes.
+ * Address of the first byte of device 0. Linux maps no process memory this high unless asked to, and the value is still
+ * exact as a double, which one of the two runtimes requires of addresses.
  */
 export const deviceBase = 0x000d_0000_0000_0000n;
 
@@ -16,12 +16,12 @@ export const deviceSpan = 0x0100_0000_0000;
 /** The value of bytes that were never written, or were freed. */
 export const poison = 0xdb;
 
-/** The device whose address this is, or null for an address of the host. */
+/** The device that an address belongs to, or null for a host address. */
 export function deviceOfAddress(address: bigint): number | null {
   return address < deviceBase ? null : Number((address - deviceBase) / BigInt(deviceSpan));
 }
 
-/** Bytes per page: what is taken from the host at the first write to one of them. */
+/** Bytes per page: the unit in which host memory is taken, at the first write to a page. */
 const pageBytes = 65536;
 
 /**
@@ -31,16 +31,16 @@ const pageBytes = 65536;
 const firstAlias = deviceSpan / 2 / pageBytes;
 
 /**
- * The memory of a device: poison until it is written, and again when it is freed. Offsets count from the device's first
- * address. Any offset can be read and written: what is allocated, the allocators decide.
+ * The memory of a device: poison until it is written, and again once it is freed. Offsets count from the device's first
+ * address. Any offset can be read and written: the allocators decide what is allocated.
  */
 export class DeviceMemory {
   readonly #pages = new Map<number, Uint8Array<ArrayBuffer>>();
-  /** Pages that are pages of another driver's memory. */
+  /** Pages that alias another driver's memory. */
   readonly #aliases = new Map<number, { readonly memory: DeviceMemory; readonly page: number }>();
   #nextAlias = firstAlias;
 
-  /** Host bytes in use for pages that have been written. */
+  /** Host bytes used for pages that have been written. */
   get resident(): number {
     return this.#pages.size * pageBytes;
   }
@@ -71,9 +71,9 @@ export class DeviceMemory {
   }
 
   /**
-   * Bytes in place, for one access of a kernel.
+   * Views bytes in place, for one kernel access.
    *
-   * @returns null if the range crosses a page, which no aligned access does
+   * @returns null if the range crosses a page boundary, which no aligned access does
    */
   view(offset: number, bytes: number): { readonly bytes: DataView<ArrayBuffer>; readonly offset: number } | null {
     const at = offset % pageBytes;
@@ -82,7 +82,7 @@ export class DeviceMemory {
   }
 
   /**
-   * Maps a range of another driver's memory at an offset of this one: what one writes the other reads.
+   * Maps a range of another driver's memory at an offset in this one: each reads what the other writes.
    *
    * @returns the offset
    */
@@ -97,7 +97,7 @@ export class DeviceMemory {
   }
 
   // law sim/DeviceMemory.unalias: sim/refusals
-  /** Ends what `alias` began. */
+  /** Unmaps a range that `alias` mapped. */
   unalias(offset: number, bytes: number): void {
     for (const { page } of pieces(offset, bytes)) this.#aliases.delete(page);
   }
@@ -123,7 +123,7 @@ interface Piece {
   readonly page: number;
   readonly from: number;
   readonly to: number;
-  /** Where it lies in the range. */
+  /** Its offset in the range. */
   readonly at: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The simulated driver: every function of the symbol table, simulated or refused.
+ * The simulated driver: every function in the symbol table, simulated or refused.
  *
  * @module
  */
@@ -37,43 +37,43 @@ import { CallError, UnsimulatedError } from "./call.ts";
 
 /** Options of `Cuda.simulate` and of `simulateDriver`. */
 export interface SimulateOptions {
-  /** How many devices there are. Default 1. */
+  /** Number of devices. Default 1. */
   readonly devices?: number;
-  /** What determines every choice of the schedule: the same seed repeats a run. Default 0. */
+  /** Determines every choice of the schedule: the same seed repeats a run. Default 0. */
   readonly seed?: number;
-  /** How the order of work is chosen among all that CUDA allows. Default `random`. */
+  /** How the order of work is chosen among all orders that CUDA allows. Default `random`. */
   readonly schedule?: Schedule;
-  /** Bytes of memory of each device. Default 8 GiB; the host's memory is used only for what is written. */
+  /** Bytes of memory per device. Default 8 GiB; host memory is used only for what is written. */
   readonly memory?: number;
   /** Whether the devices have memory pools. Default true. */
   readonly poolsSupported?: boolean;
   /**
-   * The CUDA version that the driver claims, as 13000 for 13.0. Functions that came later are null. Default 13050: code
-   * that NVRTC makes is PTX then, which can be run, and not machine code.
+   * The CUDA version that the driver reports, such as 13000 for 13.0. Functions introduced later are null. Default
+   * 13050: NVRTC then generates PTX, which can be run, and not machine code.
    */
   readonly driverVersion?: number;
   /**
-   * Whether what frees or unmaps memory at once (cuMemFree, cuMemFreeHost, cuMemHostUnregister, cuIpcCloseMemHandle,
-   * cuModuleUnload) waits for all work first, as drivers mostly do though CUDA does not promise it. If not, the memory
-   * is gone during the call, poisoned, and handed out again first: work that still uses it finds whatever is there
-   * then. Default true.
+   * Whether calls that free or unmap memory immediately (cuMemFree, cuMemFreeHost, cuMemHostUnregister,
+   * cuIpcCloseMemHandle, cuModuleUnload) wait for all work first, as drivers mostly do although CUDA does not guarantee
+   * it. If not, the memory is freed during the call, poisoned, and handed out again first: work that still uses it
+   * finds whatever is there then. Default true.
    */
   readonly freesWait?: boolean;
   /**
-   * Instructions that a launch may execute, all threads together. A kernel that has not ended by then is stopped as by
-   * a watchdog, with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9; Infinity: no kernel is stopped.
+   * Instructions that a launch may execute, all threads together. A kernel that has not completed by then is stopped as
+   * if by a watchdog, with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9; Infinity: no kernel is stopped.
    */
   readonly maxInstructions?: number;
-  /** Whether a device can access the memory of another one directly. Default: every one can. */
+  /** Whether a device can access the memory of a peer directly. Default: every device can. */
   readonly canAccessPeer?: (device: number, peer: number) => boolean;
   /**
-   * What turns PTX into kernels. Default: the interpreter of this package. For tests.
+   * Compiles PTX to kernels. Default: this package's interpreter. For tests.
    *
    * @internal
    */
   readonly loadPtx?: LoadPtx;
   /**
-   * Receives what kernels print, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes.
+   * Receives what kernels print, `printf` to stdout and a failed `assert` to stderr, when the host synchronizes.
    * Default: the process's own stdout and stderr.
    */
   readonly print?: Print;
@@ -94,10 +94,10 @@ export const simulateOptionNames: OptionNames<SimulateOptions> = {
   print: true,
 };
 
-/** A function of the table, whatever its parameters. */
+/** Any function of the table, whatever its parameters. */
 type AnyCall = (...args: never[]) => number | void;
 
-/** Functions that came with a CUDA version, where they are optional in the symbol table. */
+/** The CUDA version that introduced each function that is optional in the symbol table. */
 const since: Readonly<Record<string, number>> = {
   cuLaunchKernelEx: 11060,
   cuCtxGetId: 12000,
@@ -118,21 +118,21 @@ const since: Readonly<Record<string, number>> = {
 /** Calls that work before cuInit(). */
 const beforeInit: ReadonlySet<string> = new Set(["cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString"]);
 
-/** What is still there: what a program that cleans up leaves at 0. */
+/** Live objects: a program that cleans up leaves every count at 0. */
 export interface LiveObjects {
-  /** Streams that were created and not destroyed. */
+  /** Streams created and not destroyed. */
   readonly streams: number;
-  /** Events that were created and not destroyed. */
+  /** Events created and not destroyed. */
   readonly events: number;
-  /** Allocations that were not freed, of every kind. */
+  /** Allocations of every kind that were not freed. */
   readonly allocations: number;
-  /** Bytes of these. */
+  /** Bytes in these allocations. */
   readonly bytes: number;
-  /** Pools that were created and not destroyed. */
+  /** Pools created and not destroyed. */
   readonly pools: number;
-  /** Graphs, and graphs that can be launched. */
+  /** Graphs and executable graphs. */
   readonly graphs: number;
-  /** Contexts that are alive, primary ones included. */
+  /** Live contexts, primary ones included. */
   readonly contexts: number;
   /** Work that has not run. */
   readonly queued: number;
@@ -140,15 +140,15 @@ export interface LiveObjects {
 
 const simulated = new WeakMap<CudaDriver, SimulatedDriver>();
 
-/** A simulated driver, with what tests ask about it. */
+/** A simulated driver, with controls and queries for tests. */
 export class SimulatedDriver {
-  /** The driver: a value with the functions of libcuda. */
+  /** The driver: an object with the functions of libcuda. */
   readonly driver: CudaDriver;
   readonly #simulator: Simulator;
   readonly #simulates: ReadonlySet<string>;
   readonly #unsupported = new Set<string>();
   readonly #calls = new Map<string, number>();
-  /** Calls that are to fail: after how many more, and how. */
+  /** Injected failures: the number of calls until each, and the code that it returns. */
   readonly #failures = new Map<string, { remaining: number; readonly code: number }[]>();
 
   /** Use {@linkcode simulateDriver}. */
@@ -161,7 +161,7 @@ export class SimulatedDriver {
       const calls: Readonly<Record<string, AnyCall>> = tables[group] ?? {};
       return [group, Object.fromEntries(Object.keys(table).map((name) => [name, this.#bind(name, calls[name])]))];
     });
-    // One function per symbol of the table, made from behaviours that are typed by that table.
+    // One function per symbol of the table, made from implementations that the table types.
     const functions = Object.fromEntries(groups) as unknown as DriverGroups;
     this.driver = {
       ...functions,
@@ -171,34 +171,34 @@ export class SimulatedDriver {
     simulated.set(this.driver, this);
   }
 
-  /** The simulator behind a driver, checked or not, or null if it is another one. */
+  /** The simulated driver behind a driver, checked or not; null if the driver is not simulated. */
   static of(driver: CudaDriver): SimulatedDriver | null {
     return simulated.get(innermost(driver)) ?? null;
   }
 
   /**
-   * What was refused with CUDA_ERROR_NOT_SUPPORTED because it is not simulated, each once: names of calls, and of calls
-   * with what they were asked for, as `cuMemPoolCreate: pools of host memory`.
+   * What was refused with CUDA_ERROR_NOT_SUPPORTED because it is not simulated, each once: names of calls, alone or
+   * with the unsupported request, as in `cuMemPoolCreate: pools of host memory`.
    */
   get unsupported(): readonly string[] {
     return [...this.#unsupported];
   }
 
-  /** Why PTX was last refused when it was loaded, mostly a {@linkcode PtxError}; null if it never was. */
+  /** Why loading PTX last failed, usually a {@linkcode PtxError}; null if it never did. */
   get lastPtxError(): unknown {
     return this.#simulator.lastPtxError;
   }
 
-  /** Why a kernel has last failed; null if none has. */
+  /** Why a kernel last failed; null if none has. */
   get lastKernelError(): unknown {
     return this.#simulator.lastKernelError;
   }
 
   // law sim/SimulatedDriver.live: sim/graph_memory
-  /** What is still there. */
+  /** The objects that are still alive. */
   get live(): LiveObjects {
     const { streams, events, pools, graphs, graphExecs, graphMemory, contexts, space, scheduler } = this.#simulator;
-    // Addresses of a graph are known as long as it is, and allocated from a launch on.
+    // Addresses of graph memory are known as long as the graph exists, and allocated only from a launch on.
     const allocated = [...space.allocations.values()].filter(({ address }) =>
       graphMemory.get(address)?.isLive !== false
     );
@@ -214,12 +214,12 @@ export class SimulatedDriver {
     };
   }
 
-  /** Whether a function is simulated; if not it answers CUDA_ERROR_NOT_SUPPORTED. */
+  /** Whether a function is simulated; if not, it returns CUDA_ERROR_NOT_SUPPORTED. */
   simulates(call: string): boolean {
     return this.#simulates.has(call);
   }
 
-  /** How often a function was called so far. */
+  /** How often a function has been called. */
   calls(call: string): number {
     return this.#calls.get(call) ?? 0;
   }
@@ -228,9 +228,9 @@ export class SimulatedDriver {
    * Makes a call fail: it does nothing and returns a code.
    *
    * @param call the function's name
-   * @param nth which of the calls from now on: 1 is the next one
-   * @param code what it returns, a `CUresult`
-   * @throws {RangeError} for a call that the driver does not have, and a number less than 1
+   * @param nth which call from now on fails: 1 is the next one
+   * @param code the `CUresult` that it returns
+   * @throws {RangeError} for a call that the driver does not have, or a number less than 1
    */
   failNth(call: string, nth: number, code: number): void {
     if (!Object.values<SymbolTable[string]>(cuda).some((group) => Object.hasOwn(group, call))) {
@@ -240,16 +240,16 @@ export class SimulatedDriver {
     this.#failures.getOrInsertComputed(call, () => []).push({ remaining: nth, code });
   }
 
-  /** Runs everything that is queued. */
+  /** Runs all queued work. */
   runAll(): void {
     this.#simulator.scheduler.forceAll();
   }
 
   /**
-   * Device memory as it is at this moment, whatever is queued: what no program could see.
+   * Reads device memory as it is at this moment, regardless of queued work: no program could see this.
    *
    * @param address of the first byte
-   * @param bytes how many
+   * @param bytes number of bytes
    */
   peek(address: bigint, bytes: number): Uint8Array<ArrayBuffer> {
     const into = new Uint8Array(bytes);
@@ -257,7 +257,7 @@ export class SimulatedDriver {
     return into;
   }
 
-  /** Frees what the program did not: pinned and managed memory of the host. The driver must not be used any more. */
+  /** Frees what the program did not: pinned and managed host memory. The driver must not be used afterwards. */
   close(): void {
     for (const context of [...this.#simulator.contexts.values()]) this.#simulator.destroy(context);
   }
@@ -267,7 +267,7 @@ export class SimulatedDriver {
     this.close();
   }
 
-  /** What is behind an error code that a call has returned. */
+  /** The cause of an error code that a call returned. */
   #causeOf(code: number): unknown {
     const isLoading = code === CUresult.CUDA_ERROR_INVALID_PTX || code === CUresult.CUDA_ERROR_INVALID_IMAGE;
     return (isLoading ? this.lastPtxError : this.lastKernelError) ?? undefined;
@@ -328,7 +328,7 @@ export class SimulatedDriver {
 }
 
 /**
- * A CUDA driver without a GPU: streams hold their work back and do it in any order that CUDA allows, chosen by a seed.
+ * A CUDA driver without a GPU: streams hold back their work and run it in any order that CUDA allows, chosen by a seed.
  *
  * @example
  * ```ts ignore
@@ -336,8 +336,8 @@ export class SimulatedDriver {
  * simulated.failNth("cuMemAllocAsync", 3, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
  * ```
  *
- * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, for instructions that are no
- *   integer of at least 1, or a seed that is none
+ * @throws {RangeError} for a number of devices or bytes that is not an integer of at least 0, a number of instructions
+ *   that is not an integer of at least 1, or a seed that is not an integer
  */
 export function simulateDriver(options: SimulateOptions = {}): SimulatedDriver {
   return new SimulatedDriver(options);

@@ -1,5 +1,5 @@
 /**
- * Work that is recorded instead of run: captures of streams, and the graphs that they become.
+ * Work that is recorded instead of run: stream captures, and the graphs that they produce.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface GraphNode {
   readonly context: Context;
   readonly dependencies: readonly GraphNode[];
   readonly run: () => void;
-  /** What it allocates or frees; null if it does neither. */
+  /** Memory that the node allocates or frees; null if it does neither. */
   readonly memory: GraphMemory | null;
 }
 
@@ -30,32 +30,32 @@ export interface Graph {
   readonly nodes: GraphNode[];
 }
 
-/** A graph that can be launched. */
+/** An executable graph. */
 export interface GraphExec {
   readonly handle: bigint;
-  /** The graph that it was made of, or was last updated to. */
+  /** The graph that it was instantiated from, or last updated to. */
   source: Graph;
-  /** Whether a launch first frees what the one before it has left allocated: AUTO_FREE_ON_LAUNCH. */
+  /** Whether a launch first frees what the previous one left allocated: AUTO_FREE_ON_LAUNCH. */
   readonly freesOnLaunch: boolean;
-  /** Those of the graph that it was made of, or was last updated to. */
+  /** The nodes of `source` at that time. */
   nodes: readonly GraphNode[];
 }
 
-/** A capture: begun on one stream, joined by others that wait for its events. */
+/** A capture: begun on one stream, and joined by other streams that wait for its events. */
 export interface Capture {
   readonly id: bigint;
   readonly mode: number;
   readonly origin: Stream;
   readonly graph: Graph;
-  /** Streams that take part. */
+  /** Participating streams. */
   readonly streams: Set<Stream>;
-  /** Whether something happened that cannot be captured. */
+  /** Whether a call was made that cannot be captured. */
   invalidated: boolean;
   /** Whether cuStreamEndCapture() has been called. */
   ended: boolean;
 }
 
-/** Whether everything that a point stands for comes before another point. */
+/** Whether all nodes of a point precede another point. */
 export function isJoined(point: CapturedPoint, into: CapturedPoint): boolean {
   const reached = new Set<GraphNode>();
   const open = [...into];
@@ -67,7 +67,7 @@ export function isJoined(point: CapturedPoint, into: CapturedPoint): boolean {
   return point.every((node) => reached.has(node));
 }
 
-/** The nodes that no other of them depends on. */
+/** The nodes that no other of the nodes depends on. */
 export function leaves(nodes: readonly GraphNode[]): GraphNode[] {
   const inner = new Set(nodes.flatMap(({ dependencies }) => dependencies));
   return nodes.filter((node) => !inner.has(node));

@@ -1,6 +1,5 @@
 /**
- * Memory that graphs allocate: its addresses belong to the graph from the capture on, and each launch allocates it
- * anew.
+ * Graph memory: its addresses belong to the graph from capture on, and each launch allocates it anew.
  *
  * @module
  */
@@ -17,11 +16,11 @@ import { refuse } from "./call.ts";
 import type { Task } from "./scheduler.ts";
 
 /**
- * Where its addresses begin: between those of all other memory of the device and the aliases of other drivers' memory.
+ * Where graph addresses begin: between all other memory of the device and the aliases of other drivers' memory.
  */
 const firstOffset = deviceSpan / 4;
 
-/** What a node allocates: each launch anew, at the same address. */
+/** Memory that a node allocates: anew in each launch, at the same address. */
 export interface GraphMemory {
   readonly allocation: Allocation;
   /** The graph that allocates it. */
@@ -30,25 +29,25 @@ export interface GraphMemory {
   freedBy: Graph | null;
   /** Whether it is allocated, as the host sees it: a launch has allocated it, and no call since has freed it. */
   isLive: boolean;
-  /** The last task that uses it: a launch waits for it before it allocates the memory again. */
+  /** The last task that uses it: a launch waits for that task before it allocates the memory again. */
   last: Task | null;
-  /** The device's bytes that back it, from the first launch on. */
+  /** Device memory that backs it, from the first launch on. */
   bytes: { readonly offset: number; readonly bytes: number } | null;
 }
 
-/** A device's memory for graphs. Bytes that no graph needs any more are kept for the next one. */
+/** A device's memory for graphs. Bytes that no graph needs any more are kept for the next graph. */
 export class GraphPool {
   readonly #segments: Segments;
   readonly #addresses: Heap<Task> = new Heap(new Segments(deviceSpan / 4 - segmentBytes));
   #kept: { readonly offset: number; readonly bytes: number }[] = [];
   #used = 0;
   #reserved = 0;
-  /** The most bytes that ever belonged to graphs, since this was last reset. */
+  /** High-water mark of bytes that belong to graphs, since the last reset. */
   usedHigh = 0;
-  /** The most bytes that were ever taken from the device, since this was last reset. */
+  /** High-water mark of bytes taken from the device, since the last reset. */
   reservedHigh = 0;
 
-  /** @param segments what the device has */
+  /** @param segments the device's memory */
   constructor(segments: Segments) {
     this.#segments = segments;
   }
@@ -63,7 +62,7 @@ export class GraphPool {
     return this.#reserved;
   }
 
-  /** Finds addresses that nothing queued uses any more. Null if there are none left. */
+  /** Reserves addresses that no queued work uses any more. Null if none are left. */
   reserveAddresses(bytes: number): number | null {
     const block = roundUp(bytes, blockBytes);
     this.#addresses.join(({ done }) => done);
@@ -72,7 +71,7 @@ export class GraphPool {
   }
 
   // law sim/GraphPool.commit: sim/graph_memory
-  /** Backs memory with bytes of the device, if it has none. */
+  /** Backs memory with bytes of the device, if it has none yet. */
   commit(memory: GraphMemory): void {
     if (memory.bytes !== null) return;
     const bytes = roundUp(memory.allocation.bytes, segmentBytes);
@@ -90,7 +89,7 @@ export class GraphPool {
     this.reservedHigh = Math.max(this.reservedHigh, this.#reserved);
   }
 
-  /** Takes back the addresses and bytes of a graph that is gone. */
+  /** Takes back the addresses and bytes of memory whose graph is gone. */
   release({ allocation, bytes, last }: GraphMemory): void {
     const block = roundUp(allocation.bytes, blockBytes);
     const tag = last?.done === false ? last : null;
@@ -100,7 +99,7 @@ export class GraphPool {
     this.#kept.push(bytes);
   }
 
-  /** Returns to the device what belongs to no graph. */
+  /** Returns bytes that belong to no graph to the device. */
   trim(): void {
     for (const { offset, bytes } of this.#kept.splice(0)) {
       this.#segments.release(offset, bytes);
@@ -109,7 +108,7 @@ export class GraphPool {
   }
 }
 
-/** An allocation on a stream that is being captured. @returns the address; of nothing 0, and there is no node */
+/** Captures an allocation. @returns the address; for 0 bytes it is 0, and no node is added */
 export function captureAllocation(simulator: Simulator, stream: Stream, pool: Pool, size: bigint): bigint {
   const { capture, context } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -128,7 +127,7 @@ export function captureAllocation(simulator: Simulator, stream: Stream, pool: Po
 }
 
 // law sim/captureFree: sim/graph_memory
-/** A free on a stream that is being captured: of memory that a graph has allocated, and that no graph frees yet. */
+/** Captures a free of memory that a graph allocates and that no graph frees yet. */
 export function captureFree(simulator: Simulator, stream: Stream, address: bigint): void {
   const { capture } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -144,7 +143,7 @@ export function captureFree(simulator: Simulator, stream: Stream, address: bigin
 }
 
 // law sim/freeGraphMemory: sim/graph_memory
-/** A free of such memory outside of graphs: on a stream, or at once. */
+/** Frees graph memory outside of graphs: in stream order, or immediately. */
 export function freeGraphMemory(
   simulator: Simulator,
   { address, context }: Allocation,
@@ -160,7 +159,7 @@ export function freeGraphMemory(
 function release(simulator: Simulator, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
   const run = () => unmap(memory);
   const { context, id } = stream;
-  // That it comes after the launch is up to the caller; the next launch comes after both.
+  // Ordering the free after the launch is up to the caller; the next launch follows both.
   const free = inOrder ? simulator.enqueue(stream, run) : simulator.queue(context, id, run, []);
   if (inOrder) memory.last = simulator.queue(context, id, () => {}, [memory.last, free]);
   else simulator.scheduler.force(free);
@@ -169,7 +168,7 @@ function release(simulator: Simulator, memory: GraphMemory, stream: Stream, inOr
 
 function map({ allocation }: GraphMemory): void {
   const { device, address, bytes } = allocation;
-  device.mapped.remove(address); // a free that nothing orders may have run too early
+  device.mapped.remove(address); // an unordered free may have run too early
   device.mapped.add(address, bytes, allocation);
 }
 
@@ -180,7 +179,7 @@ function unmap({ allocation }: GraphMemory): void {
   device.memory.poison(offsetOf(address), bytes);
 }
 
-/** What the nodes of a graph allocate and free. */
+/** Memory that the nodes of a graph allocate and free. */
 function memoryOf({ nodes }: Pick<GraphExec, "nodes">): { allocated: Set<GraphMemory>; freed: Set<GraphMemory> } {
   const of = (kind: number) =>
     new Set(nodes.flatMap((node) => node.kind === kind && node.memory !== null ? [node.memory] : []));
@@ -192,16 +191,16 @@ export function hasMemory({ nodes }: Pick<GraphExec, "nodes">): boolean {
   return nodes.some(({ memory }) => memory !== null);
 }
 
-/** Backs all memory of a graph with bytes. */
+/** Backs all memory that a graph allocates with bytes. */
 export function commit(exec: GraphExec): void {
   for (const memory of memoryOf(exec).allocated) memory.allocation.device.graphPool.commit(memory);
 }
 
 // law sim/prepareLaunch: sim/graph_memory
 /**
- * Prepares a launch: refuses to allocate what is allocated, or to free what is not.
+ * Prepares a launch: refuses to allocate memory that is allocated, or to free memory that is not.
  *
- * @returns what the launch must wait for, and what to call with its last task
+ * @returns the tasks that the launch must wait for, and a callback for its last task
  */
 export function prepareLaunch(
   simulator: Simulator,
@@ -229,7 +228,7 @@ export function prepareLaunch(
 }
 
 // law sim/releaseUnused: sim/graph_memory
-/** Releases memory that no graph can allocate any more and that is not allocated. */
+/** Releases memory that is not allocated and that no graph can allocate any more. */
 export function releaseUnused(simulator: Simulator): void {
   if (simulator.graphMemory.size === 0) return;
   const owners = new Set<Graph>([...simulator.graphs.values(), ...[...simulator.captures].map(({ graph }) => graph)]);

@@ -1,5 +1,5 @@
 /**
- * Ranges of addresses that do not overlap, and what is known about each.
+ * Disjoint address ranges, each with a value.
  *
  * @module
  */
@@ -10,11 +10,11 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** Values by address: the one whose range holds an address is found in logarithmic time. */
+/** Values by address range: lookup of an address takes logarithmic time. */
 export class IntervalMap<T> {
   readonly #ranges: Entry<T>[] = [];
 
-  /** How many there are. */
+  /** Number of ranges. */
   get count(): number {
     return this.#ranges.length;
   }
@@ -29,7 +29,7 @@ export class IntervalMap<T> {
     this.#ranges.splice(this.#after(start), 0, { start, end: start + BigInt(bytes), value });
   }
 
-  /** Removes the range that begins here, if there is one. */
+  /** Removes the range that begins at `start`, if there is one. */
   remove(start: bigint): void {
     const at = this.#after(start) - 1;
     if (this.#ranges[at]?.start === start) this.#ranges.splice(at, 1);
@@ -42,7 +42,7 @@ export class IntervalMap<T> {
   }
 
   // law sim/IntervalMap.overlaps: sim/memory
-  /** Whether a range overlaps one that is here. */
+  /** Whether a range overlaps one of those in the map. */
   overlaps(start: bigint, bytes: number): boolean {
     const before = this.#ranges[this.#after(start) - 1];
     const next = this.#ranges[this.#after(start)];

@@ -1,6 +1,6 @@
 /**
- * What the simulated drivers of a process share with each other, as those of real processes do through the kernel:
- * names under which a driver finds another one's memory and events.
+ * What the simulated drivers of a process share, as drivers of separate processes do through the kernel: names under
+ * which a driver finds another driver's memory and events.
  *
  * @module
  */
@@ -27,13 +27,13 @@ type SharedOf<K extends SharedObject["kind"]> = Extract<SharedObject, { readonly
 /** Bytes of a handle in the driver's ABI. */
 export const handleBytes = 64;
 
-/** By name. A driver keeps its own objects alive, so that a driver that is not used any more can be collected. */
+/** Shared objects by name. Each driver keeps its own objects alive, so that an unused driver can be collected. */
 const shared = new Map<string, WeakRef<SharedObject>>();
 const finalizer = new FinalizationRegistry<string>((name) => {
   shared.delete(name);
 });
 
-/** Gives an object a name, the same each time. */
+/** Shares an object under a name, the same each time. */
 export function share(object: SharedObject): string {
   const { exports } = object.simulator;
   const key = object.kind === "pool" ? object.pool : object.kind === "event" ? object.event : object.allocation;
@@ -46,14 +46,14 @@ export function share(object: SharedObject): string {
   return name;
 }
 
-/** The object of this name; refused if there is none of the kind. */
+/** Finds the object of a name; refused if there is none of this kind. */
 export function find<K extends SharedObject["kind"]>(name: string, kind: K): SharedOf<K> {
   const object = shared.get(name)?.deref();
   if (object?.kind !== kind) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   return object as SharedOf<K>; // its kind says so
 }
 
-/** A name as a handle of 64 bytes. */
+/** Encodes a name as a handle of 64 bytes. */
 export function toHandle(name: string): Uint8Array {
   const bytes = new Uint8Array(handleBytes);
   bytes.set(new TextEncoder().encode(name));
@@ -65,7 +65,7 @@ export function fromHandle(bytes: Uint8Array): string {
   return readField(bytes);
 }
 
-/** A name as a file, whose descriptor can be sent to another process. */
+/** Writes a name to a file, whose descriptor can be sent to another process. */
 export function toFile(name: string): number {
   const fd = libc().files.memfd_create(cString("causeway-simulated-pool"), MFD.CLOEXEC);
   if (fd < 0) throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);

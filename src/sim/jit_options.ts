@@ -1,5 +1,5 @@
 /**
- * The options of the just-in-time compiler: which there are, which values they take, and where the log is written.
+ * Options of the just-in-time compiler: which exist, which values they take, and where the log is written.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import { nativeView, readInt, readWord, writeFloat, writeString, writeUint } fro
 import { PtxError } from "../ptx/mod.ts";
 import { refuse, unsimulated } from "./call.ts";
 
-/** The options of a compilation that have an effect here. */
+/** The compilation options that have an effect here. */
 export interface JitOptions {
-  /** Writes what was wrong with the text; an empty string if nothing was. */
+  /** Writes the error log; an empty string if there was no error. */
   report(log: string): void;
 }
 
-/** Options for generating code, which is not done here. The driver accepts any value of them. */
+/** Options for code generation, which does not happen here. The driver accepts any value for them. */
 const codegenOptions: ReadonlySet<number> = new Set([
   CU_JIT.MAX_REGISTERS,
   CU_JIT.THREADS_PER_BLOCK,
@@ -32,22 +32,22 @@ const codegenOptions: ReadonlySet<number> = new Set([
   CU_JIT.BINARY_LOADER_THREAD_COUNT,
 ]);
 
-/** The three choices of `CU_JIT_CACHE_MODE`. */
+/** Number of values of `CU_JIT_CACHE_MODE`. */
 const cacheModes = 3n;
 
 interface Log {
   address: bigint;
   capacity: number;
-  /** Where the driver writes how long the text is. */
+  /** Where the driver writes the length of the text. */
   size: bigint;
 }
 
 /**
  * Reads the options of cuModuleLoadDataEx().
  *
- * @param count how many
+ * @param count number of options
  * @param options `CUjit_option[]`
- * @param values `void *[]`: some are values themselves
+ * @param values `void *[]`: some entries are the values themselves
  */
 export function readJitOptions(count: number, options: bigint, values: bigint): JitOptions {
   const error: Log = { address: 0n, capacity: 0, size: 0n };
@@ -80,7 +80,7 @@ function unsigned(value: bigint): number {
   return Number(BigInt.asUintN(32, value));
 }
 
-/** As on an H200: what does not fit is cut, what is left of the buffer is emptied, and the size is that of the text. */
+/** Writes a log as an H200 does: truncates text that does not fit, zeroes the rest, and stores the text's size. */
 function write({ address, capacity, size }: Log, text: string): void {
   if (address === 0n || capacity === 0) return;
   new Uint8Array(nativeView(address, capacity).buffer).fill(0);
@@ -88,14 +88,14 @@ function write({ address, capacity, size }: Log, text: string): void {
   if (size !== 0n) writeUint(size, Math.min(capacity, new TextEncoder().encode(text).length));
 }
 
-/** The error for a text that is refused. */
+/** The error for text that is rejected. */
 export interface JitError {
   readonly code: typeof CUresult.CUDA_ERROR_INVALID_IMAGE | typeof CUresult.CUDA_ERROR_INVALID_PTX;
   /** The log, in the format of the driver's compiler. */
   readonly log: string;
 }
 
-/** An error of the interpreter as the driver's compiler reports it. */
+/** Converts an error of the interpreter to what the driver's compiler reports. */
 export function jitErrorOf(text: string, error: unknown): JitError {
   if (!beginsAsPtx(text)) {
     const log = "error   : Binary format for key='0', ident='' is not recognized";
@@ -107,7 +107,7 @@ export function jitErrorOf(text: string, error: unknown): JitError {
   return { code: CUresult.CUDA_ERROR_INVALID_PTX, log };
 }
 
-/** Whether a text begins with a directive, after comments: the driver takes anything else for no program at all. */
+/** Whether text begins with a directive, after comments: the driver does not recognise anything else as a program. */
 function beginsAsPtx(text: string): boolean {
   return /^(?:\s|\/\/[^\n]*\n|\/\*[^]*?\*\/)*\.[a-z]/.test(text);
 }

@@ -1,5 +1,5 @@
 /**
- * What the driver makes of the PTX interpreter: how text becomes kernels, and which error a failed kernel is.
+ * The driver's use of the PTX interpreter: how text becomes kernels, and which error a failed kernel maps to.
  *
  * @module
  */
@@ -9,13 +9,13 @@ import { PtxFault, type PtxMemory, type PtxModule } from "../ptx/mod.ts";
 import type { ResultCode } from "./call.ts";
 
 /**
- * Reads PTX.
+ * Loads PTX.
  *
- * @throws {PtxError} saying what it does not understand, which the driver reports as CUDA_ERROR_INVALID_PTX
+ * @throws {PtxError} naming what is not supported, which the driver reports as CUDA_ERROR_INVALID_PTX
  */
 export type LoadPtx = (text: string) => PtxModule;
 
-/** Memory whose accesses an observer follows. */
+/** Wraps memory so that an observer sees every access. */
 export function observedMemory(memory: PtxMemory, observer: KernelObserver): PtxMemory {
   return {
     view(address, bytes, access) {
@@ -25,7 +25,7 @@ export function observedMemory(memory: PtxMemory, observer: KernelObserver): Ptx
   };
 }
 
-/** A kernel has used an address that it may not access. */
+/** Thrown when a kernel uses an address that it may not access. */
 export class IllegalAddressError extends Error {
   /** `IllegalAddressError`. */
   override readonly name: string = "IllegalAddressError";
@@ -41,8 +41,8 @@ export class IllegalAddressError extends Error {
 
 // law sim/faultCode: sim/kernels
 /**
- * What the driver returns from now on, after a kernel has ended with an error: a `CUresult`. Null for deadlocks,
- * undefined behaviour and errors of the interpreter: the call that made the work run throws those as they are.
+ * The `CUresult` that the driver returns from now on, after a kernel has failed. Null for deadlocks, undefined
+ * behaviour and errors of the interpreter: the call that made the work run throws those unchanged.
  */
 export function faultCode(error: unknown): ResultCode | null {
   if (!(error instanceof PtxFault)) return null;

@@ -1,5 +1,5 @@
 /**
- * The objects that a driver's handles stand for.
+ * The objects behind a driver's handles.
  *
  * @module
  */
@@ -21,11 +21,11 @@ export interface Device {
   readonly ordinal: number;
   readonly memory: DeviceMemory;
   readonly segments: Segments;
-  /** Memory that is allocated at once and not in stream order. */
+  /** Memory allocated immediately, not in stream order. */
   readonly heap: Heap<never>;
-  /** What is allocated as the device sees it: from when an allocation runs until a free has run. */
+  /** Allocations as the device sees them: each from when its allocation runs until its free has run. */
   readonly mapped: IntervalMap<Allocation>;
-  /** How often the primary context was retained and not released. */
+  /** How often the primary context was retained and not yet released. */
   retained: number;
   readonly defaultPool: Pool;
   currentPool: Pool;
@@ -33,7 +33,7 @@ export interface Device {
   readonly graphPool: GraphPool;
 }
 
-/** A context: what streams, events and memory belong to. */
+/** A context: the owner of streams, events and memory. */
 export interface Context {
   readonly handle: bigint;
   readonly id: bigint;
@@ -41,17 +41,17 @@ export interface Context {
   readonly isPrimary: boolean;
   flags: number;
   alive: boolean;
-  /** What every call returns from now on, because a kernel has failed; CUDA_SUCCESS as long as none has. */
+  /** The code that every call returns once a kernel has failed; CUDA_SUCCESS as long as none has. */
   fault: ResultCode;
   readonly legacy: Stream;
   readonly perThread: Stream;
-  /** All streams, the two default ones and destroyed ones with queued work included. */
+  /** All streams, including the two default ones and destroyed ones with queued work. */
   readonly streams: Set<Stream>;
-  /** What all work that is enqueued from now on waits for: cuCtxWaitEvent(). */
+  /** The task that all work enqueued from now on waits for: cuCtxWaitEvent(). */
   barrier: Task | null;
   /** Contexts whose memory may be accessed from this one. */
   readonly peers: Set<Context>;
-  /** What its kernels have printed. */
+  /** Text that its kernels have printed. */
   readonly output: Output;
 }
 
@@ -59,28 +59,28 @@ export interface Context {
 export class Stream {
   /** Its handle; those of the default streams are the same in every context. */
   readonly handle: bigint;
-  /** A number that no other stream has. */
+  /** A unique number. */
   readonly id: number;
   /** `CU_STREAM`. */
   readonly flags: number;
-  /** Lower runs sooner; it makes no order. */
+  /** Lower runs sooner; it guarantees no order. */
   readonly priority: number;
-  /** The task that was enqueued last. */
+  /** The task enqueued last. */
   tail: Task | null = null;
   /**
-   * The task that other streams wait for when they follow this one by the rules of default streams: the one that was
-   * enqueued last, except that an allocation on the legacy default stream does not count.
+   * The task that other streams wait for when they follow this one by default-stream rules: the one enqueued last,
+   * except that an allocation on the legacy default stream does not count.
    */
   implicitTail: Task | null = null;
   /** The last task that the driver checks before it reads host memory during a call. */
   explicitTail: Task | null = null;
-  /** Whether cuStreamDestroy_v2() was called: what is queued still runs. */
+  /** Whether cuStreamDestroy_v2() was called: queued work still runs. */
   destroyed = false;
-  /** The capture that it takes part in, and its last nodes there. */
+  /** The capture that the stream participates in, and its last nodes there. */
   capture: { readonly of: Capture; readonly point: CapturedPoint } | null = null;
   #context: Context | undefined;
 
-  /** A stream that is yet to be attached. */
+  /** Creates a stream that is not yet attached to a context. */
   constructor(handle: bigint, lane: number, flags: number, priority: number) {
     this.handle = handle;
     this.id = lane;
@@ -88,20 +88,20 @@ export class Stream {
     this.priority = priority;
   }
 
-  /** The context that it belongs to. */
+  /** The context that the stream belongs to. */
   get context(): Context {
     if (this.#context === undefined) throw new TypeError("Cannot use a stream that belongs to no context yet");
     return this.#context;
   }
 
-  /** Makes it a stream of a context. Apart from the constructor because a context is made with two streams. */
+  /** Attaches it to a context. Separate from the constructor because a context is created with two streams. */
   attach(context: Context): this {
     this.#context = context;
     context.streams.add(this);
     return this;
   }
 
-  /** Whether it and the legacy default stream wait for each other. */
+  /** Whether this stream and the legacy default stream wait for each other. */
   get isBlocking(): boolean {
     return (this.flags & CU_STREAM.NON_BLOCKING) === 0;
   }
@@ -109,10 +109,10 @@ export class Stream {
 
 /** The last record of an event. */
 export interface EventRecord {
-  /** The driver in which it was recorded: an event for several processes may be recorded in another one. */
+  /** The driver that recorded the event: an interprocess event may be recorded by another driver. */
   readonly simulator: Simulator;
   readonly task: Task;
-  /** Simulated milliseconds at which the task ran. */
+  /** Simulated time at which the task ran, in milliseconds. */
   time: number;
 }
 
@@ -123,31 +123,31 @@ export interface Event {
   readonly flags: number;
   /** Null: never recorded, or last recorded in a capture. */
   record: EventRecord | null;
-  /** Where the record is kept: other drivers that have opened the event keep it in the same place. */
+  /** Holds the record: other drivers that have opened the event share this object. */
   readonly shared: { record: EventRecord | null };
-  /** Where it was recorded, if that was in a capture. */
+  /** Where the event was recorded, if in a capture. */
   captured: { readonly of: Capture; readonly point: CapturedPoint } | null;
 }
 
-/** Memory that the driver knows. */
+/** Memory known to the driver. */
 export interface Allocation {
   readonly address: bigint;
-  /** Bytes, as asked for. */
+  /** Size in bytes, as requested. */
   readonly bytes: number;
   /**
-   * `device`: cuMemAlloc_v2() and the variables of modules; `pool`: in stream order; `graph`: by a node of a graph;
-   * `pinned` and `registered`: memory of the host that the device reaches too; `managed`: the same, and it belongs to
-   * the device; `opened`: memory of another driver, by cuIpcOpenMemHandle_v2().
+   * `device`: from cuMemAlloc_v2(), or a module variable; `pool`: stream-ordered; `graph`: allocated by a graph node;
+   * `pinned` and `registered`: host memory that the device can access too; `managed`: the same, but it belongs to the
+   * device; `opened`: another driver's memory, from cuIpcOpenMemHandle_v2().
    */
   readonly kind: "device" | "pool" | "graph" | "pinned" | "registered" | "managed" | "opened";
   readonly device: Device;
   readonly context: Context;
   readonly pool: Pool | null;
-  /** A number that no other allocation has or had. */
+  /** A number that is never reused for another allocation. */
   readonly id: bigint;
-  /** Whether memory operations on it wait for each other: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
+  /** Whether memory operations on it are always synchronous: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
   syncMemops: boolean;
-  /** How host memory was allocated or registered, or how managed memory is attached. */
+  /** Flags with which host memory was allocated or registered, or managed memory is attached. */
   readonly flags: number;
 }
 
@@ -158,7 +158,7 @@ export interface LoadedModule {
   readonly program: PtxModule;
   readonly variables: ReadonlyMap<string, Allocation>;
   readonly functions: Map<string, LoadedFunction>;
-  /** Whether the code is still there. */
+  /** Whether the code has not been unloaded. */
   isLoaded: boolean;
 }
 
@@ -168,6 +168,6 @@ export interface LoadedFunction {
   readonly name: string;
   readonly module: LoadedModule;
   readonly entry: PtxKernel;
-  /** Bytes of dynamic shared memory that launches may ask for. */
+  /** Bytes of dynamic shared memory that launches may request. */
   maxDynamicShared: number;
 }

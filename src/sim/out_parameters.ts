@@ -1,5 +1,5 @@
 /**
- * Results that a call leaves where its caller has pointed: out-parameters in native memory.
+ * Out-parameters: results that a call writes to native memory that its caller points to.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, littleEndian } from "../ffi/mod.ts";
 import { refuse } from "./call.ts";
 
-/** Native memory of so many bytes. A null pointer is refused as the driver does, with CUDA_ERROR_INVALID_VALUE. */
+/** A view of native memory. A null pointer is refused as by the driver, with CUDA_ERROR_INVALID_VALUE. */
 export function nativeView(address: bigint, bytes: number): DataView<ArrayBuffer> {
   if (address === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   return new DataView(ffiPort().memory(address, bytes));
@@ -43,7 +43,7 @@ export function readWord(address: bigint): bigint {
   return nativeView(address, 8).getBigUint64(0, littleEndian);
 }
 
-/** Writes a string that fits, with its NUL, into `length` bytes, and what fits of one that does not. */
+/** Writes a string with its NUL into `length` bytes, truncated if it does not fit. */
 export function writeString(address: bigint, length: number, text: string): void {
   if (length <= 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const bytes = new Uint8Array(nativeView(address, length).buffer);

@@ -1,24 +1,24 @@
 /**
- * What the kernels of a context have printed and the host has not received yet.
+ * Text that the kernels of a context have printed and the host has not yet received.
  *
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
 
-/** Receives what kernels print: text of `printf` for stdout, of a failed `assert` for stderr. */
+/** Receives what kernels print: text of `printf` to stdout, of a failed `assert` to stderr. */
 export type Print = (text: string, to: "stdout" | "stderr") => void;
 
-/** Bytes that are kept: as many as CUDA keeps by default. */
+/** Bytes that are kept: as many as CUDA buffers by default. */
 const capacity = 2 ** 20;
 
-/** Text in the order in which it was printed. Of more than a megabyte the oldest is lost. */
+/** Text in the order in which it was printed. Beyond a megabyte, the oldest text is lost. */
 export class Output {
   #parts: { readonly text: Uint8Array; readonly to: "stdout" | "stderr" }[] = [];
   #first = 0;
   #bytes = 0;
 
   // law sim/Output.add: sim/output, ptx/faults
-  /** Keeps text. */
+  /** Buffers text. */
   add(text: Uint8Array, to: "stdout" | "stderr"): void {
     this.#bytes += text.length;
     this.#parts.push({ text, to });
@@ -26,7 +26,7 @@ export class Output {
   }
 
   // law sim/Output.flush: sim/output, ptx/faults
-  /** Passes on all that is kept. */
+  /** Passes on all buffered text. */
   flush(print: Print): void {
     const parts = this.#parts.slice(this.#first);
     this.#parts = [];

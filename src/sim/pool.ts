@@ -9,7 +9,7 @@ import { blockBytes, type FreeBlock, Heap, type Segments } from "./allocator.ts"
 import type { Stream } from "./objects.ts";
 import type { Scheduler, Task } from "./scheduler.ts";
 
-/** When freed memory may be used again. */
+/** The free that decides when memory may be reused. */
 interface Freed {
   /** The free itself. */
   readonly task: Task;
@@ -19,21 +19,21 @@ interface Freed {
 /** Memory taken from a pool. */
 export interface PoolBlock {
   readonly offset: number;
-  /** Bytes of the block: at least what was asked for. */
+  /** Size of the block in bytes: at least the requested size. */
   readonly bytes: number;
-  /** What the allocation has to wait for, because the pool reuses memory whose free nothing else orders before it. */
+  /** The free that the allocation must wait for, because nothing else orders that free before the reuse. */
   readonly after: Task | null;
 }
 
-/** Attributes that can be set. */
+/** Writable attributes. */
 export interface PoolSettings {
   /** Whether memory is reused on another stream that waits for the free. */
   reuseFollowEventDependencies: boolean;
-  /** Whether memory is reused on another stream when the free happens to have run. */
+  /** Whether memory is reused on another stream if the free happens to have run. */
   reuseAllowOpportunistic: boolean;
   /** Whether the pool may make an allocation wait for a free. */
   reuseAllowInternalDependencies: boolean;
-  /** Bytes that are kept when the host synchronises. */
+  /** Bytes that the pool keeps when the host synchronises. */
   releaseThreshold: bigint;
 }
 
@@ -41,30 +41,30 @@ export interface PoolSettings {
 export class Pool {
   /** `CUmemoryPool`. */
   readonly handle: bigint;
-  /** The device whose memory it is. */
+  /** The device that the memory belongs to. */
   readonly ordinal: number;
   /** Whether it is the device's default pool. */
   readonly isDefault: boolean;
-  /** Bytes that it may take from the device; 0: no limit of its own. */
+  /** Bytes that the pool may take from the device; 0: no limit of its own. */
   readonly maxBytes: number;
-  /** The attributes that can be set. */
+  /** The writable attributes. */
   readonly settings: PoolSettings = {
     reuseFollowEventDependencies: true,
     reuseAllowOpportunistic: true,
     reuseAllowInternalDependencies: true,
     releaseThreshold: 0n,
   };
-  /** Whether it can be exported to other processes. */
+  /** Whether the pool can be exported to other processes. */
   isShareable = false;
-  /** The pool of another driver that this one stands for; nothing can be allocated from it then. */
+  /** Another driver's pool that this one was imported from; nothing can be allocated from an imported pool. */
   origin: Pool | null = null;
-  /** How often it was imported and not destroyed since. */
+  /** Number of imports not yet destroyed. */
   imports = 0;
-  /** Whether cuMemPoolDestroy() was called: what is allocated lives on. */
+  /** Whether cuMemPoolDestroy() was called: its allocations live on. */
   destroyed = false;
-  /** Most bytes that were ever taken from the device, since this was last reset. */
+  /** High-water mark of bytes taken from the device, since the last reset. */
   reservedHigh = 0;
-  /** Most bytes that were ever allocated, since this was last reset. */
+  /** High-water mark of bytes allocated, since the last reset. */
   usedHigh = 0;
   readonly #heap: Heap<Freed>;
   readonly #scheduler: Scheduler;
@@ -73,7 +73,7 @@ export class Pool {
   /** Frees that had not run at the last check. */
   #frees: Task[] = [];
 
-  /** An empty pool. */
+  /** Creates an empty pool. */
   constructor(
     handle: bigint,
     ordinal: number,
@@ -100,27 +100,27 @@ export class Pool {
     return this.#used;
   }
 
-  /** Whether memory is allocated, or a free of it has not run. */
+  /** Whether any memory is allocated, or any free has not run. */
   get isBusy(): boolean {
     this.#frees = this.#frees.filter(({ done }) => !done);
     return this.#used > 0 || this.#frees.length > 0;
   }
 
-  /** What a device may do with the memory: `CU_MEM_ACCESS_FLAGS_PROT`. The owner may always do everything. */
+  /** A device's access to the memory: `CU_MEM_ACCESS_FLAGS_PROT`. The owner always has full access. */
   access(ordinal: number): number {
     if (ordinal === this.ordinal) return CU_MEM_ACCESS_FLAGS_PROT.READWRITE;
     return this.#access.get(ordinal) ?? CU_MEM_ACCESS_FLAGS_PROT.NONE;
   }
 
-  /** Changes what a device may do. */
+  /** Changes a device's access. */
   setAccess(ordinal: number, flags: number): void {
     this.#access.set(ordinal, flags);
   }
 
   /**
-   * Takes memory for an allocation on a stream: memory that was freed last, if the rules allow it.
+   * Takes memory for an allocation on a stream: the most recently freed memory, if the rules allow it.
    *
-   * @param preferReuse whether to wait for a free, if the settings allow it, rather than to take new memory
+   * @param preferReuse whether to wait for a free, if the settings allow it, rather than take new memory
    * @returns null if there is not enough
    */
   allocate(wanted: number, stream: Stream, preferReuse: boolean): PoolBlock | null {
@@ -133,7 +133,7 @@ export class Pool {
     return found;
   }
 
-  /** Takes memory back, for the allocations that may reuse it. */
+  /** Takes memory back, for allocations that may reuse it. */
   release(offset: number, wanted: number, stream: Stream, task: Task): void {
     const bytes = roundUp(wanted, blockBytes);
     this.#used -= wanted;
@@ -168,7 +168,7 @@ export class Pool {
   #isUsable({ tag }: FreeBlock<Freed>, stream: Stream, mayWait: boolean): boolean {
     if (tag === null || tag.stream === stream) return true;
     const { settings } = this;
-    // Of a task that has run it is not known any more what comes after it.
+    // Once a task has run, it is no longer known what follows it.
     if (tag.task.done ? settings.reuseAllowOpportunistic : this.#isFollowed(tag.task, stream)) return true;
     return mayWait && settings.reuseAllowInternalDependencies;
   }

@@ -1,10 +1,10 @@
 /**
- * Random choices that can be repeated: the same seed gives the same ones on every machine.
+ * Reproducible random choices: the same seed gives the same ones on every machine.
  *
  * @module
  */
 
-/** A sequence of numbers that a seed determines (the generator is xorshift32, seeded through a multiplicative hash). */
+/** A sequence of numbers determined by a seed (the generator is xorshift32, seeded through a multiplicative hash). */
 export class Random {
   #state: number;
 

@@ -1,27 +1,27 @@
 /**
- * When queued work runs: never before what it depends on, otherwise as the schedule chooses.
+ * Decides when queued work runs: never before its dependencies, otherwise as the schedule chooses.
  *
  * @module
  */
 import type { Random } from "./random.ts";
 
 /**
- * How the order is chosen among all that CUDA allows.
+ * How the order is chosen among all orders that CUDA allows.
  *
- * - `latest`: nothing runs before something forces it, and then only what it needs, the newest first.
- * - `random`: by the seed, work runs early or late, and unrelated work along with what is forced.
- * - `round-robin`: each stream in turn runs one task, also when nothing is forced: like a GPU with little to do.
+ * - `latest`: nothing runs until it is forced, and then only with what it needs, newest first.
+ * - `random`: depending on the seed, work runs early or late, and unrelated work runs along with forced work.
+ * - `round-robin`: each stream in turn runs one task, even when nothing is forced: like a lightly loaded GPU.
  */
 export type Schedule = "random" | "latest" | "round-robin";
 
-/** All of them. */
+/** All schedules. */
 export const schedules: ReadonlySet<Schedule> = new Set(["random", "latest", "round-robin"]);
 
 /** A piece of work in the queue. */
 export interface Task {
-  /** Rises with every task of a scheduler. */
+  /** Increases with every task of a scheduler. */
   readonly id: number;
-  /** The stream that it is in, for the schedule that takes turns. */
+  /** The stream that the task belongs to, for the round-robin schedule. */
   readonly streamId: number;
   /** Whether it has run. */
   readonly done: boolean;
@@ -30,16 +30,16 @@ export interface Task {
 interface Queued extends Task {
   done: boolean;
   run: () => void;
-  /** What must run before; emptied when the task has run, so that history can be collected. */
+  /** Tasks that must run before it; cleared once it has run, so that history can be garbage-collected. */
   dependencies: readonly Queued[];
-  /** How many of them have not run. */
+  /** Number of dependencies that have not run. */
   missing: number;
   dependents: Queued[];
   /** Its index in the list of ready tasks, or -1. */
   position: number;
 }
 
-/** The most queued tasks: beyond them, as with a real queue, the caller waits for the oldest. */
+/** Maximum number of queued tasks: beyond it, as with a real queue, the caller waits for the oldest. */
 const capacity = 4096;
 
 /** Runs tasks in an order that respects their dependencies. */
@@ -54,7 +54,7 @@ export class Scheduler {
   #queued = 0;
   #executed = 0;
 
-  /** A scheduler with an empty queue. */
+  /** Creates a scheduler with an empty queue. */
   constructor(schedule: Schedule, random: Random) {
     this.#schedule = schedule;
     this.#random = random;
@@ -93,7 +93,7 @@ export class Scheduler {
     return task;
   }
 
-  /** Runs what the schedule runs at each call of the driver: nothing, or some of what is ready. */
+  /** Runs what the schedule runs on each driver call: nothing, or some of the ready tasks. */
   progress(): void {
     if (this.#schedule === "round-robin") this.#stepInTurn();
     else if (this.#schedule === "random") {
@@ -101,7 +101,7 @@ export class Scheduler {
     }
   }
 
-  /** Runs a task, after all that it depends on. */
+  /** Runs a task, after all its dependencies. */
   force(task: Task | null): void {
     if (task === null || task.done) return;
     const target = task as Queued; // made only by `enqueue`
@@ -145,7 +145,7 @@ export class Scheduler {
     return false;
   }
 
-  /** Runs a task and all that it depends on: of several that could run, the newest first. */
+  /** Runs a task and all its dependencies: of several that could run, the newest first. */
   #runNeeded(target: Queued): void {
     const stack = [target];
     for (let task = stack.at(-1); task !== undefined; task = stack.at(-1)) {
@@ -167,7 +167,7 @@ export class Scheduler {
     return this.#step(this.#best((a, b) => a.id < b.id));
   }
 
-  /** Runs a task of the next stream, after that of the last one, that has a ready task. */
+  /** Runs a task of the next stream that has a ready one, counting from the stream that ran last. */
   #stepInTurn(): boolean {
     // Streams that have had their turn come last.
     const distance = ({ streamId }: Task) => streamId > this.#lastStreamId ? streamId : streamId + 2 ** 32;
@@ -194,7 +194,7 @@ export class Scheduler {
       task.run();
     } finally {
       task.done = true;
-      task.run = nothing; // what it refers to can be collected
+      task.run = nothing; // lets its captures be collected
       task.dependencies = [];
       this.#queued--;
       this.#executed++;

@@ -1,6 +1,6 @@
 /**
- * How work gets into a simulator's queue and when it has to run: what new work waits for, what happens when the host
- * waits, and what a capture forbids.
+ * How work enters a simulator's queue and when it must run: what new work waits for, what happens when the host waits,
+ * and what a capture forbids.
  *
  * @module
  */
@@ -15,22 +15,22 @@ import { SimulatorState } from "./simulator_state.ts";
 
 /** A simulated driver's state, and the rules that its calls share. */
 export class Simulator extends SimulatorState {
-  /** How often each task was queried. After a number of queries, chosen by the seed, it has run. */
+  /** How often each task was queried. After a number of queries, chosen by the seed, it is forced to run. */
   readonly #queryCounts = new WeakMap<Task, number>();
   readonly #mostNotReady: number;
 
-  /** A simulator with idle devices. */
+  /** Creates a simulator with idle devices. */
   constructor(options: SimulateOptions) {
     super(options);
     this.#mostNotReady = this.options.schedule === "latest" ? 3 : this.random.below(4);
   }
 
   /**
-   * Appends work to a stream; to its capture, if it is being captured.
+   * Appends work to a stream, or to its capture if the stream is being captured.
    *
-   * @param kind what it is as a node of a graph, or that it cannot be captured
-   * @param after what the work waits for besides what the stream's rules say
-   * @param memory what it allocates or frees, as a node of a graph
+   * @param kind the kind of graph node that the work becomes, or that it cannot be captured
+   * @param after tasks that the work waits for, besides those implied by stream order
+   * @param memory memory that it allocates or frees, as a graph node
    * @returns the queued task, or null if the work was captured
    */
   submit(
@@ -72,11 +72,11 @@ export class Simulator extends SimulatorState {
 
   // law sim/Simulator.enqueueAllocation: checker/schedule, gpu/implied_order
   /**
-   * Appends an allocation to a stream. On the legacy default stream it is not work that others wait for: streams that
-   * follow that stream by the rules of default streams can use the memory, but do not follow what the allocation
-   * itself waits for (`tests/gpu/implied_order_test.ts`).
+   * Appends an allocation to a stream. On the legacy default stream, an allocation is not work that other streams wait
+   * for: streams that follow that stream by default-stream rules can use the memory, but do not follow what the
+   * allocation itself waits for (`tests/gpu/implied_order_test.ts`).
    *
-   * @param after the free of those that had the memory before
+   * @param after the free by the memory's previous owner
    */
   enqueueAllocation(stream: Stream, run: () => void, after: Task | null): void {
     const { context, id, implicitTail } = stream;
@@ -86,7 +86,7 @@ export class Simulator extends SimulatorState {
     stream.implicitTail = there;
   }
 
-  /** Queues work outside of any stream. It does nothing if a kernel of the context has failed by the time it runs. */
+  /** Queues work outside of any stream. The work is skipped if a kernel of the context has failed by then. */
   queue(context: Context, streamId: number, run: () => void, after: readonly (Task | null)[]): Task {
     const { observer } = this;
     return this.scheduler.enqueue(streamId, after, () => {
@@ -97,7 +97,7 @@ export class Simulator extends SimulatorState {
   }
 
   // law sim/Simulator.hostWaits: sim/output, ptx/faults
-  /** The host waits until a task has run; reports a kernel that has failed by then. */
+  /** Blocks the host until tasks have run; reports a kernel that has failed by then. */
   hostWaits(context: Context, ...tasks: readonly (Task | null)[]): void {
     for (const task of tasks) this.scheduler.force(task);
     for (const pool of this.pools.values()) pool.trim(pool.settings.releaseThreshold);
@@ -106,8 +106,8 @@ export class Simulator extends SimulatorState {
   }
 
   /**
-   * Answers whether tasks have run, which the schedule decides: work that has not run yet may run because of the
-   * query, and has run after a few queries at the latest, so that polling comes to an end.
+   * Returns whether tasks have run, which the schedule decides: pending work may run because of the query, and is
+   * forced to run after a few queries, so that polling terminates.
    */
   query(context: Context, ...tasks: readonly (Task | null)[]): number {
     const open = tasks.filter((task) => task !== null && !task.done);
@@ -121,18 +121,18 @@ export class Simulator extends SimulatorState {
     return open.every((task) => task?.done) ? CUresult.CUDA_SUCCESS : CUresult.CUDA_ERROR_NOT_READY;
   }
 
-  /** Everything enqueued in a context. */
+  /** The last task of each stream of a context. */
   tails(context: Context): Task[] {
     return [...context.streams].map(({ tail }) => tail).filter((tail) => tail !== null);
   }
 
-  /** The ends of all that is queued in some contexts and has not run. */
+  /** The last task of each stream of some contexts, if it has not run. */
   unfinished(contexts: Iterable<Context> = this.contexts.values()): Task[] {
     return [...contexts].flatMap((context) => this.tails(context)).filter(({ done }) => !done);
   }
 
   // law sim/Simulator.waitBeforeFree: sim/early_frees
-  /** Runs all work of some contexts, which may use memory that is about to be freed; unless frees do not wait. */
+  /** Runs all work of some contexts, which may use memory about to be freed, unless frees do not wait. */
   waitBeforeFree(contexts?: Iterable<Context>): void {
     if (this.options.freesWait) { for (const task of this.unfinished(contexts)) this.scheduler.force(task); }
   }
@@ -142,7 +142,7 @@ export class Simulator extends SimulatorState {
     this.space.free(allocation, this.unfinished());
   }
 
-  /** Makes a capture invalid: a call was made that cannot be captured. */
+  /** Invalidates a capture: a call was made that cannot be captured. */
   invalidate(capture: Capture): void {
     capture.invalidated = true;
   }
@@ -166,7 +166,7 @@ export class Simulator extends SimulatorState {
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
 
-  /** Brings a context to life. A primary one in which a kernel has failed stays lost until the process ends. */
+  /** Activates a context. A primary context in which a kernel has failed stays lost until the process ends. */
   activate(context: Context): void {
     this.refuseFault(context);
     context.alive = true;
@@ -175,7 +175,7 @@ export class Simulator extends SimulatorState {
   }
 
   // law sim/Simulator.destroy: sim/contexts, sim/output, ptx/faults
-  /** Destroys a context with all that belongs to it, after running what is queued. */
+  /** Destroys a context with everything that belongs to it, after running its queued work. */
   destroy(context: Context): void {
     for (const task of this.tails(context)) this.scheduler.force(task);
     this.flush(context);
@@ -205,7 +205,7 @@ export class Simulator extends SimulatorState {
     if (this.#capturesBehind(stream).length > 0) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
 
-  /** The captures of the streams that the legacy one would wait for; of another stream none. */
+  /** The captures of the streams that the legacy stream would wait for; none for any other stream. */
   #capturesBehind(stream: Stream): Capture[] {
     const { context } = stream;
     if (stream !== context.legacy) return [];

@@ -1,5 +1,5 @@
 /**
- * The state of a simulated driver: what was chosen, and the objects that its handles stand for.
+ * The state of a simulated driver: its options, and the objects behind its handles.
  *
  * @module
  */
@@ -28,51 +28,51 @@ import { refuse } from "./call.ts";
 import { Scheduler, schedules, type Task } from "./scheduler.ts";
 import type { SharedObject } from "./ipc_objects.ts";
 
-/** The options with their defaults. */
+/** The options with defaults applied. */
 export type ResolvedOptions = Required<SimulateOptions>;
 
 /** A simulated driver's options, tables of objects, and clock. */
 export class SimulatorState {
-  /** What was chosen. */
+  /** The options in effect. */
   readonly options: ResolvedOptions;
-  /** Chance, by the seed. */
+  /** Random choices, determined by the seed. */
   readonly random: Random;
-  /** The queue. */
+  /** The queue of work. */
   readonly scheduler: Scheduler;
   /** The devices by ordinal. */
   readonly devices: readonly Device[];
-  /** Their primary contexts, by ordinal: alive or not, they are always the same. */
+  /** The devices' primary contexts, by ordinal: always the same objects, alive or not. */
   readonly primaries: readonly Context[];
-  /** Memory of devices and of the host. */
+  /** Device and host memory. */
   readonly space: AddressSpace;
-  /** Contexts that are alive, by handle. */
+  /** Live contexts, by handle. */
   readonly contexts: Map<bigint, Context> = new Map();
-  /** Streams that were created and not destroyed, by handle. */
+  /** Streams created and not destroyed, by handle. */
   readonly streams: Map<bigint, Stream> = new Map();
   /** Events by handle. */
   readonly events: Map<bigint, Event> = new Map();
   /** Pools by handle. */
   readonly pools: Map<bigint, Pool> = new Map();
   /**
-   * Pools that were destroyed while memory of theirs was allocated or not yet freed: libcuda (580) keeps those for
-   * ever.
+   * Pools that were destroyed while their memory was still allocated or a free was pending: libcuda (580) keeps those
+   * forever.
    */
   lostPools = 0;
-  /** Objects that other drivers may have opened: their names, and what keeps them from being collected. */
+  /** Objects that other drivers may have opened: their names, and the references that keep them alive. */
   readonly exports: WeakMap<object, { readonly name: string; readonly object: SharedObject }> = new WeakMap();
   /** Graphs by handle. */
   readonly graphs: Map<bigint, Graph> = new Map();
-  /** The nodes of graphs by handle. */
+  /** Graph nodes by handle. */
   readonly graphNodes: Map<bigint, GraphNode> = new Map();
-  /** Graphs that can be launched, by handle. */
+  /** Executable graphs by handle. */
   readonly graphExecs: Map<bigint, GraphExec> = new Map();
-  /** Memory that graphs allocate, by its address: from the capture until no graph can allocate it and it is freed. */
+  /** Graph memory by address: from the capture until no graph can allocate it and it is freed. */
   readonly graphMemory: Map<bigint, GraphMemory> = new Map();
-  /** Modules that are loaded, by handle. */
+  /** Loaded modules by handle. */
   readonly modules: Map<bigint, LoadedModule> = new Map();
-  /** Their kernels that were asked for, by handle. */
+  /** Module kernels that were looked up, by handle. */
   readonly functions: Map<bigint, LoadedFunction> = new Map();
-  /** The last launch of each: one does not begin before the last is over. */
+  /** The last launch of each executable graph: a launch does not begin before the previous one has completed. */
   readonly lastLaunch: WeakMap<GraphExec, Task> = new WeakMap();
   /** Captures that have not ended. */
   readonly captures: Set<Capture> = new Set();
@@ -86,19 +86,19 @@ export class SimulatorState {
   inHostFunction = false;
   /** Why PTX was last refused with CUDA_ERROR_INVALID_PTX. */
   lastPtxError: unknown = null;
-  /** Follows the kernels that are enqueued now, when they run. */
+  /** Observes the kernels that are enqueued now, when they run. */
   observer: KernelObserver | null = null;
-  /** Follows the kernel that is running now. */
+  /** Observes the running kernel. */
   runningObserver: KernelObserver | null = null;
-  /** Why a kernel has last failed. */
+  /** Why a kernel last failed. */
   lastKernelError: unknown = null;
-  /** Simulated milliseconds since the beginning. */
+  /** Simulated time since the start, in milliseconds. */
   clock = 0;
   #handles = 0n;
   #streamIds = 0;
   #ids = 0n;
 
-  /** The state of idle devices. */
+  /** Creates the state of idle devices. */
   constructor(options: SimulateOptions) {
     this.options = {
       devices: 1,
@@ -135,17 +135,17 @@ export class SimulatorState {
     this.space = new AddressSpace(this.devices);
   }
 
-  /** A handle that nothing else has. */
+  /** A unique handle. */
   newHandle(): bigint {
     return 0x51_0000_0000n + (this.#handles += 0x100n); // not an address of anything, and easy to recognise
   }
 
-  /** A number that nothing else has. */
+  /** A unique number. */
   newId(): bigint {
     return ++this.#ids;
   }
 
-  /** A context with its two default streams. */
+  /** Creates a context with its two default streams. */
   newContext(device: Device, isPrimary: boolean, flags: number): Context {
     const context: Context = {
       handle: this.newHandle(),
@@ -167,12 +167,12 @@ export class SimulatorState {
     return context;
   }
 
-  /** A stream that is yet to be attached to a context. */
+  /** Creates a stream that is not yet attached to a context. */
   newStream(handle: bigint, flags: number, priority: number): Stream {
     return new Stream(handle, ++this.#streamIds, flags, priority);
   }
 
-  /** A new pool of a device. */
+  /** Creates a pool of a device. */
   newPool(ordinal: number, segments: Segments, isDefault: boolean, maxBytes: number): Pool {
     const pool = new Pool(this.newHandle(), ordinal, isDefault, maxBytes, segments, this.scheduler);
     this.pools.set(pool.handle, pool);
@@ -193,7 +193,7 @@ export class SimulatorState {
     return this.usable(context);
   }
 
-  /** A context, unless it is destroyed or one of its kernels has failed. */
+  /** Returns a context, unless it is destroyed or one of its kernels has failed. */
   usable(context: Context): Context {
     if (!context.alive) throw refuse(CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED);
     this.refuseFault(context);
@@ -207,7 +207,7 @@ export class SimulatorState {
     return context;
   }
 
-  /** The stream of a handle: 0 and 1 are the legacy default stream of the current context, 2 is the thread's. */
+  /** The stream of a handle: 0 and 1 are the legacy default stream of the current context, 2 is the per-thread one. */
   stream(handle: bigint): Stream {
     if (handle === 0n || handle === CU_STREAM_LEGACY) return this.current().legacy;
     if (handle === CU_STREAM_PER_THREAD) return this.current().perThread;
@@ -236,11 +236,11 @@ export class SimulatorState {
   /** Refuses all work of a context in which a kernel has failed. */
   refuseFault(context: Context): void {
     if (context.fault === 0) return;
-    this.flush(context); // what was printed before it, and the text of a failed assertion
+    this.flush(context); // output from before the failure, and the text of a failed assertion
     throw refuse(context.fault);
   }
 
-  /** Passes on what kernels of a context have printed. */
+  /** Passes on what a context's kernels have printed. */
   flush({ output }: Context): void {
     output.flush(this.options.print);
   }

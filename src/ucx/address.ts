@@ -1,9 +1,9 @@
 /**
  * Worker addresses as they travel between processes.
  *
- * UCX walks an address without knowing its length, and aborts the process where one is damaged. So Causeway appends
- * what it takes to notice that, a mark and a CRC-32, and before them which process the worker lives in. UCX itself
- * never reads so far, so another program's UCX can use the whole as it is.
+ * UCX parses an address without knowing its length, and aborts the process if it is damaged. So Causeway appends a
+ * trailer: the identity of the worker's process, a mark, and a CRC-32 that detects damage. UCX itself never reads that
+ * far, so another program's UCX can use the whole as it is.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { nodeBuiltin } from "../ffi/mod.ts";
 import { identityBytes } from "./process_identity.ts";
 
 const mark = 0x4341_5553; // "CAUS"
-/** Bytes that follow UCX's own: the identity of the process, the mark and the check. */
+/** Size of what follows UCX's own bytes: the identity of the process, the mark and the checksum. */
 export const trailerBytes: number = identityBytes + 8;
 
-/** A copy of an address of UCX, with the trailer that {@linkcode isIntact} looks for. */
+/** Copies a UCX address and appends the trailer that {@linkcode isIntact} checks. */
 export function withTrailer(address: Uint8Array, process: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(new ArrayBuffer(address.length + trailerBytes));
   whole.set(address);
@@ -25,27 +25,27 @@ export function withTrailer(address: Uint8Array, process: Uint8Array): Uint8Arra
   return whole;
 }
 
-/** Whether these bytes are an address with its trailer, all of it and unchanged. */
+/** Whether these bytes are an address with its trailer, complete and unchanged. */
 export function isIntact(address: Uint8Array): boolean {
   if (address.length <= trailerBytes) return false;
   const trailer = new DataView(address.buffer, address.byteOffset + address.length - 8, 8);
   return trailer.getUint32(0) === mark && trailer.getUint32(4) === crc32(address.subarray(0, -8));
 }
 
-/** The identity of the process that the worker of an intact address lives in. */
+/** The identity of the process that owns the worker of an intact address. */
 export function processOf(address: Uint8Array): Uint8Array {
   return address.subarray(-trailerBytes, -8);
 }
 
-/** What tells the worker of an intact address from others: UCX gives each a number that it draws. */
+/** The checksum of an intact address. It tells workers apart: UCX gives each a random number. */
 export function checkOf(address: Uint8Array): number {
   return new DataView(address.buffer, address.byteOffset + address.length - 4, 4).getUint32(0);
 }
 
-/** Bytes of a version. */
+/** Size of a version in bytes. */
 const versionBytes = 4;
 
-/** An address of UCX with its version, for those who cannot connect to it. */
+/** Appends the UCX version to an address, for peers that cannot connect to it. */
 export function withVersion(address: Uint8Array, version: string): Uint8Array {
   const bytes = new Uint8Array(address.length + versionBytes);
   bytes.set(address);
@@ -53,12 +53,12 @@ export function withVersion(address: Uint8Array, version: string): Uint8Array {
   return bytes;
 }
 
-/** The version of UCX whose intact address it is. */
+/** The UCX version in an intact address. */
 export function versionOf(address: Uint8Array): string {
   return address.subarray(-trailerBytes - versionBytes, -trailerBytes - 1).join(".");
 }
 
-/** The CRC-32 of Ethernet and zip. */
+/** The CRC-32 that Ethernet and zip use. */
 function crc32(bytes: Uint8Array): number {
   return nodeBuiltin("node:zlib").crc32(bytes);
 }

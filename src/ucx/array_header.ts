@@ -1,5 +1,5 @@
 /**
- * What an array is, as the header of the message that brings it: the name of its element type, and its shape.
+ * The header of a message that carries an array: the name of its element type, and its shape.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export interface ArrayHeader {
   readonly shape: Shape;
 }
 
-/** The header of an array, as JSON. */
+/** Encodes the header of an array as JSON. */
 export function writeArrayHeader({ dtype, shape }: ArrayHeader): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify({ dtype: dtype.name, shape }));
 }
@@ -20,8 +20,8 @@ export function writeArrayHeader({ dtype, shape }: ArrayHeader): Uint8Array<Arra
 /**
  * Reads a header.
  *
- * @param bytes what came with it: as many as the array has
- * @throws {TypeError} if it is none, or of an array of another size
+ * @param bytes the number of bytes that came with it, which the array must have
+ * @throws {TypeError} if it is not an array header, or describes an array of another size
  */
 export function readArrayHeader(header: Uint8Array, bytes: number): ArrayHeader {
   let given: unknown;

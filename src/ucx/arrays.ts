@@ -1,5 +1,5 @@
 /**
- * Arrays that come with their element type and shape, into new memory of the wanted place.
+ * Receiving arrays, which carry their element type and shape, into new memory in the requested place.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface ReceiveArrayOptions extends LimitOptions, PlaceOptions {}
 const receiveArrayOptionNames: OptionNames<ReceiveArrayOptions> = { ...limitOptionNames, ...placeOptionNames };
 
 // law ucx/recvArray: ucx/arrays
-/** Receives the next array of a queue. @param over why there are no more, if there are none */
+/** Receives the next array of a queue. @param over makes the error if there are no more */
 export async function recvArray(
   queue: MessageQueue<UcxActiveMessage>,
   options: ReceiveArrayOptions,

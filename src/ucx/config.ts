@@ -1,5 +1,5 @@
 /**
- * Settings of UCX: the ones that Causeway chooses, and those of the caller.
+ * UCX settings: Causeway's defaults and the caller's.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import type { UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";
 
 /**
- * Changes a `ucp_config_t`: first what Causeway chooses, then what the caller asks for.
+ * Applies settings to a `ucp_config_t`: first Causeway's defaults, then the caller's.
  *
  * @param settings by name, with or without the prefix `UCX_`
- * @throws {UcxError} if this UCX does not know a setting, or not with this value
+ * @throws {UcxError} if this UCX does not know a setting, or rejects its value
  */
 export function applyConfig(ucp: UcpFunctions, config: bigint, settings: Readonly<Record<string, string>>): void {
   const { ucp_config_modify } = ucp.opening;
@@ -29,7 +29,7 @@ export function applyConfig(ucp: UcpFunctions, config: bigint, settings: Readonl
     const name = given.replace(/^UCX_/, "");
     const isKnown = own.size === 0 || own.has(name) || families.has(name.split("_")[0] ?? "");
     const status = isKnown ? ucp_config_modify(config, cString(name), cString(value)) : ucs_status_t.UCS_ERR_NO_ELEM;
-    // Newer versions refuse the name and the value alike.
+    // Newer versions refuse an unknown name and a bad value with the same status.
     const isRefused = status !== ucs_status_t.UCS_OK && !own.has(name) && !isAmong(everySetting(), name);
     if (status === ucs_status_t.UCS_ERR_NO_ELEM || isRefused) throw unknownSetting(name);
     checkStatus("ucp_config_modify", status, `Setting ${given} does not accept "${value}"`);
@@ -40,14 +40,14 @@ export function applyConfig(ucp: UcpFunctions, config: bigint, settings: Readonl
 const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "posix", "sysv", "xpmem"]);
 
 /**
- * What Causeway sets unless the environment or the caller says otherwise.
+ * Causeway's defaults, unless the environment or the caller overrides them.
  *
- * KEEPALIVE_INTERVAL: over shared memory UCX notices that a peer has died only by checking on it, which it does every
- * 20 s by default. Here it is once a second, so that a killed peer is noticed within two.
+ * KEEPALIVE_INTERVAL: over shared memory UCX detects a dead peer only by checking on it, which it does every 20 s by
+ * default. Here it checks once a second, so that a killed peer is detected within two.
  *
- * MM_ERROR_HANDLING: endpoints that notice a dead peer are refused shared memory by default, so that two processes of
- * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1). Where no shared memory is enabled UCX
- * would warn that the setting is of no use.
+ * MM_ERROR_HANDLING: endpoints that detect a dead peer are denied shared memory by default, so that two processes on
+ * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1). Where shared memory is disabled UCX
+ * would warn that the setting is unused.
  */
 function defaults(settings: Readonly<Record<string, string>>): Record<string, string> {
   const transports = chosen(settings, "TLS") ?? "all";
@@ -58,21 +58,21 @@ function defaults(settings: Readonly<Record<string, string>>): Record<string, st
   };
 }
 
-/** The family of addresses that UCX's own connections over TCP have: `TCP_AF_PRIO`, which UCX knows since 1.14. */
+/** The address family of UCX's own TCP connections: `TCP_AF_PRIO`, which UCX supports since 1.14. */
 export function familyOfTcp(version: string, settings: Readonly<Record<string, string>>): 4 | 6 {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const first = chosen(settings, "TCP_AF_PRIO")?.split(",")[0]?.trim();
   return first === "inet6" && (major > 1 || minor >= 14) ? 6 : 4;
 }
 
-/** What the caller or the environment says of a setting. */
+/** The value that the caller or the environment gives a setting. */
 function chosen(settings: Readonly<Record<string, string>>, name: string): string | undefined {
   return settings[name] ?? settings[`UCX_${name}`] ?? ffiPort().env(`UCX_${name}`);
 }
 
 /**
- * The names of UCX's own settings. ucp_config_modify() refuses none: one that is not among these it keeps for a
- * transport that may want it, and no more than a warning tells of a misspelled one when the first worker is made.
+ * The names of UCX's own settings. ucp_config_modify() rejects none: it keeps an unknown one for a transport that may
+ * want it, and a misspelled one causes only a warning when the first worker is created.
  */
 function ownSettings(ucp: UcpFunctions, config: bigint): ReadonlySet<string> {
   const flags = UCS_CONFIG_PRINT.CONFIG | UCS_CONFIG_PRINT.HIDDEN;
@@ -82,8 +82,8 @@ function ownSettings(ucp: UcpFunctions, config: bigint): ReadonlySet<string> {
 
 // law ucx/checkTransportSettings: ucx/config
 /**
- * Checks the names of settings that are not UCX's own, when a context has loaded the transports: those of a transport
- * that is here have to be among its own.
+ * Checks the names of settings that are not UCX's own, once a context has loaded the transports: a name with a loaded
+ * transport's prefix must be one of its settings.
  *
  * @throws {UcxError} if one is not
  */
@@ -97,7 +97,10 @@ export function checkTransportSettings(settings: Readonly<Record<string, string>
   }
 }
 
-/** Whether a name is known. Transports share many, under several names: UCX_RC_SEG_SIZE is of all that begin with RC. */
+/**
+ * Whether a name is known. Transports share many, under several names: UCX_RC_SEG_SIZE applies to all that begin with
+ * RC.
+ */
 function isAmong(all: readonly string[], name: string): boolean {
   const end = name.replace(/^[^_]*/, "");
   return all.some((known) => known === name || (end !== "" && known.endsWith(end)));
@@ -108,8 +111,8 @@ function unknownSetting(name: string): UcxError {
 }
 
 /**
- * The names of the settings of all that this process has loaded of UCX; none if this UCX does not say, which is no
- * promise of its interface. Some versions of the function take a filter.
+ * The names of all settings of the UCX components that this process has loaded; none if this UCX does not list them,
+ * which is not part of its public interface. Some versions of the function take a filter.
  */
 function everySetting(): string[] {
   const { dlopen, dlsym } = libc().loading;
@@ -130,7 +133,7 @@ function namesIn(text: string): string[] {
   return Array.from(text.matchAll(/^UCX_(\w+)=/gm), ([, name]) => name ?? "");
 }
 
-/** How the names of all other settings begin: with a transport, a component, or what some of them have in common. */
+/** Prefixes of all other settings: a transport, a component, or a prefix that several of them share. */
 const families: ReadonlySet<string> = new Set([
   "CMA",
   "CUDA",

@@ -1,5 +1,5 @@
 /**
- * The connections of a worker: its endpoints, to addresses, to listeners and of those who connect, and its listeners.
+ * The connections of a worker: its listeners, and its endpoints to addresses, to listeners and to connecting peers.
  *
  * @module
  */
@@ -38,9 +38,10 @@ import { PendingConnections } from "./listen/pending_connections.ts";
 /** Where a worker listens, for {@linkcode UcxWorker.connect}. */
 export interface ListenerAddress extends HostAndPort {
   /**
-   * What the listener asks for, if it does: the same text or bytes. Long and random ones cannot be guessed by who has
-   * listened in. Both sides prove it to each other, over a connection of their own by TCP; nothing is encrypted. Bytes
-   * are copied. `undefined` is an error, as of an environment variable that is not set: leave it out where there is none.
+   * The secret that the listener requires, if it does: the same text or bytes. An eavesdropper cannot guess a long
+   * random one. Both sides prove to each other that they know it, over a separate TCP connection; nothing is encrypted.
+   * Bytes are copied. `undefined` is an error, as it may be an unset environment variable: omit the property if there
+   * is no secret.
    */
   readonly secret?: Secret;
 }
@@ -48,24 +49,24 @@ export interface ListenerAddress extends HostAndPort {
 /** Options of {@linkcode UcxWorker.connect}. */
 export interface ConnectOptions {
   /**
-   * Takes the address of a worker that is not Causeway's, as UCX wrote it. Nothing notices then whether it is damaged,
-   * and UCX aborts the process over a damaged one. For addresses alone. Default false.
+   * Accepts the address of a worker that is not Causeway's, as UCX wrote it. Damage then goes undetected, and UCX
+   * aborts the process over a damaged address. For addresses only. Default false.
    */
   readonly unchecked?: boolean;
   /**
-   * `peer`: what is sent to a process that has ended fails, and the endpoint with it. `none`: nothing of it is noticed,
-   * and large messages between processes of one machine may be copied once (CMA), which UCX does not do otherwise.
-   * Default `peer`.
+   * `peer`: sends to a process that has ended fail, and so does the endpoint. `none`: the end of the peer goes
+   * undetected, and large messages between processes on one machine may be copied once (CMA), which UCX does not do
+   * otherwise. Default `peer`.
    */
   readonly errors?: "peer" | "none";
   /**
-   * Gives up; the promise is then rejected with the signal's reason. By a worker's address nothing is waited for: there it
-   * counts only if it is aborted already.
+   * Cancels the attempt; the promise is then rejected with the signal's reason. Connecting by a worker's address does
+   * not wait: there the signal matters only if it is already aborted.
    */
   readonly signal?: AbortSignal;
   /**
-   * The same after so many milliseconds, with UCS_ERR_TIMED_OUT. Default none; 5000 with a secret or the protocol
-   * `ucxx`. By a worker's address connecting takes no time.
+   * The same after this many milliseconds, with UCS_ERR_TIMED_OUT. Default none; 5000 with a secret or the protocol
+   * `ucxx`. Connecting by a worker's address takes no time.
    */
   readonly timeout?: number;
 }
@@ -74,7 +75,7 @@ const connectOptionNames: OptionNames<ConnectOptions> = { unchecked: true, error
 
 const errorModes = { peer: UCP_ERR_HANDLING_MODE.PEER, none: UCP_ERR_HANDLING_MODE.NONE } as const;
 
-/** How an endpoint is made. */
+/** How an endpoint is created. */
 interface EndpointParameters {
   readonly err_mode: number;
   readonly address?: bigint;
@@ -83,20 +84,20 @@ interface EndpointParameters {
   readonly conn_request?: bigint;
 }
 
-/** How a worker's address is connected to. */
+/** How to connect to a worker's address. */
 interface AddressOptions {
   readonly unchecked?: boolean;
   readonly limits?: Required<MessageLimits>;
-  /** Whether the other side makes one endpoint for this one. */
+  /** Whether the other side creates an endpoint for this one. */
   readonly isPaired?: boolean;
 }
 
-/** What is known of whom an endpoint leads to. */
+/** What is known about the peer of an endpoint. */
 interface EndpointPeer {
   readonly limits?: Required<MessageLimits>;
-  /** What to watch, if it can be seen and UCX may not watch it. */
+  /** The process to watch, if it is visible and UCX may not watch it. */
   readonly process?: PeerProcess | null;
-  /** Of its worker's address. */
+  /** The checksum of its worker's address. */
   readonly check?: number | null;
 }
 
@@ -106,22 +107,22 @@ function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
   return mode;
 }
 
-/** What connections need of their worker. */
+/** What connections need from their worker. */
 export interface ConnectionsContext
   extends Omit<EndpointContext, "forget" | "handlesErrors" | "isByHost" | "isConnecting"> {
-  /** Called when there is an endpoint with this handle. @param peer the check of its worker's address, if known */
+  /** Called when an endpoint with this handle exists. @param peer the checksum of its worker's address, if known */
   made(endpoint: bigint, peer: number | null): void;
-  /** Of the addresses that UCX connects by over TCP. */
+  /** The address family of UCX's TCP connections. */
   readonly family: 4 | 6;
-  /** Of UCX. */
+  /** The UCX version. */
   readonly version: string;
   /** The worker's handle. @throws {TypeError} if it is closed */
   open(doing: string): bigint;
 }
 
 /**
- * One callback for all endpoints of a worker, as long as there is one. UCX calls it inside ucp_worker_progress, on this
- * thread.
+ * One callback for all endpoints of a worker, as long as its connections live. UCX calls it inside ucp_worker_progress,
+ * on this thread.
  */
 function callOnError(connections: WeakRef<Connections>): NativeCallback {
   return ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, handle, status) => {
@@ -144,8 +145,8 @@ export class Connections {
   }
 
   /**
-   * UCX reports a failure, inside a function of its own: messages that have come before, by another transport, are taken
-   * first.
+   * Called when UCX reports a failure, from inside one of its functions. Messages that arrived before, by another
+   * transport, are handled first.
    */
   failed(handle: bigint, status: number): void {
     const endpoint = this.#endpoints.get(handle);
@@ -158,7 +159,7 @@ export class Connections {
     });
   }
 
-  /** The endpoint that UCX knows by this handle. */
+  /** The endpoint with this UCX handle. */
   find(handle: bigint): UcxEndpoint | undefined {
     return this.#endpoints.get(handle);
   }
@@ -210,7 +211,7 @@ export class Connections {
     }
   }
 
-  /** Connects to a listener of UCX's own. */
+  /** Connects to a native UCX listener. */
   async #connectToListener(
     { host, port }: HostAndPort,
     err_mode: number,
@@ -230,7 +231,7 @@ export class Connections {
   }
 
   // law ucx/Connections.connectWithSecret: ucx/secret
-  /** Connects to a listener that asks for a secret. */
+  /** Connects to a listener that requires a secret. */
   async #connectWithSecret(
     attempt: ConnectAttempt,
     secret: Secret,
@@ -248,7 +249,7 @@ export class Connections {
     return await this.#begin(endpoint, () => endpoint.greet("secret", "client", signal));
   }
 
-  /** A connection that stands. It is closed if it does not come about. */
+  /** Waits until a connection is established. It is closed if that fails. */
   async #begin(endpoint: UcxEndpoint, begin: () => Promise<void>): Promise<UcxEndpoint> {
     try {
       await begin();
@@ -268,8 +269,8 @@ export class Connections {
     const err_mode = checkErrors(options.errors);
     const pending = new PendingConnections(limits);
     const refused = () => pending.refuse();
-    // Where errors are not handled, UCX 1.13 ends the process with a failed assertion (rndv.c, packed_rkey_size) if a
-    // large message is sent before the connection stands.
+    // Without error handling, UCX 1.13 aborts the process with a failed assertion (rndv.c, packed_rkey_size) if a large
+    // message is sent before the connection is established.
     const hasToStand = err_mode === UCP_ERR_HANDLING_MODE.NONE;
     const hasToGreet = secret !== null || protocol.greet !== null;
     const greet = !hasToGreet && !hasToStand ? null : async (endpoint: UcxEndpoint) => {
@@ -285,7 +286,7 @@ export class Connections {
     const acceptor = secret === null
       ? listenNatively({ host, port }, {
         refused,
-        hasRoom: () => pending.makeRoom(), // nobody knows who they are
+        hasRoom: () => pending.makeRoom(), // these peers are not authenticated
         ucp,
         worker,
         accept: (conn_request) => {
@@ -296,7 +297,7 @@ export class Connections {
       })
       : listenWithSecret({ host, port }, {
         refused,
-        hasRoom: () => pending.hasRoom, // those who have yet to confirm have proved the secret
+        hasRoom: () => pending.hasRoom, // peers that have yet to confirm have proved the secret
         secret,
         handshakes: limits.handshakes,
         patience: timeout,
@@ -304,7 +305,7 @@ export class Connections {
         accept: (address) => pending.add(this.#connectToAddress(address, err_mode, { limits, isPaired: true }), greet),
       });
     progress.watch();
-    const release = progress.hold(); // whoever listens stays alive
+    const release = progress.hold(); // an open listener keeps the process alive
     const listener = new UcxListener(acceptor, pending, (closed) => {
       this.#listeners.delete(closed);
       release();
@@ -320,18 +321,18 @@ export class Connections {
 
   /** As {@linkcode UcxWorker.flush}. */
   async flush(options: LimitOptions): Promise<void> {
-    // A close flushes by itself.
+    // A close includes a flush.
     const open = Array.from(this.#endpoints.values()).filter((endpoint) => !endpoint.isClosing);
     await Promise.all(open.map((endpoint) => endpoint.flush(options)));
   }
 
-  /** Closes all of them, after what was sent has arrived. */
+  /** Closes all listeners and endpoints, once everything sent has arrived. */
   async finish(): Promise<void> {
     for (const listener of this.#listeners) void listener.close();
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
   }
 
-  /** Closes all of them at once. */
+  /** Closes all listeners and endpoints at once. */
   abort(): void {
     for (const listener of this.#listeners) void listener.close();
     for (const endpoint of this.#endpoints.values()) endpoint.abort();
@@ -355,12 +356,12 @@ export class Connections {
           "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
       );
     }
-    const process = isOurs ? PeerProcess.find(processOf(to)) : null; // first: it may end any time
+    const process = isOurs ? PeerProcess.find(processOf(to)) : null; // first: the process may end at any time
     using arena = new NativeArena();
     const address = arena.bytes(to.length);
     address.bytes.set(to);
     const isWatched = err_mode === UCP_ERR_HANDLING_MODE.PEER;
-    // Otherwise a stream to this very worker would come to the endpoint that has sent it.
+    // Otherwise a stream to this same worker would arrive at the endpoint that sent it.
     const flags = isPaired ? { flags: UCP_EP_PARAMS_FLAGS.NO_LOOPBACK } : none;
     return this.#createEndpoint(arena, { address: address.address, err_mode, ...flags }, {
       limits,
@@ -385,7 +386,7 @@ export class Connections {
     checkStatus("ucp_ep_create", status, advice(status));
     const forget = (gone: bigint) => {
       this.#peers.forget(endpoint);
-      // UCX may have given the same handle to a newer endpoint meanwhile.
+      // UCX may have reused the handle for a newer endpoint.
       if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
     };
     const endpoint: UcxEndpoint = new UcxEndpoint(

@@ -1,27 +1,27 @@
 /**
- * What a context has of UCX. It outlives the `Ucx`, which may be dropped without having been closed.
+ * The native resources of a context. They outlive the `Ucx`, which may be dropped without being closed.
  *
  * @module
  */
 import { closeDropped, type DroppedState } from "./finalizer.ts";
 import type { UcpFunctions } from "./library.ts";
 
-/** A worker, as its context knows it. */
+/** A worker, as its context sees it. */
 interface OpenWorker {
   abort(): void;
 }
 
-/** A context of UCX, and the workers of it that are not closed. */
+/** A UCX context and its open workers. */
 export class ContextResources implements DroppedState {
   readonly kind = "Ucx";
   readonly madeAt: string;
-  /** The context, as UCX knows it. */
+  /** The context's UCX handle. */
   readonly handle: bigint;
   readonly #ucp: UcpFunctions;
-  /** By what they have of UCX: it is given back here if the worker itself was collected. */
+  /** Keyed by their native resources, which are released here if the worker itself was collected. */
   readonly #workers = new Map<DroppedState, WeakRef<OpenWorker>>();
   readonly #kept: { close(): void }[] = [];
-  /** Whether UCX could not give a worker back: its context has to stay then. */
+  /** Whether UCX could not destroy a worker: its context must then stay. */
   #hasStuckWorker = false;
   #isClosed = false;
 
@@ -36,31 +36,31 @@ export class ContextResources implements DroppedState {
     return this.#isClosed;
   }
 
-  /** Closes something with the context. */
+  /** Closes an object together with the context. */
   keep<T extends { close(): void }>(one: T): T {
     this.#kept.push(one);
     return one;
   }
 
-  /** Takes on a worker. */
+  /** Adds a worker. */
   add(resources: DroppedState, worker: OpenWorker): void {
     this.#workers.set(resources, new WeakRef(worker));
   }
 
-  /** A worker is closed. @param isGone whether it is gone, or has to stay as long as the process */
+  /** Removes a closed worker. @param isGone whether it is gone, or must stay for the life of the process */
   forget(resources: DroppedState, isGone: boolean): void {
     this.#workers.delete(resources);
     this.#hasStuckWorker ||= !isGone;
   }
 
   // law ucx/ContextResources.close: ucx/endpoint, ucx/dropped, ucx/lifecycle
-  /** Frees the context, after closing the workers that are still open without waiting for their peers. */
+  /** Closes the workers that are still open, without waiting for their peers, then frees the context. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const [resources, reference] of this.#workers) {
       reference.deref()?.abort();
-      if (!resources.closed) closeDropped(resources); // it was collected, or could not be made
+      if (!resources.closed) closeDropped(resources); // the worker was collected, or could not be created
     }
     if (!this.#hasStuckWorker) this.#ucp.opening.ucp_cleanup(this.handle);
     for (const one of this.#kept) one.close();

@@ -31,40 +31,40 @@ import { type SendOptions, type SendSyncOptions, TagSender } from "./tag_sender.
 
 /** Options of {@linkcode UcxEndpoint.close}. */
 export interface CloseOptions {
-  /** Whether not to wait until what was sent has arrived. Default false, unless the other side is gone. */
+  /** Whether to close without waiting for everything sent to arrive. Default false, unless the other side is gone. */
   readonly force?: boolean;
-  /** For how long to wait, in milliseconds; then it is closed by force. Default: as long as it takes. */
+  /** How long to wait, in milliseconds, before closing by force. Default: as long as it takes. */
   readonly timeout?: number;
 }
 
 const closeOptionNames: OptionNames<CloseOptions> = { force: true, timeout: true };
 
-/** For how long the end of a block waits for what was sent, in milliseconds. */
+/** How long the end of a block waits for everything sent to arrive, in milliseconds. */
 export const patienceOfDispose = 5000;
 
-/** For how long a close waits for the other side's program to turn its event loop, in milliseconds. */
+/** How long a close waits for the other program's event loop to turn, in milliseconds. */
 const acknowledgedWithin = 1000;
 
 /** Why an endpoint is closed: `null` if it was closed here, otherwise what UCX reported. */
 export type CloseReason = UcxError | null;
 
-/** What an endpoint needs of its worker. */
+/** What an endpoint needs from its worker. */
 export interface EndpointContext extends WorkerParts {
   readonly receiver: Receiver;
   /** The worker's address. */
   address(): Uint8Array;
-  /** The most bytes that a header of an active message can have. */
+  /** The maximum header size of an active message, in bytes. */
   longestHeader(): number;
-  /** Whether remote memory is used at all. */
+  /** Whether remote memory is enabled. */
   readonly hasRemoteMemory: boolean;
-  /** Called when sends are cut short by a close by force. */
+  /** Called when a forced close cuts sends short. */
   cutShort(): void;
   readonly limits: Required<MessageLimits>;
-  /** Whether the connection was made by host and port: the other side has an endpoint, too. */
+  /** Whether the connection was made by host and port: the other side then has an endpoint, too. */
   readonly isByHost: boolean;
-  /** Whether UCX notices that the other side goes (`errors: "peer"`). */
+  /** Whether UCX detects the end of the other side (`errors: "peer"`). */
   readonly handlesErrors: boolean;
-  /** Whether the connection is made from here, and need not stand yet. */
+  /** Whether this side initiates the connection, which may not be established yet. */
   readonly isConnecting: boolean;
   /** Called once, when the endpoint is gone. */
   forget(handle: bigint): void;
@@ -79,7 +79,7 @@ export class UcxEndpoint {
   readonly #context: EndpointContext;
   readonly #closed: Promise<CloseReason>;
   readonly #resolveClosed: (reason: CloseReason) => void;
-  /** Lets the worker be collected again, which has been asked for `closed`. */
+  /** Lets the worker be collected again after `closed` was read. */
   #forgetClosed: (() => void) | undefined;
   #isClosed = false;
   readonly #operations: EndpointOperations;
@@ -90,15 +90,15 @@ export class UcxEndpoint {
   readonly #byteStream: ByteStream;
   readonly #messages: MessageQueue<UcxActiveMessage>;
   readonly #arrays: MessageQueue<UcxActiveMessage>;
-  /** Whether the other side has said that it closes its endpoint, after what it has sent. */
+  /** Whether the other side has announced the close of its endpoint, after everything it sent. */
   #isPeerClosed = false;
-  /** Settles when the other side knows that this one closes its endpoint, or never will. */
+  /** Settles when the other side has acknowledged the close of this endpoint, or never will. */
   readonly #acknowledged = Promise.withResolvers<void>();
-  /** Whether nobody takes messages any more. */
+  /** Whether messages are no longer taken. */
   #isDismissed = false;
-  /** Whether UCX may still be making the connection. */
+  /** Whether UCX may still be establishing the connection. */
   #isConnecting: boolean;
-  /** The handle, while it waits for that to be given back. */
+  /** The handle, while its close waits for UCX to finish connecting. */
   #leaving = 0n;
   #closing: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
@@ -128,32 +128,32 @@ export class UcxEndpoint {
     this.#resolveClosed = resolve;
   }
 
-  /** Calls back when the endpoint is no longer usable; it keeps nothing. Called by the listener. */
+  /** Calls back when the endpoint is no longer usable, without keeping anything alive. Called by the listener. */
   onClosed(act: () => void): void {
     void this.#closed.then(act);
   }
 
   // law ucx/UcxEndpoint.closed: ucx/dropped
   /**
-   * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. Until then
-   * whoever asks for it keeps the endpoint and its worker from being collected, but not the process alive.
+   * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. Once
+   * read, it keeps the endpoint and its worker from being collected until then, but does not keep the process alive.
    */
   get closed(): Promise<CloseReason> {
-    // Nobody can tell whether a promise is waited for: whoever has it may.
+    // Whether a promise is awaited cannot be observed: any holder may await it.
     if (!this.#isClosed) this.#forgetClosed ??= this.#context.progress.keep();
     return this.#closed;
   }
 
   /**
    * Sends bytes. They must not change until the promise is settled; UCX has sent or copied them by then. Memory with a
-   * home stream is sent when that stream's next work could begin, and later messages of this endpoint after it; the
-   * event loop goes on meanwhile.
+   * home stream is sent when that stream's next work could begin, and later messages of this endpoint follow it; the
+   * event loop keeps running meanwhile.
    *
    * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @throws {UcxError} if the other side is gone
-   * @throws {TypeError} if the endpoint is closed, if the memory is a GPU's and this UCX was built without CUDA, or with
-   *   `copy: false` if it is not contiguous; if it is an ArrayBuffer that can be resized, or is transferred before UCX is
-   *   done with it ({@linkcode Sendable})
+   * @throws {TypeError} if the endpoint is closed; if the memory is on a GPU and this UCX was built without CUDA; with
+   *   `copy: false`, if it is not contiguous; if it is a resizable ArrayBuffer, or is transferred before UCX is done
+   *   with it ({@linkcode Sendable})
    * @throws {RangeError} if the tag has more than 64 bits
    */
   send(what: Sendable, options: SendOptions = none): Promise<void> {
@@ -161,8 +161,7 @@ export class UcxEndpoint {
   }
 
   /**
-   * Sends bytes, and waits in place until they may change again: nothing else happens in this thread meanwhile. For
-   * loops that count microseconds.
+   * Sends bytes and blocks this thread until they may change again. For loops that count microseconds.
    *
    * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT
@@ -174,8 +173,8 @@ export class UcxEndpoint {
   }
 
   /**
-   * Sends several pieces of memory as one message, which {@linkcode recvMany} receives into memory of its own: on the
-   * wire as UCXX's `send_multi`, a header and each part by itself, all with the same tag.
+   * Sends several pieces of memory as one message, which {@linkcode recvMany} receives into new memory. On the wire it
+   * is UCXX's `send_multi`: a header and each part separately, all with the same tag.
    *
    * @param parts views, buffers, JavaScript's own memory, or other libraries' arrays, in any mixture
    * @throws {UcxError} if the other side is gone
@@ -186,9 +185,9 @@ export class UcxEndpoint {
   }
 
   /**
-   * Receives the next message of the worker with a matching tag, as {@linkcode UcxWorker.recv}, and ends with this
-   * endpoint: it is rejected if the other side ends first, or the endpoint is closed. Messages are matched by their
-   * tags alone: programs with several endpoints give each its own.
+   * Receives the worker's next message with a matching tag, as {@linkcode UcxWorker.recv}, and ends with this endpoint:
+   * it is rejected if the other side ends first, or the endpoint is closed. Messages are matched by tag alone: programs
+   * with several endpoints use separate tags for each.
    *
    * @throws {UcxError} as {@linkcode UcxWorker.recv}, and if the other side is gone
    * @throws {TypeError} as {@linkcode UcxWorker.recv}, and if the endpoint is closed
@@ -202,13 +201,13 @@ export class UcxEndpoint {
     return this.#context.receiver.recv(into, options, this.#operations.receives, this.#operations.tags);
   }
 
-  /** As {@linkcode recv}, waited for in place, as {@linkcode UcxWorker.recvSync}. */
+  /** As {@linkcode recv}, but blocks, as {@linkcode UcxWorker.recvSync}. */
   recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
     this.#operations.open("receive");
     return this.#context.receiver.recvSync(into, options, this.#operations.receives, this.#operations.tags);
   }
 
-  /** Receives what {@linkcode sendMany} has sent, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. */
+  /** Receives a message from {@linkcode sendMany}, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. */
   async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[]> {
     const { receives, tags } = this.#operations;
     this.#operations.open("receive");
@@ -221,12 +220,12 @@ export class UcxEndpoint {
   }
 
   /**
-   * Sends an active message: it comes to the other side's {@linkcode messages} without having been asked for.
+   * Sends an active message, which arrives unsolicited in the other side's {@linkcode messages}.
    *
-   * @param what a view, a buffer, JavaScript's own memory, or another library's array; or several, whose bytes go one
-   *   after the other. They must not change until the promise is settled
+   * @param what a view, a buffer, JavaScript's own memory, or another library's array; or several, whose bytes are sent
+   *   back to back. They must not change until the promise is settled
    * @throws {UcxError} if the other side is gone
-   * @throws {RangeError} if the header is longer than UCX takes (some thousand bytes)
+   * @throws {RangeError} if the header is longer than UCX allows (a few thousand bytes)
    * @throws {TypeError} as {@linkcode send}
    */
   sendMessage(what: Sendable | readonly Sendable[], options: SendMessageOptions = none): Promise<void> {
@@ -234,25 +233,25 @@ export class UcxEndpoint {
   }
 
   /**
-   * The active messages of the other side, in the order in which they come. Whoever takes one receives or releases it.
+   * The other side's active messages, in order of arrival. The consumer receives or releases each one that it takes.
    *
-   * What has come before the other side closes its endpoint, or is lost, can be taken still, except for data that are
-   * still at the sender. Then the iteration ends: without an error if the other side has closed its endpoint in order,
-   * or this one was closed here, which drops what nobody has taken; otherwise with the error.
+   * Messages that arrive before the other side closes its endpoint, or is lost, can still be taken, except for data
+   * that are still at the sender. Then the iteration ends: without an error if the other side has closed its endpoint
+   * in order, or this one was closed here, which drops messages not yet taken; otherwise with the error.
    *
-   * @param options limits of the wait for each message
+   * @param options limits of each wait for a message
    */
   messages(options: LimitOptions = none): AsyncIterable<UcxActiveMessage> {
     return messagesOf(this.#messages, options);
   }
 
-  /** Called by the worker. @returns whether it can be taken here */
+  /** Delivers a message. Called by the worker. @returns whether it is accepted here */
   deliver(message: UcxActiveMessage, kind: "message" | "array"): boolean {
     const queue = kind === "array" ? this.#arrays : this.#messages;
     const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
     const excess = excessOf(this.#context.limits, waiting, message.length);
     if (excess === null) return queue.push(message);
-    // UCX calls this, inside a function of its own: what it reports is dealt with when that is over.
+    // UCX calls this from inside one of its functions: the excess is handled after that returns.
     const error = new UcxError(
       "ucp_worker_progress",
       ucs_status_t.UCS_ERR_EXCEEDS_LIMIT,
@@ -271,22 +270,22 @@ export class UcxEndpoint {
   }
 
   /**
-   * Sends an array with its element type and shape: one message, which {@linkcode recvArray} receives into memory of its
-   * own. It must not change until the promise is settled.
+   * Sends an array with its element type and shape: one message, which {@linkcode recvArray} receives into new memory.
+   * The array must not change until the promise is settled.
    *
    * @param array a view, a typed array, or another library's array, with any strides
    * @throws {UcxError} if the other side is gone
-   * @throws {TypeError} as {@linkcode send}, and if it is no array
+   * @throws {TypeError} as {@linkcode send}, and if it is not an array
    */
   sendArray(array: unknown, options: LimitOptions = none): Promise<void> {
     return this.#messageSender.sendArray(array, options);
   }
 
   /**
-   * Receives the next array of the other side, in C order, into new memory. Closing the view frees the memory.
+   * Receives the other side's next array, in C order, into new memory. Closing the view frees the memory.
    *
-   * @throws {UcxError} if the other side has gone, and what has come before is taken
-   * @throws {TypeError} if the endpoint is closed, or what has come describes no array
+   * @throws {UcxError} if the other side is gone, and all arrays that arrived before are taken
+   * @throws {TypeError} if the endpoint is closed, or the message does not describe an array
    */
   recvArray(options: ReceiveArrayOptions = none): Promise<StridedMemoryView> {
     const over = () => this.#operations.failure ?? new TypeError("Cannot receive an array: the endpoint is closed");
@@ -295,26 +294,26 @@ export class UcxEndpoint {
 
   /**
    * The bytes that the other side writes to its {@linkcode writable}, until it closes it: a byte stream, for reads with
-   * a view of one's own and without. Bytes are received into that view; none are asked for before somebody reads.
+   * or without a view of the caller's. Bytes are received into that view; none are requested before a read.
    *
-   * It fails with the endpoint, and if the writer aborts. `cancel` has the other side's writes fail.
+   * It fails with the endpoint, and if the writer aborts. `cancel` makes the other side's writes fail.
    */
   get readable(): ReadableStream<Uint8Array<ArrayBuffer>> {
     return this.#byteStream.readable;
   }
 
   /**
-   * Takes bytes for the other side's {@linkcode readable}. A write settles when its chunk may change; it waits while it
-   * is 1 MiB ahead of what the other program has read.
+   * Accepts bytes for the other side's {@linkcode readable}. A write settles when its chunk may change; it waits while
+   * it is 1 MiB ahead of what the other program has read.
    *
-   * It fails with the endpoint, and if the reader cancels. `abort` has the other side's reads fail. Once it is closed,
-   * {@linkcode close} of the endpoint waits until the other side has read to the end, or reads no more.
+   * It fails with the endpoint, and if the reader cancels. `abort` makes the other side's reads fail. Once the stream
+   * is closed, {@linkcode close} of the endpoint waits until the other side has read to the end, or stopped reading.
    */
   get writable(): WritableStream<Uint8Array> {
     return this.#byteStream.writable;
   }
 
-  /** What the other side's streams say. Called by the worker. */
+  /** Handles a control message from the other side's streams. Called by the worker. */
   onStreamControl(
     kind: "taken" | "end" | "cancelled" | "writing" | "closed" | "acknowledged",
     taken: number,
@@ -322,24 +321,24 @@ export class UcxEndpoint {
     if (kind === "acknowledged") this.#acknowledged.resolve();
     if (kind === "closed") {
       this.#isPeerClosed = true;
-      this.#context.progress.afterNews(() => this.#byteStream.notify("acknowledged")); // UCX calls this
+      this.#context.progress.afterNews(() => this.#byteStream.notify("acknowledged")); // inside a UCX callback
     }
     this.#byteStream.onControl({ kind, taken });
   }
 
   /**
-   * UCX's stream as it is, instead of {@linkcode readable} and {@linkcode writable}: for programs that agree with the
-   * other side on how many bytes come, UCXX's among them.
+   * UCX's raw stream, instead of {@linkcode readable} and {@linkcode writable}: for programs that agree with the other
+   * side on how many bytes to expect, UCXX's among them.
    */
   get rawStream(): RawStream {
     return this.#rawStream;
   }
 
   /**
-   * Memory of the other process, by the key that its worker has made of it ({@linkcode UcxWorker.register}).
+   * Memory of the other process, named by the key that its worker created for it ({@linkcode UcxWorker.register}).
    *
-   * @throws {TypeError} if the bytes are no key, or not all of it
-   * @throws {UcxError} if it cannot be reached through this endpoint
+   * @throws {TypeError} if the bytes are not a complete key
+   * @throws {UcxError} if the memory cannot be reached through this endpoint
    */
   remote(key: Uint8Array): UcxRemoteKey {
     checkRemoteMemory(this.#context.hasRemoteMemory);
@@ -347,11 +346,11 @@ export class UcxEndpoint {
   }
 
   /**
-   * Writes to memory of the other process. The promise settles when the bytes here may change; they are there when a
-   * {@linkcode flush} that was called after it has settled.
+   * Writes to memory of the other process. The promise settles when the local bytes may change; they have arrived when
+   * a {@linkcode flush} called afterwards settles.
    *
    * @param what a view, a buffer, JavaScript's own memory, or another library's array
-   * @param offset where to write to, in bytes
+   * @param offset the offset to write to, in bytes
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if it does not fit
    * @throws {TypeError} as {@linkcode send}
@@ -361,12 +360,12 @@ export class UcxEndpoint {
   }
 
   /**
-   * Reads from memory of the other process. When the promise settles the bytes are here.
+   * Reads from memory of the other process. The bytes have arrived when the promise settles.
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
-   * @param offset where to read from, in bytes
+   * @param offset the offset to read from, in bytes
    * @throws {UcxError} if the other side is gone
-   * @throws {RangeError} if there are not so many bytes
+   * @throws {RangeError} if the range exceeds the memory
    * @throws {TypeError} as {@linkcode recv}
    */
   get(into: Receivable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
@@ -374,14 +373,14 @@ export class UcxEndpoint {
   }
 
   /**
-   * Changes one number of 4 or 8 bytes in memory of the other process, without anybody else seeing it half done.
+   * Atomically changes one number of 4 or 8 bytes in memory of the other process.
    *
-   * @param operation `swap` puts the operand in its place; `compare-and-swap` only if it is `compare`
-   * @param offset where it is, a multiple of its size
+   * @param operation `swap` stores the operand; `compare-and-swap` only if the number equals `compare`
+   * @param offset the number's offset in bytes, a multiple of its size
    * @param operand unsigned
-   * @returns what it was before
+   * @returns the previous value
    * @throws {UcxError} if the other side is gone
-   * @throws {RangeError} if it is not within the memory, or not at a multiple of its size
+   * @throws {RangeError} if the number is not within the memory, or not at a multiple of its size
    */
   atomic(
     operation: AtomicOperation,
@@ -393,18 +392,18 @@ export class UcxEndpoint {
     return this.#remote.atomic(operation, remote, offset, operand, options);
   }
 
-  /** Whether it is being closed, or is closed: nothing new begins. */
+  /** Whether the endpoint is closing or closed: no new operation begins. */
   get isClosing(): boolean {
     return this.#operations.isClosing;
   }
 
-  /** Called by the worker. @throws {TypeError} if an operation waits for a stream */
+  /** Checks that no operation waits for a stream. Called by the worker. @throws {TypeError} if one does */
   checkInTurn(doing: string): void {
     if (this.#operations.isInTurn) return;
     throw new TypeError(`Cannot ${doing}: earlier operations wait for a stream. Await them first.`);
   }
 
-  /** Settles when everything that was put and sent before is at the other side. */
+  /** Settles when all earlier puts and sends have arrived at the other side. */
   async flush(options: LimitOptions = none): Promise<void> {
     checkOptions(options, limitOptionNames);
     checkLimits(options);
@@ -412,7 +411,7 @@ export class UcxEndpoint {
   }
 
   /**
-   * Settles when the connection to a listener stands. Called by the worker.
+   * Settles when the connection to a listener is established. Called by the worker.
    *
    * @throws {UcxError} if nobody listens there
    */
@@ -425,9 +424,9 @@ export class UcxEndpoint {
   }
 
   /**
-   * Begins a connection, as the worker's protocol does or as after a secret. Called by the worker.
+   * Greets over a new connection, as the worker's protocol does or as after a secret. Called by the worker.
    *
-   * @throws if the other side does not
+   * @throws if the other side does not greet
    */
   async greet(how: "protocol" | "secret", side: "listener" | "client", signal: AbortSignal | undefined): Promise<void> {
     const greeting = how === "secret" ? confirm : this.#context.protocol.greet;
@@ -436,8 +435,8 @@ export class UcxEndpoint {
   }
 
   /**
-   * The transports that UCX chose for this endpoint, for example `["tcp/lo", "cma/memory"]`. It is complete once the
-   * first message has passed.
+   * The transports that UCX chose for this endpoint, for example `["tcp/lo", "cma/memory"]`. The list is complete once
+   * the first message has been sent.
    */
   transports(): string[] {
     const { ucp } = this.#context;
@@ -449,8 +448,8 @@ export class UcxEndpoint {
   }
 
   /**
-   * Says in words how {@linkcode send} would send memory: whether it is copied first, what it waits for, by which
-   * transports it goes, and what keeps it from going faster.
+   * Explains how {@linkcode send} would send memory: whether it is copied first, what it waits for, which transports it
+   * uses, and what keeps it from going faster.
    *
    * @throws {TypeError} as {@linkcode send}
    */
@@ -459,10 +458,10 @@ export class UcxEndpoint {
     return explain(what, { transports: this.transports(), cuda, handlesErrors });
   }
 
-  /** Reports the failure of the connection. Called by the worker. */
+  /** Fails the endpoint, because its connection has failed. Called by the worker. */
   fail(error: UcxError): void {
     const { call, status } = error;
-    // UCXX closes by force, so that its end in order looks like any other that the system notices.
+    // UCXX closes by force, so that its orderly end looks like any other that the system detects.
     const isInOrder = this.#isPeerClosed ||
       (this.#context.protocol.greet !== null && status === ucs_status_t.UCS_ERR_CONNECTION_RESET);
     this.#messages.end(isInOrder ? null : error);
@@ -475,25 +474,28 @@ export class UcxEndpoint {
   }
 
   // law ucx/UcxEndpoint.lose: ucx/endpoint, ucx/two_processes
-  /** Fails what UCX would leave waiting: the other process has ended, or UCX has said so. Called by the worker. */
+  /**
+   * Fails operations that UCX would leave pending: the other process has ended, or UCX has reported so. Called by the
+   * worker.
+   */
   async lose(): Promise<void> {
     const own = this.#operations;
     if (own.handle === 0n) return;
     if (own.failure === undefined) {
-      this.#context.progress.poll(); // what it has sent before has come
+      this.#context.progress.poll(); // handles what the peer sent before
       this.fail(gone("ucp_worker_progress"));
     }
-    own.abandon(({ call }) => gone(call)); // UCX may never end them
+    own.abandon(({ call }) => gone(call)); // UCX may never complete them
     await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
   }
 
   /**
-   * Closes the endpoint after what was sent has arrived; with `force`, or if the other side is gone, at once: sends
-   * that are under way are then rejected.
+   * Closes the endpoint once everything sent has arrived; with `force`, or if the other side is gone, at once: sends in
+   * flight are then rejected.
    *
    * Closing twice is harmless, and `force` also ends a close that is still waiting.
    *
-   * @throws {RangeError} if the timeout is no number of at least 0
+   * @throws {RangeError} if the timeout is not a number of at least 0
    */
   async close(options: CloseOptions = none): Promise<void> {
     checkOptions(options, closeOptionNames);
@@ -510,8 +512,8 @@ export class UcxEndpoint {
   }
 
   /**
-   * Closes the endpoint after what was sent has arrived. After 5 seconds it is closed by force, so that a block that
-   * has thrown ends: await what you send, or {@linkcode close}, if it may take longer.
+   * Closes the endpoint once everything sent has arrived. After 5 seconds it is closed by force, so that a block that
+   * has thrown ends: await your sends, or {@linkcode close}, if they may take longer.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close({ timeout: patienceOfDispose });
@@ -519,17 +521,17 @@ export class UcxEndpoint {
 
   // law ucx/UcxEndpoint.finish: ucx/byte_stream
   /**
-   * Waits until what was sent has arrived, or cannot arrive any more. UCX's own close would not: it drops sends that
-   * wait for their receiver, and once begun it cannot be forced.
+   * Waits until everything sent has arrived, or cannot arrive any more. UCX's own close would not wait: it drops sends
+   * that wait for their receiver, and once begun it cannot be forced.
    */
   async #finish(): Promise<void> {
     const own = this.#operations;
-    this.#context.progress.poll(); // who writes to the stream here, and has said so, is to be notified
+    this.#context.progress.poll(); // a peer that has announced writes to the stream must be notified
     this.#byteStream.closing(new TypeError("The endpoint was closed"));
     const drained = own.drain();
     if (drained !== null) await drained;
     const { delivered } = this.#byteStream;
-    if (delivered !== null) await delivered; // UCX would drop what was sent and not received
+    if (delivered !== null) await delivered; // UCX would drop bytes sent and not received
     const acknowledged = this.#notifyClosed();
     if (acknowledged !== null) await acknowledged;
     const { ucp } = this.#context;
@@ -542,10 +544,11 @@ export class UcxEndpoint {
 
   // law ucx/UcxEndpoint.notifyClosed: ucx/active_messages
   /**
-   * Notifies the other side that it is closed in order. By host and port UCX reports the end over a connection of its
-   * own, which overtakes what was sent by shared memory, and drops that then: so all has to have come before.
+   * Notifies the other side of an orderly close. With a connection by host and port, UCX reports the end over a
+   * separate connection, which overtakes data sent through shared memory, and then drops that data: so all of it must
+   * have arrived before.
    *
-   * @returns what settles when it has; null if nobody says so
+   * @returns a promise that settles when it has; null if no acknowledgement is expected
    */
   #notifyClosed(): Promise<void> | null {
     const own = this.#operations;
@@ -557,15 +560,15 @@ export class UcxEndpoint {
     return progress.waitsFor(this.#acknowledged.promise).finally(() => clearTimeout(timer));
   }
 
-  /** Closes it at once, for a worker that goes now. Called by the worker. */
+  /** Closes the endpoint at once, because its worker is closing. Called by the worker. */
   abort(): void {
     this.#dismiss();
-    this.#isConnecting = false; // nothing is waited for
+    this.#isConnecting = false; // no waiting
     void this.#end(UCP_EP_CLOSE_FLAG.FORCE);
     if (this.#leaving !== 0n) void this.#giveBack(this.#leaving, UCP_EP_CLOSE_FLAG.FORCE);
   }
 
-  /** Ends everything, and gives the endpoint back to UCX, once. */
+  /** Ends all operations and has UCX close the endpoint, once. */
   #end(flags: number): Promise<void> {
     this.#ended ??= this.#leave(flags);
     return this.#ended;
@@ -589,8 +592,8 @@ export class UcxEndpoint {
 
   // law ucx/UcxEndpoint.letConnect: ucx/limits, ucx/lifecycle
   /**
-   * Gives UCX a moment to make the connection: when an endpoint is closed by force while it connects over TCP, UCX 1.13
-   * ends the process with a failed assertion.
+   * Gives UCX a moment to establish the connection: if an endpoint is closed by force while it connects over TCP, UCX
+   * 1.13 aborts the process with a failed assertion.
    */
   async #letConnect(handle: bigint): Promise<void> {
     this.#leaving = handle;
@@ -612,9 +615,9 @@ export class UcxEndpoint {
     this.#leaving = 0n;
     const close = own.foreign("ucp_ep_close_nbx", flags);
     await this.#follow(close, resources.closeEndpoint(handle, close.parameters));
-    this.#context.progress.poll(Infinity); // UCX ends what was in flight soon after, and its memory is free then
-    const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // as UCX says it
-    own.abandon(({ call }) => gone(call, status)); // what UCX has forgotten
+    this.#context.progress.poll(Infinity); // UCX ends what was in flight soon after, which frees its memory
+    const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // the status that UCX uses
+    own.abandon(({ call }) => gone(call, status)); // operations that UCX has forgotten
     this.#context.forget(handle);
     this.#settleClosed(null);
   }
@@ -626,13 +629,13 @@ export class UcxEndpoint {
     this.#forgetClosed?.();
   }
 
-  /** Drops what nobody has taken. */
+  /** Drops messages not yet taken. */
   #dismiss(): void {
     this.#isDismissed = true;
     for (const message of [...this.#messages.takeAll(), ...this.#arrays.takeAll()]) message.release();
   }
 
-  /** The end of a flush or a close, however it ends: that the other side went first is what `closed` reports. */
+  /** Waits for a flush or a close, however it ends: `closed` reports that the other side went first. */
   async #follow(operation: Operation, begun: bigint, signal?: AbortSignal): Promise<void> {
     const { progress } = this.#context;
     try {
@@ -649,7 +652,7 @@ export class UcxEndpoint {
   }
 }
 
-/** Without waiting: UCX knows by which transports it sends when the first message has passed. */
+/** Does not wait: UCX knows its transports once the first message has been sent. */
 function describeEndpoint(endpoint: UcxEndpoint): string {
   if (endpoint.isClosing) return "(closed)";
   const transports = endpoint.transports();

@@ -1,5 +1,5 @@
 /**
- * What an endpoint has UCX do: operations that begin in their turn, and end with the endpoint.
+ * The operations of an endpoint: they begin in turn, and end with the endpoint.
  *
  * @module
  */
@@ -20,13 +20,13 @@ import type { TagRule } from "./tag.ts";
 import { transferred } from "./taken_memory.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
-/** Where operations take place: a worker's. */
+/** The parts of a worker that operations need. */
 export interface WorkerParts {
   readonly resources: WorkerResources;
   readonly ucp: UcpFunctions;
   readonly progress: Progress;
   readonly operations: OperationPool;
-  /** What large messages of pools' memory go through; null if this UCX knows no CUDA. */
+  /** Staging for large messages in pool memory; null if this UCX does not support CUDA. */
   readonly cuda: PoolStaging | null;
   /** Remote memory that the worker's endpoints use. */
   readonly keys: RemoteKeys;
@@ -36,22 +36,22 @@ export interface WorkerParts {
 /** The operations of one endpoint: sends, and everything else that ends when the endpoint does. */
 export class EndpointOperations {
   readonly context: WorkerParts;
-  /** What becomes of tags; a greeting may change it. */
+  /** How tags map to the wire; a greeting may change it. */
   tags: TagRule;
-  /** Whether active messages have been sent, for which UCX asks the other side for its endpoint first. */
+  /** Whether active messages have been sent, for which UCX first asks the other side for its endpoint. */
   hasSentMessages = false;
   readonly #over = new AbortController();
-  /** What receives belong to: they end with the endpoint, and a close does not wait for them. */
+  /** The owner of receives: they end with the endpoint, and a close does not wait for them. */
   readonly receives: Owner = new Owned(this.#over.signal);
-  /** What flushes belong to: they end with the endpoint, and a close does not wait for them. */
+  /** The owner of flushes: they end with the endpoint, and a close does not wait for them. */
   readonly #flushes: Owner = new Owned();
   readonly #starts = new StartQueue();
-  /** Receives wait for their memory by themselves: what is sent need not wait for what may never come. */
+  /** Receives wait for their memory in a separate queue: sends need not wait for what may never come. */
   readonly #receiveStarts = new StartQueue();
   #handle: bigint;
   #failure: UcxError | undefined;
   #isClosing = false;
-  /** Operations that UCX is not done with, or that wait for their memory. */
+  /** Operations in flight, or waiting for their memory. */
   readonly #underWay = new Counted();
 
   constructor(context: WorkerParts, handle: bigint) {
@@ -60,33 +60,33 @@ export class EndpointOperations {
     this.#handle = handle;
   }
 
-  /** The endpoint, as UCX knows it; 0n when it is closed. */
+  /** The endpoint's UCX handle; 0n once it is closed. */
   get handle(): bigint {
     return this.#handle;
   }
 
-  /** Why the endpoint can do no more, if UCX has said so. */
+  /** Why the endpoint is unusable, if UCX has reported a failure. */
   get failure(): UcxError | undefined {
     return this.#failure;
   }
 
-  /** Whether anything is under way. */
+  /** Whether any operation is pending. */
   get isBusy(): boolean {
     return this.#underWay.count > 0;
   }
 
-  /** Whether nothing new begins, because the endpoint closes or is closed. */
+  /** Whether the endpoint is closing or closed, so that nothing new begins. */
   get isClosing(): boolean {
     return this.#isClosing || this.#handle === 0n;
   }
 
-  /** Whether nothing waits for its memory: what comes next may begin at once. */
+  /** Whether no operation waits for its memory: the next may begin at once. */
   get isInTurn(): boolean {
     return this.#starts.isEmpty;
   }
 
   /**
-   * The endpoint's handle, for something new.
+   * The endpoint's handle, for a new operation.
    *
    * @throws {UcxError} if it has failed
    * @throws {TypeError} if it is closed
@@ -100,7 +100,7 @@ export class EndpointOperations {
     return this.#handle;
   }
 
-  /** An operation of this endpoint, without memory. */
+  /** Takes an operation for this endpoint, without memory. */
   take(call: string): Operation {
     const operation = this.context.operations.take();
     operation.call = call;
@@ -110,7 +110,7 @@ export class EndpointOperations {
   }
 
   // law ucx/EndpointOperations.takeReceive: ucx/raw_stream
-  /** An operation that receives, without memory. */
+  /** Takes a receive operation, without memory. */
   takeReceive(call: string): Operation {
     const operation = this.context.operations.take();
     operation.call = call;
@@ -118,7 +118,7 @@ export class EndpointOperations {
     return operation;
   }
 
-  /** Has an operation of this endpoint take its memory. @returns when it is there; null if it is */
+  /** Takes the memory of an operation. @returns a promise that settles when it is ready; null if it is */
   takeMemory(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
       const buffer = takeMemory(operation, what, doing, this.context.cuda, options);
@@ -133,7 +133,7 @@ export class EndpointOperations {
     }
   }
 
-  /** The same, and waits until it is there. */
+  /** The same, but blocks until the memory is ready. */
   takeMemorySync(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): void {
     try {
       const buffer = takeMemory(operation, what, doing, this.context.cuda, options);
@@ -146,7 +146,7 @@ export class EndpointOperations {
     }
   }
 
-  /** Has an operation of this endpoint take several pieces. @returns when they are there; null if they are */
+  /** Takes several pieces for an operation. @returns a promise that settles when they are ready; null if they are */
   takeList(operation: Operation, what: readonly Sendable[], doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
       return takeList(operation, what, doing, this.context.cuda, hostReady, options).ready;
@@ -156,14 +156,14 @@ export class EndpointOperations {
     }
   }
 
-  /** Gives back an operation that has not begun. */
+  /** Returns an operation that has not begun to the pool. */
   refuse(operation: Operation): void {
     operation.release();
     operation.owner?.ended(operation);
     this.context.operations.give(operation);
   }
 
-  /** Begins an operation when its memory is there and it is its turn, if the limits allow. */
+  /** Begins an operation when its memory is ready and its turn comes, if the limits allow. */
   later<T>(operation: Operation, ready: Promise<void> | null, limits: LimitOptions, begin: () => void): Promise<T> {
     const { progress } = this.context;
     const { signal, clear } = timeLimit(operation.call, limits);
@@ -181,7 +181,7 @@ export class EndpointOperations {
     }).finally(clear);
   }
 
-  /** As {@linkcode later}, for several that begin one after the other, with nothing between them. */
+  /** As {@linkcode later}, for several that begin back to back. */
   laterAll(
     operations: readonly Operation[],
     ready: Promise<void> | null,
@@ -204,7 +204,7 @@ export class EndpointOperations {
     }).finally(clear);
   }
 
-  /** An operation with a request of UCX's own, which nothing counts. */
+  /** Takes an operation whose request UCX allocates; it is not counted. */
   foreign(call: string, flags: number | null): Operation {
     const operation = this.context.operations.take();
     operation.call = call;
@@ -213,7 +213,7 @@ export class EndpointOperations {
   }
 
   // law ucx/EndpointOperations.flush: ucx/limits
-  /** Settles when everything that was put and sent before is at the other side. */
+  /** Settles when all earlier puts and sends have arrived at the other side. */
   async flush(limits: LimitOptions): Promise<void> {
     const handle = this.open("flush");
     const operation = this.foreign("ucp_ep_flush_nbx", null);
@@ -227,7 +227,7 @@ export class EndpointOperations {
   }
 
   // law ucx/EndpointOperations.fail: ucx/order
-  /** The endpoint has failed: what has not begun never will. */
+  /** Records the endpoint's failure: operations that have not begun never will. */
   fail(error: UcxError): void {
     this.#failure ??= error;
     this.#over.abort(error);
@@ -235,12 +235,12 @@ export class EndpointOperations {
     this.#receiveStarts.stop(error);
   }
 
-  /** Ends for their callers all that UCX is at. */
+  /** Ends all operations in flight for their callers. */
   abandon(reason: (operation: Operation) => unknown): void {
     for (const owner of [this.#underWay, this.#flushes]) this.context.progress.abandonAll(owner, reason);
   }
 
-  /** Takes on nothing new. @returns what settles when nothing is under way; null if nothing is */
+  /** Accepts no new operations. @returns a promise that settles when none is pending; null if none is */
   drain(): Promise<void> | null {
     this.#isClosing = true;
     if (this.#underWay.count === 0) return null;
@@ -248,7 +248,7 @@ export class EndpointOperations {
   }
 
   // law ucx/EndpointOperations.end: ucx/order
-  /** The endpoint is given back to UCX: what has not begun never will. @returns its handle */
+  /** Gives up the endpoint, for UCX to close: operations that have not begun never will. @returns its handle */
   end(reason: unknown): bigint {
     const handle = this.#handle;
     this.#handle = 0n;

@@ -12,7 +12,7 @@ export function statusName(status: number): string {
   return names.get(status) ?? `ucs_status_t(${status})`;
 }
 
-/** A call into UCX failed, or an operation that it started ended badly. */
+/** A call into UCX failed, or an operation that it started did. */
 export class UcxError extends Error {
   /** `UcxError`. */
   override readonly name: string = "UcxError";
@@ -20,7 +20,7 @@ export class UcxError extends Error {
   readonly status: number;
   /** Its name in the header. */
   readonly statusName: string;
-  /** The function of libucp that answered so, or whose operation ended so. */
+  /** The libucp function that returned the status, or whose operation completed with it. */
   readonly call: string;
 
   /** `hint`: the usual cause, as a sentence. */

@@ -6,31 +6,31 @@
 import { ffiPort, nodeBuiltin } from "../ffi/mod.ts";
 import { findSocketNews } from "../unix/mod.ts";
 
-/** For how long turns may follow each other before one serves sockets for which something has come, in milliseconds. */
+/** How long turns may follow each other before one serves sockets that have events, in milliseconds. */
 const serveEvery = 2;
-/** The same, whether anything is known to have come or not: how the runtime learns of it is its own affair. */
+/** The same, whether or not any events are known: how the runtime learns of them is its own affair. */
 const serveAtLeastEvery = 50;
-/** The same, where it cannot be known, or what has come is another thread's affair: it is still there when served. */
+/** The same, where it cannot be known, or the events are another thread's: they are still pending after a serve. */
 const serveUnknownEvery = 4;
 
-/** What tells whether something has come; undefined before it was looked for. */
+/** Tells whether sockets have events; undefined before the lookup. */
 let hasNews: (() => boolean) | null | undefined;
-/** When sockets were last served, and last asked about, by `performance.now()`. */
+/** When sockets were last served, and last queried, by `performance.now()`. */
 let lastServed = 0;
 let lastAsked = 0;
-/** For how long turns may follow each other before one serves sockets that are said to have news. */
+/** How long turns may follow each other before one serves sockets that report events. */
 let every = serveEvery;
-/** The turn that serves them, while it is waited for: an immediate meanwhile would keep the event loop from doing so. */
+/** The turn that serves them, while it is pending: an immediate meanwhile would keep the event loop from doing so. */
 let serving: Promise<void> | null = null;
 
-/** Whether sockets are being served: whoever goes on meanwhile leaves the event loop no time for them. */
+/** Whether sockets are being served: spinning meanwhile leaves the event loop no time for them. */
 export function isServing(): boolean {
   return serving !== null;
 }
 
 /**
- * Looks once for what tells that something has come for sockets. To be called before UCX makes descriptors of the same
- * kind, for which something comes all the time.
+ * Finds, once, the descriptors that report socket events. Must be called before UCX creates descriptors of the same
+ * kind, which have events all the time.
  */
 export function lookForSockets(): void {
   if (hasNews === undefined) hasNews = ffiPort().turnWithSockets === null ? null : findSocketNews();
@@ -38,8 +38,8 @@ export function lookForSockets(): void {
 
 // law ucx/atNextTurn: ucx/event_loop
 /**
- * Does something when the event loop has turned: as soon as it can, but where something has come for sockets only after
- * it has served them, too. Deno does not serve them while one immediate follows the other.
+ * Runs a callback once the event loop has turned: as soon as possible, but if sockets have events only after it has
+ * served them, too. Deno does not serve them while one immediate follows the other.
  */
 export function atNextTurn(act: () => void): void {
   const { turnWithSockets } = ffiPort();
@@ -55,7 +55,7 @@ export function atNextTurn(act: () => void): void {
 }
 
 // law ucx/areDue: ucx/event_loop
-/** Whether sockets are to be served now. */
+/** Whether sockets are due to be served. */
 function areDue(now: number): boolean {
   const since = now - lastServed;
   if (hasNews === null || hasNews === undefined) return since >= serveUnknownEvery;

@@ -1,5 +1,5 @@
 /**
- * What becomes of memory that is sent, in words.
+ * Explains in words how memory is sent.
  *
  * @module
  */
@@ -9,19 +9,19 @@ import { type Sendable, takeMemory } from "./message_memory.ts";
 import { notStaged, type PoolStaging } from "./pool_staging.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
-/** What is known of the way. */
+/** What is known about the route. */
 export interface Way {
   /** The transports of the endpoint. */
   readonly transports: readonly string[];
-  /** What large messages of pools' memory go through; null if this UCX knows no CUDA. */
+  /** Staging for large messages in pool memory; null if this UCX does not support CUDA. */
   readonly cuda: PoolStaging | null;
-  /** Whether UCX notices that the other side goes (`errors: "peer"`). */
+  /** Whether UCX detects the end of the other side (`errors: "peer"`). */
   readonly handlesErrors: boolean;
 }
 
 // law ucx/explain: ucx/explain
 /**
- * Says how memory would be sent: one thing per line.
+ * Explains how memory would be sent, one fact per line.
  *
  * @throws {TypeError} as `send` does
  */
@@ -74,7 +74,7 @@ function bytesOf(what: Sendable): number {
   return bytes;
 }
 
-/** What kind of memory it is and how it goes, then why it does not go faster. */
+/** The kind of memory and how it travels, then why it does not go faster. */
 function wayOf(
   buffer: MemoryBuffer | null,
   { transports, cuda, handlesErrors }: Way,

@@ -1,17 +1,17 @@
 /**
- * Gives back what programs dropped without closing it, when the garbage collector finds it.
+ * Closes objects that programs dropped without closing, when they are garbage-collected.
  *
  * @module
  */
 import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReports } from "../ffi/mod.ts";
 
-/** What gives back what was dropped. It must not lead back to the object. */
+/** State that closes a dropped object. It must not reference the object. */
 export interface DroppedState extends FinalizerState {
-  /** What it was: `UcxWorker`. */
+  /** The kind of object: `UcxWorker`. */
   readonly kind: string;
-  /** Where the program has made it, for the report. */
+  /** Where the program created it, for the report. */
   readonly madeAt: string;
-  /** Does what closing it at once would have done. */
+  /** Does what an immediate close would have done. */
   close(): void;
 }
 
@@ -24,7 +24,7 @@ export function closeIfDropped(object: WeakKey, state: DroppedState): void {
 }
 
 // law ucx/closeDropped: ucx/dropped
-/** Closes what was dropped. */
+/** Closes a dropped object's state. */
 export function closeDropped(state: DroppedState): void {
   const { kind, madeAt } = state;
   if (wantsLeakReports()) {
@@ -38,7 +38,7 @@ export function closeDropped(state: DroppedState): void {
 }
 
 // law ucx/placeOfCall: ucx/dropped
-/** The calls that lead to who has called our caller, if reports are wanted: a stack takes longer than most calls. */
+/** The call stack above our caller, if reports are wanted: capturing it takes longer than most calls. */
 export function placeOfCall(): string {
   if (!wantsLeakReports()) return "";
   const [_error, _here, _ours, ...callers] = new Error().stack?.split("\n") ?? [];

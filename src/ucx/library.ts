@@ -1,5 +1,5 @@
 /**
- * Where libucp is found, and the functions of it and of libucs, which it brings with it.
+ * Where libucp is found, and the functions of libucp and of libucs, which it loads.
  *
  * @module
  */
@@ -11,7 +11,7 @@ const symbols = { ...ucp, ...ucs } as const;
 /** The functions of libucp, and `ucs_status_string`. */
 export type UcpFunctions = Functions<typeof symbols>;
 
-/** How libucp is found: as Debian and Ubuntu package it, or in NVIDIA's wheels, which know about CUDA. */
+/** How libucp is found: as Debian and Ubuntu package it, or in NVIDIA's wheels, which support CUDA. */
 export const libucp: LibraryDescription<typeof symbols> = {
   name: "libucp",
   symbols,
@@ -29,8 +29,8 @@ let opened: string | undefined;
 /**
  * Opens libucp.
  *
- * @param path the file to open; found as {@linkcode libucp} says if not given
- * @throws {FfiError} if the process has another libucp already: the two would share the libraries that they bring along
+ * @param path the file to open; by default found as {@linkcode libucp} describes
+ * @throws {FfiError} if the process has already opened another libucp: the two would share the libraries that they load
  */
 export function openUcp(path?: string): { readonly path: string; readonly functions: UcpFunctions } {
   const library = openLibrary(path === undefined ? libucp : { ...libucp, path });

@@ -1,5 +1,5 @@
 /**
- * How long an operation may take: a signal, a time, or both.
+ * How long an operation may take: a signal, a timeout, or both.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { UcxError } from "./error.ts";
 export interface LimitOptions {
   /** Ends the operation for its caller; the promise is then rejected with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  /** The same after this many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
 
@@ -20,39 +20,39 @@ export interface LimitOptions {
 export const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
 
 /**
- * For how long the two sides of a new connection may take to know each other, where they have to, in milliseconds: by a
- * secret, or by a greeting, for which UCXX takes as long.
+ * How long the two sides of a new connection may take to identify each other, where they have to, in milliseconds: by a
+ * secret, or by a greeting, for which UCXX allows as long.
  */
 export const greetingLimit = 5000;
 
 /**
- * For how long connections may get made before an endpoint or a worker is closed, in milliseconds. A large send has UCX
- * ask the other side to connect back, and when either side goes meanwhile, UCX before 1.14 ends the process of that
- * other side with a failed assertion (openucx/ucx#8175).
+ * How long connections may take to complete before an endpoint or a worker is closed, in milliseconds. A large send
+ * makes UCX ask the other side to connect back, and if either side goes meanwhile, UCX before 1.14 aborts the process
+ * of that other side with a failed assertion (openucx/ucx#8175).
  */
 export const farewell = 200;
 
-/** The longest that a timer can take, in milliseconds: 24 days. Whatever is longer is no limit. */
+/** The longest possible timer, in milliseconds: 24 days. A longer timeout is no limit. */
 const longest = 2 ** 31 - 1;
 
-/** Several limits as one. */
+/** Several limits combined. */
 export interface TimeLimit {
   readonly signal?: AbortSignal;
-  /** To be called when the operation is over. */
+  /** Must be called when the operation has completed. */
   readonly clear: () => void;
 }
 
 // law ucx/timeLimit: ucx/progress, ucx/unclosed
 /**
- * One signal for all limits, and what takes back its timer.
+ * One signal for all limits, and a function that clears its timer.
  *
  * @param call the function of libucp, for the error
- * @param over the end of what the operation belongs to, one more limit
+ * @param over aborted with the operation's owner, one more limit
  */
 export function timeLimit(call: string, { signal, timeout }: LimitOptions, over?: AbortSignal): TimeLimit {
   const signals = [signal, over].filter((one) => one !== undefined);
   let clear = () => {};
-  if (timeout !== undefined && timeout <= longest) { // a longer timer would end at once
+  if (timeout !== undefined && timeout <= longest) { // a longer timer would fire at once
     const controller = new AbortController();
     const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
     const timer = setTimeout(() => controller.abort(timedOut(call, timeout)), timeout);
@@ -80,7 +80,7 @@ export function checkLimits({ signal, timeout }: LimitOptions): void {
   signal?.throwIfAborted();
 }
 
-/** What an operation ends with that has taken too long. */
+/** The error of an operation that has taken too long. */
 export function timedOut(call: string, timeout: number): UcxError {
   return new UcxError(call, ucs_status_t.UCS_ERR_TIMED_OUT, `It was not over after ${timeout} ms`);
 }

@@ -1,5 +1,5 @@
 /**
- * Messages whose data lie in several pieces of memory: gathered where they are sent, scattered where they are received.
+ * Messages whose data lie in several pieces of memory: gathered on send, scattered on receive.
  *
  * @module
  */
@@ -21,15 +21,15 @@ export function isList(what: Pieces): what is readonly Sendable[] {
 
 const { size: entryBytes, offsets: field } = layoutOf(ucp_dt_iov_t);
 
-/** What several pieces of memory amount to. */
+/** Several pieces of memory, taken together. */
 export interface List {
-  /** Settles when all of it is there; null if it is. */
+  /** Settles when all pieces are ready; null if they are. */
   readonly ready: Promise<void> | null;
-  /** Bytes of all pieces. */
+  /** Total size in bytes. */
   readonly bytes: number;
-  /** Whether only a GPU reaches some of it: managed memory is the host's, too. */
+  /** Whether only a GPU can access some of it: the host can access managed memory, too. */
   readonly isDevice: boolean;
-  /** The pieces, where they are as soon as all is ready. */
+  /** The pieces, whose addresses are final once all are ready. */
   readonly pieces: readonly TakenMemory[];
 }
 
@@ -37,8 +37,8 @@ export interface List {
 /**
  * Takes several pieces of memory for an operation that has none.
  *
- * @param order when a buffer's memory is there; null if it is
- * @throws {TypeError} as {@linkcode takeMemory}, and for a mixture of GPU, managed and host memory; nothing is kept then
+ * @param order a promise that settles when a buffer's memory is ready; null if it is
+ * @throws {TypeError} as {@linkcode takeMemory}, and for a mix of GPU, managed and host memory; nothing is kept then
  */
 export function takeList(
   operation: Operation,

@@ -17,28 +17,28 @@ import type { TakenMemory as Memory } from "./taken_memory.ts";
  * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
  * object that `StridedMemoryView.from` views as host memory, such as Python's arrays and bytes.
  *
- * UCX has it until the operation has ended, and the program may drop it meanwhile; closing a buffer frees it only then.
- * An ArrayBuffer alone must not be transferred (`transfer()`, `postMessage`, `structuredClone`): no runtime lets anybody
- * keep memory that is another's by then, so UCX goes on with it, also when its new owner frees it. The operation is
- * rejected with a TypeError if UCX was still at it, and a receive that has waited for its message while the worker slept
- * is taken back before anything is written. Memory that was transferred before, and a resizable ArrayBuffer, are refused
- * with a TypeError at once. Use a `MemoryBuffer` where you cannot know.
+ * UCX uses it until the operation has completed, and the program may drop it meanwhile; closing a buffer frees it only
+ * then. Only an ArrayBuffer is restricted: it must not be transferred (`transfer()`, `postMessage`, `structuredClone`).
+ * No runtime can keep memory that has another owner by then, so UCX keeps using it, even after its new owner frees it.
+ * The operation is rejected with a TypeError if it was still in flight, and a receive that was waiting for its message
+ * while the worker slept is cancelled before anything is written. Memory that was transferred before, and a resizable
+ * ArrayBuffer, are refused with a TypeError at once. Use a `MemoryBuffer` if you cannot rule out a transfer.
  */
 export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBufferView | object;
-/** What can be received into: the same, if writable, and as {@linkcode Sendable} not to be transferred meanwhile. */
+/** What can be received into: the same, if writable, and like {@linkcode Sendable} not to be transferred meanwhile. */
 export type Receivable = Sendable;
 
-/** What is to become of the memory, as errors say it. */
+/** What is done with the memory, as worded in errors. */
 export type Doing = "send" | "receive into";
 
 /** How memory is taken. */
 export interface TakeOptions {
-  /** False refuses elements to send that are not contiguous. Default true: they are copied. */
+  /** False refuses to send elements that are not contiguous. Default true: they are copied. */
   readonly copy?: boolean;
 }
 
 // law ucx/takeBytes: ucx/transferred
-/** Takes JavaScript's own memory, which has been asked for its `buffer`: before, the engine may still move it. */
+/** Takes JavaScript's own memory, whose `buffer` has been read: until then the engine may still move it. */
 function takeBytes(
   memory: Memory,
   what: MemoryArgument | ArrayBufferView | SharedArrayBuffer,
@@ -62,14 +62,14 @@ function takeBytes(
 
 // law ucx/takeMemory: ucx/order, ucx/programs, ucx/message_memory
 /**
- * Takes memory to send or to receive into, for who has none: where it is, how long, and a pin, so
- * that it stays even if its buffer is closed.
+ * Takes memory to send or to receive into, for an operation that has none: its address, its length, and a pin, so that
+ * it stays even if its buffer is closed.
  *
- * @param cuda what large messages of a pool's memory go through; null if this UCX knows no CUDA
+ * @param cuda staging for large messages in pool memory; null if this UCX does not support CUDA
  * @returns the buffer, which may have a home stream to wait for: UCX knows no streams. Null for JavaScript's memory,
- *   and where UCX has a piece of ours in place of the buffer (`memory.copy`, `memory.landing`)
- * @throws {TypeError} if it is to be received into and not contiguous or read-only, or a GPU's and this UCX was built
- *   without CUDA
+ *   and where UCX uses a piece of ours in place of the buffer (`memory.copy`, `memory.landing`)
+ * @throws {TypeError} if it is to be received into and is not contiguous or is read-only, or it is on a GPU and this
+ *   UCX was built without CUDA
  */
 export function takeMemory(
   memory: Memory,
@@ -110,19 +110,18 @@ function takeView(
 }
 
 /**
- * What UCX is told that a buffer is, so that it need not find out. To a UCX that knows no CUDA managed memory is the
- * host's.
+ * The memory type to pass to UCX, so that it need not detect it. To a UCX without CUDA, managed memory is the host's.
  */
 function typeOf({ kind, pool }: MemoryBuffer, doing: Doing, cuda: PoolStaging | null): number {
   if (kind === "device") {
     if (cuda === null) throw noCuda(doing);
-    // Other processes cannot map a pool's memory. UCX takes such memory for managed, too, and goes through its own.
+    // Other processes cannot map pool memory. UCX accepts such memory as managed, too, and copies through its own.
     return pool === null ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.CUDA_MANAGED;
   }
   return kind === "managed" && cuda !== null ? UCS_MEMORY_TYPE.CUDA_MANAGED : UCS_MEMORY_TYPE.HOST;
 }
 
-/** Whether memory that was taken is a GPU's. */
+/** Whether taken memory is a GPU's. */
 export function isOnGpu({ memoryType }: Memory): boolean {
   return memoryType !== UCS_MEMORY_TYPE.HOST;
 }
@@ -143,7 +142,7 @@ function takeBuffer(
   cuda: PoolStaging | null,
 ): MemoryBuffer | null {
   const memoryType = typeOf(buffer, doing, cuda);
-  // UCX copies in the context that it finds current when it makes progress, and before 1.19 fails where it finds none.
+  // UCX copies in the context that is current when it makes progress, and before 1.19 fails if there is none.
   if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();
   const pin = buffer.pinned(); // first: a closed buffer is an error
   memory.held = pin;
@@ -151,7 +150,7 @@ function takeBuffer(
   const piece = cuda === null ? null : cuda.lend(buffer, bytes);
   if (piece !== null && buffer.stream !== null) {
     takeStaged(memory, pin, buffer.stream, ptr, piece, doing);
-    return null; // what its stream has to do comes before the copy, and UCX has other memory
+    return null; // the copy follows the stream's earlier work, and UCX uses other memory
   }
   memory.address = ptr;
   memory.memoryType = memoryType;
@@ -160,8 +159,8 @@ function takeBuffer(
 
 // law ucx/takeStaged: ucx/pool_staging
 /**
- * Takes a piece of ours in place of a pool's memory, which is copied to it now, or from it when the message is there:
- * on the buffer's home stream, which is what the program's own work on it is ordered by.
+ * Takes a piece of ours in place of pool memory, which is copied to it now, or from it when the message has arrived: on
+ * the buffer's home stream, which orders the program's own work on the buffer.
  */
 function takeStaged(
   memory: Memory,
@@ -196,7 +195,7 @@ function landsInCapture(): TypeError {
 }
 
 // law ucx/takeForeign: ucx/order, ucx/programs, ucx/message_memory
-/** Takes another library's array, by a view that is closed when UCX is done with it. */
+/** Takes another library's array, through a view that is closed when UCX is done with it. */
 function takeForeign(
   memory: Memory,
   what: object,
@@ -222,21 +221,24 @@ function takeForeign(
 }
 
 // law ucx/takePacked: ucx/message_memory, ucx/order, ucx/gpu_behaviours
-/** Takes a copy of elements that are not contiguous: on a GPU at once, in order; on the host as soon as they are there. */
+/**
+ * Takes a copy of elements that are not contiguous: on a GPU at once, in stream order; on the host as soon as they are
+ * ready.
+ */
 function takePacked(memory: Memory, view: StridedMemoryView, cuda: PoolStaging | null): MemoryBuffer | null {
   const { buffer, offset, layout, dtype } = view;
   if (buffer.kind === "device" && cuda === null) throw noCuda("send");
-  // Managed memory is the host's, too: a UCX without CUDA gets its copy there.
+  // The host can access managed memory, too: a UCX without CUDA gets its copy there.
   if (buffer.device !== null && cuda !== null) {
     using packed = copyToDevice(view, buffer.stream ?? buffer.device.defaultStream).buffer;
     return takeBuffer(memory, packed, packed.ptr, packed.size, "send", cuda); // which pins it
   }
   memory.held = buffer.pinned();
-  memory.bytes = byteCount(view); // known before the elements are there
+  memory.bytes = byteCount(view); // known before the elements are ready
   memory.memoryType = UCS_MEMORY_TYPE.HOST;
   memory.pack = () => {
     const { held } = memory;
-    // By an address without a home stream: all is there by now, and nothing else is to be waited for.
+    // By address, without a home stream: everything is ready by now, and there is nothing else to wait for.
     const bytes = MemoryBuffer.fromPointer(buffer.ptr, buffer.size);
     const packed = copyToHost({ offset, layout, dtype, readonly: true, buffer: bytes }).buffer;
     memory.held = packed;

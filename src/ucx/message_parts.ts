@@ -1,17 +1,17 @@
 /**
- * Messages of several parts, on the wire as UCXX has them: headers that say how many parts there are, how long, and
- * whether each was on a GPU; then the parts. All have the same tag.
+ * Messages of several parts, in UCXX's wire format: headers with the number of parts, their lengths, and whether each
+ * was on a GPU; then the parts. All have the same tag.
  *
  * @module
  */
 import { littleEndian } from "../ffi/mod.ts";
 
-/** How many parts one header describes. */
+/** How many parts one header can describe. */
 const most = 100;
-/** Where a header's fields are: whether another header follows, how many parts, for each whether on a GPU and bytes. */
+/** Offsets in a header: whether another header follows, how many parts, and for each whether on a GPU and its size. */
 const at = { next: 0, count: 1, isCuda: 9, bytes: 9 + 4 * most } as const;
 
-/** Bytes of a header. */
+/** Size of a header in bytes. */
 export const partHeaderBytes = at.bytes + 8 * most;
 
 /** One part. */
@@ -22,7 +22,7 @@ export interface Part {
 }
 
 // law ucx/partHeaders: ucx/message_parts
-/** The headers of a message of these parts: at least one. */
+/** The headers of a message with these parts: at least one. */
 export function partHeaders(parts: readonly Part[]): Uint8Array<ArrayBuffer>[] {
   const headers: Uint8Array<ArrayBuffer>[] = [];
   for (let start = 0; start === 0 || start < parts.length; start += most) {
@@ -44,9 +44,9 @@ export function partHeaders(parts: readonly Part[]): Uint8Array<ArrayBuffer>[] {
 /**
  * Reads a header.
  *
- * @param header what was received
- * @param length how many bytes of it
- * @throws {TypeError} if it is none
+ * @param header the memory received into
+ * @param length how many bytes were received
+ * @throws {TypeError} if it is not a header
  */
 export function readPartHeader(
   header: Uint8Array<ArrayBuffer>,
@@ -55,7 +55,7 @@ export function readPartHeader(
   const view = new DataView(header.buffer, header.byteOffset, header.length);
   const count = length === partHeaderBytes ? view.getBigUint64(at.count, littleEndian) : -1n;
   const next = view.getUint8(at.next);
-  // Only a full header has another one behind it: otherwise they could go on for ever.
+  // Only a full header may be followed by another one: otherwise they could go on forever.
   if (count < 0n || count > BigInt(most) || next > 1 || (next === 1 && count < BigInt(most))) {
     throw new TypeError(
       `Cannot receive parts: expected a header of ${partHeaderBytes} bytes for up to ${most} of them, got ` +

@@ -17,7 +17,7 @@ import type { Operation } from "./operation.ts";
 
 /** Options of {@linkcode UcxEndpoint.sendMessage}. */
 export interface SendMessageOptions extends LimitOptions {
-  /** What the message is: bytes that the other side has with it, or a text, as UTF-8. Default none. */
+  /** Describes the message: bytes that the other side gets with it, or a text, as UTF-8. Default none. */
   readonly header?: Uint8Array | string;
   /** False refuses memory that is not contiguous. Default true: its elements are sent in C order, from a copy. */
   readonly copy?: boolean;
@@ -25,12 +25,12 @@ export interface SendMessageOptions extends LimitOptions {
 
 const sendMessageOptionNames: OptionNames<SendMessageOptions> = { ...limitOptionNames, header: true, copy: true };
 
-/** The active messages that one endpoint sends. */
+/** Sends the active messages of one endpoint. */
 export class MessageSender {
   readonly #own: EndpointOperations;
   readonly #longestHeader: () => number;
 
-  /** `longestHeader`: the most bytes that a header can have. */
+  /** `longestHeader`: the maximum size of a header, in bytes. */
   constructor(own: EndpointOperations, longestHeader: () => number) {
     this.#own = own;
     this.#longestHeader = longestHeader;
@@ -78,12 +78,12 @@ export class MessageSender {
   }
 }
 
-/** By itself: what it closes over must not lead to the endpoint, see {@linkcode Owner}. */
+/** A separate function: its closure must not reference the endpoint, see {@linkcode Owner}. */
 function closing(arena: NativeArena): () => void {
   return () => arena.close();
 }
 
-/** Sends an active message with a number, from an operation that has its data, when they are there. */
+/** Sends an active message with an id, from an operation that holds its data, when they are ready. */
 export function sendActiveMessage(
   own: EndpointOperations,
   operation: Operation,
@@ -98,7 +98,7 @@ export function sendActiveMessage(
   operation.ending = closing(arena); // UCX reads the header until then
   own.hasSentMessages = true;
   return own.later(operation, ready, limits, () => {
-    operation.prepare("plain", operation.memoryType, UCP_AM_SEND_FLAG.REPLY); // so that it is known whom it is from
+    operation.prepare("plain", operation.memoryType, UCP_AM_SEND_FLAG.REPLY); // so that the receiver knows the sender
     const { address, count, parameters } = operation;
     const { ucp, progress } = own.context;
     const length = BigInt(header.length);

@@ -1,24 +1,24 @@
 /**
  * Messages to other processes and machines, over UCX: shared memory, TCP, InfiniBand or NVLink, as libucp chooses.
  *
- * The room knows arrays and the order of their memory; no room of the spine knows it. `Ucx.open` finds libucp and makes
- * a context, the context makes workers, and a worker's `connections.ts` are endpoints and listeners (`listen/`, where
- * UCX accepts, or our own sockets with a secret). What is sent or received becomes contiguous memory with a promise
- * (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when `order/` says that the
- * memory is there, in its turn (`start_queue.ts`); what other processes cannot map is copied to memory that they can
- * (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory; when UCX is done with it,
- * machine code puts its number into a ring. `progress.ts` lets UCX work and settles what the ring says has ended. Peers
- * that end without UCX noticing are noticed by `peer_liveness.ts`.
+ * The room knows arrays and the order of their memory; no room of the spine knows it. `Ucx.open` finds libucp and
+ * creates a context, the context creates workers, and a worker's `connections.ts` are endpoints and listeners
+ * (`listen/`, where UCX accepts, or our own sockets with a secret). Whatever is sent or received becomes contiguous
+ * memory with a promise (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when
+ * `order/` reports that its memory is ready, in its turn (`start_queue.ts`); memory that other processes cannot map is
+ * copied to memory that they can (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory;
+ * when UCX is done with it, machine code puts its number into a ring. `progress.ts` drives UCX and settles the
+ * operations that the ring reports as completed. `peer_liveness.ts` detects peers that end without UCX noticing.
  *
- * An endpoint is what it has UCX do, by kind, over `endpoint_operations.ts`: messages by tag (`tag_sender.ts`, of
+ * An endpoint consists of its operations, by kind, over `endpoint_operations.ts`: messages by tag (`tag_sender.ts`, of
  * several parts `message_parts.ts`; received by `receiver.ts`), active ones (`message_sender.ts`, received by
  * `message/`), arrays (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`), which
- * `stream/` makes WHATWG's. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
+ * `stream/` turns into WHATWG streams. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
  *
- * A new kind of request is a class like `TagSender` (`tag_sender.ts`): over `endpoint_operations.ts` it takes an operation
- * and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and gives the answer to
- * `Progress.begun`. `UcxEndpoint` (`endpoint.ts`) has a method that forwards to it, `bindings/ucp.ts` the function, and
- * the features that `ucx.ts` asks for at its top the one that it needs.
+ * A new kind of request is a class like `TagSender` (`tag_sender.ts`): over `endpoint_operations.ts` it takes an
+ * operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and passes the result to
+ * `Progress.begun`. `UcxEndpoint` (`endpoint.ts`) gets a method that forwards to it, `bindings/ucp.ts` the function,
+ * and the features that `ucx.ts` requests (`features`) the one that it needs.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Memory that is made for what is received.
+ * Memory that is allocated for received data.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { DType, type OptionNames, type Shape, StridedLayout } from "../layout/mo
 import { HostMemoryResource, type MemoryResource } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 
-/** Where what is received comes to. */
+/** Where received data go. */
 export interface PlaceOptions {
-  /** What allocates the memory, for example `device.memory`. Default: the host's ordinary memory. */
+  /** The resource that allocates the memory, for example `device.memory`. Default: the host's ordinary memory. */
   readonly place?: MemoryResource;
-  /** The stream that becomes the home of the memory. Host memory needs none. */
+  /** The stream that becomes the memory's home stream. Host memory needs none. */
   readonly stream?: CudaStream;
 }
 
@@ -21,7 +21,7 @@ export const placeOptionNames: OptionNames<PlaceOptions> = { place: true, stream
 
 const host = new HostMemoryResource();
 
-/** New memory for an array without gaps. Closing the view gives it back. */
+/** New memory for a dense array. Closing the view frees it. */
 export function newArray(dtype: DType, shape: Shape, { place = host, stream }: PlaceOptions): StridedMemoryView {
   const layout = StridedLayout.dense(shape, dtype.itemsize);
   const bytes = Math.ceil(layout.volume * dtype.itemsize);
@@ -31,7 +31,7 @@ export function newArray(dtype: DType, shape: Shape, { place = host, stream }: P
 
 const byte = DType.from("uint8");
 
-/** New memory for so many bytes. */
+/** New memory for `count` bytes. */
 export function newBytes(count: number, options: PlaceOptions): StridedMemoryView {
   return newArray(byte, [count], options);
 }

@@ -1,9 +1,9 @@
 /**
- * Operations: what UCX was asked to do, in native memory that is used again and again.
+ * Operations: requests to UCX, in native memory that is reused.
  *
- * An operation is a record that a completion callback fills in (`native/`), the parameters that UCX is called with, and
- * room for UCX's own request. When UCX is done, the callback puts the operation's number into a ring, from which
- * JavaScript takes it: what a completion costs does not depend on how many operations are pending.
+ * An operation is a record that a completion callback fills in (`native/`), the parameters of the UCX call, and room
+ * for UCX's own request. On completion the callback puts the operation's number into a ring, which JavaScript drains:
+ * the cost of a completion does not depend on how many operations are pending.
  *
  * @module
  */
@@ -26,17 +26,17 @@ import type { PendingCopy } from "./pending_copies.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
 /**
- * What operations belong to, and end with. Nothing of it leads to an endpoint or a worker: UCX may be at an operation
- * when they have been collected.
+ * The owner of operations, with which they end. It must not reference an endpoint or a worker: an operation may still
+ * be in flight after they have been collected.
  */
 export interface Owner {
-  /** UCX is done with it. Called once, before its promise settles. */
+  /** Called once, when UCX is done with an operation and before its promise settles. */
   ended(operation: Operation): void;
-  /** Aborted, with the reason, when nothing may begin for this owner any more. */
+  /** Aborted, with the reason, once nothing may begin for this owner any more. */
   readonly over?: AbortSignal;
 }
 
-/** Those of whom it need not be known when UCX is done with them. */
+/** Owns operations whose completion need not be tracked. */
 export class Owned implements Owner {
   readonly over?: AbortSignal;
 
@@ -47,7 +47,7 @@ export class Owned implements Owner {
   ended(): void {}
 }
 
-/** Those whose end somebody may wait for: operations that UCX is not done with, or that wait for their memory. */
+/** Owns operations whose completion can be awaited: those in flight, or waiting for their memory. */
 export class Counted implements Owner {
   count = 0;
   #drained: PromiseWithResolvers<void> | undefined;
@@ -57,32 +57,32 @@ export class Counted implements Owner {
     if (--this.count === 0) this.forget();
   }
 
-  /** Settles when there are none, or nobody counts them any more. */
+  /** Settles when there are none, or they are no longer counted. */
   drained(): Promise<void> {
     this.#drained = Promise.withResolvers();
     return this.#drained.promise;
   }
 
-  /** Has nobody wait for them any longer. */
+  /** Ends the wait for their completion. */
   forget(): void {
     this.#drained?.resolve();
   }
 }
 
-/** Whose request UCX works with: `ours`, in the operation's own memory, or one of UCX's, which has to be freed. */
+/** Which request UCX uses: `ours`, in the operation's own memory, or UCX's, which must be freed. */
 export type Request = "ours" | "its own";
 
 const record = layoutOf(completion).offsets;
 const field = layoutOf(ucp_request_param_t).offsets;
 const ringField = layoutOf(completion_ring).offsets;
 
-/** Where an operation's parameters and UCX's request lie, behind the record. */
+/** Offsets of an operation's parameters and of UCX's request, after the record. */
 const parametersAt = 64;
 const requestAt = roundUp(parametersAt + layoutOf(ucp_request_param_t).size, 32);
 
 const { request, cb, user_data, memory_type, datatype, reply_buffer, flags: flagsField } = UCP_REQUEST_PARAM_FIELD;
 
-/** What is set in `op_attr_mask`: with `NO_IMM_CMPL` every receive ends by its callback, which alone knows its length. */
+/** Bits of `op_attr_mask`: with `NO_IMM_CMPL` every receive completes by its callback, which alone knows its length. */
 const masks = {
   plain: request | cb | user_data | memory_type,
   tagged: request | cb | user_data | memory_type | UCP_OP_ATTR_FLAG.NO_IMM_CMPL,
@@ -91,48 +91,48 @@ const masks = {
 
 // law ucx/isTellable: ucx/operation
 /**
- * Whether the lower half of what UCX answers says which of three it is: 0 (done), a status from -1 to -100 (failed), or
- * the address of a request. All of it would be a new bigint.
+ * Whether the lower half of UCX's return value distinguishes the three cases: 0 (done), a status from -1 to -100
+ * (failed), or the address of a request. Reading all of it would allocate a bigint.
  */
 export function isTellable(request: bigint): boolean {
   const low = BigInt.asIntN(32, request);
   return low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST);
 }
 
-/** What UCX was asked to do, or will be. UCX may read or write its memory until it has ended. */
+/** A request to UCX, begun or not. UCX may read or write its memory until it has completed. */
 export class Operation extends TakenMemory {
   /** A `ucp_request_param_t *` for the call that begins it. */
   readonly parameters: bigint;
-  /** Its place among the operations of its worker. */
+  /** Its index among the operations of its worker. */
   readonly number: number;
   /** The function that began it, for errors. */
   call = "";
   owner: Owner | null = null;
-  /** Whether `address` is that of a list of pieces (`ucp_dt_iov_t`). */
+  /** Whether `address` points to a list of pieces (`ucp_dt_iov_t`). */
   isList = false;
-  /** The tag that a message has which it receives, if only one matches: nobody has to read it. */
+  /** The tag of the message that it receives, if only one matches: it need not be read. */
   onlyTag: bigint | null = null;
-  /** How its promise settles; null if nobody waits for one, because it is waited for in place or was abandoned. */
+  /** Settle its promise; null if it has none, because the caller blocks on it or it was abandoned. */
   resolve: ((result: unknown) => void) | null = null;
   reject: ((reason: unknown) => void) | null = null;
-  /** Reads what UCX has written to memory that is about to be freed. */
+  /** Runs before the memory is freed, to read what UCX has written to it. */
   ending: (() => void) | null = null;
-  /** Takes back what waits for a signal or a timer. */
+  /** Disarms the signal or timer that would end it. */
   disarm: (() => void) | null = null;
-  /** Whether UCX knows it, and whether UCX is done with it. */
+  /** Whether it was handed to UCX, and whether UCX is done with it. */
   isBegun = false;
   isDone = false;
-  /** Whether nobody waits for it any more: it is free as soon as UCX is done with it. */
+  /** Whether nobody awaits it any more: it is free as soon as UCX is done with it. */
   isAbandoned = false;
-  /** Whether it is waited for in place, by who then gives it back. */
+  /** Whether the caller blocks on it, and then returns it to the pool. */
   isWaitedFor = false;
-  /** What has come is being copied to where it belongs: UCX is done with it, and its promise is not settled yet. */
+  /** The copy of received data to their destination: UCX is done with it, and its promise is not settled yet. */
   lands: PendingCopy | null = null;
-  /** Why that has failed. */
+  /** Why that copy has failed. */
   failure: Error | null = null;
-  /** Why it is waited for no more, although UCX may never end it. */
+  /** Why the caller no longer blocks on it, although UCX may never complete it. */
   gaveUp: { readonly reason: unknown } | null = null;
-  /** UCX's own request, if it is not ours. */
+  /** The request that UCX has allocated, if it is not ours. */
   foreign = 0n;
   readonly #request: bigint;
   readonly #memory: DataView;
@@ -155,7 +155,7 @@ export class Operation extends TakenMemory {
     memory.setBigUint64(parametersAt + field.user_data, address, littleEndian);
   }
 
-  /** Has the operation use several pieces of memory: so many, which are listed at an address. */
+  /** Makes the operation use `count` pieces of memory, listed at an address. */
   override useList(address: bigint, count: number): void {
     super.useList(address, count);
     this.isList = true;
@@ -186,7 +186,7 @@ export class Operation extends TakenMemory {
     if (flags !== null) memory.setUint32(parametersAt + field.flags, flags, littleEndian);
   }
 
-  /** Writes the parameters of an atomic operation on one number, whose former value comes to where `reply` says. */
+  /** Writes the parameters of an atomic operation on one number, whose previous value is written to `reply`. */
   prepareAtomic(bytes: 4 | 8, reply: bigint): void {
     this.prepare("plain", this.#writtenType);
     const memory = this.#memory;
@@ -196,12 +196,12 @@ export class Operation extends TakenMemory {
     memory.setBigUint64(parametersAt + field.reply_buffer, reply, littleEndian);
   }
 
-  /** The address that UCX knows its request by. */
+  /** The address of its UCX request. */
   get request(): bigint {
     return this.foreign === 0n ? this.#request : this.foreign;
   }
 
-  /** How it ended: a `ucs_status_t`. */
+  /** Its completion status, a `ucs_status_t`. */
   get status(): number {
     return this.#memory.getInt32(record.status, littleEndian);
   }
@@ -210,10 +210,10 @@ export class Operation extends TakenMemory {
   get length(): number {
     const low = this.#memory.getUint32(record.length, littleEndian);
     const high = this.#memory.getUint32(record.length + 4, littleEndian);
-    return high === 0 ? low : low + high * 2 ** 32; // a sum of products is a floating-point number, which V8 allocates
+    return high === 0 ? low : low + high * 2 ** 32; // a sum of products is a double, which V8 allocates
   }
 
-  /** Where {@linkcode length} is, for functions that answer it without a callback. */
+  /** The address of {@linkcode length}, for functions that return it without a callback. */
   get lengthAddress(): bigint {
     return this.parameters - BigInt(parametersAt - record.length);
   }
@@ -223,18 +223,18 @@ export class Operation extends TakenMemory {
     return this.#memory.getBigUint64(record.tag, littleEndian);
   }
 
-  /** Bytes that have come, of all that there was room for. */
+  /** Bytes that have arrived, of all that there was room for. */
   get received(): number {
     return this.#kind === "plain" ? this.bytes : this.length;
   }
 
-  /** What it has brought: what was received, how many bytes, or nothing. */
+  /** Its result: what was received, how many bytes, or nothing. */
   result(): unknown {
     if (this.#kind === "tagged") return { length: this.length, tag: this.onlyTag ?? this.tag };
     return this.#kind === "sized" ? this.length : undefined;
   }
 
-  /** Writes down an end that UCX told by its answer, without a callback. */
+  /** Records a completion that UCX reported by its return value, without a callback. */
   end(status: number): void {
     this.#memory.setInt32(record.status, status, littleEndian);
   }
@@ -262,10 +262,10 @@ export class OperationPool {
   #entries: DataView;
   #entriesAddress = 0n;
   #mask = 0;
-  /** Numbers taken from the ring so far, of 32 bits as the lower half of the ring's own count. */
+  /** Numbers taken from the ring so far, in 32 bits like the lower half of the ring's own count. */
   #read = 0;
 
-  /** `requestBytes`: what UCX's own request takes (`ucp_context_attr_t.request_size`). */
+  /** `requestBytes`: the size of UCX's own request (`ucp_context_attr_t.request_size`). */
   constructor(requestBytes: number) {
     this.#requestBytes = roundUp(requestBytes, 32);
     const { size } = layoutOf(completion_ring);
@@ -274,24 +274,24 @@ export class OperationPool {
     this.#entries = new DataView(new ArrayBuffer(0));
   }
 
-  /** How many were taken and not given back. */
+  /** How many operations were taken and not returned. */
   get inUse(): number {
     return this.#all.length - this.#free.length;
   }
 
   // law ucx/OperationPool.transferred: ucx/transferred
-  /** Those that somebody waits for, whose memory JavaScript has transferred while UCX may still be at them. */
+  /** Awaited operations that may still be in flight, whose memory JavaScript has transferred. */
   transferred(): Operation[] {
     return this.#all.filter((one) => one.isBegun && !one.isDone && !one.isAbandoned && one.isTransferred);
   }
 
-  /** Those that UCX may still be at. */
+  /** Operations that may still be in flight. */
   pending(): Operation[] {
     return this.#all.filter(({ isBegun, isDone }) => isBegun && !isDone);
   }
 
   // law ucx/OperationPool.take: ucx/progress
-  /** An operation of which UCX knows nothing. */
+  /** A free operation, not yet handed to UCX. */
   take(): Operation {
     const operation = this.#free.pop() ?? this.#grow();
     operation.isBegun = false;
@@ -318,7 +318,7 @@ export class OperationPool {
   }
 
   // law ucx/OperationPool.next: ucx/operation
-  /** The next operation that UCX is done with, in the order in which they ended; undefined if there is none now. */
+  /** The next completed operation, in order of completion; undefined if there is none now. */
   next(): Operation | undefined {
     if (this.#ring.getInt32(ringField.written, littleEndian) === this.#read) return undefined;
     const at = this.#read & this.#mask;
@@ -326,7 +326,7 @@ export class OperationPool {
     return this.#all[this.#entries.getUint32(at * 8, littleEndian)];
   }
 
-  /** Frees the memory. Only when UCX has forgotten all operations. */
+  /** Frees the memory. Only once UCX has forgotten all operations. */
   close(): void {
     for (const block of [...this.#blocks.splice(0), this.#entriesAddress, this.#ringAddress]) {
       libc().loading.free(block);
@@ -353,7 +353,7 @@ export class OperationPool {
   }
 
   // law ucx/OperationPool.widen: ucx/operation
-  /** Makes room in the ring for all operations. What UCX is done with already stays in it. */
+  /** Grows the ring to hold all operations. Completions already in it stay. */
   #widen(): void {
     const count = 2 ** Math.ceil(Math.log2(this.#all.length));
     if (count * 8 <= this.#entries.byteLength) return;

@@ -1,6 +1,6 @@
 /**
- * Watches the processes that endpoints lead to: UCX does not watch all of them, and does not end all that is in flight
- * to those that it does.
+ * Watches the peer processes of endpoints: UCX does not watch all of them, and does not end everything in flight to
+ * those that it does watch.
  *
  * @module
  */
@@ -8,37 +8,37 @@ import { nodeBuiltin } from "../ffi/mod.ts";
 import { DescriptorSet, type FileDescriptor } from "../unix/mod.ts";
 import type { PeerProcess } from "./process_identity.ts";
 
-/** How long UCX has to report by itself that a peer is gone, in milliseconds: as often as it checks, see `config.ts`. */
+/** How long UCX has to report that a peer is gone, in milliseconds: its own checking interval, see `config.ts`. */
 const grace = 1000;
 
 /** A connection to another process. */
 interface Endpoint {
-  /** Ends it, and all that is in flight through it: the process has ended, or the connection has failed. */
+  /** Ends it, and everything in flight through it: the process has ended, or the connection has failed. */
   lose(): Promise<void>;
 }
 
-/** What endpoints lead to. */
+/** The peer of one or more endpoints. */
 interface Peer {
   readonly isGone: () => boolean;
   readonly endpoints: Set<Endpoint>;
-  /** Can be read when it has ended; null where the system knows no such descriptors, or nothing is left to notice. */
+  /** Readable once it has ended; null where the system has no such descriptors, or its end was already detected. */
   descriptor: FileDescriptor | null;
-  /** When its end was noticed, by `performance.now()`. */
+  /** When its end was detected, by `performance.now()`. */
   goneSince: number;
 }
 
-/** Who sleeps on descriptors, calls back when one can be read, and closes them in the end: `Progress`. */
+/** Sleeps on descriptors, calls back when one is readable, and finally closes them: `Progress`. */
 interface Sleeper {
   watchAlso(descriptors: DescriptorSet, onReadable: () => void): void;
 }
 
-/** The processes of a worker's endpoints. Does not keep this process alive. */
+/** The peer processes of a worker's endpoints. Does not keep this process alive. */
 export class PeerLiveness {
   readonly #sleeper: Sleeper;
   readonly #peers = new Map<string | Endpoint, Peer>();
   readonly #keys = new Map<Endpoint, string | Endpoint>();
   #descriptors: DescriptorSet | undefined;
-  /** Set while a process is looked after without a descriptor. */
+  /** Set while a process is checked without a descriptor. */
   #timer: ReturnType<typeof import("node:timers").setTimeout> | undefined;
 
   constructor(sleeper: Sleeper) {
@@ -46,7 +46,7 @@ export class PeerLiveness {
   }
 
   // law ucx/PeerLiveness.watch: ucx/peer_liveness
-  /** Watches an endpoint from now on, if the process that it leads to can be seen. */
+  /** Watches an endpoint from now on, if its peer process is visible. */
   watch(endpoint: Endpoint, process: Pick<PeerProcess, "key" | "isGone" | "open"> | null): void {
     if (process === null) return;
     this.#keys.set(endpoint, process.key);
@@ -60,7 +60,7 @@ export class PeerLiveness {
   }
 
   // law ucx/PeerLiveness.failed: ucx/peer_liveness
-  /** Ends an endpoint that UCX has failed, after the time that UCX has to end what is in flight. */
+  /** Ends an endpoint whose failure UCX reported, after the time that UCX has to end what is in flight. */
   failed(endpoint: Endpoint): void {
     this.forget(endpoint);
     this.#keys.set(endpoint, endpoint);
@@ -85,13 +85,13 @@ export class PeerLiveness {
     this.#timer = undefined;
   }
 
-  /** Stops watching all of them. */
+  /** Stops watching all endpoints. */
   close(): void {
     for (const endpoint of [...this.#keys.keys()]) this.forget(endpoint);
   }
 
   // law ucx/PeerLiveness.poll: ucx/peer_liveness
-  /** Looks after all of them. Called when one has ended, and now and then by who does not sleep. */
+  /** Checks all peers. Called when one has ended, and periodically by a worker that does not sleep. */
   poll(): void {
     const isBlind = () => Array.from(this.#peers.values()).some(({ descriptor }) => descriptor === null);
     if (!isBlind() && !this.#descriptors?.hasReadable()) return;
@@ -99,7 +99,7 @@ export class PeerLiveness {
     for (const peer of this.#peers.values()) {
       if (peer.goneSince === Infinity && peer.isGone()) {
         peer.goneSince = now;
-        peer.descriptor?.close(); // it can be read from now on
+        peer.descriptor?.close(); // it stays readable from now on
         peer.descriptor = null;
       }
       // UCX goes first: where it watches the peer it reports within the second, and knows more.
@@ -121,14 +121,14 @@ export class PeerLiveness {
     this.#timer ??= lookAfter(new WeakRef(this));
   }
 
-  /** The time has come to look at those without a descriptor. */
+  /** Checks processes without a descriptor, when the timer fires. */
   look(): void {
     this.#timer = undefined;
     this.poll();
   }
 }
 
-/** By itself, so that a worker that was dropped meanwhile can be collected. */
+/** A separate function, so that a worker that was dropped meanwhile can be collected. */
 function lookAfter(peers: WeakRef<PeerLiveness>): ReturnType<typeof import("node:timers").setTimeout> {
   return nodeBuiltin("node:timers").setTimeout(() => peers.deref()?.look(), grace + 10).unref();
 }

@@ -1,16 +1,16 @@
 /**
- * Copies on a GPU that messages wait for. They take microseconds, and a stream's own way to say that it is done, through
- * a host function and a descriptor, takes longer and stops the stream meanwhile: so the worker looks for itself between
- * two calls of UCX, and asks the stream to wake it up only before it sleeps.
+ * GPU copies that messages wait for. They take microseconds, and a stream's own completion signal, through a host
+ * function and a descriptor, takes longer and stalls the stream meanwhile: so the worker polls them between two calls
+ * into UCX, and asks the stream to wake it only before it sleeps.
  *
  * @module
  */
 import type { CudaEvent, CudaStream } from "../device/mod.ts";
 
-/** A copy that was enqueued. */
+/** An enqueued copy. */
 export class PendingCopy {
   readonly stream: CudaStream;
-  /** Recorded behind it. */
+  /** Recorded after it. */
   readonly event: CudaEvent;
   #isDone = false;
 
@@ -20,7 +20,9 @@ export class PendingCopy {
   }
 
   // law ucx/PendingCopy.outcome: ucx/pool_staging
-  /** What has become of it: null if it is done, undefined if it is not. To ask CUDA takes 1.5 us: once it is done, it is. */
+  /**
+   * Its outcome: null if it is done, undefined if it is not. A CUDA query takes 1.5 us: once done, it is not repeated.
+   */
   outcome(): Error | null | undefined {
     try {
       this.#isDone ||= this.event.isDone;
@@ -31,42 +33,42 @@ export class PendingCopy {
   }
 }
 
-/** Called when a copy is done, or with what has become of it. */
+/** Called when a copy is done, with its failure if it has failed. */
 type Settle = (failure: Error | null) => void;
 
 interface Waiting {
   readonly copy: PendingCopy;
   readonly settle: Settle;
-  /** When it began to be waited for, by `performance.now()`. */
+  /** When the wait for it began, by `performance.now()`. */
   readonly since: number;
 }
 
 /** The copies of one worker. */
 export class PendingCopies {
-  /** Of each stream, in the order in which they will be done. */
+  /** Per stream, in the order in which they will complete. */
   readonly #queues = new Map<CudaStream, Waiting[]>();
-  /** Streams that wake the worker up. */
+  /** Streams that will wake the worker. */
   readonly #watched = new Set<CudaStream>();
 
   get isEmpty(): boolean {
     return this.#queues.size === 0;
   }
 
-  /** Takes on a copy. */
+  /** Adds a copy. */
   add(copy: PendingCopy, settle: Settle): void {
     const waiting = { copy, settle, since: performance.now() };
     this.#queues.getOrInsertComputed(copy.stream, () => []).push(waiting);
   }
 
   // law ucx/PendingCopies.look: ucx/pool_staging
-  /** Settles what is done. @returns how many are */
+  /** Settles completed copies. @returns how many */
   look(): number {
     let count = 0;
     for (const [stream, queue] of this.#queues) {
       let done = 0;
       for (const { copy, settle } of queue) {
         const failure = copy.outcome();
-        if (failure === undefined) break; // nor is what was enqueued after it
+        if (failure === undefined) break; // later ones are pending, too
         settle(failure);
         done++;
       }
@@ -77,14 +79,16 @@ export class PendingCopies {
     return count;
   }
 
-  /** Whether the worker had better look than sleep: one has been waited for less than so many milliseconds. */
+  /**
+   * Whether the worker should poll rather than sleep: a copy has been pending for less than `patience` milliseconds.
+   */
   areDueWithin(patience: number): boolean {
     const now = performance.now();
     return this.#queues.values().some((queue) => queue.some(({ since }) => now - since < patience));
   }
 
   // law ucx/PendingCopies.wakeBy: ucx/pool_staging
-  /** Has the streams wake the worker up, each once. */
+  /** Makes the streams wake the worker, each once. */
   wakeBy(wake: () => void): void {
     for (const stream of this.#queues.keys()) {
       if (this.#watched.has(stream)) continue;
@@ -93,11 +97,11 @@ export class PendingCopies {
         this.#watched.delete(stream);
         wake();
       };
-      stream.completed().then(woken, woken); // what has failed, its event says
+      stream.completed().then(woken, woken); // the event reports a failure
     }
   }
 
-  /** Forgets all of them. */
+  /** Forgets all copies. */
   clear(): void {
     this.#queues.clear();
   }

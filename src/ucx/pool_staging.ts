@@ -1,10 +1,10 @@
 /**
- * Memory of ours through which large messages of a pool's and of managed memory go.
+ * Our own memory, through which large messages in pool and managed memory are staged.
  *
- * No other process can map memory of a pool (`cuMemAllocAsync`), nor managed memory. UCX sends it by way of the host,
- * or of fragments of its own: 0.6 to 8 GB/s between two GPUs that copy 380 from memory of no pool (H100s, UCX 1.22). So
- * a message is copied on its GPU, in the order of the buffer's home stream, to or from a piece of memory of no pool, and
- * UCX has the piece. Pieces are kept for the next messages: to allocate and to free waits for the whole GPU, and other
+ * No other process can map pool memory (`cuMemAllocAsync`), nor managed memory. UCX sends it through the host, or
+ * through fragments of its own: 0.6 to 8 GB/s between two GPUs that reach 380 with non-pool memory (H100s, UCX 1.22).
+ * So a message is copied on its GPU, in the order of the buffer's home stream, to or from a piece of non-pool memory,
+ * and UCX uses the piece. Pieces are kept for later messages: allocating and freeing wait for the whole GPU, and other
  * processes keep their mappings.
  *
  * @module
@@ -14,31 +14,32 @@ import { isOutOfMemory, type MemoryBuffer, SynchronousMemoryResource } from "../
 import { PendingCopy } from "./pending_copies.ts";
 
 /**
- * Shorter messages are sent as they are. Of 256 KiB, 64 at a time, each takes 19 to 21 us by way of a piece; UCX alone
- * takes 87 us for 64 KiB and 355 for 256 where a peer's end is noticed, 4 and 8 where it is not (H100s, UCX 1.22).
+ * Shorter messages are sent directly. Messages of 256 KiB, 64 at a time, take 19 to 21 us each through a piece; UCX
+ * alone takes 87 us for 64 KiB and 355 for 256 where a peer's end is detected, 4 and 8 where it is not (H100s, UCX
+ * 1.22).
  */
 export const stagedFrom: number = 32 << 10;
 
-/** The part of a GPU's memory that pieces may take, if nobody says otherwise: one of so many. */
+/** The part of a GPU's memory that pieces may take by default: one in this many. */
 const share = 16;
 
-/** Memory that UCX has in place of a pool's. */
+/** Memory that UCX uses in place of pool memory. */
 export interface StagingPiece {
   readonly ptr: bigint;
-  /** Enqueues a copy from it or to it. */
+  /** Enqueues a copy from or to it. */
   copy(stream: CudaStream, to: bigint, from: bigint, bytes: number): PendingCopy;
-  /** Gives it back. A copy may still be under way. */
+  /** Returns it. A copy may still be in flight. */
   giveBack(): void;
 }
 
-/** A piece, whether it is lent or not. */
+/** A piece, lent or not. */
 class Piece implements StagingPiece {
   readonly bytes: number;
   readonly ptr: bigint;
   readonly #buffer: MemoryBuffer;
   readonly #window: StagingWindow;
   readonly #event: CudaEvent;
-  /** The last one, which may be under way. */
+  /** The last copy, which may be in flight. */
   #copy: PendingCopy | null = null;
 
   constructor(buffer: MemoryBuffer, event: CudaEvent, window: StagingWindow) {
@@ -50,7 +51,7 @@ class Piece implements StagingPiece {
   }
 
   // law ucx/StagingPiece.isFree: ucx/pool_staging
-  /** Whether what used it is done: others write to it without asking a stream. After a copy that failed it is not. */
+  /** Whether its last copy is done: its next users write to it without stream order. After a failed copy it is not. */
   isFree(): boolean {
     if (this.#copy !== null && this.#copy.outcome() !== null) return false;
     this.#copy = null;
@@ -69,7 +70,7 @@ class Piece implements StagingPiece {
   }
 
   close(): void {
-    this.#buffer.close(); // waits for all that the GPU has to do
+    this.#buffer.close(); // waits for all work on the GPU
     this.#event.close();
   }
 }
@@ -79,9 +80,9 @@ class StagingWindow {
   readonly #device: CudaDevice;
   readonly #resource: SynchronousMemoryResource;
   readonly #most: number;
-  /** Pieces that are not lent, the last one used at the end. */
+  /** Pieces that are not lent, the most recently used last. */
   #idle: Piece[] = [];
-  /** Bytes of all pieces. */
+  /** Total size of all pieces, in bytes. */
   #bytes = 0;
   #isClosed = false;
 
@@ -123,7 +124,7 @@ class StagingWindow {
       this.#bytes += size;
       return piece;
     } catch (error) {
-      if (isOutOfMemory(error)) return null; // UCX finds its way without
+      if (isOutOfMemory(error)) return null; // UCX manages without a piece
       throw error;
     }
   }
@@ -134,27 +135,28 @@ class StagingWindow {
   }
 }
 
-/** Bytes of the piece for so many: four sizes for each power of two, so that messages of about one size share theirs. */
+/** The piece size for a message: four sizes per power of two, so that messages of similar size share pieces. */
 function pieceSize(bytes: number): number {
   const step = 2 ** (Math.floor(Math.log2(bytes)) - 2);
   return Math.ceil(bytes / step) * step;
 }
 
-/** The pieces of all GPUs, of one context of UCX. */
+/** The pieces of all GPUs, for one UCX context. */
 export class PoolStaging {
   readonly #windows = new Map<CudaDevice, StagingWindow>();
   readonly #bytes: number | undefined;
   #isClosed = false;
 
-  /** `bytes`: how many pieces may take on each GPU; by default a sixteenth of its memory. */
+  /** `bytes`: the most that pieces may take on each GPU; by default a sixteenth of its memory. */
   constructor(bytes?: number) {
     this.#bytes = bytes;
   }
 
   // law ucx/PoolStaging.lend: ucx/pool_staging
   /**
-   * A piece for a message of so many bytes of a buffer. Null if UCX is to have the buffer itself: it is of no pool, the
-   * message is short, the stream is captured, which takes no copy of ours, or the pieces have all that they may.
+   * A piece for a message of `bytes` bytes of a buffer. Null if UCX is to use the buffer itself: it is not pool memory,
+   * the message is short, the stream is being captured, which rules out a copy of ours, or the pieces have reached
+   * their limit.
    */
   lend(buffer: MemoryBuffer, bytes: number): StagingPiece | null {
     const { device } = buffer;
@@ -163,7 +165,7 @@ export class PoolStaging {
     return this.#windows.getOrInsertComputed(device, () => new StagingWindow(device, most)).lend(bytes);
   }
 
-  /** Whether a message of so many bytes of a buffer goes through a piece, unless too many others do. */
+  /** Whether a message of `bytes` bytes of a buffer goes through a piece, unless too many others do. */
   isFor({ kind, pool, device, stream }: MemoryBuffer, bytes: number): boolean {
     if (device === null || stream === null || !(kind === "managed" || (kind === "device" && pool !== null))) {
       return false;
@@ -175,12 +177,12 @@ export class PoolStaging {
     return this.#bytes ?? Math.floor(device.totalMemory / share);
   }
 
-  /** Frees all pieces, those that UCX has when it gives them back. */
+  /** Frees all pieces; pieces that UCX uses are freed when they are returned. */
   close(): void {
     this.#isClosed = true;
     for (const window of this.#windows.values()) window.close();
   }
 }
 
-/** For what UCX is to have as it is. */
+/** For memory that UCX is to use directly. */
 export const notStaged: PoolStaging = new PoolStaging(0);

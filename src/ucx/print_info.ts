@@ -1,5 +1,5 @@
 /**
- * What UCX prints about its objects. For some facts, such as the transports of an endpoint, it is the one source that
+ * What UCX prints about its objects. For some facts, such as the transports of an endpoint, it is the only source that
  * exists from UCX 1.13 on.
  *
  * @module

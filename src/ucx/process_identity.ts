@@ -1,25 +1,25 @@
 /**
- * Which process a worker lives in, so that its end is noticed where UCX does not watch: over shared memory UCX watches
- * a peer only once the peer has answered. Sends to one that is killed before would wait for ever (seen with UCX
- * 1.13.1).
+ * The identity of a worker's process, so that its end is detected where UCX does not watch: over shared memory UCX
+ * watches a peer only once the peer has answered. Sends to a peer that is killed before that would wait forever (seen
+ * with UCX 1.13.1).
  *
  * @module
  */
 import { readTextFile } from "../ffi/mod.ts";
 import { type FileDescriptor, openProcess } from "../unix/mod.ts";
 
-/** Bytes of an identity: the boot's id, the start and the number of the process. */
+/** Size of an identity in bytes: the boot's id, the start time and the PID of the process. */
 export const identityBytes = 16 + 8 + 4;
 
-/** The state and the start of a process: fields 3 and 22 of `/proc/PID/stat`, which proc_pid_stat(5) lists. */
+/** The state and the start time of a process: fields 3 and 22 of `/proc/PID/stat`, which proc_pid_stat(5) lists. */
 interface Stat {
   readonly pid: number;
   readonly state: string;
-  /** In clock ticks since the boot, which distinguishes processes that had the same number. */
+  /** In clock ticks since boot, which distinguishes processes that had the same PID. */
   readonly start: bigint;
 }
 
-/** What tells this process from all others, of this machine and of others. Zeros where there is no `/proc`. */
+/** The identity of this process, unique on this machine and across machines. Zeros where there is no `/proc`. */
 export function ownIdentity(): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(new ArrayBuffer(identityBytes));
   const stat = readStat("self");
@@ -32,7 +32,7 @@ export function ownIdentity(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Another process of this machine, as long as it can be seen from here. */
+/** Another process on this machine that is visible from here. */
 export class PeerProcess {
   readonly #pid: number;
   readonly #start: bigint;
@@ -42,15 +42,15 @@ export class PeerProcess {
     this.#start = start;
   }
 
-  /** The same for the same process alone. */
+  /** Unique to the process. */
   get key(): string {
     return `${this.#pid} ${this.#start}`;
   }
 
   // law ucx/PeerProcess.find: ucx/process_identity
   /**
-   * The process with this identity: null for this one, and for one that cannot be seen, because it runs elsewhere, in
-   * another namespace, hidden, or not any more.
+   * The process with this identity: null for this one, and for one that is not visible, because it runs elsewhere, in
+   * another namespace, hidden, or no longer.
    */
   static find(identity: Uint8Array): PeerProcess | null {
     const own = ownIdentity();
@@ -62,19 +62,19 @@ export class PeerProcess {
   }
 
   // law ucx/PeerProcess.open: ucx/process_identity
-  /** A descriptor that can be read when it has ended; null if it has, or the system knows no such descriptors. */
+  /** A descriptor that is readable once it has ended; null if it has, or the system has no such descriptors. */
   open(): FileDescriptor | null {
     const descriptor = openProcess(this.#pid);
     if (descriptor === null || !this.isGone()) return descriptor;
-    descriptor.close(); // of another process, which has the number now
+    descriptor.close(); // of another process, which has the PID now
     return null;
   }
 
   // law ucx/PeerProcess.isGone: ucx/process_identity
-  /** Whether it has ended. A zombie has. */
+  /** Whether it has ended. A zombie counts as ended. */
   isGone(): boolean {
     const stat = readStat(`${this.#pid}`);
-    // Where there is no descriptor left to open a file with, nothing is known of any process.
+    // With no descriptor left to open a file, nothing is known about any process.
     if (stat === null) return readStat("self") !== null;
     return stat.start !== this.#start || "ZXx".includes(stat.state);
   }
@@ -83,7 +83,7 @@ export class PeerProcess {
 // law ucx/readStat: ucx/process_identity
 function readStat(process: string): Stat | null {
   const text = readTextFile(`/proc/${process}/stat`);
-  // The second field is the program's name in brackets, which may hold brackets and spaces itself.
+  // The second field is the program's name in parentheses, which may itself contain parentheses and spaces.
   const [, pid, state, rest] = /^(\d+) \(.*\) (\S) (.*)/s.exec(text ?? "") ?? [];
   const start = rest?.split(" ")[18];
   return state === undefined || start === undefined ? null : { pid: Number(pid), state, start: BigInt(start) };

@@ -1,5 +1,5 @@
 /**
- * Progress: what lets UCX work, and turns operations that have ended into settled promises, on the JavaScript thread.
+ * Progress: drives UCX, and settles the promises of completed operations, on the JavaScript thread.
  *
  * @module
  */
@@ -17,67 +17,68 @@ import { advice } from "./status.ts";
 import { transferred } from "./taken_memory.ts";
 
 /**
- * How a worker waits for messages. `adaptive`: polls for a moment, longer while messages flow, then sleeps until UCX
- * has news. `event`: sleeps at once. `busy`: polls as long as an operation is pending, and sleeps while none is, a moment
- * after the last news. The event loop turns at least once a millisecond in all of them.
+ * How a worker waits for messages. `adaptive`: polls briefly, longer while messages flow, then sleeps until UCX has
+ * news. `event`: sleeps at once. `busy`: polls as long as an operation is pending, and sleeps while none is, a moment
+ * after the last news. In all of them the event loop turns at least once a millisecond.
  */
 export type ProgressMode = "adaptive" | "busy" | "event";
 
 /** The modes. */
 export const progressModes: readonly ProgressMode[] = ["adaptive", "busy", "event"];
 
-/** Calls of ucp_worker_progress in one turn of the event loop, as long as they find something to do. */
+/** The most calls of ucp_worker_progress in one turn of the event loop, while they find work. */
 const most = 64;
-/** For how long microtasks may follow each other before the event loop turns, in milliseconds. */
+/** How long microtasks may follow each other before the event loop turns, in milliseconds. */
 const turnEvery = 1;
-/** How often other descriptors are looked at by who does not sleep, in milliseconds. */
+/** How often a worker that does not sleep checks other descriptors, in milliseconds. */
 const lookEvery = 1000;
 /** How long one turn may take, in milliseconds. */
 const turnAtMost = 0.5;
 /**
- * How long to poll before the event loop turns: at first, which is less than falling asleep and being woken takes, and
- * while messages flow, in milliseconds.
+ * How long to poll before the event loop turns: at first, which is less than falling asleep and waking takes, and while
+ * messages flow, in milliseconds.
  */
 const spinAtFirst = 0.02;
 const spinAtMost = 0.5;
 /**
- * How long to poll at every turn of the event loop before sleeping, in milliseconds: when something woke us soon after we
- * fell asleep, and while somebody awaits one message after the other. What wakes us later may be no more than UCX looking
- * whether its peers live: then not at all.
+ * How long to poll at every turn of the event loop before sleeping, in milliseconds: when woken soon after falling
+ * asleep, and while one message after the other is awaited. A later wakeup may be no more than UCX checking whether its
+ * peers live: then not at all.
  */
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
 const soon = 10;
 
-/** What progress needs of its worker. */
+/** What progress needs from its worker. */
 export interface ProgressResources {
   readonly ucp: UcpFunctions;
-  /** The worker, as UCX knows it. */
+  /** The worker's UCX handle. */
   readonly handle: bigint;
   readonly operations: OperationPool;
-  /** What wakes it up; undefined before it has slept. */
+  /** Wakes it up; undefined before its first sleep. */
   watch: ReadableWatch | undefined;
-  /** What else it wakes up for: closed by who closes the worker, when it sleeps no more. */
+  /** What else it wakes up for: closed together with the worker, after its last sleep. */
   readonly watched: { close(): void }[];
 }
 
-/** What else to wake up for. */
+/** A further descriptor to wake up for. */
 export interface Watched {
-  /** A descriptor. */
+  /** The descriptor. */
   readonly fd: number;
   close(): void;
 }
 
 /**
- * Workers that sleep while somebody waits for something of them. Nothing else may lead to one: the program has a
- * promise, which does not lead to who settles it, and an async function that waits is kept by that promise alone, with
- * all its variables, a worker among them. A worker that sleeps and is not among these can be collected.
+ * Sleeping workers that have pending promises. Possibly nothing else references them: the program often holds nothing
+ * but the promise, and a promise does not reference what will settle it, while a waiting async function is kept alive
+ * by that promise alone, with all its variables, a worker among them. A sleeping worker that is not in this set can be
+ * collected.
  */
 const awaited = new Set<Progress>();
 
 /** Polls a worker while operations are pending, and sleeps while UCX has nothing to do. */
 export class Progress {
-  /** The worker: it stays as long as this does. */
+  /** The worker, kept alive as long as this. */
   readonly whose: object | null;
   readonly #resources: ProgressResources;
   readonly #ucp: UcpFunctions;
@@ -85,11 +86,11 @@ export class Progress {
   readonly #operations: OperationPool;
   readonly #mode: ProgressMode;
   readonly #progress: UcpFunctions["worker"]["ucp_worker_progress"];
-  /** Operations that UCX is at, and those of them that nobody waits for any more. */
+  /** Operations in flight, and how many of them nobody awaits any more. */
   #pending: number;
   #abandoned: number;
   #isStopped = false;
-  /** Whether others may need this worker to answer although it has nothing to do. */
+  /** Whether peers may need this worker to answer although it has nothing to do. */
   #isWatching = false;
   #isSpinQueued = false;
   #isTurnQueued = false;
@@ -102,20 +103,20 @@ export class Progress {
   #patience = patienceAtMost;
   #lastSleep = 0;
   #settledAtOnce = 0;
-  /** How many want the process to stay alive although no operation is pending. */
+  /** How many holds keep the process alive although no operation is pending. */
   #holds = 0;
-  /** How many may wait for what the process need not stay alive for. */
+  /** How many waits there may be for which the process need not stay alive. */
   #keeps = 0;
   /** Copies that operations wait for. */
   readonly #copies = new PendingCopies();
-  /** What is to happen when there are no news left. */
+  /** Callbacks to run once all news has been handled. */
   readonly #afterNews: (() => void)[] = [];
-  /** What else to wake up for, and what to do then. */
+  /** Other descriptors to wake up for, and their callbacks. */
   readonly #also: { readonly fd: number; readonly act: () => void }[] = [];
-  /** When that was last done without having slept, by `performance.now()`. */
+  /** When those callbacks last ran without a sleep, by `performance.now()`. */
   #lastLook = 0;
 
-  /** `whose`: the worker; null for one that is gone, whose operations are ended here. */
+  /** `whose`: the worker; null if it is gone, and only its operations are ended here. */
   constructor(resources: ProgressResources, mode: ProgressMode, whose: object | null) {
     const { ucp, handle, operations } = resources;
     this.whose = whose;
@@ -130,13 +131,13 @@ export class Progress {
     this.#abandoned = pending.filter(({ isAbandoned }) => isAbandoned).length;
   }
 
-  /** Takes what UCX answered when an operation began: 0, a status, or the address of its request. */
+  /** Handles UCX's return value when an operation began: 0, a status, or the address of its request. */
   begun(operation: Operation, answer: bigint): void {
     const isOver = answer === 0n || (answer < 0n && answer >= BigInt(ucs_status_t.UCS_ERR_LAST));
     this.begunOwn(operation, isOver ? Number(answer) : 1);
   }
 
-  /** As {@linkcode begun}, for the lower half of the answer: the request is in the operation's own memory. */
+  /** As {@linkcode begun}, for the lower half of the return value: the request is in the operation's own memory. */
   begunOwn(operation: Operation, answer: number): void {
     operation.isBegun = true;
     if (answer === 0 || (answer < 0 && answer >= ucs_status_t.UCS_ERR_LAST)) {
@@ -145,18 +146,18 @@ export class Progress {
       return;
     }
     this.#pending++;
-    this.#drain(); // a receive whose message was here has called back already
+    this.#drain(); // a receive whose message had arrived has called back already
   }
 
-  /** As {@linkcode begun}, for an operation with a request of UCX's own. */
+  /** As {@linkcode begun}, for an operation whose request UCX allocated. */
   begunForeign(operation: Operation, answer: bigint): void {
     if (answer > 0n || answer < BigInt(ucs_status_t.UCS_ERR_LAST)) operation.foreign = BigInt.asUintN(64, answer);
     this.begun(operation, answer);
   }
 
-  /** The end of an operation, as a promise. Nobody else may wait for it. */
+  /** The completion of an operation, as a promise. Only one caller may wait for it. */
   settled<T>(operation: Operation, signal?: AbortSignal): Promise<T> {
-    if (operation.isDone) return this.#settledNow(operation) as Promise<T>; // the caller knows what it has begun
+    if (operation.isDone) return this.#settledNow(operation) as Promise<T>; // the caller knows what it began
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     operation.resolve = resolve as (result: unknown) => void;
     operation.reject = reject;
@@ -174,27 +175,24 @@ export class Progress {
   }
 
   // law ucx/Progress.endBy: ucx/limits
-  /** Has a signal end an operation. A function of its own: one that makes functions has new memory at each call. */
+  /** Makes a signal end an operation. A separate function: one that creates closures allocates at each call. */
   #endBy(operation: Operation, signal: AbortSignal): void {
     const abort = () => this.cancel(operation, signal.reason);
-    if (signal.aborted) return abort(); // no event comes any more
+    if (signal.aborted) return abort(); // no event will follow
     signal.addEventListener("abort", abort, { once: true });
     operation.disarm = () => signal.removeEventListener("abort", abort);
   }
 
-  /**
-   * Waits in place until UCX is done with an operation, or for so many milliseconds: nothing else happens in this
-   * thread meanwhile.
-   */
+  /** Blocks this thread until UCX is done with an operation, or for `timeout` milliseconds. */
   runUntilDone(operation: Operation, timeout: number | undefined): void {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
     const progress = this.#progress;
     operation.isWaitedFor = true;
-    if (operation.lands !== null) { // its message was here
+    if (operation.lands !== null) { // its message had arrived
       consumerWaitsForEvent(operation.lands.event, null);
       this.#landed(operation);
     }
-    let left = most; // after it was given up, for UCX to give it back
+    let left = most; // polls left after a cancel, for UCX to return it
     for (let n = 1; !operation.isDone; n++) {
       progress(this.#worker);
       this.#drain();
@@ -207,15 +205,15 @@ export class Progress {
   }
 
   /**
-   * What came of an operation that was waited for in place.
+   * The result of an operation that the caller blocked on.
    *
-   * @throws {UcxError} if it has failed, or is not over
+   * @throws {UcxError} if it has failed, or has not completed
    */
   taken(operation: Operation, timeout?: number): unknown {
     const { gaveUp } = operation;
     if (!operation.isDone && gaveUp !== null) {
       operation.isWaitedFor = false;
-      this.abandon(operation); // UCX gives it back some time, or never
+      this.abandon(operation); // UCX may return it later, or never
       throw gaveUp.reason;
     }
     if (!operation.isDone) {
@@ -233,12 +231,12 @@ export class Progress {
 
   // law ucx/Progress.cancel: ucx/endpoint, ucx/lifecycle, ucx/unclosed
   /**
-   * Ends an operation for its caller, at once: its promise is rejected, and UCX is asked to give it up. Its memory
-   * stays pinned until UCX has.
+   * Ends an operation for its caller, at once: its promise is rejected, and UCX is asked to cancel it. Its memory stays
+   * pinned until UCX is done with it.
    */
   cancel(operation: Operation, reason: unknown): void {
     if (this.#isStopped || !operation.isBegun || operation.isDone || operation.isAbandoned) return;
-    if (operation.isWaitedFor) { // in place
+    if (operation.isWaitedFor) { // the caller blocks on it
       operation.gaveUp ??= { reason };
       this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
       return;
@@ -250,15 +248,15 @@ export class Progress {
     this.abandon(operation);
     if (operation.lands === null) {
       this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
-      this.#drain(); // UCX gives back a receive without a message before it returns
-    } else this.#landed(operation); // UCX has given it back, and the copy is ordered by its stream
+      this.#drain(); // UCX returns a receive without a message before this call returns
+    } else this.#landed(operation); // UCX has returned it, and the copy is ordered by its stream
     disarm?.();
     reject?.(reason);
     this.#queueTurn(); // the process need not stay alive for it
   }
 
   // law ucx/Progress.abandon: ucx/dropped
-  /** Nobody waits for an operation any more, if UCX is still at it. */
+  /** Marks an operation as no longer awaited, if it is still in flight. */
   abandon(operation: Operation): void {
     if (operation.isDone || operation.isAbandoned) return;
     operation.isAbandoned = true;
@@ -266,7 +264,7 @@ export class Progress {
   }
 
   // law ucx/Progress.abandonAll: ucx/endpoint, ucx/two_processes
-  /** Ends for their callers all operations that belong to an owner. */
+  /** Ends all operations of an owner for their callers. */
   abandonAll(owner: object, reason: (operation: Operation) => unknown): void {
     for (const operation of this.#operations.pending()) {
       if (operation.owner === owner) this.cancel(operation, reason(operation));
@@ -274,16 +272,16 @@ export class Progress {
   }
 
   /**
-   * Lets the worker work, and settles what has ended.
+   * Drives the worker, and settles completed operations.
    *
-   * @param atMost for about how long, in milliseconds: a call of UCX's may copy a lot
-   * @returns how many operations have ended
+   * @param atMost for about how long, in milliseconds: one call into UCX may copy a lot
+   * @returns how many operations have completed
    */
   poll(atMost: number = turnAtMost): number {
     return this.#poll(atMost, false);
   }
 
-  /** @param untilEnded to return as soon as an operation has ended: who waited for it may have the next one */
+  /** @param untilEnded to return as soon as an operation has completed: its awaiter may have the next one */
   #poll(atMost: number, untilEnded: boolean): number {
     if (this.#isStopped) return 0;
     let ended = 0;
@@ -304,7 +302,7 @@ export class Progress {
   }
 
   // law ucx/Progress.wake: ucx/progress
-  /** UCX has news, or one of the other descriptors can be read. */
+  /** Called when UCX has news, or one of the other descriptors is readable. */
   wake(): void {
     this.#giveUpTransferred(); // first: UCX writes to no memory while we sleep
     this.#patience = performance.now() - this.#lastSleep < soon ? patienceAtFirst : 0;
@@ -313,20 +311,20 @@ export class Progress {
   }
 
   // law ucx/Progress.giveUpTransferred: ucx/transferred
-  /** Ends for their callers all operations whose memory was transferred; UCX forgets receives without a message. */
+  /** Cancels all operations whose memory was transferred; UCX forgets receives without a message. */
   #giveUpTransferred(): void {
     if (this.#pending === 0) return;
     for (const operation of this.#operations.transferred()) this.cancel(operation, transferred());
   }
 
   /**
-   * Wakes up for another descriptor, too, which the worker closes when it has slept for the last time. While there is no
-   * sleep what is to be done then is done once a second.
+   * Wakes up for another descriptor, too, which the worker closes after its last sleep. While the worker does not
+   * sleep, the callback runs once a second.
    */
   watchAlso(watched: Watched, act: () => void): void {
     this.#also.push({ fd: watched.fd, act });
     this.#resources.watched.push(watched);
-    this.#resources.watch?.close(); // the next sleep is one for all of them
+    this.#resources.watch?.close(); // the next sleep covers all of them
     this.#resources.watch = undefined;
     this.#queueTurn();
   }
@@ -339,13 +337,13 @@ export class Progress {
     for (const { act } of this.#also) act();
   }
 
-  /** Answers other workers from now on, also while no operation is pending. */
+  /** Answers other workers from now on, even while no operation is pending. */
   watch(): void {
     this.#isWatching = true;
     this.#queueTurn();
   }
 
-  /** Keeps the process alive, until what it returns is called. */
+  /** Keeps the process alive, until the returned function is called. */
   hold(): () => void {
     this.#holds++;
     this.#keepAlive();
@@ -358,30 +356,30 @@ export class Progress {
   }
 
   // law ucx/Progress.keep: ucx/dropped
-  /** Keeps the worker from being collected, but not the process alive, until what it returns is called. */
+  /** Keeps the worker from being collected until the returned function is called. Does not keep the process alive. */
   keep(): () => void {
     this.#keeps++;
-    this.#queueTurn(); // it may sleep as one that nobody waits for
+    this.#queueTurn(); // it may be asleep as a worker that nobody awaits
     let isKept = true;
     return () => {
-      if (isKept) this.#keeps--; // what ends a wait has UCX work: the next sleep finds out
+      if (isKept) this.#keeps--; // what ends a wait drives UCX: the next sleep finds out
       isKept = false;
     };
   }
 
-  /** Keeps the process alive until a promise settles that a message of another worker has to settle. */
+  /** Keeps the process alive until a promise settles that depends on a message from another worker. */
   async waitsFor<T>(news: Promise<T>): Promise<T> {
     const release = this.hold();
     return await news.finally(release);
   }
 
   // law ucx/Progress.afterNews: ucx/endpoint
-  /** Does something when all is taken that is here now. For callbacks of UCX, inside of which it must not be polled. */
+  /** Runs a callback once all current news has been handled. For UCX callbacks, inside which UCX must not be polled. */
   afterNews(act: () => void): void {
     this.#afterNews.push(act);
   }
 
-  /** Cancels everything. @returns how many operations UCX has not given back yet */
+  /** Cancels everything. @returns how many operations UCX has not returned yet */
   cancelAll(reason: unknown): number {
     for (const operation of this.#operations.pending()) this.cancel(operation, reason);
     return this.#pending;
@@ -399,7 +397,7 @@ export class Progress {
     this.#resources.watch?.close();
   }
 
-  /** Takes what has ended from the ring. */
+  /** Drains completed operations from the ring. */
   #drain(): number {
     const operations = this.#operations;
     let count = 0;
@@ -420,18 +418,18 @@ export class Progress {
     for (const act of acts) act();
   }
 
-  /** Whether somebody waits for something. */
+  /** Whether anything is awaited. */
   get #isAwaited(): boolean {
     return this.#pending > this.#abandoned || this.#holds > 0;
   }
 
   #keepAlive(): void {
     this.#resources.watch?.keepAlive(this.#isAwaited);
-    this.#queueTurn(); // it may sleep as one that waits for nothing
+    this.#queueTurn(); // it may be asleep as a worker that nobody awaits
   }
 
   // law ucx/Progress.lands: ucx/pool_staging
-  /** Has what has come copied to where it belongs. @returns whether that takes longer than this call */
+  /** Copies received data to their destination. @returns whether that takes longer than this call */
   #lands(operation: Operation): boolean {
     const { landing, received } = operation;
     operation.landing = null;
@@ -486,13 +484,13 @@ export class Progress {
     else reject?.(failure);
   }
 
-  /** The promise of an operation that has ended before anybody could wait for it. */
+  /** The promise of an operation that completed before it could be awaited. */
   #settledNow(operation: Operation): Promise<unknown> {
     const failure = errorOf(operation);
     const result = operation.result();
     this.#operations.give(operation);
     if (failure !== null) return Promise.reject(failure);
-    // Promises that are settled already would never let the event loop turn.
+    // Already settled promises would never let the event loop turn.
     if (++this.#settledAtOnce % 16 !== 0 || performance.now() - this.#lastTurn < turnEvery) {
       return Promise.resolve(result);
     }
@@ -516,7 +514,7 @@ export class Progress {
     atNextTurn(this.#turn);
   }
 
-  /** Polls for a moment, within a microtask: the answer to a message is often there sooner than the event loop turns. */
+  /** Polls briefly, within a microtask: the answer to a message often arrives before the event loop turns. */
   readonly #spin = (): void => {
     this.#isSpinQueued = false;
     if (this.#isStopped) return;
@@ -529,7 +527,7 @@ export class Progress {
         progress(this.#worker);
         if (this.#drain() > 0) {
           if (this.#mode !== "event") this.#spinFor = Math.min(2 * this.#spinFor, spinAtMost);
-          this.#queueTurn(); // who waited for what has ended goes first, and has this poll again if it awaits more
+          this.#queueTurn(); // the awaiter runs first, and makes this poll again if it awaits more
           return;
         }
         if (n % 16 !== 0) continue;
@@ -548,13 +546,13 @@ export class Progress {
     const now = performance.now();
     this.#lastTurn = now;
     this.#lookSometimes(now);
-    const hasEnded = this.#poll(turnAtMost, true) > 0; // who waited for it goes first, and may have more for UCX to do
+    const hasEnded = this.#poll(turnAtMost, true) > 0; // its awaiter runs first, and may have more work for UCX
     const isIdle = this.#pending === 0 && !hasEnded && this.#copies.isEmpty;
     if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
-    const isPolling = hasEnded || !this.#isQuiet || // what UCX has yet to do wakes nobody up
+    const isPolling = hasEnded || !this.#isQuiet || // UCX's remaining work triggers no wakeup
       this.#copies.areDueWithin(patienceAtMost) ||
-      // Who falls asleep between two messages, although nobody waits for one, keeps the event loop from its timers.
+      // Falling asleep between two messages, although none is awaited, keeps the event loop from its timers.
       (this.#pending > this.#abandoned && this.#mode !== "adaptive"
         ? this.#mode === "busy"
         : now - this.#lastNews < this.#patience);
@@ -563,7 +561,7 @@ export class Progress {
   };
 
   // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped
-  /** Sleeps until UCX has news. Whatever came before the worker was armed keeps it awake. */
+  /** Sleeps until UCX has news. News that came before the worker was armed keeps it awake. */
   #sleep(): void {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
@@ -574,7 +572,7 @@ export class Progress {
     watch.keepAlive(this.#isAwaited);
     watch.start();
     if (this.#isAwaited || this.#keeps > 0) awaited.add(this);
-    else awaited.delete(this); // until it wakes up only the program leads to it
+    else awaited.delete(this); // until it wakes up only the program references it
   }
 
   #watchWorker(): ReadableWatch {
@@ -582,7 +580,7 @@ export class Progress {
     const fd = arena.out("i32");
     const status = this.#ucp.wakeup.ucp_worker_get_efd(this.#worker, fd.$address);
     if (status !== ucs_status_t.UCS_OK) throw new FfiError(`Cannot wait for messages: ucp_worker_get_efd: ${status}`);
-    // A worker that nobody holds any more can be collected while it sleeps.
+    // A worker that is no longer referenced can be collected while it sleeps.
     const progress = new WeakRef(this);
     return watchReadable([fd.value, ...this.#also.map(({ fd }) => fd)], () => progress.deref()?.wake());
   }

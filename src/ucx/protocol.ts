@@ -1,6 +1,6 @@
 /**
- * What two sides have to agree on beyond UCX: how tags and the headers of active messages go over the wire, and what a
- * new connection begins with.
+ * What two sides must agree on beyond UCX: the wire format of tags and of active message headers, and how a new
+ * connection begins.
  *
  * @module
  */
@@ -12,19 +12,19 @@ import { plainTags, type TagRule } from "./tag.ts";
 /** The two ends of a connection by host and port. */
 type Side = "listener" | "client";
 
-/** How a worker speaks to others. */
+/** A worker's protocol with its peers. */
 export interface Protocol {
-  /** Tags of what the worker receives from anybody. */
+  /** Tags of messages that the worker receives from any peer. */
   readonly workerTags: TagRule;
   /** Tags of an endpoint that has not greeted. */
   readonly endpointTags: TagRule;
   readonly messages: ActiveMessageFormat;
-  /** How a connection by host and port begins; null if nobody says anything. */
+  /** The greeting of a connection by host and port; null if there is none. */
   greet: Greeting | null;
 }
 
 /**
- * Says who is here over a new connection, and learns who is there.
+ * Identifies both sides to each other over a new connection.
  *
  * @returns the tags of the endpoint
  */
@@ -36,8 +36,8 @@ export type Greeting = (
 
 // law ucx/confirm: ucx/secret
 /**
- * Has both sides know that they reach each other, where they have only told each other how: a byte and another one. The
- * client begins, for it is the last to make its endpoint.
+ * Confirms to both sides that they reach each other, where they have only exchanged addresses: one byte each way. The
+ * client begins, because it creates its endpoint last.
  */
 export const confirm: Greeting = async (stream, side, limits) => {
   const byte = new Uint8Array(new ArrayBuffer(1));
@@ -47,7 +47,7 @@ export const confirm: Greeting = async (stream, side, limits) => {
   return plainTags;
 };
 
-/** Causeway's own: tags and headers are on the wire what the program gave. */
+/** Causeway's own protocol: tags and headers go over the wire unchanged. */
 export const causewayProtocol: Protocol = {
   workerTags: plainTags,
   endpointTags: plainTags,

@@ -1,6 +1,6 @@
 /**
- * UCX's stream: bytes in the order in which they were sent, without messages, an end, or a limit to what the other
- * side's UCX takes in.
+ * UCX's stream: bytes in the order in which they were sent, without message boundaries, an end, or a limit on what the
+ * other side's UCX buffers.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { Receivable, Sendable } from "./message_memory.ts";
 import type { Operation } from "./operation.ts";
 
-/** The stream between an endpoint and the one at the other side. */
+/** The stream between an endpoint and the other side's endpoint. */
 export class RawStream {
   readonly #own: EndpointOperations;
 
@@ -22,10 +22,10 @@ export class RawStream {
 
   // law ucx/RawStream.send: ucx/raw_stream
   /**
-   * Sends bytes behind those that were sent before. They must not change until the promise is settled.
+   * Sends bytes after those sent before. They must not change until the promise is settled.
    *
    * @param what a view, a buffer, JavaScript's own memory, or another library's array
-   * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT: how much of it was sent is unknown then
+   * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT: how much was sent is then unknown
    * @throws {TypeError} as {@linkcode UcxEndpoint.send}
    */
   async send(what: Sendable, limits: LimitOptions = none): Promise<void> {
@@ -35,7 +35,7 @@ export class RawStream {
     own.open("send");
     const operation = own.take("ucp_stream_send_nbx");
     const ready = own.takeMemory(operation, what, "send");
-    if (operation.bytes === 0) return own.refuse(operation); // UCX 1.13 would end the receiver with a failed assertion
+    if (operation.bytes === 0) return own.refuse(operation); // UCX 1.13 aborts the receiver with a failed assertion
     const begin = () => {
       operation.prepare("plain", operation.memoryType);
       const { address, count, parameters } = operation;
@@ -47,8 +47,8 @@ export class RawStream {
 
   // law ucx/RawStream.recvAll: ucx/raw_stream
   /**
-   * Receives the next bytes, as many as the memory has. UCX cannot take back a receive: one that is given up by its
-   * limits takes its bytes nevertheless, and later ones get those behind them.
+   * Receives the next bytes, as many as the memory holds. UCX cannot cancel a receive: one that is ended by its limits
+   * still takes its bytes, and later receives get the bytes after them.
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT

@@ -23,7 +23,7 @@ import { transferred } from "./taken_memory.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
-/** What has been received. */
+/** A received message. */
 export interface Received {
   /** Bytes that arrived, at most as many as there was room for. */
   readonly length: number;
@@ -33,18 +33,18 @@ export interface Received {
 
 /** Options of {@linkcode UcxWorker.recv}. */
 export interface ReceiveOptions {
-  /** The tag to match. Default 0; of an endpoint with the protocol `ucxx` that of messages without one. */
+  /** The tag to match. Default 0; for an endpoint with the protocol `ucxx`, that of messages without a tag. */
   readonly tag?: bigint;
   /** The bits of the tag that count. Default all. */
   readonly mask?: bigint;
   /**
-   * With the protocol `ucxx` alone: true takes the tag as it is, as UCXX's `force_tag`. Default false for an endpoint,
-   * whose tags are hashed with the number of the connection; a worker takes tags as they are always.
+   * Only with the protocol `ucxx`: true uses the tag as it is, like UCXX's `force_tag`. Default false for an endpoint,
+   * whose tags are hashed with the number of the connection; a worker always uses tags as they are.
    */
   readonly exact?: boolean;
   /** Cancels the receive; the promise is then rejected with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  /** The same after this many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
 
@@ -57,8 +57,8 @@ const receiveOptionNames: OptionNames<ReceiveOptions> = {
 };
 
 /**
- * How many parts a message may have: their descriptions are kept before any of them has come, and each of them takes
- * some hundred bytes, however short it is.
+ * The most parts that a message may have: their descriptions are kept before any part has arrived, and each takes some
+ * hundred bytes, however short the part is.
  */
 function mostParts(messageBytes: number): number {
   return Math.min(1_000_000, Math.max(100, messageBytes / 64));
@@ -66,7 +66,7 @@ function mostParts(messageBytes: number): number {
 
 /** Options of {@linkcode UcxWorker.recvMany}. */
 export interface ReceiveManyOptions extends ReceiveOptions, PlaceOptions {
-  /** How many bytes all parts may have; more is UCS_ERR_EXCEEDS_LIMIT. Default: as many as there is memory for. */
+  /** The maximum size of all parts, in bytes; more is UCS_ERR_EXCEEDS_LIMIT. Default: as many as fit in memory. */
   readonly messageBytes?: number;
 }
 
@@ -84,7 +84,7 @@ export interface ReceiveSyncOptions {
   readonly mask?: bigint;
   /** As {@linkcode ReceiveOptions.exact}. */
   readonly exact?: boolean;
-  /** Cancels the receive after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  /** Cancels the receive after this many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
 
@@ -93,7 +93,7 @@ const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mas
 /** A message that was taken before. */
 interface Taken {
   readonly message: bigint;
-  /** Called when it is UCX's again. */
+  /** Called when the message has been handed back to UCX. */
   begun(): void;
 }
 
@@ -106,7 +106,7 @@ export class Receiver {
   readonly #progress: Progress;
   readonly #starts = new StartQueue();
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
-  /** For each tag and mask, the end of the message of several parts that is received last. */
+  /** For each tag and mask, the completion of the last receive of several parts. */
   readonly #many = new Map<string, Promise<void>>();
   #isClosed = false;
 
@@ -129,7 +129,11 @@ export class Receiver {
     }
   }
 
-  /** Receives a message that was taken. @param begun called when it is UCX's again, and can be received no more */
+  /**
+   * Receives a message that was taken.
+   *
+   * @param begun called when it has been handed back to UCX, and can no longer be received
+   */
   recvTaken(message: bigint, into: Receivable, limits: LimitOptions, begun: () => void): Promise<Received> {
     return this.#receive(into, 0n, 0n, { message, begun }, limits, null);
   }
@@ -153,9 +157,10 @@ export class Receiver {
 
   // law ucx/Receiver.recvMany: ucx/message_parts, ucx/limits
   /**
-   * Receives parts one message at a time for each tag: the parts of one have the tag of the next one's header.
+   * Receives messages of several parts one at a time for each tag: the parts of one have the tag of the next one's
+   * header.
    *
-   * @param most bytes that all parts of a message may have
+   * @param most the maximum size of all parts of a message, in bytes
    */
   async recvMany(
     options: ReceiveManyOptions,
@@ -178,7 +183,7 @@ export class Receiver {
       const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
       const limits = signal === undefined ? {} : { signal };
       const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);
-      // Its parts are received even if the limits end this before they have come: otherwise the next receive of the tag
+      // Its parts are received even if the limits end this before they arrive: otherwise the next receive for the tag
       // would take them for messages.
       const received = this.#recvParts(header, first, options, owner, Math.min(most, options.messageBytes ?? Infinity));
       parts = received;
@@ -196,7 +201,7 @@ export class Receiver {
   }
 
   // law ucx/Receiver.recvParts: ucx/message_parts, ucx/limits
-  /** Receives what a header describes. */
+  /** Receives the parts that a header describes. */
   async #recvParts(
     header: Uint8Array<ArrayBuffer>,
     { length, tag }: Received,
@@ -248,7 +253,7 @@ export class Receiver {
     return new UcxMessage(this, this.#found(), handle, () => taken.delete(handle));
   }
 
-  /** Ends what has not begun. */
+  /** Ends receives that have not begun. */
   close(reason: unknown): void {
     this.#starts.stop(reason);
     this.#isClosed = true;
@@ -288,7 +293,7 @@ export class Receiver {
     return this.#receiveLater(operation, tag, mask, taken, ready, options);
   }
 
-  /** Has an operation take the memory to receive into. @returns what `order` answers for a buffer */
+  /** Takes the memory to receive into for an operation. @returns what `order` returns for a buffer */
   #take<T>(operation: Operation, into: Receivable, order: (buffer: MemoryBuffer) => T): T | undefined {
     try {
       const buffer = takeMemory(operation, into, "receive into", this.#cuda);
@@ -321,8 +326,8 @@ export class Receiver {
   }
 
   /**
-   * Receives when the memory is there and it is its turn, if the limits allow. A function of its own: one that makes
-   * functions is given new memory for its variables at each call.
+   * Receives when the memory is ready and its turn comes, if the limits allow. A separate function: one that creates
+   * closures allocates memory for its variables at each call.
    */
   #receiveLater(
     operation: Operation,
@@ -352,9 +357,11 @@ export class Receiver {
   }
 }
 
-/** A message that has come and was taken, and has yet to be received: by its length, memory can be made for it. */
+/**
+ * A message that has arrived and was taken, and has yet to be received: its length says how much memory to allocate.
+ */
 export class UcxMessage {
-  /** Bytes. */
+  /** Size in bytes. */
   readonly length: number;
   /** The sender's tag. */
   readonly tag: bigint;
@@ -378,9 +385,9 @@ export class UcxMessage {
    * Receives it, once.
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
-   * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory: it is gone then
-   * @throws {TypeError} if it was received before, or the memory is read-only or not contiguous: it can be received
-   *   still, as after limits that have ended the wait for a stream
+   * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory: it is then lost
+   * @throws {TypeError} if it was received before, or the memory is read-only or not contiguous: it can still be
+   *   received, as after limits have ended the wait for a stream
    */
   async recv(into: Receivable, options: LimitOptions = none): Promise<Received> {
     checkOptions(options, limitOptionNames);

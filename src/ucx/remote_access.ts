@@ -22,24 +22,24 @@ const atomicCodes = {
   xor: UCP_ATOMIC_OP.XOR,
 } as const;
 
-/** What {@linkcode UcxEndpoint.atomic} does. */
+/** The operations of {@linkcode UcxEndpoint.atomic}. */
 export type AtomicOperation = "add" | "swap" | "compare-and-swap" | "and" | "or" | "xor";
 
 /** Options of {@linkcode UcxEndpoint.atomic}. */
 export interface AtomicOptions extends LimitOptions {
   /** The size of the number. Default 8. */
   readonly bytes?: 4 | 8;
-  /** What it has to be to be swapped: for `compare-and-swap`, and for nothing else. */
+  /** The value that the number must have to be swapped: for `compare-and-swap` only. */
   readonly compare?: bigint;
 }
 
 const atomicOptionNames: OptionNames<AtomicOptions> = { ...limitOptionNames, bytes: true, compare: true };
 
-/** Why UCX gives up an atomic operation on an endpoint that is well. */
+/** Why UCX cancels an atomic operation on a healthy endpoint. */
 const notInSoftware =
   'Some versions of UCX (1.22 is one) do it in software only where errors are not handled: connect with { errors: "none" }';
 
-// By themselves: what they close over must not lead to the endpoint, see `Owner`.
+// Separate functions: their closures must not reference the endpoint, see `Owner`.
 function releasing(remote: UcxRemoteKey): () => void {
   return () => remote.release();
 }
@@ -51,7 +51,7 @@ function answering(answer: { value: bigint }, reply: Out<"u64">, bytes: 4 | 8, r
   };
 }
 
-/** The remote memory of one endpoint. */
+/** Access to remote memory through one endpoint. */
 export class RemoteAccess {
   readonly #own: EndpointOperations;
 
@@ -141,7 +141,7 @@ export class RemoteAccess {
     }
     const part = remote.retainRange(own.handle, offset, bytes);
     const slot = own.take("ucp_atomic_op_nbx");
-    // UCX takes what to compare with from one place, and what to put there from where the old value comes to.
+    // UCX reads the comparand from one place, and the new value from where it writes the old one.
     const memory = new NativeArena();
     const [given, reply] = [memory.out("u64"), memory.out("u64")];
     given.value = compare ?? operand;

@@ -1,6 +1,6 @@
 /**
- * Memory that others read and write by themselves: registered here, named by a key that travels by any means, and used
- * there through an endpoint to this worker.
+ * Memory that peers read and write directly: registered here, named by a key that travels by any means, and used there
+ * through an endpoint to this worker.
  *
  * @module
  */
@@ -14,20 +14,20 @@ import type { Operation } from "./operation.ts";
 import { ownIdentity } from "./process_identity.ts";
 import { writeFields } from "./struct_fields.ts";
 
-/** Where a key says that the memory is and how long, before what UCX says of it. */
+/** Size of a key's head: the address and the length of the memory, before UCX's own part. */
 const headBytes = 16;
 
-/** What memory is registered with. */
+/** What registering memory needs. */
 export interface RegionContext {
   readonly ucp: UcpFunctions;
   readonly context: bigint;
-  /** What its worker has registered. */
+  /** The registrations of its worker. */
   readonly regions: Set<Registration>;
-  /** The worker: others reach the memory by it, as long as somebody has the region. */
+  /** The worker: peers reach the memory through it, as long as the region is referenced. */
   readonly worker: object;
 }
 
-/** Memory that is registered. It does not lead to the worker. */
+/** Registered memory. It does not reference the worker. */
 export class Registration {
   readonly #ucp: UcpFunctions;
   readonly #context: bigint;
@@ -45,13 +45,13 @@ export class Registration {
     regions.add(this);
   }
 
-  // law ucx/Registration.close: ucx/remote_memory
-  /** Ends it, once. */
-  /** Whether it was ended. */
+  /** Whether the memory was unregistered. */
   get isClosed(): boolean {
     return !this.#all.has(this);
   }
 
+  // law ucx/Registration.close: ucx/remote_memory
+  /** Unregisters the memory, once. */
   close(): void {
     if (!this.#all.delete(this)) return;
     this.#ucp.memory.ucp_mem_unmap(this.#context, this.#handle);
@@ -59,16 +59,21 @@ export class Registration {
   }
 }
 
-/** Memory of this process that others may read and write, until it is closed. */
+/** Memory of this process that peers may read and write, until it is closed. */
 export class UcxMemoryRegion {
-  /** What others need to use it, as bytes. Whoever has it and reaches this worker can read and write the memory. */
+  /**
+   * What peers need to use it, as bytes. Any peer that has it and reaches this worker can read and write the memory.
+   */
   readonly key: Uint8Array<ArrayBuffer>;
   readonly #registration: Registration;
-  /** The worker: it stays as long as the region does. */
+  /** The worker, kept alive as long as the region. */
   readonly worker: object;
 
   // law ucx/UcxMemoryRegion.constructor: ucx/dropped
-  /** Use {@linkcode UcxWorker.register}. `memory`: what an operation has taken, whose pin becomes this region's. */
+  /**
+   * Use {@linkcode UcxWorker.register}. `memory`: an operation that has taken the memory, whose pin moves to this
+   * region.
+   */
   constructor(context: RegionContext, memory: Operation) {
     checkMade(memory, "UcxMemoryRegion", "worker.register(memory)");
     const { ucp } = context;
@@ -102,38 +107,38 @@ export class UcxMemoryRegion {
   }
 
   /**
-   * Ends it: the memory is the program's own again. Others must not use it any more: what they have begun may still
-   * write. Closing twice is harmless.
+   * Unregisters the memory: it is the program's own again. Peers must not use it any more: operations that they have
+   * begun may still write. Closing twice is harmless.
    */
   close(): void {
     this.#registration.close();
   }
 
-  /** Ends it. */
+  /** Unregisters the memory. */
   [Symbol.dispose](): void {
     this.close();
   }
 
   static {
     showAs(UcxMemoryRegion, (region) => {
-      const size = Number(new DataView(region.key.buffer).getBigUint64(8, littleEndian)); // and not the key, which is a secret
+      const size = Number(new DataView(region.key.buffer).getBigUint64(8, littleEndian)); // and not the key, a secret
       return `${showBytes(size)}${region.#registration.isClosed ? ", closed" : ""}`;
     });
   }
 }
 
-/** Keys that UCX has unpacked for the endpoints of one worker: UCX cannot free them when the worker is gone. */
+/** Keys that UCX has unpacked for the endpoints of one worker: UCX cannot free them once the worker is gone. */
 export class RemoteKeys {
   readonly ucp: UcpFunctions;
   readonly #handles = new Set<bigint>();
-  /** Frees those that were dropped. */
+  /** Frees keys that were dropped. */
   readonly #dropped = new FinalizationRegistry<bigint>((handle) => this.free(handle));
 
   constructor(ucp: UcpFunctions) {
     this.ucp = ucp;
   }
 
-  /** Takes on a key, which is freed when it is dropped, or the worker is closed. */
+  /** Adds a key, which is freed when it is dropped, or the worker is closed. */
   add(key: UcxRemoteKey, handle: bigint): void {
     this.#handles.add(handle);
     this.#dropped.register(key, handle, key);
@@ -146,17 +151,17 @@ export class RemoteKeys {
   }
 
   // law ucx/RemoteKeys.close: ucx/endpoint
-  /** Frees all of them, before the worker is destroyed. */
+  /** Frees all keys, before the worker is destroyed. */
   close(): void {
     for (const handle of this.#handles) this.free(handle);
   }
 }
 
-/** Memory of another process, as an endpoint uses it. */
+/** Memory of another process, used through an endpoint. */
 export class UcxRemoteKey {
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number;
-  /** Where it is in the other process. */
+  /** Its address in the other process. */
   readonly address: bigint;
   readonly #keys: RemoteKeys;
   readonly #endpoint: bigint;
@@ -189,10 +194,10 @@ export class UcxRemoteKey {
 
   // law ucx/UcxRemoteKey.retainRange: ucx/remote_memory, ucx/limits, ucx/endpoint
   /**
-   * A part of the memory, as UCX wants it, for an operation of an endpoint: the key stays until it is released as often.
-   * Called by endpoints.
+   * A part of the memory, in UCX's terms, for an operation of an endpoint. Retains the key until a matching
+   * {@linkcode release}. Called by endpoints.
    *
-   * @throws {RangeError} if it is not within the memory
+   * @throws {RangeError} if the part is not within the memory
    * @throws {TypeError} if the key is closed, or another endpoint's
    */
   retainRange(endpoint: bigint, offset: number, bytes: number): { readonly address: bigint; readonly key: bigint } {
@@ -215,7 +220,7 @@ export class UcxRemoteKey {
     this.#freeIfUnused();
   }
 
-  /** Frees it, as soon as no operation in flight uses it. Closing twice is harmless. */
+  /** Frees the key, as soon as no operation in flight uses it. Closing twice is harmless. */
   close(): void {
     this.#isClosed = true;
     this.#freeIfUnused();
@@ -225,7 +230,7 @@ export class UcxRemoteKey {
     if (this.#isClosed && this.#users === 0) this.#keys.free(this.#handle, this);
   }
 
-  /** Frees it. */
+  /** Frees the key. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -236,7 +241,7 @@ export class UcxRemoteKey {
 }
 
 // law ucx/checkRemoteMemory: ucx/remote_memory
-/** @throws {TypeError} if the context was opened without it */
+/** @throws {TypeError} if the context was opened without remote memory */
 export function checkRemoteMemory(hasRemoteMemory: boolean): void {
   if (!hasRemoteMemory) throw new TypeError("Cannot use remote memory: this Ucx was opened with remoteMemory: false");
 }

@@ -6,7 +6,7 @@
 
 /** An operation that has not begun. */
 interface Start {
-  /** Whether its memory is there. */
+  /** Whether its memory is ready. */
   isReady: boolean;
   begin(): void;
   /** Ends it before it has begun. */
@@ -15,7 +15,7 @@ interface Start {
 
 /** What an operation waits for. */
 export interface StartOptions {
-  /** Settles when UCX may have the memory; null if it may at once. */
+  /** Settles when UCX may use the memory; null if it may at once. */
   readonly ready: Promise<void> | null;
   /** Unpins the memory. Called once if the operation never begins. */
   readonly release: () => void;
@@ -23,22 +23,22 @@ export interface StartOptions {
 }
 
 /**
- * Operations that begin in the order in which they were asked for: messages of one tag go and are taken in that order.
- * Whatever waits for nothing, with nothing before it, begins at once.
+ * Operations that begin in the order in which they were requested: messages of one tag are sent and taken in that
+ * order. An operation that waits for nothing, with none before it, begins at once.
  */
 export class StartQueue {
   readonly #waiting: Start[] = [];
 
-  /** Whether nothing waits: what comes next may begin at once. */
+  /** Whether no operation waits: the next may begin at once. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }
 
   // law ucx/StartQueue.add: ucx/start_queue
   /**
-   * Begins an operation in its turn, when its memory is there.
+   * Begins an operation in its turn, when its memory is ready.
    *
-   * @param begin unpins the memory when the operation has ended. It is not called once the queue was stopped
+   * @param begin unpins the memory when the operation has completed. It is not called once the queue was stopped
    */
   add<T>({ ready, release, signal }: StartOptions, begin: () => Promise<T>): Promise<T> {
     if (ready === null && this.#waiting.length === 0) return begin();
@@ -69,7 +69,7 @@ export class StartQueue {
     return promise;
   }
 
-  /** Ends all that has not begun. */
+  /** Ends all operations that have not begun. */
   stop(reason: unknown): void {
     for (const start of this.#waiting.splice(0)) start.drop(reason);
   }
@@ -80,7 +80,7 @@ export class StartQueue {
     if (at < 0) return; // it was dropped before
     this.#waiting.splice(at, 1);
     start.drop(reason);
-    this.#advance(); // others may have waited for nothing but this one
+    this.#advance(); // others may have waited only for this one
   }
 
   // law ucx/StartQueue.advance: ucx/start_queue

@@ -1,5 +1,5 @@
 /**
- * What the statuses of UCX mean to whoever gets one.
+ * What UCX's statuses mean to the caller.
  *
  * @module
  */

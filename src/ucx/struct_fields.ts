@@ -1,13 +1,13 @@
 /**
- * UCX's extensible structs: a `field_mask` says which fields are meant. Here it is derived from the fields given, so
- * that it cannot disagree with them.
+ * UCX's extensible structs: a `field_mask` says which fields are set. Here it is derived from the fields given, so that
+ * it cannot disagree with them.
  *
  * @module
  */
 import type { Field, StructDescription } from "../../bindings/abi.ts";
 import type { FieldValue, StructView } from "../ffi/mod.ts";
 
-/** Values for some fields of a struct; a struct by value takes an object of its own fields. */
+/** Values for some fields of a struct; an embedded struct takes an object of its own fields. */
 type Values<D extends StructDescription> = { readonly [N in keyof D]?: Value<D[N]> };
 type Value<F extends Field> = F extends string ? FieldValue<F>
   : F extends StructDescription ? { readonly [N in keyof F]: Value<F[N]> }

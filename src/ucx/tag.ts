@@ -9,10 +9,10 @@ export const everyBit = 0xffff_ffff_ffff_ffffn;
 
 // law ucx/checkTag: ucx/limits
 /**
- * A tag or a mask as it was given.
+ * Checks a tag or a mask, and returns it.
  *
- * @throws {RangeError} if it has more than 64 bits: UCX would silently see the lowest ones
- * @throws {TypeError} if it is no bigint
+ * @throws {RangeError} if it has more than 64 bits: UCX would silently use the lowest ones
+ * @throws {TypeError} if it is not a bigint
  */
 export function checkTag(what: "tag" | "mask", value: bigint): bigint {
   if (typeof value !== "bigint") throw new TypeError(`Cannot use ${String(value)} as a ${what}: expected a bigint`);
@@ -20,19 +20,19 @@ export function checkTag(what: "tag" | "mask", value: bigint): bigint {
   return value;
 }
 
-/** Checks what a receive matches messages by; the usual values need no check. @throws {RangeError} as checkTag */
+/** Checks the tag and mask of a receive; the usual values need no check. @throws {RangeError} as checkTag */
 export function checkMatch(tag: bigint, mask: bigint): void {
   if (tag !== 0n) checkTag("tag", tag);
   if (mask !== everyBit) checkTag("mask", mask);
 }
 
-/** What a program says of the tag of a message that it sends. */
+/** A program's options for the tag of a message that it sends. */
 export interface SendTag {
   readonly tag?: bigint;
   readonly exact?: boolean;
 }
 
-/** What a program says of the tags of messages that it receives. */
+/** A program's options for the tags of messages that it receives. */
 export interface ReceiveTag extends SendTag {
   readonly mask?: bigint;
 }
@@ -43,12 +43,12 @@ export interface Match {
   readonly mask: bigint;
 }
 
-/** How what a program says of tags becomes what goes over the wire. */
+/** How a program's tag options become tags on the wire. */
 export interface TagRule {
-  /** @throws {RangeError} if the tag has more than 64 bits @throws {TypeError} if it cannot be said here */
+  /** @throws {RangeError} if the tag has more than 64 bits @throws {TypeError} if an option does not apply here */
   toSend(given: SendTag): bigint;
   /**
-   * The tag that is matched, by the bits that `given.mask` says, or all: two results would be a new object.
+   * The tag to match, by the bits of `given.mask`, or all: returning both would allocate an object.
    *
    * @throws as {@linkcode toSend}
    */
@@ -56,7 +56,7 @@ export interface TagRule {
 }
 
 // law ucx/plainTags: ucx/ucxx_protocol, ucx/endpoint
-/** Tags that go over the wire as they are. */
+/** Tags that go over the wire unchanged. */
 export const plainTags: TagRule = {
   toSend({ tag = 0n, exact }) {
     if (exact !== undefined) throw noHash();

@@ -12,10 +12,10 @@ import type { Operation } from "./operation.ts";
 
 /** Options of {@linkcode UcxEndpoint.send}. */
 export interface SendOptions extends LimitOptions {
-  /** The tag that the receiver matches. Default 0; with the protocol `ucxx` that of messages without one. */
+  /** The tag that the receiver matches. Default 0; with the protocol `ucxx`, that of messages without a tag. */
   readonly tag?: bigint;
   /**
-   * With the protocol `ucxx` alone: true sends the tag as it is, as UCXX's `force_tag`. Default false: hashed with the
+   * Only with the protocol `ucxx`: true sends the tag as it is, like UCXX's `force_tag`. Default false: hashed with the
    * number of the connection.
    */
   readonly exact?: boolean;
@@ -29,7 +29,7 @@ export interface SendSyncOptions {
   readonly tag?: bigint;
   /** As {@linkcode SendOptions.exact}. */
   readonly exact?: boolean;
-  /** Gives up after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  /** Cancels the send after this many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
   /** As {@linkcode SendOptions.copy}. */
   readonly copy?: boolean;
@@ -39,7 +39,7 @@ const sendSyncOptionNames: OptionNames<SendSyncOptions> = { tag: true, exact: tr
 
 const sendOptionNames: OptionNames<SendOptions> = { ...limitOptionNames, tag: true, exact: true, copy: true };
 
-/** What one endpoint sends by tag. */
+/** Sends tagged messages through one endpoint. */
 export class TagSender {
   readonly #own: EndpointOperations;
 
@@ -68,7 +68,7 @@ export class TagSender {
     }
   }
 
-  /** A function of its own: one that makes functions is given new memory for its variables at each call. */
+  /** A separate function: one that creates closures allocates memory for its variables at each call. */
   #sendLater(operation: Operation, tag: bigint, ready: Promise<void> | null, limits: LimitOptions): Promise<void> {
     return this.#own.later(operation, ready, limits, () => this.#begin(operation, tag));
   }
@@ -116,7 +116,7 @@ export class TagSender {
       refuse();
       throw error;
     }
-    // All of them in one turn: nothing of the same tag comes between them.
+    // All of them in one turn: no other message of the same tag comes between them.
     const ready = waits.length === 0 ? null : Promise.all(waits).then(() => {});
     await own.laterAll(operations, ready, options, (operation) => this.#begin(operation, tag));
   }

@@ -1,5 +1,5 @@
 /**
- * Memory that an operation uses, as UCX wants it.
+ * Memory that an operation uses, in UCX's terms.
  *
  * @module
  */
@@ -7,31 +7,31 @@ import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { ffiPort, type MemoryArgument } from "../ffi/mod.ts";
 import type { PendingCopy } from "./pending_copies.ts";
 
-/** What keeps memory where it is. */
+/** Keeps memory in place. */
 export interface Hold extends Disposable {
   /** Whether JavaScript has transferred some of it. */
   isTransferred?(): boolean;
 }
 
-/** Memory that was taken: where it is, how long, of which kind, and what keeps it there. */
+/** Taken memory: its address, its size, its kind, and what keeps it in place. */
 export class TakenMemory {
-  /** What UCX is told that it is: a `ucs_memory_type_t`. */
+  /** The type passed to UCX: a `ucs_memory_type_t`. */
   memoryType: number = UCS_MEMORY_TYPE.HOST;
-  /** Keeps the memory where it is: a pin. Null for JavaScript's own, which {@linkcode own} keeps. */
+  /** Keeps the memory in place: a pin. Null for JavaScript's own, which {@linkcode own} keeps. */
   held: Hold | null = null;
-  /** Copies elements that are not contiguous to memory that is, when those elements are there; null if nothing has to. */
+  /** Copies elements that are not contiguous to memory that is, once they are ready; null if not needed. */
   pack: (() => void) | null = null;
-  /** The copy to the memory that UCX has, if that is not what was given. */
+  /** The copy to the memory that UCX uses, if that is not the memory given. */
   copy: PendingCopy | null = null;
-  /** Copies so many bytes that have come to the memory that was given, if UCX has other. */
+  /** Copies `bytes` received bytes to the memory given, if UCX uses other memory. */
   landing: ((bytes: number) => PendingCopy) | null = null;
-  /** Bytes, or pieces if it is a list, as UCX is told. */
+  /** The count passed to UCX: bytes, or pieces if it is a list. */
   count = 0n;
   #own: MemoryArgument | null = null;
   #address = 0n;
   #bytes = 0;
 
-  /** JavaScript's own memory, if it is that. What can be called with it need not ask for an address, a new bigint. */
+  /** JavaScript's own memory, if it is that. Functions that accept it need no address, which would be a new bigint. */
   get own(): MemoryArgument | null {
     return this.#own;
   }
@@ -51,18 +51,18 @@ export class TakenMemory {
     this.#address = address;
   }
 
-  /** The number of bytes, as it was given last. */
+  /** The number of bytes, as last set. */
   get bytes(): number {
     return this.#bytes;
   }
 
   set bytes(bytes: number) {
-    if (bytes === this.#bytes) return; // messages of one size follow each other, and a bigint costs 15 ns
+    if (bytes === this.#bytes) return; // messages of one size often follow each other, and a bigint costs 15 ns
     this.#bytes = bytes;
     this.count = BigInt(bytes);
   }
 
-  /** Uses JavaScript's own memory: some, for there is no address of nothing. */
+  /** Uses JavaScript's own memory, which must not be empty: empty memory has no address. */
   useOwn(own: MemoryArgument): void {
     this.#own = own;
     this.bytes = own.byteLength;
@@ -70,15 +70,18 @@ export class TakenMemory {
   }
 
   // law ucx/TakenMemory.useList: ucx/message_list
-  /** Uses a list of so many pieces, at an address. */
+  /** Uses a list of `count` pieces, at an address. */
   useList(address: bigint, count: number): void {
     this.address = address;
-    this.#bytes = NaN; // of another count than the next that is given
+    this.#bytes = NaN; // differs from whatever is set next
     this.count = BigInt(count);
   }
 
   // law ucx/TakenMemory.isTransferred: ucx/transferred
-  /** Whether JavaScript has transferred it since it was taken: it is another ArrayBuffer's then, or another thread's. */
+  /**
+   * Whether JavaScript has transferred it since it was taken: it then belongs to another ArrayBuffer, or another
+   * thread.
+   */
   get isTransferred(): boolean {
     const own = this.#own;
     if (own === null) return this.held?.isTransferred?.() === true;
@@ -87,7 +90,7 @@ export class TakenMemory {
   }
 
   // law ucx/TakenMemory.release: ucx/unclosed
-  /** Lets go of the memory. */
+  /** Releases the memory. */
   release(): void {
     const { held } = this;
     this.held = null;
@@ -99,7 +102,7 @@ export class TakenMemory {
   }
 }
 
-/** What an operation ends with whose memory was transferred. */
+/** The error of an operation whose memory was transferred. */
 export function transferred(): TypeError {
   return new TypeError(
     "Expected memory that stays where it is, got an ArrayBuffer that was transferred before UCX was done with it: its " +

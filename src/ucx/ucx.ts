@@ -28,22 +28,22 @@ import { UcxWorker, type WorkerOptions } from "./worker.ts";
 /** Options of {@linkcode Ucx.open}. */
 export interface UcxOptions {
   /**
-   * Settings of UCX by name, with or without the prefix `UCX_`: `{ TLS: "tcp" }`. They win over the environment
+   * Settings of UCX by name, with or without the prefix `UCX_`: `{ TLS: "tcp" }`. They override the environment
    * variables of the same name, which UCX reads itself.
    */
   readonly config?: Readonly<Record<string, string>>;
   /**
-   * Whether workers register memory for others, and use that of others (`register`, `remote`). Without it UCX does not
-   * take what others would do to memory by messages of their own. Default true.
+   * Whether workers register memory for peers, and use that of peers (`register`, `remote`). Without it UCX does not
+   * accept messages by which peers would access memory. Default true.
    */
   readonly remoteMemory?: boolean;
   /**
-   * How many bytes of each GPU's memory may be kept for large messages from and to memory of pools, which other
-   * processes cannot map: they are copied on the GPU to memory that can be mapped, or from it, and UCX has that. Kept
-   * until this is closed. Default: a sixteenth of the GPU's memory. 0: none is.
+   * How many bytes of each GPU's memory may be kept for large messages from and to pool memory, which other processes
+   * cannot map: they are copied on the GPU to or from memory that can be mapped, which UCX uses instead. Kept until
+   * this is closed. Default: a sixteenth of the GPU's memory. 0: none.
    */
   readonly stagingBytes?: number;
-  /** The file of libucp to open. Default: what `CAUSEWAY_LIBUCP` names, else a wheel's, else the system's. */
+  /** The libucp file to open. Default: what `CAUSEWAY_LIBUCP` names, else a wheel's, else the system's. */
   readonly library?: string;
 }
 
@@ -55,7 +55,7 @@ const ucxOptionNames: OptionNames<UcxOptions> = {
 };
 
 /**
- * UCX, opened: the library and one context of it.
+ * An open UCX: the library and one context.
  *
  * @example
  * ```ts ignore
@@ -69,8 +69,8 @@ export class Ucx {
   /** Path of the library. */
   readonly path: string;
   /**
-   * Whether a GPU's memory can travel, here and now: UCX was built with CUDA (Debian's and Ubuntu's are not), there is a
-   * GPU, and its transports are allowed (`UCX_TLS`).
+   * Whether GPU memory can be sent and received, here and now: UCX was built with CUDA (Debian's and Ubuntu's are not),
+   * there is a GPU, and its transports are enabled (`UCX_TLS`).
    */
   readonly hasCuda: boolean;
   readonly #ucp: UcpFunctions;
@@ -110,12 +110,12 @@ export class Ucx {
   }
 
   /**
-   * Opens libucp and makes a context for messages, streams and, unless told otherwise, remote memory.
+   * Opens libucp and creates a context for messages, streams and, unless disabled, remote memory.
    *
    * @throws {LibraryNotFoundError} if there is no libucp; the message says what to install
    * @throws {FfiError} if the process has opened another libucp before
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
-   * @throws {RangeError} if `stagingBytes` is no number of bytes
+   * @throws {RangeError} if `stagingBytes` is not a number of bytes
    */
   static open(options: UcxOptions = {}): Ucx {
     checkOptions(options, ucxOptionNames);
@@ -123,16 +123,16 @@ export class Ucx {
     if (stagingBytes !== undefined && !(Number.isSafeInteger(stagingBytes) && stagingBytes >= 0)) {
       throw new RangeError(`Expected stagingBytes to be a number of bytes, 0 or more, got ${stagingBytes}`);
     }
-    lookForSockets(); // first: UCX has descriptors of the kind that this looks for
+    lookForSockets(); // first: UCX creates descriptors of the kind that this looks for
     const { path, functions } = openUcp(options.library);
     return new Ucx(path, functions, config, remoteMemory, stagingBytes);
   }
 
   /**
-   * Makes a worker: an endpoint factory with a progress of its own.
+   * Creates a worker: an endpoint factory that makes its own progress.
    *
    * @throws {TypeError} if this context is closed, or for an unknown option
-   * @throws {RangeError} if there is no such mode of progress
+   * @throws {RangeError} if there is no such progress mode
    */
   createWorker(options: WorkerOptions = {}): UcxWorker {
     if (this.#resources.closed) throw new TypeError("Cannot create a worker: this Ucx is closed");
@@ -157,7 +157,7 @@ export class Ucx {
     return Array.from(text.matchAll(/resource\s+\d+\s*:.*\s(\S+\/\S+)/g), ([, name]) => name ?? "");
   }
 
-  /** Frees the context, after closing the workers that are still open without waiting for their peers. */
+  /** Closes the workers that are still open, without waiting for their peers, then frees the context. */
   close(): void {
     this.#resources.close();
   }
@@ -208,7 +208,7 @@ function createContext(
   }
 }
 
-/** What a context says of itself: the memory types that it can move, as a bit set, and the size of its requests. */
+/** Queries a context: the memory types that it can move, as a bit set, and the size of its requests. */
 function attributesOf(ucp: UcpFunctions, arena: NativeArena, context: bigint): StructView<typeof ucp_context_attr_t> {
   const attributes = arena.struct(ucp_context_attr_t);
   attributes.field_mask = UCP_CONTEXT_ATTR_FIELD.memory_types | UCP_CONTEXT_ATTR_FIELD.request_size;

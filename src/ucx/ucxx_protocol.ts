@@ -1,6 +1,6 @@
 /**
- * What UCXX's endpoints do over UCX: they greet each other over the stream, hash the tags of messages, and put a header
- * of their own before that of an active message. Facts of UCXX 0.52, learnt by talking to it.
+ * UCXX's protocol over UCX: endpoints greet each other over the stream, hash the tags of messages, and put their own
+ * header before that of an active message. Facts about UCXX 0.52, learnt by talking to it.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { ActiveMessageFormat } from "./message/active_messages.ts";
 import type { Protocol } from "./protocol.ts";
 import { checkMatch, checkTag, everyBit, type ReceiveTag, type SendTag, type TagRule } from "./tag.ts";
 
-/** The first 64 bits of sha1 over what Python prints for a tuple. */
+/** The first 64 bits of the SHA-1 of a tuple as Python prints it. */
 function hash64(tuple: string): bigint {
   const { createHash } = nodeBuiltin("node:crypto");
   return BigInt(`0x${createHash("sha1").update(tuple).digest("hex").slice(0, 16)}`);
@@ -21,18 +21,18 @@ const hashModulus = 2n ** 61n - 1n;
 
 // law ucx/ucxxTag: ucx/ucxx_protocol
 /**
- * What goes over the wire for a tag.
+ * The tag on the wire for a program's tag.
  *
- * @param messageTag the number that the receiver's side greeted with
+ * @param messageTag the number in the receiving side's greeting
  */
 export function ucxxTag(messageTag: bigint, tag: bigint): bigint {
   return hash64(`(${messageTag}, ${tag % hashModulus})`);
 }
 
-/** Bytes of a greeting. */
+/** Size of a greeting in bytes. */
 export const greetingBytes = 16;
 
-/** A greeting: the number of our side's messages, and a hash of it. */
+/** Encodes a greeting: the number of our side's messages, and a hash of it. */
 export function writeGreeting(messageTag: bigint): Uint8Array<ArrayBuffer> {
   const greeting = new Uint8Array(new ArrayBuffer(greetingBytes));
   const view = new DataView(greeting.buffer);
@@ -46,7 +46,7 @@ export function writeGreeting(messageTag: bigint): Uint8Array<ArrayBuffer> {
  * Reads a greeting.
  *
  * @returns the number of the other side's messages
- * @throws {TypeError} if it is none
+ * @throws {TypeError} if it is not a greeting
  */
 export function readGreeting(greeting: Uint8Array<ArrayBuffer>): bigint {
   const view = new DataView(greeting.buffer, greeting.byteOffset, greeting.length);
@@ -69,24 +69,24 @@ export class HashedTags {
   readonly #messageTag: bigint;
   readonly #known = new Map<bigint, bigint>();
 
-  /** The number that the receiver's side greeted with. */
+  /** `messageTag`: the number in the receiving side's greeting. */
   constructor(messageTag: bigint) {
     this.#messageTag = messageTag;
   }
 
-  /** How many are remembered. */
+  /** How many hashes are remembered. */
   get known(): number {
     return this.#known.size;
   }
 
-  /** @returns what goes over the wire */
+  /** @returns the tag on the wire */
   of({ tag, exact = false }: SendTag): bigint {
     if (exact) return exactTag(tag);
     if (tag === undefined) return this.#messageTag;
     let hashed = this.#known.get(tag);
     if (hashed === undefined) {
       hashed = ucxxTag(this.#messageTag, checkTag("tag", tag));
-      if (this.#known.size >= mostKnown) this.#known.clear(); // of a program that counts its messages in the tag
+      if (this.#known.size >= mostKnown) this.#known.clear(); // by a program that counts its messages in the tag
       this.#known.set(tag, hashed);
     }
     return hashed;
@@ -99,12 +99,12 @@ function exactTag(tag: bigint | undefined): bigint {
 }
 
 // law ucx/UcxxTags: ucx/ucxx_protocol
-/** The tags of an endpoint that has greeted: messages have the number that their receiver greeted with, hashed. */
+/** The tags of an endpoint that has greeted: messages have the number in their receiver's greeting, hashed. */
 export class UcxxTags implements TagRule {
   readonly #send: HashedTags;
   readonly #receive: HashedTags;
 
-  /** The number that our side has greeted with, and the other side's. */
+  /** The number in our side's greeting, and in the other side's. */
   constructor(ours: bigint, theirs: bigint) {
     this.#send = new HashedTags(theirs);
     this.#receive = new HashedTags(ours);
@@ -126,7 +126,7 @@ export class UcxxTags implements TagRule {
 }
 
 // law ucx/addressTags: ucx/ucxx_protocol
-/** The tags of an endpoint that was connected by a worker's address: UCXX does not greet there. */
+/** The tags of an endpoint connected by a worker's address: UCXX does not greet there. */
 const addressTags: TagRule = {
   toSend({ tag, exact = false }) {
     if (!exact) throw notGreeted();
@@ -145,7 +145,7 @@ function notGreeted(): TypeError {
   );
 }
 
-/** The tags of a worker that receives from anybody: as they are, in UCXX, too. */
+/** The tags of a worker that receives from any peer: unchanged, as in UCXX. */
 const workerTags: TagRule = {
   toSend: ({ tag }) => exactTag(tag),
   toReceive({ tag = 0n, mask = everyBit, exact = true }) {
@@ -155,9 +155,9 @@ const workerTags: TagRule = {
   },
 };
 
-/** Where the fields of the header are that comes before the program's own. */
+/** Offsets in the header that precedes the program's own. */
 const at = { memoryType: 0, hasCallback: 4, policy: 5, length: 6, end: 14 } as const;
-/** Bytes of what names a callback of the receiver's: its owner, and a number. They come before the policy. */
+/** Size of what identifies a callback of the receiver: its owner, and a number. It precedes the policy. */
 const callbackBytes = 64 + 8;
 
 /** UCXX's active messages. */
@@ -165,7 +165,7 @@ export const ucxxMessages: ActiveMessageFormat = {
   id: 0,
   added: at.end,
 
-  /** Without a callback; a receiver that has no such memory takes it to the host. */
+  /** Without a callback; a receiver that has no such memory receives to the host. */
   write(header, isCuda) {
     const bytes = new Uint8Array(new ArrayBuffer(at.end + header.length));
     const view = new DataView(bytes.buffer);
@@ -186,7 +186,7 @@ export const ucxxMessages: ActiveMessageFormat = {
   },
 };
 
-/** UCXX's. */
+/** UCXX's protocol. */
 export const ucxxProtocol: Protocol = {
   workerTags,
   endpointTags: addressTags,

@@ -1,5 +1,5 @@
 /**
- * A worker: where UCX makes progress, where messages arrive, and from which endpoints lead to other workers.
+ * A worker: where UCX makes progress, messages arrive, and endpoints to other workers start.
  *
  * @module
  */
@@ -57,15 +57,14 @@ export interface WorkerOptions {
   /** How the worker waits for messages. Default `adaptive`. */
   readonly progress?: ProgressMode;
   /**
-   * What the worker speaks with others. `causeway`: tags and headers go over the wire as they are. `ucxx`: what UCXX's
-   * Python package speaks, with its greeting, hashed tags, and header of active messages. Default `causeway`.
+   * The worker's protocol with its peers. `causeway`: tags and headers go over the wire unchanged. `ucxx`: the protocol
+   * of UCXX's Python package, with its greeting, hashed tags, and header of active messages. Default `causeway`.
    */
   readonly protocol?: "causeway" | "ucxx";
   /**
-   * How many unsolicited messages are kept: of each endpoint, which is closed with UCS_ERR_EXCEEDS_LIMIT when its other
-   * side has sent more, and of all those to whom no endpoint leads, of whom more are dropped and counted
-   * ({@linkcode UcxWorker.dropped}). `listen` may say otherwise for its connections. Default as many as there is memory
-   * for.
+   * How many unsolicited messages are kept: per endpoint, which is closed with UCS_ERR_EXCEEDS_LIMIT when its other
+   * side has sent more, and for all peers without an endpoint here, whose excess messages are dropped and counted
+   * ({@linkcode UcxWorker.dropped}). `listen` may override this for its connections. Default: as many as fit in memory.
    */
   readonly limits?: MessageLimits;
 }
@@ -76,29 +75,29 @@ const protocols = { causeway: causewayProtocol, ucxx: ucxxProtocol } as const;
 
 /** Options of {@linkcode UcxWorker.close}. */
 export interface CloseWorkerOptions {
-  /** For how long to wait, in milliseconds; then it is closed at once. Default: as long as it takes. */
+  /** How long to wait, in milliseconds, before closing at once. Default: as long as it takes. */
   readonly timeout?: number;
 }
 
 const closeWorkerOptionNames: OptionNames<CloseWorkerOptions> = { timeout: true };
 
-/** What a worker needs of its context. */
+/** What a worker needs from its context. */
 export interface WorkerContext {
   readonly ucp: UcpFunctions;
-  /** Of UCX. */
+  /** The UCX version. */
   readonly version: string;
   readonly context: bigint;
-  /** What large messages of pools' memory go through; null if a GPU's memory cannot travel. */
+  /** Staging for large messages in pool memory; null if GPU memory cannot be sent or received. */
   readonly cuda: PoolStaging | null;
-  /** Whether memory is registered for others, and theirs used. */
+  /** Whether remote memory is enabled. */
   readonly hasRemoteMemory: boolean;
-  /** Bytes of a request of UCX's. */
+  /** Size of a UCX request in bytes. */
   readonly requestBytes: number;
-  /** Of the addresses that UCX connects by over TCP. */
+  /** The address family of UCX's TCP connections. */
   readonly family: 4 | 6;
-  /** Who closes the worker with the context. It must not lead to the worker. */
+  /** Closes the worker together with the context. It must not reference the worker. */
   readonly owner: WorkerOwner & { add(resources: WorkerResources, worker: UcxWorker): void };
-  /** What stays as long as the worker does. */
+  /** Kept alive as long as the worker. */
   readonly root: object;
 }
 
@@ -112,18 +111,18 @@ function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
   return worker.value;
 }
 
-/** How many workers were made. */
+/** How many workers were created. */
 let made = 0;
 
 /**
- * A UCX worker. All of it happens on the JavaScript thread.
+ * A UCX worker. All of it runs on the JavaScript thread.
  *
- * One that is dropped without having been closed is closed at once, as by {@linkcode UcxWorker.abort}, when the garbage
- * collector finds it. It is not dropped while somebody has something of it (an endpoint, a region, a message), waits for
- * something of it, or a listener of it is open.
+ * A worker that is dropped without being closed is closed at once, as by {@linkcode UcxWorker.abort}, when it is
+ * garbage-collected. It is not collected while any object of it (an endpoint, a region, a message) is referenced,
+ * anything of it is awaited, or a listener of it is open.
  */
 export class UcxWorker {
-  /** Which one of the process it is, for who reads what a console shows. */
+  /** Its number within the process, for console output. */
   readonly #number = ++made;
   readonly #context: WorkerContext;
   readonly #protocol: Protocol;
@@ -137,7 +136,7 @@ export class UcxWorker {
   readonly #limits: Required<MessageLimits>;
   #dropped = 0;
   #longestHeader: number | undefined;
-  /** 0n until it is made, and when it is closed. */
+  /** 0n until it is created, and once it is closed. */
   #handle = 0n;
   /** Until when peers may still connect back, by `performance.now()`. */
   #answersUntil = 0;
@@ -174,7 +173,7 @@ export class UcxWorker {
         resources,
         cuda: context.cuda,
         progress: this.#progress,
-        // A failed endpoint's messages are nobody's: they are not the worker's, either.
+        // A failed endpoint's messages have no consumer: they do not go to the worker, either.
         deliver: (message, from) => this.#connections.find(from)?.deliver(message, kind) ?? this.#keep(mine, message),
       }, format);
     this.#active = [
@@ -212,8 +211,8 @@ export class UcxWorker {
   }
 
   /**
-   * What another worker needs to connect to this one: UCX's address, its version, which process of which machine it is,
-   * and a check of its integrity; UCX itself reads only the first. It can be sent by any means, and holds no secret.
+   * What another worker needs to connect to this one: UCX's address, its version, the identity of the process and
+   * machine, and a checksum; UCX itself reads only the first. It can be sent by any means, and contains no secret.
    */
   get address(): Uint8Array<ArrayBuffer> {
     if (this.#address === undefined) {
@@ -226,7 +225,7 @@ export class UcxWorker {
       const address = new Uint8Array(ffiPort().memory(at.value, length.value));
       this.#address = withTrailer(withVersion(address, this.#context.version), ownIdentity());
       worker.ucp_worker_release_address(handle, at.value);
-      this.#progress.watch(); // from now on others may connect, and need this worker to answer
+      this.#progress.watch(); // from now on peers may connect, and need this worker to answer
     }
     return this.#address;
   }
@@ -234,23 +233,23 @@ export class UcxWorker {
   /**
    * Connects to a worker by its address, or to a listener by its host and port.
    *
-   * To a listener the promise settles when the connection stands. To an address it settles before the other side has
-   * been reached: whether it can be is known when the first message has arrived.
+   * For a listener, the promise settles when the connection is established. For an address, it settles before the other
+   * side has been reached: whether it can be reached is known when the first message has arrived.
    *
    * @throws {UcxError} if no transport reaches it, nobody listens there, or UCS_ERR_TIMED_OUT
-   * @throws {SecretError} if the listener does not know the secret, or who listens there says something else
-   * @throws {FfiError} if Deno may not use the network, for a host by name
-   * @throws {TypeError} if the bytes are no address, or not all of it
+   * @throws {SecretError} if the listener does not know the secret, or violates the handshake
+   * @throws {FfiError} if Deno lacks network permission, for a host by name
+   * @throws {TypeError} if the bytes are not a complete address
    */
   async connect(to: Uint8Array | ListenerAddress, options: ConnectOptions = none): Promise<UcxEndpoint> {
     return await this.#connections.connect(to, options);
   }
 
   /**
-   * Listens for other programs, from now on.
+   * Starts listening for other programs.
    *
    * @throws {SystemError} EADDRINUSE if the port is taken, EADDRNOTAVAIL if the address is not this machine's, EACCES
-   *   if the port is for the privileged
+   *   if the port is privileged
    * @throws {UcxError} if UCX cannot listen there for another reason
    * @throws {TypeError} if the worker is closed, for an unknown option, or if the host is a name
    * @throws {RangeError} if the port or the backlog is out of range
@@ -262,12 +261,12 @@ export class UcxWorker {
   /**
    * Receives the next message with a matching tag from any endpoint. The memory belongs to UCX until the promise is
    * settled. Memory with a home stream is UCX's when that stream's next work could begin, and that of later receives
-   * after it; the event loop goes on meanwhile.
+   * afterwards; the event loop keeps running meanwhile.
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory
-   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous; if it is an ArrayBuffer
-   *   that can be resized, or is transferred before UCX is done with it ({@linkcode Receivable})
+   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous; if it is a resizable
+   *   ArrayBuffer, or is transferred before UCX is done with it ({@linkcode Receivable})
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
@@ -275,8 +274,8 @@ export class UcxWorker {
   }
 
   /**
-   * Receives the next message with a matching tag, and waits for it in place: nothing else happens in this thread
-   * meanwhile. For loops that count microseconds.
+   * Receives the next message with a matching tag, and blocks this thread until it has arrived. For loops that count
+   * microseconds.
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory; UCS_ERR_TIMED_OUT
@@ -288,19 +287,19 @@ export class UcxWorker {
   }
 
   /**
-   * Receives what {@linkcode UcxEndpoint.sendMany} has sent: its parts, in new memory. Two receives of the same tag and
-   * mask take one message each, in turn.
+   * Receives the parts of a message from {@linkcode UcxEndpoint.sendMany}, in new memory. Two receives of the same tag
+   * and mask take one message each, in turn.
    *
    * @returns the parts, as bytes. Closing a view frees its memory
    * @throws {UcxError} as {@linkcode recv}
-   * @throws {TypeError} if the worker is closed, or what has come is no such message
+   * @throws {TypeError} if the worker is closed, or what has arrived is not such a message
    */
   async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[]> {
     return await this.#receiver.recvMany(options, null, this.#protocol.workerTags, this.#limits.messageBytes);
   }
 
   /**
-   * Whether a message with a matching tag has come that no receive has asked for. It stays for the next one that does.
+   * Whether a message with a matching tag has arrived that no receive has claimed. It stays for the next one that does.
    *
    * @param tag the tag to match. Default 0
    * @param mask the bits of the tag that count. Default all
@@ -311,7 +310,7 @@ export class UcxWorker {
   }
 
   /**
-   * As {@linkcode probe}, and takes the message away from all receives: whoever takes it receives it.
+   * As {@linkcode probe}, and takes the message away from all receives: only the caller can receive it.
    *
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
@@ -320,33 +319,36 @@ export class UcxWorker {
   }
 
   /**
-   * The active messages of those to whom no endpoint of this worker leads, in the order in which they come, until the
-   * worker is closed. Those of the others come to their endpoints. Whoever takes one receives or releases it.
+   * The active messages of peers without an endpoint on this worker, in order of arrival, until the worker is closed.
+   * Those of other peers go to their endpoints. The consumer receives or releases each one that it takes.
    *
-   * @param options limits of the wait for each message
+   * @param options limits of each wait for a message
    */
   messages(options: LimitOptions = none): AsyncIterable<UcxActiveMessage> {
     this.#open("take messages");
     return messagesOf(this.#messages, options);
   }
 
-  /** How many active messages and arrays of those to whom no endpoint leads were dropped: see {@linkcode WorkerOptions.limits}. */
+  /**
+   * How many active messages and arrays of peers without an endpoint were dropped: see
+   * {@linkcode WorkerOptions.limits}.
+   */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** The next array of those to whom no endpoint of this worker leads, as {@linkcode UcxEndpoint.recvArray}. */
+  /** The next array of peers without an endpoint on this worker, as {@linkcode UcxEndpoint.recvArray}. */
   async recvArray(options: ReceiveArrayOptions = none): Promise<StridedMemoryView> {
     this.#open("receive");
     return await recvArray(this.#arrays, options, () => new TypeError("Cannot receive an array: the worker is closed"));
   }
 
   /**
-   * Lets others read and write memory by themselves, until the region is closed, or the worker.
+   * Lets peers read and write memory directly, until the region or the worker is closed.
    *
-   * @param what contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array. It is
-   *   the program's business that no stream of a GPU uses it meanwhile: others write to it at any time. Nor must an
-   *   ArrayBuffer be transferred, of which nobody hears: they would write to what is another's, or was freed
+   * @param what contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array. The program
+   *   must ensure that no GPU stream uses it meanwhile: peers write to it at any time. Nor must an ArrayBuffer be
+   *   transferred, which goes undetected: peers would write to memory that has another owner, or was freed
    * @throws {UcxError} if UCX cannot register it
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
    */
@@ -367,7 +369,7 @@ export class UcxWorker {
   }
 
   /**
-   * Settles when everything that was sent and put before, over all endpoints, is at the other sides.
+   * Settles when all earlier sends and puts, over all endpoints, have arrived at the other sides.
    *
    * @throws {UcxError} if one of them is gone, or UCS_ERR_TIMED_OUT
    */
@@ -375,15 +377,15 @@ export class UcxWorker {
     checkOptions(options, limitOptionNames);
     this.#open("flush");
     if (options.timeout !== undefined) checkTimeout(options.timeout);
-    // Each by itself: UCX's flush of a worker never ends once the process of another one was killed.
+    // Each endpoint separately: UCX's flush of a worker never completes once the process of a peer was killed.
     await this.#connections.flush(options);
   }
 
   /**
-   * Has the puts, gets and atomic operations that begin from now on take effect at each other side after all those that
-   * have begun before, which need not have ended.
+   * Makes the puts, gets and atomic operations that begin from now on take effect at each other side after all those
+   * that began before, which need not have completed.
    *
-   * @throws {TypeError} if the worker is closed, or what was put before waits for a stream: await that first
+   * @throws {TypeError} if the worker is closed, or an earlier operation waits for a stream: await it first
    */
   fence(): void {
     const handle = this.#open("fence");
@@ -392,9 +394,9 @@ export class UcxWorker {
   }
 
   /**
-   * Lets UCX work once, and settles what has ended: for programs that wait in a loop of their own.
+   * Drives UCX once, and settles completed operations: for programs that wait in their own loop.
    *
-   * @returns how many operations have ended
+   * @returns how many operations have completed
    */
   poll(): number {
     this.#open("poll");
@@ -402,10 +404,10 @@ export class UcxWorker {
   }
 
   /**
-   * Closes every endpoint after what was sent has arrived, then the worker; connections that others are making with it
+   * Closes every endpoint once everything sent has arrived, then the worker; connections that peers are making to it
    * get up to 200 ms. Closing twice is harmless.
    *
-   * @throws {RangeError} if the timeout is no number of at least 0
+   * @throws {RangeError} if the timeout is not a number of at least 0
    */
   async close(options: CloseWorkerOptions = none): Promise<void> {
     checkOptions(options, closeWorkerOptionNames);
@@ -427,7 +429,7 @@ export class UcxWorker {
     const flushed = this.#progress.settled(this.#resources.beginFlush(this.#progress));
     await Promise.race([flushed.catch(() => {}), pause(farewell, undefined, { ref: false })]);
     if (left > 0) await pause(left);
-    // Messages whose receive was cancelled while they arrived: the other side, maybe in this process, has to turn, too.
+    // Messages whose receive was cancelled while they arrived: the other side, maybe in this process, must turn, too.
     const end = performance.now() + farewell;
     while (this.#progress.cancelAll(new TypeError("The worker was closed")) > 0 && performance.now() < end) {
       await pause(1);
@@ -436,7 +438,7 @@ export class UcxWorker {
   }
 
   // law ucx/UcxWorker.abort: ucx/order, ucx/probe
-  /** Closes the worker at once: what is under way is cancelled, what was sent may not arrive. */
+  /** Closes the worker at once: operations in flight are cancelled, sent messages may not arrive. */
   abort(): void {
     if (this.#handle === 0n) return;
     this.#connections.abort();
@@ -451,7 +453,7 @@ export class UcxWorker {
   }
 
   // law ucx/UcxWorker.keep: ucx/active_messages
-  /** @returns whether a message that no endpoint takes is taken on */
+  /** @returns whether a message that no endpoint takes is accepted */
   #keep(queue: MessageQueue<UcxActiveMessage>, message: UcxActiveMessage): boolean {
     const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
     if (excessOf(this.#limits, waiting, message.length) === null) return queue.push(message);
@@ -469,8 +471,8 @@ export class UcxWorker {
   }
 
   /**
-   * Closes the worker after what was sent has arrived. After 5 seconds it is closed at once, so that a block that has
-   * thrown ends: await what you send, or {@linkcode close}, if it may take longer.
+   * Closes the worker once everything sent has arrived. After 5 seconds it is closed at once, so that a block that has
+   * thrown ends: await your sends, or {@linkcode close}, if they may take longer.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close({ timeout: patienceOfDispose });

@@ -1,6 +1,7 @@
 /**
- * What a worker has of UCX and of the system. It outlives the worker, which may be dropped without having been closed:
- * nothing here leads back to it. A worker that is closed, at once or in the end, gives it back in the same way.
+ * The native resources of a worker, of UCX and of the system. They outlive the worker, which may be dropped without
+ * being closed: nothing here references it. A worker that is closed, at once or in order, releases them in the same
+ * way.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import { Progress } from "./progress.ts";
 import { type Registration, RemoteKeys } from "./remote_memory.ts";
 import { isBefore } from "./version.ts";
 
-/** How long a worker that is closed at once may take to answer those who connect, in milliseconds. */
+/** How long a worker that is closed at once may take to answer connecting peers, in milliseconds. */
 const answerPatience = 20;
 
 /** What can be closed. */
@@ -21,52 +22,52 @@ interface Closable {
   close(): void;
 }
 
-/** Who is told that a worker is closed. */
+/** The owner of a worker, notified when the worker is closed. */
 export interface WorkerOwner {
-  /** Called once. @param isGone whether it is gone, or has to stay as long as the process */
+  /** Called once. @param isGone whether the worker is gone, or must stay for the life of the process */
   forget(resources: WorkerResources, isGone: boolean): void;
 }
 
-/** What is given back is that of one worker. */
+/** Describes the worker whose resources these are. */
 export interface WorkerDescription {
   readonly ucp: UcpFunctions;
   /** Of UCX. */
   readonly version: string;
   /** Bytes of a request of UCX's. */
   readonly requestBytes: number;
-  /** Where the program has made it, for the report of what was dropped. */
+  /** Where the program created it, for the report of dropped objects. */
   readonly madeAt: string;
   readonly owner: WorkerOwner;
 }
 
-/** What UCX cannot give back: it may write to their memory as long as the process lives. */
+/** Resources that UCX cannot release: it may write to their memory as long as the process lives. */
 const stuck = new Set<WorkerResources>();
 
-/** What one worker has. */
+/** The native resources of one worker. */
 export class WorkerResources implements DroppedState {
   readonly kind = "UcxWorker";
   readonly madeAt: string;
   readonly ucp: UcpFunctions;
-  /** The worker, as UCX knows it. */
+  /** The worker's UCX handle. */
   readonly handle: bigint;
   readonly operations: OperationPool;
   /** Remote memory that endpoints use. */
   readonly keys: RemoteKeys;
-  /** Memory that others use. */
+  /** Memory that peers use. */
   readonly regions: Set<Registration> = new Set();
-  /** Endpoints that UCX was not asked to close. */
+  /** Endpoints that UCX has not been asked to close. */
   readonly endpoints: Set<bigint> = new Set();
-  /** Messages by tag that were taken and not received. */
+  /** Tagged messages that were taken and not received. */
   readonly taken: Set<bigint> = new Set();
   /** Data of active messages that UCX has lent. */
   readonly lent: Set<bigint> = new Set();
-  /** What wakes the worker up, once it has slept. */
+  /** Wakes the worker up, once it has slept. */
   watch: ReadableWatch | undefined;
-  /** What it wakes up for, too: closed when it sleeps no more. */
+  /** What else it wakes up for: closed after its last sleep. */
   readonly watched: Closable[] = [];
   readonly #version: string;
   readonly #owner: WorkerOwner;
-  /** What UCX calls, and where it writes to. */
+  /** Callbacks that UCX calls, and memory that it writes to. */
   readonly #kept: Closable[] = [];
   #isClosed = false;
 
@@ -85,14 +86,14 @@ export class WorkerResources implements DroppedState {
     return this.#isClosed;
   }
 
-  /** Closes something when UCX calls no more. */
+  /** Closes an object once UCX makes no more calls. */
   keep<T extends Closable>(one: T): T {
     this.#kept.push(one);
     return one;
   }
 
   // law ucx/WorkerResources.closeEndpoint: ucx/endpoint
-  /** Has UCX close an endpoint, whose handle may be another's from now on. @returns what UCX answers */
+  /** Makes UCX close an endpoint, whose handle may be reused from now on. @returns what UCX returns */
   closeEndpoint(handle: bigint, parameters: bigint): bigint {
     this.endpoints.delete(handle);
     return this.ucp.endpoint.ucp_ep_close_nbx(handle, parameters);
@@ -105,10 +106,10 @@ export class WorkerResources implements DroppedState {
 
   // law ucx/WorkerResources.giveBack: ucx/dropped, ucx/lifecycle, ucx/probe
   /**
-   * Gives everything back at once: what is under way is cancelled, what was sent may not arrive. Each in its turn: UCX
-   * ends the process over an endpoint, a message or a key that is given back after its worker.
+   * Releases everything at once: operations in flight are cancelled, sent messages may not arrive. The order matters:
+   * UCX aborts the process over an endpoint, a message or a key that is released after its worker.
    *
-   * @param progress the worker's own, or one in its place if it is gone
+   * @param progress the worker's own, or a substitute if the worker is gone
    */
   giveBack(progress: Progress, reason: unknown): void {
     if (this.#isClosed) return;
@@ -120,7 +121,7 @@ export class WorkerResources implements DroppedState {
     progress.stop(reason);
     for (const one of this.watched) one.close();
     this.keys.close();
-    // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed
+    // A message that is still arriving cannot be taken from UCX 1.13, which would abort the process with a failed
     // assertion.
     const isArriving = this.operations.pending().some(({ call }) => call.includes("recv"));
     const isStuck = isArriving || isAnswering;
@@ -136,7 +137,7 @@ export class WorkerResources implements DroppedState {
     progress.abandon(close);
   }
 
-  /** Receives a message that was taken into nothing: UCX cannot forget it, and waits for that. */
+  /** Receives a taken message into empty memory: UCX cannot discard it, and waits for the receive. */
   #discard(progress: Progress, message: bigint): void {
     const receive = this.#operation("ucp_tag_msg_recv_nbx");
     receive.address = 0n;
@@ -150,8 +151,8 @@ export class WorkerResources implements DroppedState {
 
   // law ucx/WorkerResources.isAnswering: ucx/lifecycle
   /**
-   * Whether UCX is answering somebody who connects, and does not get rid of the answer soon: to destroy the worker then
-   * would end the process with a failed assertion.
+   * Whether UCX is answering a connecting peer, and cannot send the answer soon: destroying the worker then would abort
+   * the process with a failed assertion.
    */
   #isAnswering(progress: Progress): boolean {
     const flush = this.beginFlush(progress);
@@ -161,7 +162,7 @@ export class WorkerResources implements DroppedState {
     return !flush.isDone;
   }
 
-  /** Has UCX send what it has yet to send, its part of making connections included. */
+  /** Makes UCX send everything that it has yet to send, its part of connection setup included. */
   beginFlush(progress: Progress): Operation {
     const flush = this.#operation("ucp_worker_flush_nbx");
     flush.prepare("plain", UCS_MEMORY_TYPE.HOST, null, "its own");

@@ -6,7 +6,7 @@
 
 // law unix/abortable: unix/descriptors, unix/socket
 /**
- * Waits for a promise, whose work goes on if the signal comes first.
+ * Waits for a promise, whose work continues if the signal aborts first.
  *
  * @throws the signal's reason, if it is aborted first
  */

@@ -9,16 +9,16 @@ import { layoutOf, type NativeArena } from "../ffi/mod.ts";
 const { sun_path } = layoutOf(sockaddr_un).offsets;
 const pathBytes = sockaddr_un.sun_path[1];
 
-/** Whether an address is a name of the kernel's and no file: it begins with `@`, as tools print it. */
+/** Whether an address is a kernel name and not a file: it begins with `@`, as tools print it. */
 export function isAbstract(path: string): boolean {
   return path.startsWith("@");
 }
 
 /**
- * Refuses what cannot be an address.
+ * Rejects what cannot be an address.
  *
  * @throws {RangeError} for a path that is empty or too long
- * @throws {TypeError} for one with NUL in it, at which C would cut it
+ * @throws {TypeError} for one that contains NUL, at which C would truncate it
  */
 export function checkAddress(path: string): void {
   if (path.includes("\0")) throw new TypeError(`Cannot use the socket ${JSON.stringify(path)}: it contains NUL`);
@@ -34,6 +34,6 @@ export function writeAddress(arena: NativeArena, path: string): { readonly addre
   const socket = arena.struct(sockaddr_un);
   socket.sun_family = AF.UNIX;
   socket.sun_path.set(name);
-  if (isAbstract(path)) socket.sun_path[0] = 0; // which tells the kernel; every byte of the length belongs to the name
+  if (isAbstract(path)) socket.sun_path[0] = 0; // marks it for the kernel; every byte of the length belongs to the name
   return { address: socket.$address, length: sun_path + name.length + (isAbstract(path) ? 0 : 1) };
 }

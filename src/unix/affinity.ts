@@ -8,9 +8,9 @@ import { attempt, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod
 
 /**
  * Keeps every thread of this process, and those that they start from now on, on one processor. A runtime has more
- * threads than the one that runs JavaScript, and to the system each has processors of its own.
+ * threads than the one that runs JavaScript, and to the system each has its own processors.
  *
- * @throws {RangeError} if it is no number of a processor
+ * @throws {RangeError} if it is not a processor number
  * @throws {SystemError} EINVAL if this process has no such processor
  */
 export function runOn(processor: number): void {
@@ -18,12 +18,12 @@ export function runOn(processor: number): void {
     throw new RangeError(`Cannot run on processor ${processor}: expected a number from 0`);
   }
   using arena = new NativeArena();
-  const set = arena.bytes((Math.floor(processor / 64) + 1) * 8, 8); // a cpu_set_t may be as long as it must be
+  const set = arena.bytes((Math.floor(processor / 64) + 1) * 8, 8); // a cpu_set_t may be as long as needed
   set.bytes[processor >> 3] = 1 << (processor & 7);
   const { sched_setaffinity } = libc().scheduling;
   const { readdirSync } = nodeBuiltin("node:fs");
   const done = new Set<string>();
-  for (;;) { // a thread that was not asked yet may have started others meanwhile
+  for (;;) { // a thread not yet handled may have started others meanwhile
     const threads = readdirSync("/proc/self/task").filter((thread) => !done.has(thread));
     if (threads.length === 0) return;
     for (const thread of threads) {

@@ -1,12 +1,12 @@
 /**
- * Descriptors as one: it can be read as soon as one of them can be.
+ * Several descriptors as one, which is readable as soon as any of them is.
  *
  * @module
  */
 import { EPOLL, EPOLL_CTL, epoll_events } from "../../bindings/libc.ts";
 import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
 
-/** Bytes that a `struct epoll_event` takes at most: 12 on x86-64, where it is packed, and 16 elsewhere. */
+/** The maximum size of a `struct epoll_event`: 12 bytes on x86-64, where it is packed, and 16 elsewhere. */
 const eventBytes = 16;
 
 /** A set of descriptors that others own. */
@@ -25,7 +25,7 @@ export class DescriptorSet {
   }
 
   // law unix/DescriptorSet.add: unix/descriptor_set
-  /** Adds one that is in no set of the same number. It leaves all sets by itself when it is closed. */
+  /** Adds a descriptor that is not in the set yet. Closing it removes it from all sets. */
   add(fd: number): void {
     this.#event.bytes.fill(0);
     this.#event.bytes[0] = epoll_events.EPOLLIN; // the lowest byte of a little-endian field
@@ -35,7 +35,7 @@ export class DescriptorSet {
     }
   }
 
-  /** Whether one of them can be read now. */
+  /** Whether one of them is readable now. */
   hasReadable(): boolean {
     return libc().files.epoll_wait(this.fd, this.#event.address, 1, 0) > 0;
   }

@@ -1,5 +1,5 @@
 /**
- * A file descriptor with an owner, who closes it once.
+ * A file descriptor with an owner, which closes it once.
  *
  * @module
  */
@@ -12,8 +12,8 @@ const finalizer = new FinalizationRegistry<number>((fd) => {
 });
 
 /**
- * An open file descriptor that this object owns: the one by which another process is given a memory pool, for example.
- * It is closed by `close`, or at the latest when the object is collected.
+ * An open file descriptor that this object owns: the one that hands a memory pool to another process, for example. It
+ * is closed by `close`, or at the latest when the object is collected.
  */
 export class FileDescriptor {
   #fd: number | null;
@@ -25,9 +25,9 @@ export class FileDescriptor {
   }
 
   /**
-   * Takes over the ownership of a descriptor.
+   * Takes ownership of a descriptor.
    *
-   * @throws {RangeError} for what cannot be one
+   * @throws {RangeError} for a number that cannot be a descriptor
    */
   static adopt(fd: number): FileDescriptor {
     if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) {
@@ -53,7 +53,7 @@ export class FileDescriptor {
 
   // law unix/FileDescriptor.take: unix/file_descriptor
   /**
-   * Takes the descriptor out of this object: the caller has to close it.
+   * Takes the descriptor out of this object: the caller must close it.
    *
    * @throws {TypeError} if it is closed or was taken
    */

@@ -1,5 +1,5 @@
 /**
- * Where processes of this machine connect to another one.
+ * Listening for connections from other processes on this machine.
  *
  * @module
  */
@@ -14,17 +14,17 @@ import { isSameUser, newSocket, type UnixPeer, UnixSocket, waitOptionNames, type
 /** Options of {@linkcode UnixListener.listen}. */
 export interface UnixListenOptions {
   /**
-   * Who may connect; others are disconnected at once. Default: processes of the user who listens. A socket that is no
-   * file can be found by every process of the machine.
+   * Which processes may connect; others are disconnected at once. Default: processes of the listening user. A socket
+   * that is not a file can be found by every process on the machine.
    */
   readonly allow?: (peer: UnixPeer) => boolean;
 }
 
 const unixListenOptionNames: OptionNames<UnixListenOptions> = { allow: true };
 
-/** Waits for processes of this machine to connect. */
+/** Waits for processes on this machine to connect. */
 export class UnixListener {
-  /** Where it listens. */
+  /** The path that it listens on. */
   readonly path: string;
   readonly #descriptor: FileDescriptor;
   readonly #allow: (peer: UnixPeer) => boolean;
@@ -39,10 +39,10 @@ export class UnixListener {
 
   // law unix/UnixListener.listen: unix/descriptors, unix/socket
   /**
-   * Begins to listen.
+   * Starts listening.
    *
-   * @param path of a file to be made, or `@` and a name that is no file and ends with the process
-   * @throws {SystemError} EADDRINUSE if there is something already, be it the file of a process that died
+   * @param path of a file to create, or `@` and a name that is not a file and ends with the process
+   * @throws {SystemError} EADDRINUSE if the path is taken, be it by the file of a process that died
    */
   static listen(path: string, options: UnixListenOptions = {}): UnixListener {
     checkOptions(options, unixListenOptionNames);
@@ -84,7 +84,7 @@ export class UnixListener {
     }
   }
 
-  /** Ends listening and removes the file. Connections that were accepted stay. Closing twice is harmless. */
+  /** Stops listening and removes the file. Accepted connections stay open. Closing twice is harmless. */
   close(): void {
     if (this.#descriptor.isClosed) return;
     this.#closing.abort(new TypeError("Cannot use a closed UnixListener"));
@@ -92,7 +92,7 @@ export class UnixListener {
     if (!isAbstract(this.path)) libc().sockets.unlink(cString(this.path));
   }
 
-  /** Ends listening. */
+  /** Stops listening. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -7,10 +7,10 @@ import { cmsghdr, errno, iovec, MSG, msghdr, SCM, SOL } from "../../bindings/lib
 import { attempt, layoutOf, libc, littleEndian, NativeArena, roundUp, struct, type StructView } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 
-/** The most bytes of a message: well below what Linux buffers for a socket, so that every message fits whole. */
+/** The maximum size of a message: well below what Linux buffers for a socket, so that every message fits whole. */
 export const mostBytes = 65536;
 
-/** The most descriptors of a message: Linux' limit (`SCM_MAX_FD`). */
+/** The maximum number of descriptors in a message: Linux's limit (`SCM_MAX_FD`). */
 export const mostDescriptors = 253;
 
 /** What arrived, or why nothing did. */
@@ -38,7 +38,7 @@ export function sendMessage(socket: number, data: Uint8Array, descriptors: reado
 }
 
 // law unix/receiveMessage: unix/descriptors, unix/socket
-/** Takes the next message if there is one. What arrives with a message that was cut is closed. */
+/** Takes the next message if there is one. Descriptors that arrive with a truncated message are closed. */
 export function receiveMessage(socket: number): Arrival {
   using arena = new NativeArena();
   const message = messageOver(arena, mostBytes, controlSpace(mostDescriptors));
@@ -55,9 +55,9 @@ export function receiveMessage(socket: number): Arrival {
   return { kind: "message", data: message.data.slice(0, received), descriptors };
 }
 
-const headerBytes = layoutOf(cmsghdr).size; // a multiple of 8, as CMSG_DATA() wants it
+const headerBytes = layoutOf(cmsghdr).size; // a multiple of 8, as CMSG_DATA() requires
 
-/** What CMSG_SPACE() says for so many descriptors. */
+/** CMSG_SPACE() for this many descriptors. */
 function controlSpace(descriptors: number): number {
   return headerBytes + roundUp(4 * descriptors, 8);
 }
@@ -89,7 +89,7 @@ function headerAt(control: Uint8Array<ArrayBuffer>, address: bigint, at: number)
 }
 
 // law unix/descriptorsIn: unix/descriptors, unix/socket
-/** All descriptors that have arrived: they are ours from now on. */
+/** Adopts all descriptors that have arrived. */
 function descriptorsIn(control: Uint8Array<ArrayBuffer>, address: bigint): FileDescriptor[] {
   const found: FileDescriptor[] = [];
   for (let at = 0; at + headerBytes <= control.length;) {

@@ -1,13 +1,14 @@
 /**
- * Other processes of this machine: sockets, the files that travel over them, and waiting without blocking.
+ * Other processes on this machine: sockets, the files that travel over them, and waiting without blocking.
  *
  * The room knows `bindings/`, `ffi/` and how options are checked. A `UnixListener` or `UnixSocket.connect` makes a
- * connection of the kind that keeps messages whole and carries file descriptors (`message.ts`), which neither runtime's
- * own sockets can. Every descriptor that is received or made is a `FileDescriptor`, which has one owner and is closed
- * once. Calls do not block: what cannot be done at once waits in `poll.ts`, which asks the system about all descriptors
+ * connection that preserves message boundaries and carries file descriptors (`message.ts`), which neither runtime's own
+ * sockets can. Every descriptor that is received or created is a `FileDescriptor`, which has one owner and is closed
+ * once. Calls do not block: an operation that cannot complete at once waits in `poll.ts`, which polls all descriptors
  * together at turns of the event loop. `createWakeup` goes the other way: native code on any thread wakes the event
- * loop, by closing a socket. `findSocketNews` tells whether the event loop has anything to do for sockets. `DescriptorSet` makes several descriptors one, `openProcess` makes the end of a process
- * one, and `runOn` keeps this process on one processor.
+ * loop, by closing a socket. `findSocketNews` tells whether the event loop has socket events to handle. `DescriptorSet`
+ * makes several descriptors one, `openProcess` makes the end of a process one, and `runOn` keeps this process on one
+ * processor.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Waiting for file descriptors without a thread and without blocking the event loop: one `poll` that does not wait, for
- * all of them, at turns of the event loop.
+ * Waiting for file descriptors without a thread and without blocking the event loop: one non-blocking `poll` for all of
+ * them, at turns of the event loop.
  *
  * @module
  */
@@ -12,7 +12,7 @@ const busyFor = 5;
 /** How long until the pauses grow, in milliseconds. */
 const patientAfter = 500;
 
-/** What a descriptor is waited for. */
+/** What to wait for on a descriptor. */
 export type Readiness = "readable" | "writable";
 
 interface Wait {
@@ -27,8 +27,8 @@ let lastEvent = 0;
 
 // law unix/untilReady: unix/descriptors, unix/socket
 /**
- * Settles when a descriptor can be read or written without waiting, or has no other end any more. The caller
- * keeps it open until then: a wait for a descriptor that is to be closed is aborted first.
+ * Settles when a descriptor can be read or written without blocking, or its other end is gone. The caller keeps it open
+ * until then: abort the wait before closing the descriptor.
  *
  * @throws the signal's reason, if it is aborted
  */
@@ -76,7 +76,7 @@ function pollAll(): void {
   });
   if (libc().sockets.poll(list.address, BigInt(asked.length), 0) > 0) {
     lastEvent = performance.now();
-    // An error or the end of the other side counts as ready: the call that follows says what it is.
+    // An error or the end of the other side counts as ready: the call that follows reports which it is.
     asked.forEach(({ settle }, i) => entries[i]?.revents !== 0 && settle());
   }
   if (waits.size > 0) schedulePoll();

@@ -1,5 +1,5 @@
 /**
- * Descriptors of processes: they can be read when the process has ended.
+ * Descriptors of processes: readable once the process has ended.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { FfiError, libc } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 
 // law unix/openProcess: unix/descriptor_set
-/** The process that has this number now; null if there is none, or the system has no such descriptors. */
+/** Opens the process that has this PID now; null if there is none, or the system has no such descriptors. */
 export function openProcess(pid: number): FileDescriptor | null {
   const open = pidfdOpen();
   const fd = open === null ? -1 : open(pid, 0);

@@ -1,7 +1,8 @@
 /**
- * Unix domain sockets that keep messages whole and carry file descriptors, which neither runtime's own sockets can.
+ * Unix domain sockets that preserve message boundaries and carry file descriptors, which neither runtime's own sockets
+ * can.
  *
- * They are of the kind `SOCK_SEQPACKET`: what is sent at once arrives at once, with its descriptors, or not at all.
+ * They are `SOCK_SEQPACKET` sockets: a message arrives whole, with its descriptors, or not at all.
  *
  * @module
  */
@@ -17,9 +18,9 @@ import { mostBytes, mostDescriptors, receiveMessage, sendMessage } from "./messa
 // law unix/kind: unix/descriptors, unix/socket
 const kind = SOCK.SEQPACKET | SOCK.NONBLOCK | SOCK.CLOEXEC;
 
-/** Options of whatever waits. */
+/** Options of operations that wait. */
 export interface WaitOptions {
-  /** Ends the wait; nothing is lost by that. */
+  /** Ends the wait; nothing is lost. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -28,9 +29,12 @@ export const waitOptionNames: OptionNames<WaitOptions> = { signal: true };
 
 /** Options of {@linkcode UnixSocket.connect}. */
 export interface UnixConnectOptions extends WaitOptions {
-  /** Milliseconds to wait for a process to listen. Default 0: one has to already. */
+  /** Milliseconds to wait for a process to listen. Default 0: one must be listening already. */
   readonly timeout?: number;
-  /** Who may be listening. Default: processes of this user. Any process may have taken a name that is no file first. */
+  /**
+   * Which processes may be listening. Default: those of this user. Any process may have taken a name that is not a file
+   * first.
+   */
   readonly allow?: (peer: UnixPeer) => boolean;
 }
 
@@ -38,15 +42,15 @@ const unixConnectOptionNames: OptionNames<UnixConnectOptions> = { signal: true, 
 
 /** Options of {@linkcode UnixSocket.receive}. */
 export interface UnixReceiveOptions extends WaitOptions {
-  /** The most descriptors that are expected with a message. Default 253, which is Linux' limit. */
+  /** The most descriptors to expect with a message. Default 253, which is Linux's limit. */
   readonly maxDescriptors?: number;
 }
 
 const unixReceiveOptionNames: OptionNames<UnixReceiveOptions> = { signal: true, maxDescriptors: true };
 
-/** Who is at the other end, as the kernel knows it. */
+/** The process at the other end, as the kernel knows it. */
 export interface UnixPeer {
-  /** The process when it connected or began to listen. */
+  /** Its PID when it connected or began to listen. */
   readonly pid: number;
   /** Its user. */
   readonly uid: number;
@@ -54,16 +58,16 @@ export interface UnixPeer {
   readonly gid: number;
 }
 
-/** A message, with what came along. */
+/** A message, with the descriptors that came with it. */
 export interface UnixMessage {
   /** The bytes. */
   readonly data: Uint8Array<ArrayBuffer>;
-  /** Descriptors of our own for the files that were sent: close them. */
+  /** Our own descriptors for the files that were sent: close them. */
   readonly descriptors: readonly FileDescriptor[];
 }
 
 /**
- * A connection to another process of this machine, that carries messages and open files.
+ * A connection to another process on this machine that carries messages and open files.
  *
  * @example
  * ```ts
@@ -81,7 +85,7 @@ export interface UnixMessage {
 export class UnixSocket {
   readonly #descriptor: FileDescriptor;
   readonly #closing = new AbortController();
-  /** Messages are sent one after the other: a later one does not overtake one that waits. */
+  /** Messages are sent in order: a later one does not overtake one that waits. */
   #sent: Promise<unknown> = Promise.resolve();
 
   private constructor(descriptor: FileDescriptor) {
@@ -96,11 +100,11 @@ export class UnixSocket {
 
   // law unix/UnixSocket.connect: unix/descriptors, unix/socket
   /**
-   * Connects to a process that listens.
+   * Connects to a listening process.
    *
-   * @param path of the socket's file, or `@` and a name that is no file
+   * @param path of the socket's file, or `@` and a name that is not a file
    * @throws {SystemError} ECONNREFUSED or ENOENT if no process listens there, EACCES if this user may not connect, or
-   *   the process that listens is not allowed
+   *   `allow` rejects the listening process
    */
   static async connect(path: string, options: UnixConnectOptions = {}): Promise<UnixSocket> {
     checkOptions(options, unixConnectOptionNames);
@@ -113,7 +117,7 @@ export class UnixSocket {
       const code = connectOnce(descriptor, path);
       if (code >= 0) return new UnixSocket(descriptor).#allowed(path, allow);
       descriptor.close();
-      // EAGAIN is a full queue of the listener's, which may empty; the other two end when a process listens.
+      // EAGAIN means that the listener's queue is full, which may pass; the other two pass once a process listens.
       const mayPass = ([errno.EAGAIN, errno.ECONNREFUSED, errno.ENOENT] as readonly number[]).includes(-code);
       if (!mayPass || performance.now() >= deadline) {
         throw new SystemError(`connect to ${path}`, "connect", -code, "Does the other process listen there already?");
@@ -137,7 +141,7 @@ export class UnixSocket {
     return this.#descriptor.isClosed;
   }
 
-  /** Who is at the other end. */
+  /** The process at the other end. */
   get peer(): UnixPeer {
     using arena = new NativeArena();
     const who = arena.struct(ucred);
@@ -152,7 +156,7 @@ export class UnixSocket {
 
   // law unix/UnixSocket.send: unix/descriptors, unix/socket
   /**
-   * Sends a message, when there is room for it. The descriptors remain the caller's, and may be closed afterwards: the
+   * Sends a message once there is room for it. The descriptors remain the caller's, and may be closed afterwards: the
    * receiver gets its own.
    *
    * @param data 1 to 65536 bytes
@@ -171,7 +175,7 @@ export class UnixSocket {
       await abortable(before, options.signal);
       await this.#sendWhenReady(copy, descriptors, options.signal);
     } finally {
-      before.then(() => resolve()); // what comes later waits for all that came before, whether this was sent or not
+      before.then(() => resolve()); // later messages wait for all earlier ones, whether this was sent or not
     }
   }
 
@@ -179,8 +183,8 @@ export class UnixSocket {
    * Waits for the next message.
    *
    * @returns null when the other end is closed
-   * @throws {RangeError} if more descriptors came than expected, or a message larger than 65536 bytes: what came is
-   *   closed
+   * @throws {RangeError} if more descriptors arrived than expected, or a message larger than 65536 bytes: the
+   *   descriptors are closed
    * @throws {SystemError} EMFILE if this process could not take all descriptors: those it could take are closed
    */
   async receive(options: UnixReceiveOptions = {}): Promise<UnixMessage | null> {
@@ -196,7 +200,7 @@ export class UnixSocket {
         case "end":
           return null;
         case "failed":
-          if (arrival.errno === errno.ECONNRESET) return null; // it ended with messages of ours unread
+          if (arrival.errno === errno.ECONNRESET) return null; // it closed with messages of ours unread
           throw new SystemError("receive a message", "recvmsg", arrival.errno, "");
         case "cut":
           if (arrival.what === "descriptors") {
@@ -261,9 +265,9 @@ export class UnixSocket {
 }
 
 /**
- * Refuses what no message can be.
+ * Rejects what cannot be a message.
  *
- * @throws {RangeError} for too much, and for no bytes
+ * @throws {RangeError} for too many bytes or descriptors, and for no bytes
  */
 export function checkMessage(data: Uint8Array, descriptors: readonly FileDescriptor[]): void {
   if (data.length < 1 || data.length > mostBytes) {
@@ -274,12 +278,12 @@ export function checkMessage(data: Uint8Array, descriptors: readonly FileDescrip
   }
 }
 
-/** Whether a process is of this one's user. */
+/** Whether a process belongs to this process's user. */
 export function isSameUser({ uid }: UnixPeer): boolean {
   return uid === libc().sockets.geteuid();
 }
 
-/** A socket of our kind, connected to nothing. */
+/** An unconnected socket of our kind. */
 export function newSocket(doing: string): FileDescriptor {
   const code = attempt(() => libc().sockets.socket(AF.UNIX, kind, 0));
   if (code < 0) throw new SystemError(doing, "socket", -code, "");

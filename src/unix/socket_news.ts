@@ -1,24 +1,24 @@
 /**
- * Whether something has come for sockets of the runtime's own, asked of the system. A runtime learns of them by an epoll
- * descriptor, which can be read when one of them can be used: to ask takes half a microsecond, and to have the event
- * loop look 300 (Deno 2.9.6, two processors).
+ * Asks the system whether the runtime's own sockets have events. A runtime learns of them by an epoll descriptor, which
+ * is readable when one of them is ready: asking takes half a microsecond, letting the event loop look takes 300 (Deno
+ * 2.9.6, two processors).
  *
  * @module
  */
 import { poll_events, pollfd } from "../../bindings/libc.ts";
 import { cString, libc, NativeArena, struct } from "../ffi/mod.ts";
 
-/** How many descriptors are looked at: a thread has the runtime's from its start. */
+/** How many descriptors are checked: a thread has the runtime's from its start. */
 const most = 256;
-/** What the system calls an epoll descriptor. */
+/** The system's name for an epoll descriptor. */
 const called = "anon_inode:[eventpoll]";
 
 /**
- * What tells whether something has come for sockets. It asks all epoll descriptors that there are now, whoever has made
- * them: those of others make it say so too often, never too seldom. It is for the life of the thread, and owns nothing
- * but the memory of the question.
+ * Returns a function that tells whether sockets have events. It polls all epoll descriptors that exist now, no matter
+ * who created them: foreign ones cause false positives, never false negatives. It lasts for the life of the thread, and
+ * owns only the memory that it passes to `poll`.
  *
- * @returns null if there is no such descriptor
+ * @returns null if there is no epoll descriptor
  */
 export function findSocketNews(): (() => boolean) | null {
   const found = Array.from({ length: most }, (_, fd) => fd).filter(isEpoll);
@@ -26,7 +26,7 @@ export function findSocketNews(): (() => boolean) | null {
 }
 
 // law unix/newsOf: unix/socket_news
-/** What tells whether something can be read of some descriptors, whoever owns them. */
+/** Returns a function that tells whether any of some descriptors is readable, no matter who owns them. */
 export function newsOf(found: readonly number[]): () => boolean {
   const { size, over } = struct(pollfd);
   const { address, bytes } = new NativeArena().bytes(size * found.length);
@@ -42,7 +42,7 @@ export function newsOf(found: readonly number[]): () => boolean {
     let isThere = false;
     for (const entry of entries) {
       if ((entry.revents & poll_events.POLLIN) !== 0) isThere = true;
-      else if ((entry.revents & poll_events.POLLNVAL) !== 0) entry.fd = -1; // closed: it is not asked about any more
+      else if ((entry.revents & poll_events.POLLNVAL) !== 0) entry.fd = -1; // closed: no longer polled
     }
     return isThere;
   };

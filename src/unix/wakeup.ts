@@ -1,33 +1,32 @@
 /**
- * Waking the event loop from native code: two connected sockets, of which the native side closes one. No JavaScript
- * runs on the thread that does it.
+ * Waking the event loop from native code: the native side closes one of two connected sockets. No JavaScript runs on
+ * the thread that does so.
  *
- * Each of the two descriptors has one owner at every instant, because a number that is closed may be another file's at
- * once. The one to listen on is ours. The one to close is ours until native code is given it, and the native code's
- * from then on: it cannot be known from here whether that has closed it already. To give up waiting is therefore to
- * shut down our own end.
+ * Each of the two descriptors has exactly one owner at any time, because a closed number may at once be another file's.
+ * We own the one to listen on. We own the one to close until it is passed to native code, which owns it from then on:
+ * we cannot know whether it has closed it already. So giving up the wait means shutting down our own end.
  *
  * @module
  */
 import { AF, SOCK } from "../../bindings/libc.ts";
 import { cString, FfiError, ffiPort, libc, NativeArena } from "../ffi/mod.ts";
 
-/** Neither reads nor writes any more (sys/socket.h). */
+/** Shuts down both directions (sys/socket.h). */
 const SHUT_RDWR = 2;
 
-/** A signal that native code will give once. */
+/** A signal that native code gives once. */
 export interface Wakeup {
-  /** Address of a C function that gives it: `void (*)(void *)`. Any thread may call it, once. */
+  /** Address of a C function that gives the signal: `void (*)(void *)`. Any thread may call it, once. */
   readonly callback: bigint;
-  /** The argument that the function needs: the function that gets it owns the descriptor that it stands for. */
+  /** The argument of that function: the function that receives it owns the descriptor that it represents. */
   readonly argument: bigint;
   /** Settles when the signal was given, cancelled or given up. */
   readonly signalled: Promise<void>;
-  /** Gives the signal from here. Only before native code was given the argument, or if that has refused it. */
+  /** Gives the signal from here. Only before native code has received the argument, or if it has refused it. */
   cancel(): void;
   /**
-   * Settles `signalled` although native code was given the argument, which remains its own and may still be used. If it
-   * never is, as in a context that is lost, a descriptor stays open.
+   * Settles `signalled` although native code has received the argument, still owns it and may still use it. If it never
+   * does, as in a lost context, a descriptor stays open.
    */
   giveUp(): void;
 }
@@ -36,7 +35,7 @@ let closeAddress = 0n;
 
 // law unix/createWakeup: unix/wakeup
 /**
- * Makes a wakeup. It holds two file descriptors until it is given or cancelled, and keeps the process alive.
+ * Creates a wakeup. It holds two file descriptors until it is signalled or cancelled, and keeps the process alive.
  *
  * @throws {FfiError} if there are no file descriptors left
  */

@@ -1,5 +1,5 @@
 /**
- * Arrays of new memory, from values of JavaScript.
+ * Arrays in new memory, from JavaScript values.
  *
  * @module
  */
@@ -20,18 +20,18 @@ import { asElement, dtypeOfNested, dtypeOfValue, flatValues, shapeOf } from "./n
 import type { MemoryResource } from "../memory/mod.ts";
 import { allocateAt, allocateFrom, checkPlaceOfArray, copyOf, noStreamOfHost, type Place } from "./place.ts";
 
-/** What a new array is of, and where it is. */
+/** Element type and place of a new array. */
 export interface CreateOptions<T extends DTypeLike = DTypeLike> {
-  /** Element type. Default: that of the given values, and float64 for numbers. */
+  /** Element type. Default: that of the values, and float64 for numbers. */
   readonly dtype?: T;
-  /** Where the array is. Default: where `memory` allocates, and without it `"host"`. */
+  /** Where the array is. Default: where `memory` allocates, otherwise `"host"`. */
   readonly device?: Place;
   /**
-   * What allocates the array's memory: page-locked memory, managed memory, a pool of one's own. Default: the device's
-   * pool, and on the host an ArrayBuffer.
+   * The resource that allocates the array's memory: page-locked memory, managed memory, a custom pool. Default: the
+   * device's pool, and on the host an ArrayBuffer.
    */
   readonly memory?: MemoryResource;
-  /** The home stream of memory of a device, and of page-locked memory. Default: the device's default stream. */
+  /** The home stream of device memory and of page-locked memory. Default: the device's default stream. */
   readonly stream?: CudaStream;
 }
 
@@ -40,7 +40,7 @@ const createOptionNames: OptionNames<CreateOptions> = { dtype: true, device: tru
 /** Options, or a dtype alone. */
 type Given = DTypeLike | CreateOptions | undefined;
 
-/** What is wanted. */
+/** The options, resolved. */
 interface Wanted {
   readonly dtype: DType;
   readonly device: Place | undefined;
@@ -49,7 +49,7 @@ interface Wanted {
 }
 
 // law view/wanted: view/create
-/** @param otherwise the dtype if none is given */
+/** @param otherwise returns the dtype if none is given */
 function wanted(given: Given, otherwise: () => DType): Wanted {
   if (typeof given === "string" || given instanceof DType) return wanted({ dtype: given }, otherwise);
   const options: CreateOptions = given ?? none;
@@ -70,11 +70,14 @@ export function zeros<T>(shape: Shape, given: Given, make: MakeArray<T>): T {
   const what = wanted(given, FLOAT64);
   return create(shape, what, make, ({ buffer }, stream) => {
     if (stream !== null) buffer.fill(0, { stream });
-    else if (what.memory !== undefined) buffer.fill(0); // memory of JavaScript is all zeros
+    else if (what.memory !== undefined) buffer.fill(0); // a new ArrayBuffer is all zeros
   });
 }
 
-/** A program without types gives the extents one by one: zeros(2, 3), whose 3 is no options, but that is not why. */
+/**
+ * An untyped program passes the extents one by one: zeros(2, 3). That 3 is not options, but the shape is the real
+ * error.
+ */
 function notAShape(extent: number, next: unknown): TypeError {
   const extents = typeof next === "number" ? `${extent}, ${next}` : extent;
   return new TypeError(`Expected shape to be an array, got ${extent}: write [${extents}]`);
@@ -87,7 +90,7 @@ export function full<T>(shape: Shape, value: ElementValue, given: Given, make: M
 }
 
 // law view/create: view/create
-/** An array of new memory, which closing it frees; if it cannot be filled it is freed at once. */
+/** An array in new memory, which closing the array frees; if filling fails the memory is freed at once. */
 function create<T>(
   shape: Shape,
   { dtype, device, memory, stream }: Wanted,
@@ -109,7 +112,7 @@ function create<T>(
 }
 
 // law view/range: view/create
-/** See `StridedMemoryView.arange`: the arguments as they were given. */
+/** See `StridedMemoryView.arange`. Takes its arguments as passed. */
 export function arange<T>(given: readonly (RangeBound | Given)[], make: MakeArray<T>): T {
   const bounds = given.filter(isBound);
   const [options, ...more] = given.slice(bounds.length);
@@ -124,7 +127,7 @@ export function arange<T>(given: readonly (RangeBound | Given)[], make: MakeArra
   throw new TypeError(`Expected numbers or bigints, got both: arange(${bounds.map(show).join(", ")})`);
 }
 
-/** Where a range begins and ends, and its step. */
+/** Start, stop or step of a range. */
 export type RangeBound = number | bigint;
 
 function isBound(value: unknown): value is RangeBound {
@@ -155,12 +158,12 @@ function bigints(bounds: readonly bigint[]): bigint[] {
 
 /** See `StridedMemoryView.fromArray`. */
 export function fromNested<T>(nested: unknown, given: Given, make: MakeArray<T>): T {
-  const shape = shapeOf(nested); // which an array that is in itself has none of
+  const shape = shapeOf(nested); // throws for an array that contains itself
   const what = wanted(given, () => dtypeOfNested(nested));
   const { lanes } = what.dtype;
   const values = flatValues(nested, shape);
   if (lanes === 1) return writtenAs(shape, values, what, make);
-  // The innermost arrays are the lanes of an element.
+  // The innermost arrays are the lanes of the elements.
   if (shape.at(-1) !== lanes) {
     throw new RangeError(`Expected arrays of ${lanes} for the elements of ${what.dtype}, got ${show(shape.at(-1))}`);
   }
@@ -173,7 +176,7 @@ function written<T>(values: readonly unknown[], what: Wanted, make: MakeArray<T>
 }
 
 // law view/writtenAs: view/create
-/** An array of values in C order: written by the host, and copied if it is to be elsewhere. */
+/** An array of values in C order: written by the host, and copied if it belongs elsewhere. */
 function writtenAs<T>(shape: Shape, values: readonly unknown[], what: Wanted, make: MakeArray<T>): T {
   const { dtype, device = "host", memory, stream } = what;
   const onHost = <A>(makeIt: MakeArray<A>) =>

@@ -1,5 +1,5 @@
 /**
- * Numbers as decimal digits: exactly, rounded, and as few as tell a number from its neighbours.
+ * Numbers as decimal digits: exact, rounded, and as few as distinguish a number from its neighbours.
  *
  * @module
  */
@@ -7,9 +7,9 @@
 /** A finite number in decimal. The first digit stands before the point. */
 export interface Decimal {
   readonly isNegative: boolean;
-  /** Significant digits without zeros at the end; `"0"` for zero. */
+  /** Significant digits without trailing zeros; `"0"` for zero. */
   readonly digits: string;
-  /** The power of ten that the first digit is worth. */
+  /** The power of ten of the first digit. */
   readonly exponent: number;
 }
 
@@ -21,13 +21,13 @@ export function decimalOf(value: number): Decimal {
 /**
  * The decimal with the fewest digits that is nearer to a number than to any other of its type; of several, the nearest.
  *
- * @param round the number of the type that is nearest to another one
+ * @param round rounds to the nearest number of the type
  */
 export function shortestDecimal(value: number, round: (value: number) => number): Decimal {
-  const enough = parse(value, Math.abs(value).toExponential()); // of all doubles, so of the narrower types as well
+  const enough = parse(value, Math.abs(value).toExponential()); // for all doubles, so for narrower types as well
   const exact = decimalOf(value);
   for (let count = 1; count < enough.digits.length; count++) {
-    // The nearest is not always in reach: below a power of two the numbers are twice as dense as above it.
+    // The nearest decimal may round to another number: below a power of two the numbers are twice as dense as above it.
     const inReach = [roundDecimal(exact, count), withDigits(exact, count, 0n), withDigits(exact, count, 1n)]
       .find((fewer) => round(numberOf(fewer)) === value);
     if (inReach !== undefined) return inReach;
@@ -51,11 +51,11 @@ export function roundDecimal(decimal: Decimal, count: number): Decimal {
   if (count >= digits.length) return decimal;
   const rest = count < 0 ? "0" : digits.slice(count);
   const isOdd = Number(digits[count - 1] ?? 0) % 2 === 1;
-  const isUp = rest === "5" ? isOdd : rest >= "5"; // there are no zeros at the end, so "5" is exactly one half
+  const isUp = rest === "5" ? isOdd : rest >= "5"; // no trailing zeros, so "5" is exactly one half
   return withDigits(decimal, count, isUp ? 1n : 0n);
 }
 
-/** The first digits, and so much more in the last of them. */
+/** The leading digits, with `more` added to the last of them. */
 function withDigits({ isNegative, digits, exponent }: Decimal, count: number, more: bigint): Decimal {
   const kept = digits.slice(0, Math.max(count, 0));
   const number = BigInt(kept) + more; // BigInt("") is 0
@@ -64,7 +64,7 @@ function withDigits({ isNegative, digits, exponent }: Decimal, count: number, mo
   return { isNegative, digits: `${number}`.replace(/0+$/, ""), exponent: exponent + carry };
 }
 
-/** The digits before and after the point, without zeros at the end, rounded to so many places. */
+/** The digits before and after the point, without trailing zeros, rounded to `places` decimal places. */
 export function positional(decimal: Decimal, places = Infinity): { readonly whole: string; readonly fraction: string } {
   const { digits, exponent } = roundDecimal(decimal, decimal.exponent + 1 + places);
   if (exponent < 0) return { whole: "0", fraction: "0".repeat(-exponent - 1) + digits };

@@ -1,5 +1,5 @@
 /**
- * What a console shows of a view.
+ * How a console shows a view.
  *
  * @module
  */
@@ -7,17 +7,17 @@ import type { ArrayParts } from "../copy/mod.ts";
 import { nameOf, quoted, show } from "../layout/mod.ts";
 import { print, printEnds, rowsOf } from "./print.ts";
 
-/** More elements of one axis are not shown one and all. */
+/** Arrays of one axis with more elements are elided. */
 const FEW = 64;
-/** Of more elements of several axes only the corners are shown. */
+/** Of arrays of several axes with more elements only the corners are shown. */
 const FEW_OF_ROWS = 256;
-/** Not even these, if that takes more lines. */
+/** If even the corners take more lines, only the first and the last elements are shown. */
 const FEW_LINES = 24;
 
 // law view/describeArray: public/inspect
 /**
- * The dtype, shape and place of an array, and the elements if they are in ordinary memory of the host. All other memory
- * is ordered on a stream, which a console neither waits for nor asks: `toString()` waits.
+ * The dtype, shape and place of an array, and its elements if they are in ordinary host memory. All other memory is
+ * ordered on a stream, which a console neither waits for nor queries: `toString()` waits.
  */
 export function describeArray(array: ArrayParts): string {
   const { layout, dtype, buffer, readonly } = array;
@@ -28,13 +28,13 @@ export function describeArray(array: ArrayParts): string {
   return `${about}\n${elements(array)}`;
 }
 
-/** The elements in a few lines: rows as long as they fit, and otherwise the first and the last of all. */
+/** The elements in a few lines: by rows if they fit, otherwise the first and the last elements of the array. */
 function elements(array: ArrayParts): string {
   const { layout, dtype } = array;
   const count = layout.volume * dtype.lanes;
   if (layout.ndim < 2) return count > FEW ? printEnds(array) : print(array);
   for (const most of [FEW_OF_ROWS, 0]) {
-    if (rowsOf(array, count > most) > FEW_LINES) continue; // there may be very many
+    if (rowsOf(array, count > most) > FEW_LINES) continue; // checked first, because there may be very many
     const text = print(array, most);
     if (text.split("\n").length <= FEW_LINES) return text;
   }

@@ -1,8 +1,8 @@
 /**
- * Elements of memory that the host can use, read and written one by one or seen as a typed array.
+ * Elements in host-accessible memory, read and written one by one or viewed as a typed array.
  *
- * Page-locked and managed memory has a home stream, which is waited for first: what is read is what that stream has
- * written. Work on other streams is ordered before its next work by whoever lends the memory to them.
+ * Page-locked and managed memory has a home stream, for which each access waits first: reads see what that stream has
+ * written. A loan to another stream orders that stream's work before the home stream's next work.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export function onlyIndex({ layout }: ArrayParts): readonly number[] {
   );
 }
 
-/** An array of JavaScript for each axis. */
+/** One level of JavaScript arrays for each axis. */
 type NestedArray<Value> = (Value | NestedArray<Value>)[];
 
 // law view/nestedArray: view/elements, view/elements_order
@@ -82,7 +82,7 @@ export function asTypedArray(array: ArrayParts): TypedArray {
   if (layout.volume === 0) return new TypedArray(0);
   const { BYTES_PER_ELEMENT: size } = TypedArray;
   const start = offset + layout.sliceOffsetInBytes;
-  // In the array of the buffer's bytes, which begins at the buffer's address.
+  // Alignment in the buffer's bytes, which begin at the buffer's address.
   if (start % size !== 0 || buffer.ptr % BigInt(size) !== 0n) {
     throw new TypeError(
       `Cannot see byte ${start} of a buffer at address ${buffer.ptr} as a ${TypedArray.name} without a copy: expected ` +
@@ -104,7 +104,7 @@ function memoryOf({ buffer }: ArrayParts): DataView<ArrayBuffer> {
   return new DataView(memory, byteOffset, byteLength);
 }
 
-/** @throws {TypeError} for memory that the host cannot use, with the ways to have the elements on the host */
+/** @throws {TypeError} for memory that the host cannot access, with the ways to copy the elements to the host */
 export function checkOnHost({ buffer }: ArrayParts, doing: string): void {
   if (buffer.isHostAccessible) return;
   throw new TypeError(

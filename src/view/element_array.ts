@@ -1,5 +1,5 @@
 /**
- * The part of a view that has to do with what the elements are: read, written and shown.
+ * The part of a view that accesses its elements: reads, writes and prints them.
  *
  * @module
  */
@@ -26,23 +26,23 @@ import { toTypedArray } from "./typed_array.ts";
 
 /** Options of {@linkcode StridedMemoryView.asTypedArray}. */
 export interface AsTypedArrayOptions {
-  /** Whether the caller only reads the array, as is needed for a read-only view. Default false. */
+  /** Whether the caller promises only to read the array, as a read-only view requires. Default false. */
   readonly readonly?: boolean;
 }
 
 const asTypedArrayOptionNames: OptionNames<AsTypedArrayOptions> = { readonly: true };
 
 /**
- * The elements of a view. Those in page-locked and managed memory are read and written by the host when it has waited
- * for the memory's home stream; those of device memory are not, and the error names what copies them.
+ * The elements of a view. The host reads and writes page-locked and managed memory after waiting for the memory's home
+ * stream; it cannot access device memory, and the error names what copies the elements.
  */
 export abstract class ElementArray<D extends DTypeName = DTypeName> extends ShapedArray<D> {
   /**
-   * Whether the elements are of a dtype, for the compiler, too: behind `if (view.hasDType("float32"))` the view is a
-   * `StridedMemoryView<"float32">`, also where it came from a file, from Python or from a message.
+   * Whether the elements are of a dtype. Narrows the type, too: after `if (view.hasDType("float32"))` the view is a
+   * `StridedMemoryView<"float32">`, even if it came from a file, from Python or from a message.
    *
    * @param dtype a name, or a {@linkcode DType}
-   * @throws {TypeError} if it is none
+   * @throws {TypeError} if it is not a dtype
    *
    * @example
    * ```ts
@@ -56,7 +56,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * ```
    */
   hasDType<const N extends DTypeName>(dtype: OneDTypeName<N>): this is StridedMemoryView<N>;
-  /** Whether they are of a dtype of which only the running program knows which. */
+  /** Whether they are of a dtype known only at run time. */
   hasDType(dtype: DTypeLike): boolean;
   hasDType(dtype: DTypeLike): boolean {
     return this.dtype.equals(DType.from(dtype));
@@ -65,11 +65,11 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   /**
    * One element of host memory: a bigint for 64-bit integers, `{ re, im }` for complex numbers, a boolean, otherwise a
    * number; an array of them for a dtype with lanes. Each call waits for the home stream, if the memory has one: for
-   * many elements take `asTypedArray()` or `toArray()`.
+   * many elements use `asTypedArray()` or `toArray()`.
    *
    * @param index one integer for each axis; negative ones count from the end
    * @throws {RangeError} if there are more or fewer, or one is out of range
-   * @throws {TypeError} if one is no number, for device memory, or if the buffer is closed
+   * @throws {TypeError} if one is not a number, for device memory, or if the buffer is closed
    *
    * @example
    * ```ts
@@ -82,13 +82,13 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * ```
    */
   get(...index: number[]): ElementOf<D> {
-    return readElement(this, index, "view.get()") as ElementOf<D>; // what elements of the dtype are
+    return readElement(this, index, "view.get()") as ElementOf<D>; // the element type of the dtype
   }
 
   /**
    * Sets one element of host memory, rounded to the nearest number of its type.
    *
-   * @param value of the type that `get` returns; safe integers will do for bigints
+   * @param value of the type that `get` returns; safe integers are accepted for bigints
    * @param index as for `get`
    * @throws {RangeError} if the value is out of range, or the index as for `get`
    * @throws {TypeError} if the value is of another type, the view is read-only, or as for `get`
@@ -97,24 +97,24 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
     writeElement(this, value, index);
   }
 
-  /** The only element of host memory. @throws {RangeError} if there are more or none @throws {TypeError} as `get` does */
+  /** The only element of host memory. @throws {RangeError} if not exactly one @throws {TypeError} as `get` does */
   item(): ElementOf<D> {
-    return readElement(this, onlyIndex(this), "view.item()") as ElementOf<D>; // what elements of the dtype are
+    return readElement(this, onlyIndex(this), "view.item()") as ElementOf<D>; // the element type of the dtype
   }
 
   /**
-   * The elements of host memory as arrays of JavaScript, one inside another for each axis: to the compiler of anything,
-   * because it does not know how many axes there are.
+   * The elements of host memory as JavaScript arrays, nested one level per axis. The static type is `unknown[]`,
+   * because the compiler does not know the number of axes.
    *
-   * @throws {TypeError} for device memory, and a view without axes, whose element `item()` gives
+   * @throws {TypeError} for device memory, and a view without axes, whose element `item()` returns
    */
   toArray(): unknown[] {
     return nestedArray(this);
   }
 
   /**
-   * For `JSON.stringify` and `Response.json`: the elements as `toArray()` has them, or the one of a view without axes.
-   * JSON writes NaN and infinities as null, and refuses the bigints of 64-bit integers.
+   * For `JSON.stringify` and `Response.json`: the elements as `toArray()` returns them, or the single element of a view
+   * without axes. JSON writes NaN and infinities as null, and rejects the bigints of 64-bit integers.
    *
    * @throws {TypeError} for device memory
    */
@@ -123,16 +123,16 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   }
 
   /**
-   * The memory itself as a typed array of the class `dtype.typedArray`, in C order: no copy, so that what is written to
-   * either is seen in both. The call waits for the memory's home stream; what is enqueued there later is for the caller
-   * to wait for. Closing the buffer empties the array.
+   * The memory itself as a typed array of the class `dtype.typedArray`, in C order: not a copy, so writes to either are
+   * visible in both. The call waits for the memory's home stream; the caller must wait for work enqueued there later.
+   * Closing the buffer empties the array.
    *
-   * JavaScript has no typed arrays that cannot be written to. That of a read-only view is given to those who say that
-   * they only read, because writing to it would change what others take to be constant, as Python does its `bytes`.
+   * JavaScript has no read-only typed arrays. A read-only view returns one only to callers that promise not to write,
+   * because a write would change memory that others assume constant, as Python does its `bytes`.
    *
-   * @param options `readonly: true`: the array will not be written to, so that a read-only view has one, too
+   * @param options `readonly: true`: the array will not be written to, so a read-only view returns one, too
    * @throws {TypeError} for read-only views without that option, device memory, elements that are not contiguous in C
-   *   order or not aligned, and types that no typed array has: the message says which, and what to do
+   *   order or not aligned, and types without a typed array class: the message says which, and what to do
    */
   asTypedArray(options: AsTypedArrayOptions = none): TypedArrayOf<D> {
     if (options !== none) checkOptions(options, asTypedArrayOptionNames);
@@ -143,7 +143,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
 
   /**
    * Copies the elements, in C order, to a typed array of the class `dtype.typedArray`. Device memory and page-locked
-   * memory are read on their home stream, without blocking.
+   * memory are read on their home stream, without blocking the event loop.
    *
    * @throws {TypeError} if no typed array has elements of this type
    */
@@ -152,8 +152,8 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   }
 
   /**
-   * Writes a value to every element. On the host it is done on return, which waits for the home stream of page-locked
-   * memory; on a device it is enqueued, after what the home stream holds and before what it gets next.
+   * Writes a value to every element. On the host the fill is done on return, and the call waits for the home stream of
+   * page-locked memory; on a device the fill is enqueued, after what the home stream holds and before its next work.
    *
    * @throws {TypeError} if the value is of another type, the view is read-only, or its buffer is closed
    * @throws {RangeError} if the value is out of range
@@ -163,16 +163,16 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   }
 
   /**
-   * Whether the other is a view of the same shape and dtype with equal elements, wherever they are: as `===` says, so
-   * that NaN equals nothing. Elements on a device are copied to the host, which waits for them.
+   * Whether the other is a view of the same shape and dtype with equal elements, wherever they are. Elements compare as
+   * by `===`, so NaN equals nothing. Elements on a device are copied to the host, which waits for them.
    */
   equals(other: unknown): boolean {
     return other instanceof ElementArray && hasEqualElements(this, other);
   }
 
   /**
-   * The elements as NumPy prints an array: of more than 1000 only the corners. The call waits for the home stream of
-   * device memory, of which only what is printed is copied, and of page-locked memory.
+   * The elements as NumPy prints an array: only the corners if there are more than 1000. The call waits for the home
+   * stream of device memory, of which only the printed elements are copied, and of page-locked memory.
    *
    * @throws {TypeError} if the view's buffer is closed
    */
@@ -182,9 +182,9 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
 
   // law view/toPrimitive: view/elements
   /**
-   * The text of the view in a template or as a key, and of a view without axes, which is one number, its element.
+   * The view's text in a template or as a key; for a view without axes, which is a single number, its element.
    *
-   * @throws {TypeError} in arithmetic and in `+`, of a view with axes: what `view * 2` would be is no number
+   * @throws {TypeError} in arithmetic and in `+`, for a view with axes: `view * 2` would not be a number
    */
   [Symbol.toPrimitive](hint: string): string | number | bigint | boolean {
     if (hint === "string") return this.toString();
@@ -196,8 +196,8 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
 
 function notForWriting(): TypeError {
   return new TypeError(
-    "Cannot see a read-only view as a typed array that could be written to: expected { readonly: true }, from who only " +
-      "reads it. view.get() is an element, and copy().asTypedArray() and `await view.toTypedArray()` are copies",
+    "Cannot see a read-only view as a typed array that could be written to: expected { readonly: true }, for " +
+      "reading only. view.get() is an element, and copy().asTypedArray() and `await view.toTypedArray()` are copies",
   );
 }
 

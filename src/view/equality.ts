@@ -16,7 +16,7 @@ export function hasEqualElements(one: ArrayParts, other: ArrayParts): boolean {
   if (shape.some((extent, axis) => extent !== other.layout.shape[axis])) return false;
   if (one.layout.volume === 0) return true;
   const [here, there] = [onHost(one), onHost(other)];
-  // Complex numbers are compared by their parts, and booleans by what they mean.
+  // Complex numbers are compared by their parts, and booleans by truth value.
   if (one.dtype.typedArray !== null && one.dtype.dlpack.code !== BOOL) {
     return isEvery(asTypedArray(here), asTypedArray(there));
   }
@@ -26,7 +26,7 @@ export function hasEqualElements(one: ArrayParts, other: ArrayParts): boolean {
 /** DLPack's code for booleans. */
 const BOOL = 6;
 
-/** The elements in C order in memory of the host, that nobody else uses. */
+/** A private copy of the elements in host memory, in C order. */
 function onHost(array: ArrayParts): ArrayParts {
   return copyOf<ArrayParts>(
     array,

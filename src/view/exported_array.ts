@@ -1,5 +1,5 @@
 /**
- * The part of a view that hands it to other libraries, over each protocol.
+ * The part of a view that exports it to other libraries, by each protocol.
  *
  * @module
  */
@@ -17,12 +17,12 @@ import {
 import { type DTypeName, none } from "../layout/mod.ts";
 import { ElementArray } from "./element_array.ts";
 
-/** What other libraries take of a view. Nothing is copied. */
+/** Exports of a view to other libraries. Nothing is copied. */
 export abstract class ExportedArray<D extends DTypeName = DTypeName> extends ElementArray<D> {
   /**
    * Exports the array by DLPack, without copying it. The memory stays allocated until the consumer releases it.
    *
-   * @throws {ExchangeError} if DLPack cannot express this view, or what the consumer wants
+   * @throws {ExchangeError} if DLPack cannot express this view, or cannot meet the consumer's request
    */
   toDlpack(options: ToDlpackOptions = none): DlpackTensor {
     return toDlpack(this, options);
@@ -39,7 +39,7 @@ export abstract class ExportedArray<D extends DTypeName = DTypeName> extends Ele
   }
 
   /**
-   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: a consumer keeps
+   * Describes device memory by the CUDA Array Interface, version 3. The view still owns the memory: a consumer keeps
    * the view's buffer open, and orders its work on the `stream` that the description names.
    *
    * @throws {ExchangeError} for host memory, and for an element type without a type string
@@ -48,12 +48,12 @@ export abstract class ExportedArray<D extends DTypeName = DTypeName> extends Ele
     return toCudaArrayInterface(this);
   }
 
-  /** The CUDA Array Interface, as other libraries ask for it; undefined for host memory. */
+  /** The CUDA Array Interface, as other libraries look it up; undefined for host memory. */
   get __cuda_array_interface__(): CudaArrayInterface | undefined {
     return this.device === null ? undefined : this.toCudaArrayInterface();
   }
 
-  /** NumPy's array interface, as other libraries ask for it; undefined for device memory. */
+  /** NumPy's array interface, as other libraries look it up; undefined for device memory. */
   get __array_interface__(): ArrayInterface | undefined {
     return this.device === null ? toArrayInterface(this) : undefined;
   }
@@ -62,7 +62,7 @@ export abstract class ExportedArray<D extends DTypeName = DTypeName> extends Ele
    * Exports the array by the Arrow C device interface, without copying it, as an array of numbers; every axis after the
    * first becomes a fixed-size list. The memory stays allocated until the consumer releases it.
    *
-   * @throws {ExchangeError} if Arrow cannot express this view: elements out of C order, a type that it does not have
+   * @throws {ExchangeError} if Arrow cannot express this view: elements not in C order, or a type that Arrow lacks
    */
   toArrowDevice(options: ToArrowOptions = none): ArrowDeviceArray {
     return numbersToArrow(this, options, "device");

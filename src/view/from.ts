@@ -1,5 +1,5 @@
 /**
- * Views of arrays of any kind: which protocols there are, and which is tried first.
+ * Views of arrays of any kind: the protocols, and the order in which they are tried.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import {
 import { showGiven, type TypedArray } from "../layout/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
-/** The method by which a foreign object, such as one of Python, makes a view of itself. */
+/** The method by which a foreign object, such as a Python object, makes a view of itself. */
 export const arraySource: unique symbol = Symbol("arraySource");
 
 /** An object that makes a view of itself. */
@@ -28,13 +28,13 @@ export interface ArraySource {
 
 /** A protocol by which arrays are imported. */
 interface Protocol {
-  /** The member that an object has that speaks it. */
+  /** The member by which an object speaks the protocol. */
   readonly name: string;
   speaks(source: object): boolean;
   take(source: object, options: ImportOptions, make: MakeArray<StridedMemoryView>): StridedMemoryView;
 }
 
-/** The protocols, in the order in which they are tried. */
+/** The protocols, in the order tried. */
 const protocols: readonly Protocol[] = [
   { name: "__dlpack__", speaks: isDlpackSource, take: fromDlpack },
   {
@@ -59,20 +59,20 @@ function isObject(source: unknown): source is object {
   return (typeof source === "object" || typeof source === "function") && source !== null;
 }
 
-/** Whether an object speaks a protocol, by what it has. */
+/** Whether an object speaks a protocol, judging by its members. */
 export function isArraySource(source: unknown): boolean {
   return isObject(source) && (isOwnSource(source) || protocols.some(({ speaks }) => speaks(source)));
 }
 
-/** Whether a value is a typed array: a view that is no DataView is one. */
+/** Whether a value is a typed array: an ArrayBuffer view other than a DataView. */
 export function isTypedArray(source: unknown): source is TypedArray {
   return ArrayBuffer.isView(source) && !(source instanceof DataView);
 }
 
 /**
- * Views an array that is no view. See `StridedMemoryView.from`.
+ * Views an array that is not a view yet. See `StridedMemoryView.from`.
  *
- * @throws {TypeError} if it is no array
+ * @throws {TypeError} if it is not an array
  */
 export function fromArray(
   source: unknown,
@@ -91,7 +91,7 @@ export function fromArray(
 }
 
 // law view/wayOut: view/no_array
-/** What makes an array of something that a program may take for one: the end of a sentence, or nothing. */
+/** How to make an array of a value commonly mistaken for one: the end of a sentence, or nothing. */
 export function wayOut(source: unknown): string {
   if (Array.isArray(source)) return ". StridedMemoryView.fromArray() copies nested arrays of numbers";
   if (typeof source === "string") return ". new TextEncoder().encode(text) makes bytes of a text";
@@ -100,9 +100,9 @@ export function wayOut(source: unknown): string {
 }
 
 /**
- * Whether a consumer can use an array as it is: host memory anywhere, device memory on its own stream.
+ * Whether a consumer can use an array as is: host memory anywhere, device memory only on its own stream.
  *
- * @throws {TypeError} if it is the memory of another device
+ * @throws {TypeError} if the memory belongs to another device
  */
 export function isUsableAt({ buffer }: ArrayParts, options: ImportOptions): boolean {
   const { stream = null, device } = options;
@@ -114,7 +114,7 @@ export function isUsableAt({ buffer }: ArrayParts, options: ImportOptions): bool
   return buffer.device === null || stream === null || stream === buffer.stream;
 }
 
-/** A value that is no array, in a word or two: a text may be a book. */
+/** A value that is not an array, in a word or two: a string may be very long. */
 export function describe(value: unknown): string {
   if (value === null || typeof value !== "object") return showGiven(value);
   return value.constructor?.name ?? "an object";

@@ -24,7 +24,7 @@ export interface FromBufferOptions<T extends DTypeLike = DTypeLike> {
   readonly strides?: readonly number[] | null;
   /** Element type, or its name. */
   readonly dtype: T;
-  /** Bytes from the start of the buffer to offset 0 of the layout. Default 0. */
+  /** Byte offset in the buffer of offset 0 of the layout. Default 0. */
   readonly offset?: number;
   /** Whether writing through the view is refused. Default false. */
   readonly readonly?: boolean;
@@ -52,7 +52,7 @@ export function fromBuffer<T>(buffer: MemoryBuffer, options: FromBufferOptions, 
   return make(buffer, offset, layout, dtype, readonly, null);
 }
 
-/** What a program without types may give, or what is left of a buffer that went through `postMessage`. */
+/** For whatever an untyped program passes, or what `postMessage` leaves of a buffer. */
 function noBuffer(value: unknown): TypeError {
   return new TypeError(
     `Cannot view ${

@@ -11,10 +11,10 @@ import type { StridedMemoryView } from "./strided_memory_view.ts";
 
 /**
  * A loan of an array: until it ends, work on its stream may use the array. What the array's home stream held when the
- * lease began comes before that work, and what the home stream gets after the lease comes after it: mutations by the
- * owner, and the free. The buffer may be closed meanwhile; its memory is pinned until the lease ends.
+ * lease began comes before that work, and work that the home stream gets after the lease comes after it: mutations by
+ * the owner, and the free. The buffer may be closed meanwhile; its memory is pinned until the lease ends.
  *
- * Both ends cost an event pair on the device; the host waits for neither.
+ * Beginning and ending each cost an event pair on the device; the host waits for neither.
  *
  * @example
  * ```ts
@@ -55,7 +55,7 @@ export class Lease {
     return this.#loan.isEnded;
   }
 
-  /** Ends the lease: what was enqueued on its stream so far comes before whatever the home stream gets from now on. */
+  /** Ends the lease: work enqueued on its stream so far comes before whatever the home stream gets from now on. */
   close(): void {
     this.#loan.end();
   }

@@ -2,13 +2,13 @@
  * `StridedMemoryView`: memory viewed as an n-dimensional array.
  *
  * A view composes what the rooms below do with the parts of an array: layouts select and reshape, `copy/` copies,
- * `dlpack/` and `cdata/` hand over, `order/` lends. `StridedMemoryView.from` takes whatever is an array: `from.ts` has
- * the protocols, in the order in which an object is asked for them. Foreign objects that are seen in a way of their
- * own, as those of Python, say so by a method under the symbol `arraySource`.
+ * `dlpack/` and `cdata/` export and import, `order/` lends. `StridedMemoryView.from` takes any array: `from.ts` lists
+ * the protocols, in the order in which they are tried. Foreign objects that need their own way of being viewed, such as
+ * Python's, have a method under the symbol `arraySource`.
  *
- * The class is put together of what it does, a file for each: where elements lie (`shaped_array.ts`), what they are
- * (`element_array.ts`: `element_access.ts`, `equality.ts`, `print.ts`), how they are handed out (`exported_array.ts`).
- * Arrays of new memory are made by `create.ts`, copies by `place.ts`.
+ * The class is composed of its concerns, one file each: where elements lie (`shaped_array.ts`), what they are
+ * (`element_array.ts`: `element_access.ts`, `equality.ts`, `print.ts`), how they are exported (`exported_array.ts`).
+ * `create.ts` makes arrays in new memory, `place.ts` makes copies.
  *
  * @module
  */

@@ -1,15 +1,15 @@
 /**
- * Nested arrays of JavaScript as the values of an array.
+ * Nested JavaScript arrays as the values of an array.
  *
  * @module
  */
 import { type Complex, DType, type DTypeName, type ElementValue, type Scalar, type TypedArray } from "../layout/mod.ts";
 import { describe, isTypedArray } from "./from.ts";
 
-/** Nested arrays of values, all of one depth and length; the innermost may be typed arrays. */
+/** Nested arrays of values, of uniform depth and length; the innermost may be typed arrays. */
 export type NestedValues<V extends Scalar = Scalar> = readonly (V | NestedValues<V>)[] | TypedArray;
 
-/** Nested arrays of values alone. */
+/** Nested arrays of values only. */
 export type NestedScalars<V extends Scalar> = readonly (V | NestedScalars<V>)[];
 
 /** A typed array, or nested arrays of them. */
@@ -32,7 +32,7 @@ function isRow(value: unknown): value is Row {
 /**
  * The shape of nested arrays, by the first item at each depth.
  *
- * @throws {TypeError} if it is no array
+ * @throws {TypeError} if it is not an array
  */
 export function shapeOf(nested: unknown): number[] {
   if (!isRow(nested)) throw new TypeError(`Expected an array, or nested ones, got ${describe(nested)}`);
@@ -49,7 +49,7 @@ export function shapeOf(nested: unknown): number[] {
 /**
  * The scalars of nested arrays, in C order.
  *
- * @throws {RangeError} if an array has another length or depth than the first of its axis; the message says where
+ * @throws {RangeError} if an array differs in length or depth from the first of its axis; the message says where
  */
 export function flatValues(nested: unknown, shape: readonly number[]): unknown[] {
   const values: unknown[] = [];
@@ -71,14 +71,14 @@ export function flatValues(nested: unknown, shape: readonly number[]): unknown[]
   return values;
 }
 
-/** The dtype that nested arrays have by default: that of a typed array, or what holds the first value. */
+/** The default dtype of nested arrays: that of a typed array, or the dtype that holds the first value. */
 export function dtypeOfNested(nested: unknown): DType {
   let row = nested;
   while (Array.isArray(row)) row = row[0];
   return isTypedArray(row) ? DType.fromTypedArray(row) : dtypeOfValue(row);
 }
 
-/** The dtype that holds a value of JavaScript exactly. */
+/** The dtype that holds a JavaScript value exactly. */
 export function dtypeOfValue(value: unknown): DType {
   switch (typeof value) {
     case "bigint":
@@ -86,13 +86,13 @@ export function dtypeOfValue(value: unknown): DType {
     case "boolean":
       return DType.from("bool");
     case "object":
-      return DType.from("complex128"); // writing it says so, if it is none
+      return DType.from("complex128"); // if it is not complex, writing it throws
     default:
       return DType.from("float64");
   }
 }
 
-/** What elements are written from; {@linkcode DType.write} says what is wrong with a value. */
+/** The value to write as an element; {@linkcode DType.write} reports what is wrong with it. */
 export function asElement(value: unknown): ElementValue {
-  return value as ElementValue; // checked by what writes it
+  return value as ElementValue; // checked when it is written
 }

@@ -1,19 +1,19 @@
 /**
- * How numbers are printed: as NumPy 2.3 and newer prints them by default, alone and in arrays.
+ * Number formatting, as NumPy 2.3 and newer prints by default, alone and in arrays.
  *
  * @module
  */
 import type { Complex, DType, Scalar } from "../layout/mod.ts";
 import { type Decimal, decimalOf, exponentText, positional, roundDecimal, shortestDecimal } from "./decimal.ts";
 
-/** Places behind the point, at most. */
+/** The most decimal places. */
 const PRECISION = 8;
 
-/** A binary floating-point type whose numbers are aligned at their points. */
+/** A binary floating-point type whose numbers are aligned at the decimal point. */
 interface FloatType {
-  /** The number of the type that is nearest to another one. */
+  /** Rounds to the nearest number of the type. */
   readonly round: (value: number) => number;
-  /** Numbers from here on are written with an exponent: in an array, and alone. */
+  /** Numbers from here on are printed with an exponent: in an array, and alone. */
   readonly large: number;
   readonly largeAlone: number;
 }
@@ -29,9 +29,9 @@ const [INT, UINT, FLOAT, HANDLE, COMPLEX, BOOL] = [0, 1, 2, 3, 5, 6];
 
 /** How a type's numbers are printed. */
 export interface NumberFormat {
-  /** One number without others. */
+  /** Formats a number on its own. */
   alone(value: Scalar): string;
-  /** All that stand in one array, to be aligned. */
+  /** Formats all numbers of an array, aligned. */
   together(values: readonly Scalar[]): string[];
 }
 
@@ -59,7 +59,7 @@ const INTEGERS: NumberFormat = {
   },
 };
 
-/** As C's `%g` prints: six digits, without zeros at the end. */
+/** As C's `%g` prints: six digits, without trailing zeros. */
 function general(scalar: Scalar): string {
   const value = Number(scalar);
   if (!Number.isFinite(value)) return special(value);
@@ -103,7 +103,7 @@ function complexes(type: FloatType): NumberFormat {
   };
 }
 
-/** One float with as many digits as tell it from its neighbours. `point` follows a whole number. */
+/** A float with just enough digits to distinguish it from its neighbours. `point` follows a whole number. */
 function floatAlone(value: number, type: FloatType, point: string): string {
   if (!Number.isFinite(value)) return special(value);
   const decimal = shortestDecimal(value, type.round);
@@ -117,9 +117,9 @@ function floatAlone(value: number, type: FloatType, point: string): string {
 }
 
 /**
- * Floats, aligned at their points, and as wide as each other.
+ * Floats, aligned at the decimal point, and all of the same width.
  *
- * @param plus what stands before a number that is not negative
+ * @param plus the sign before a number that is not negative
  */
 function floatsTogether(values: readonly number[], type: FloatType, plus: "" | "+"): string[] {
   const sizes = values.filter(Number.isFinite).map(Math.abs);
@@ -134,7 +134,7 @@ function floatsTogether(values: readonly number[], type: FloatType, plus: "" | "
 
 type Writer = (size: number) => string;
 
-/** With as many places as each number needs, and spaces up to those of the longest. */
+/** Writes as many decimal places as each number needs, padded with spaces to the longest. */
 function positionalWriter(sizes: readonly number[], type: FloatType): Writer {
   const written = new Map(sizes.map((size) => {
     const decimal = shortestDecimal(size, type.round);
@@ -147,12 +147,12 @@ function positionalWriter(sizes: readonly number[], type: FloatType): Writer {
   };
 }
 
-/** With as many places as the number that needs most, in all of them. */
+/** Writes all numbers with as many decimal places as the one that needs most. */
 function scientificWriter(sizes: readonly number[], type: FloatType): Writer {
   const shortest = new Map(sizes.map((size) => [size, shortestDecimal(size, type.round)]));
   const needed = [...shortest].map(([size, decimal]) => atMost(PRECISION + 1, decimal, size).digits.length);
   const count = Math.max(1, ...needed);
-  // Places beyond the shortest digits are the number's own, not zeros.
+  // Places beyond the shortest digits are filled with the number's exact digits, not zeros.
   const written = new Map(
     [...shortest].map(([size, decimal]) =>
       decimal.digits.length === count ? [size, decimal] : [size, roundDecimal(decimalOf(size), count)]
@@ -167,7 +167,7 @@ function scientificWriter(sizes: readonly number[], type: FloatType): Writer {
   };
 }
 
-/** The shortest digits, or where these are too many the number itself rounded, not these digits once more. */
+/** The shortest digits, or, if too many, the number itself rounded; rounding the shortest digits would round twice. */
 function atMost(count: number, shortest: Decimal, size: number): Decimal {
   return shortest.digits.length <= count ? shortest : roundDecimal(decimalOf(size), count);
 }
@@ -177,7 +177,7 @@ function longest(words: readonly string[]): number {
 }
 
 /**
- * Whether numbers are too large, too small or too far apart to be aligned at their points. Judged in their own type.
+ * Whether numbers are too large, too small or too far apart to be aligned at the decimal point, computed in their type.
  */
 function needsExponent(sizes: readonly number[], { round, large }: FloatType): boolean {
   const nonzero = sizes.filter((size) => size > 0);

@@ -1,5 +1,5 @@
 /**
- * Copies of arrays in memory of their own: on the host, or on a device.
+ * Copies of arrays in new memory: on the host, or on a device.
  *
  * @module
  */
@@ -20,24 +20,27 @@ import { DeviceMemoryResource, DriverMemoryResource, MemoryBuffer, MemoryResourc
 import { newArrayBuffer } from "../native/mod.ts";
 import { hostWaitsForCopy } from "../order/mod.ts";
 
-/** Where an array can be: on a device, or in ordinary memory of the host. */
+/** Where an array can be: on a device, or in ordinary host memory. */
 export type Place = CudaDevice | "host";
 
 /** How `view.copy` copies. */
 export interface ArrayCopyOptions<T extends DTypeLike = DTypeLike> {
-  /** How the axes are nested: `"C"` (default), `"F"`, a permutation from the outermost axis on, or `"K"`: as now. */
+  /** How the axes are nested: `"C"` (default), `"F"`, a permutation from the outermost axis in, or `"K"`: unchanged. */
   readonly order?: DenseOrder | "K";
   /** The type of the copy's elements, which are converted as `copyFrom` with `convert` does. Default: the same. */
   readonly dtype?: T;
   /** Where the copy is. Default: where the array is; page-locked memory is copied to ordinary memory. */
   readonly device?: Place;
-  /** What allocates the copy's memory: page-locked or managed memory, a pool of one's own. Default: as `device` says. */
+  /** The resource that allocates the copy: page-locked or managed memory, a custom pool. Default: as `device` says. */
   readonly memory?: MemoryResource;
-  /** Where the copy is enqueued, and allocated. Default: the array's home stream, or the device's default stream. */
+  /**
+   * The stream on which the copy is enqueued and allocated. Default: the array's home stream, or the device's default
+   * one.
+   */
   readonly stream?: CudaStream;
 }
 
-/** Their names. */
+/** The names of {@linkcode ArrayCopyOptions}. */
 const arrayCopyOptionNames: OptionNames<ArrayCopyOptions> = {
   order: true,
   dtype: true,
@@ -48,21 +51,21 @@ const arrayCopyOptionNames: OptionNames<ArrayCopyOptions> = {
 
 /** Options of `view.to`. */
 export interface ArrayPlaceOptions {
-  /** Where the array will be used, and a copy is enqueued. Default: its home stream, or the device's default stream. */
+  /** Where the array will be used and a copy enqueued. Default: its home stream, or the device's default stream. */
   readonly stream?: CudaStream;
 }
 
-/** Their names. */
+/** The names of {@linkcode ArrayPlaceOptions}. */
 export const placeOptionNames: OptionNames<ArrayPlaceOptions> = { stream: true };
 
-/** @throws {TypeError} if it is no place */
+/** @throws {TypeError} if it is not a place */
 export function checkPlaceOfArray(place: unknown): asserts place is Place {
   if (place === "host" || place instanceof CudaDevice) return;
   const way = typeof place === "number" ? `: use cuda.device(${place})` : "";
   throw new TypeError(`Cannot place an array at ${showGiven(place)}: expected a CudaDevice, or "host"${way}`);
 }
 
-/** Whether an array is there already: page-locked memory is the host's, managed memory its device's. */
+/** Whether an array is there already: page-locked memory counts as the host's, managed memory as its device's. */
 export function isAt({ buffer }: Pick<ArrayParts, "buffer">, place: Place): boolean {
   if (place === "host" || buffer.device === null) return place === "host" && buffer.device === null;
   return isSameDevice(buffer.device, place);
@@ -70,10 +73,10 @@ export function isAt({ buffer }: Pick<ArrayParts, "buffer">, place: Place): bool
 
 // law view/copyOf: view/array_copies
 /**
- * Copies an array to memory of its own, which closing the copy frees. See `StridedMemoryView.copy`.
+ * Copies an array to new memory, which closing the copy frees. See `StridedMemoryView.copy`.
  *
- * Where ordinary memory of the host takes part in a copy of a device, the host waits until it is done: that memory has
- * no stream that could order what the host does to it next. Page-locked memory has.
+ * If a device copy involves ordinary host memory, the host waits until it is done: that memory has no stream to order
+ * what the host does to it next. Page-locked memory has one.
  */
 export function copyOf<T>(array: ArrayParts, options: ArrayCopyOptions, make: MakeArray<T>): T {
   checkOptions(options, arrayCopyOptionNames);
@@ -104,27 +107,27 @@ export function copyOf<T>(array: ArrayParts, options: ArrayCopyOptions, make: Ma
 }
 
 // law view/streamFor: view/array_copies
-/** The stream of a copy, which becomes the home of memory of a device; null if no device has to do with it. */
+/** The stream of a copy, which becomes the home stream of device memory; null if no device is involved. */
 function streamFor({ buffer }: ArrayParts, place: Place, given: CudaStream | undefined): CudaStream | null {
   if (given !== undefined) return given;
   if (place === "host") return buffer.stream ?? buffer.device?.defaultStream ?? null;
   return buffer.stream !== null && isSameDevice(buffer.stream.device, place) ? buffer.stream : place.defaultStream;
 }
 
-/** Memory for an array; of JavaScript's own on the host, which is freed when nobody refers to it. */
+/** Memory for an array; on the host an ArrayBuffer, which the garbage collector frees. */
 export function allocateAt(place: Place, bytes: number, stream: CudaStream | null): MemoryBuffer {
   if (place === "host") return MemoryBuffer.fromArrayBuffer(newArrayBuffer(bytes), 0, bytes);
   return place.memory.allocate(bytes, { stream: stream ?? place.defaultStream });
 }
 
-/** In the order of whose streams a resource allocates, as far as it is known before it does. */
+/** The place whose streams order a resource's allocations, as far as known before allocating. */
 function placeOf(memory: MemoryResource): Place {
   if (memory instanceof DeviceMemoryResource || memory instanceof DriverMemoryResource) return memory.device;
   checkResource(memory);
   return "host";
 }
 
-/** @throws {TypeError} if it is no resource */
+/** @throws {TypeError} if it is not a resource */
 export function checkResource(memory: MemoryResource): void {
   if (memory instanceof MemoryResource) return;
   const way = "expected a MemoryResource, as new PinnedMemoryResource(device) is one";
@@ -136,10 +139,10 @@ export function checkResource(memory: MemoryResource): void {
 
 // law view/allocateFrom: view/create
 /**
- * Memory for an array from a resource. All but ordinary memory of the host has a home stream afterwards, if there is
- * any that is known: what fills it comes before whatever its next user does.
+ * Memory for an array from a resource. All but ordinary host memory then has a home stream, if any is known: what fills
+ * it comes before whatever its next user does.
  *
- * @throws {TypeError} if it is not where it was wanted, or of no stream's order although one was given
+ * @throws {TypeError} if it is not in the requested place, or a stream is given for memory that no stream orders
  */
 export function allocateFrom(
   memory: MemoryResource,
@@ -171,7 +174,7 @@ export function allocateFrom(
   return buffer;
 }
 
-/** What a stream is answered with that could order nothing. */
+/** The error for a stream that would order nothing. */
 export function noStreamOfHost(): TypeError {
   return new TypeError(
     "Cannot order an array of the host on a stream: expected a device. Pass { device, stream }, or { memory, stream } " +

@@ -1,6 +1,6 @@
 /**
- * A view as text, as NumPy prints arrays: nested brackets, lines of at most 75 characters, and only the corners of an
- * array of more than 1000 elements.
+ * A view as text, as NumPy prints arrays: nested brackets, lines of at most 75 characters, and only the corners of
+ * arrays of more than 1000 elements.
  *
  * @module
  */
@@ -12,20 +12,20 @@ import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";
 import { hostWaits, hostWaitsForCopy } from "../order/mod.ts";
 
-/** More elements than this are not printed one and all. */
+/** Arrays of more elements than this are elided. */
 const THRESHOLD = 1000;
-/** How many are printed at either end of an axis then. */
+/** How many elements of an elided axis are printed at either end. */
 const EDGE = 3;
 const LINE_WIDTH = 75;
 
 /**
- * Prints a view. Device memory is copied first, no more of it than is printed; its home stream is waited for.
+ * Prints a view. Device memory is copied first, only the elements that are printed; the call waits for its home stream.
  *
- * @param most of more elements only the corners are printed
+ * @param most arrays of more elements are elided to their corners
  */
 export function print(view: ArrayParts, most: number = THRESHOLD): string {
   const { layout, dtype } = view;
-  const lanes = dtype.lanes === 1 ? [] : [dtype.lanes]; // printed as an axis of their own
+  const lanes = dtype.lanes === 1 ? [] : [dtype.lanes]; // printed as an extra axis
   const isElided = layout.volume * dtype.lanes > most;
   const format = formatOf(dtype);
   if (layout.volume === 0) return "[]";
@@ -38,12 +38,12 @@ export function print(view: ArrayParts, most: number = THRESHOLD): string {
   return bracketed(format.together(scalars), counts, gaps);
 }
 
-/** How many rows of the last axis are printed of an array, one and all or of the corners alone. */
+/** How many rows of the last axis are printed: all of them, or those of the corners. */
 export function rowsOf({ layout: { shape } }: ArrayParts, isElided: boolean): number {
   return shape.slice(0, -1).reduce((rows, extent) => rows * (isElided ? Math.min(extent, 2 * EDGE + 1) : extent), 1);
 }
 
-/** Prints the first and the last elements, in C order, in one line. */
+/** Prints the first and the last elements, in C order, on one line. */
 export function printEnds(view: ArrayParts): string {
   const { layout, dtype, offset } = view;
   const { volume, shape, strides, sliceOffset, itemsize } = layout;
@@ -77,7 +77,7 @@ function indices(extent: number, isElided: boolean): number[] {
   return Array.from({ length: 2 * EDGE }, (_, i) => i < EDGE ? i : extent - 2 * EDGE + i);
 }
 
-/** Bytes from the start of the buffer to each element that is printed, in C order. */
+/** Byte offset in the buffer of each printed element, in C order. */
 function offsetsOf({ layout, offset }: ArrayParts, shown: readonly (readonly number[])[]): number[] {
   let elements = [layout.sliceOffset];
   shown.forEach((places, axis) => {
@@ -94,10 +94,10 @@ function readElements(view: ArrayParts, offsets: readonly number[]): Scalar[] {
   const { device } = buffer;
   const read = (memory: DataView, at: number): readonly Scalar[] => {
     const value = dtype.read(memory, at);
-    return Array.isArray(value) ? value : [value as Scalar]; // lanes come as an array, and nothing else does
+    return Array.isArray(value) ? value : [value as Scalar]; // only lanes are read as an array
   };
   if (device === null) {
-    hostWaits(buffer); // page-locked memory has a home
+    hostWaits(buffer); // page-locked memory has a home stream
     const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
     const { itemsize } = dtype;
     for (const at of offsets) {
@@ -121,21 +121,21 @@ function readElements(view: ArrayParts, offsets: readonly number[]): Scalar[] {
     }
     hostWaitsForCopy(stream);
   } catch (error) {
-    staging.pinUntilPassed(stream); // what was enqueued before the failure still writes there
+    staging.pinUntilPassed(stream); // copies enqueued before the failure still write there
     throw error;
   }
   const bytes = new DataView(staging.bytes().buffer);
   return offsets.flatMap((at) => read(bytes, places.get(at) ?? NaN));
 }
 
-/** A range of bytes that is copied at once, and the elements in it. */
+/** A byte range covered by one copy, and the elements in it. */
 interface Run {
   readonly start: number;
   end: number;
   readonly members: number[];
 }
 
-/** Gaps of at most so many bytes are copied along: that costs less than another copy. */
+/** Gaps of up to this many bytes are copied, too: that costs less than another copy. */
 const SMALL_GAP = 512;
 
 function runsOf(offsets: readonly number[], itemsize: number): Run[] {
@@ -152,10 +152,10 @@ function runsOf(offsets: readonly number[], itemsize: number): Run[] {
 }
 
 /**
- * Words in nested brackets.
+ * Puts words in nested brackets.
  *
  * @param counts words along each axis
- * @param gaps whether words are left out in the middle of an axis
+ * @param gaps whether words in the middle of an axis are elided
  */
 function bracketed(words: readonly string[], counts: readonly number[], gaps: readonly boolean[]): string {
   let next = 0;
@@ -170,7 +170,7 @@ function bracketed(words: readonly string[], counts: readonly number[], gaps: re
   return inner(0);
 }
 
-/** Words with spaces between, in lines that begin with an indent, except the first, for which there is a bracket. */
+/** Joins words with spaces and wraps them; every line but the first, which follows a bracket, is indented. */
 function wrapped(words: readonly string[], indent: string, width: number): string {
   const lines: string[] = [];
   let line = indent;

@@ -1,6 +1,6 @@
 /**
- * The part of a view that says where its elements lie, and makes other views of the same memory. No data is moved or
- * read here.
+ * The part of a view that describes where its elements lie, and makes other views of the same memory. It neither moves
+ * nor reads data.
  *
  * @module
  */
@@ -20,20 +20,20 @@ import {
 import type { MemoryBuffer } from "../memory/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
-/** The member by which another view of the same memory is made, which owns nothing. */
+/** The member that makes another view of the same memory, which owns nothing. */
 export const sameMemory: unique symbol = Symbol("sameMemory");
 
 /** How {@linkcode StridedMemoryView.view} sees the same memory. */
 export interface ViewOptions<T extends DTypeLike = DTypeLike> {
   /** Where the elements lie. Default: as now, repacked along the last axis if the itemsize changes. */
   readonly layout?: StridedLayout;
-  /** What they are. Default: as now. */
+  /** The element type. Default: as now. */
   readonly dtype?: T;
 }
 
 const viewOptionNames = { layout: true, dtype: true } as const;
 
-/** What a view tells of its layout, and the views that share its memory. */
+/** A view's layout, and the views that share its memory. */
 export abstract class ShapedArray<D extends DTypeName = DTypeName> {
   /** Where the elements lie. */
   abstract readonly layout: StridedLayout;
@@ -43,7 +43,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
   abstract readonly readonly: boolean;
   /** The memory. */
   abstract readonly buffer: MemoryBuffer;
-  /** Bytes from the start of the buffer to offset 0 of the layout. */
+  /** Byte offset in the buffer of offset 0 of the layout. */
   abstract readonly offset: number;
 
   /**
@@ -68,27 +68,27 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     return this.layout.strides;
   }
 
-  /** How many axes there are. */
+  /** Number of axes. */
   get ndim(): number {
     return this.layout.ndim;
   }
 
-  /** How many elements there are. */
+  /** Number of elements. */
   get size(): number {
     return this.layout.volume;
   }
 
-  /** Bytes of one element; below 1 if elements of less than a byte are packed. */
+  /** Bytes per element; below 1 if elements smaller than a byte are packed. */
   get itemsize(): number {
     return this.dtype.itemsize;
   }
 
-  /** Bytes that the elements take without gaps. */
+  /** Bytes that the elements take when contiguous. */
   get nbytes(): number {
     return byteCount(this);
   }
 
-  /** Whether the elements follow each other in C order without gaps. */
+  /** Whether the elements are contiguous in C order. */
   get isContiguous(): boolean {
     return this.layout.isContiguousC;
   }
@@ -103,24 +103,24 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     return this.buffer.stream;
   }
 
-  /** What keeps the memory alive. */
+  /** The object that keeps the memory alive. */
   get owner(): unknown {
     return this.buffer.owner;
   }
 
   // law view/ShapedArray.view: view/no_array
   /**
-   * Views the same memory with another element type or layout. For a type of another itemsize neighbours on the last
-   * axis, which must be adjacent in memory, are joined or split: four float32 are two float64, or sixteen uint8.
+   * Views the same memory with another element type or layout. For a type of another itemsize, neighbours along the
+   * last axis, which must be adjacent in memory, are joined or split: four float32 are two float64, or sixteen uint8.
    *
    * @throws {RangeError} if the layout reaches outside the buffer, its itemsize is not that of the element type, or the
    *   last axis cannot be repacked: the message says why
-   * @throws {TypeError} if the layout is none, as one that another Worker has sent
+   * @throws {TypeError} if the layout is not a StridedLayout, such as one sent by another Worker
    */
   view<const T extends DTypeLike>(as: T | ViewOptions<T> & { readonly dtype: T }): StridedMemoryView<DTypeNameOf<T>>;
   /** With another layout. */
   view(options: ViewOptions<never>): StridedMemoryView<D>;
-  /** With options of which only the running program knows what they are. */
+  /** With options known only at run time. */
   view(as: DTypeLike | ViewOptions): StridedMemoryView;
   view(as: DTypeLike | ViewOptions): StridedMemoryView {
     const options = typeof as === "string" || as instanceof DType ? { dtype: as } : as;
@@ -137,12 +137,16 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     return this[sameMemory](this.layout.sliced(...items), this.dtype);
   }
 
-  /** Gives the elements, in C order, another shape, without copying. @throws {RangeError} where only a copy could */
+  /** Gives the elements, in C order, another shape, without copying. @throws {RangeError} where that needs a copy */
   reshaped(shape: Shape): StridedMemoryView<D> {
     return this[sameMemory](this.layout.reshaped(shape), this.dtype);
   }
 
-  /** Makes one axis of all, in C order, without copying. @throws {RangeError} where only a copy could: `copy()` first */
+  /**
+   * Flattens all axes to one, in C order, without copying.
+   *
+   * @throws {RangeError} where that needs a copy: `copy()` first
+   */
   flattened(): StridedMemoryView<D> {
     return this.reshaped([this.size]);
   }
@@ -164,7 +168,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
 
   /**
    * Repeats the elements, without copying any, to fill a larger shape by NumPy's rules: new axes come in front, and
-   * axes of extent 1 stretch. What is written to one of the repeated elements is written to all.
+   * axes of extent 1 stretch. A write to one of the repeated elements writes to all.
    *
    * @throws {RangeError} if the shape has fewer axes, or differs where an extent is not 1
    */
@@ -172,19 +176,19 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     return this[sameMemory](this.layout.broadcastTo(shape), this.dtype);
   }
 
-  /** Leaves out the axes of extent 1. Without elements the result has the shape (0,). */
+  /** Removes the axes of extent 1. Without elements the result has the shape (0,). */
   squeezed(): StridedMemoryView<D> {
     return this[sameMemory](this.layout.squeezed(), this.dtype);
   }
 
-  /** Puts in new axes of extent 1, at these places of the result; negative counts from its back. */
+  /** Inserts new axes of extent 1, at these positions of the result; negative ones count from the end. */
   unsqueezed(axes: number | readonly number[]): StridedMemoryView<D> {
     return this[sameMemory](this.layout.unsqueezed(axes), this.dtype);
   }
 
   /**
-   * Iterates over the first axis: views with an axis less, of one element each in the end, whose value `item()` gives.
-   * No memory is read, so device memory will do.
+   * Iterates over the first axis: views with one axis less, down to views of one element, whose value `item()` returns.
+   * No memory is read, so device memory works, too.
    *
    * @throws {TypeError} if there is no axis
    *
@@ -206,7 +210,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
   }
 }
 
-/** What comes from a Worker, or from JSON, has the fields of a layout and none of its methods. */
+/** A layout from a Worker or from JSON has the fields of a layout, but none of its methods. */
 function noLayout(given: unknown): TypeError {
   return new TypeError(
     `Expected layout to be a StridedLayout, got ${show(given)}: one that was cloned or sent to a Worker is a plain ` +
@@ -214,8 +218,8 @@ function noLayout(given: unknown): TypeError {
   );
 }
 
-/** The layout that elements of another type have in the same memory. */
+/** The layout of elements of another type in the same memory. */
 function repackedFor({ layout, buffer, offset }: ArrayParts, { itemsize }: DType): StridedLayout {
-  // The address counts: an element that is not aligned to its size is none to a device, nor to a typed array.
+  // The address matters: neither a device nor a typed array can use an element that is not aligned to its size.
   return itemsize === layout.itemsize ? layout : layout.repacked(itemsize, { dataPtr: buffer.ptr + BigInt(offset) });
 }

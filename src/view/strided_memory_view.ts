@@ -41,7 +41,7 @@ import {
 import { sameMemory } from "./shaped_array.ts";
 import { layoutOfArray, memoryOfArray } from "./typed_array.ts";
 
-/** The member by which this room and those above make a view of parts. Programs cannot: nothing is checked. */
+/** The member through which this room and those above make a view from parts. Not for programs: it checks nothing. */
 export const makeView: unique symbol = Symbol("makeView");
 
 const waysToMake = "StridedMemoryView.zeros(shape), from(array), fromBuffer() or another of its static calls";
@@ -49,11 +49,11 @@ const waysToMake = "StridedMemoryView.zeros(shape), from(array), fromBuffer() or
 /**
  * Memory seen as an n-dimensional array. Making a view moves no data, and views of a view share its memory.
  *
- * A view does not own its buffer: the code that allocated the buffer closes it. A view that was imported from another
- * library owns the import, and one that was made with memory of its own (`zeros`, `copy` and the like) that memory:
- * closing it returns or frees the memory, and so does the collector when it is dropped.
+ * A view does not own its buffer: the code that allocated the buffer closes it. A view imported from another library
+ * owns the import, and a view created with its own memory (`zeros`, `copy` and the like) owns that memory: closing the
+ * view returns or frees the memory, and so does the garbage collector when the view is dropped.
  *
- * `StridedMemoryView<"float32">` is one of which the compiler knows the dtype, and so what its elements are.
+ * `StridedMemoryView<"float32">` is a view whose dtype the compiler knows, and so the type of its elements.
  *
  * @example
  * ```ts
@@ -73,12 +73,12 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   override readonly readonly: boolean;
   /** The memory. */
   override readonly buffer: MemoryBuffer;
-  /** Bytes from the start of the buffer to offset 0 of the layout. */
+  /** Byte offset in the buffer of offset 0 of the layout. */
   override readonly offset: number;
-  /** What `close` closes. */
+  /** The import or memory that `close` closes. */
   readonly #imported: Closeable | null;
 
-  /** Takes parts that fit each other, one by one as {@linkcode MemoryBuffer.fromForeign} does. */
+  /** Takes parts that fit each other, as separate parameters like {@linkcode MemoryBuffer.fromForeign}. */
   private constructor(
     buffer: MemoryBuffer,
     offset: number,
@@ -99,16 +99,16 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 
   // law view/StridedMemoryView.from: order/refusals, dlpack/host_consumers, dlpack/array_interface, order/programs
   /**
-   * Views any array without copying it: a typed array, or an object that speaks an exchange protocol. The first that it
-   * has is used of `__dlpack__`, `__cuda_array_interface__`, `__array_interface__`, `__arrow_c_device_array__` and
-   * `__arrow_c_array__`. A view is returned as it is, except one of device memory that is to be used on another stream
+   * Views any array without copying it: a typed array, or an object that speaks an exchange protocol. Of `__dlpack__`,
+   * `__cuda_array_interface__`, `__array_interface__`, `__arrow_c_device_array__` and `__arrow_c_array__`, the first
+   * that it has is used. A view is returned as is, except a view of device memory that will be used on a stream other
    * than its own: that is imported like another library's array, in order, until it is closed.
    *
    * @throws {TypeError} for anything else
    * @throws {ExchangeError} if the array cannot be imported as it is
    */
   static from<A extends TypedArray>(source: A, options?: ImportOptions): StridedMemoryView<DTypeNameOfArray<A>>;
-  /** A view as it is, or ordered on another stream. */
+  /** The view itself, or a view ordered on another stream. */
   static from<N extends DTypeName>(source: StridedMemoryView<N>, options?: ImportOptions): StridedMemoryView<N>;
   /** Any other array. */
   static from(source: unknown, options?: ImportOptions): StridedMemoryView;
@@ -121,8 +121,8 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 
   /**
    * Views a typed array without copying it; the view's buffer keeps the array's memory alive. Transferring its
-   * ArrayBuffer (`postMessage`, `structuredClone`, a WebAssembly memory that grows) makes the view unusable: what it
-   * has exported must be released before. In a Worker, with which the memory ends, exports are copies.
+   * ArrayBuffer (`postMessage`, `structuredClone`, a WebAssembly memory that grows) makes the view unusable: its
+   * exports must be released first. In a Worker, whose memory ends with it, exports are copies.
    *
    * @param array any typed array, BigInt64Array and Float16Array included
    * @param options `shape`: extents whose product is the array's length. Default: one axis
@@ -144,7 +144,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   /**
    * Views a buffer's bytes.
    *
-   * @throws {RangeError} if the layout reaches outside the buffer; the message has both sizes
+   * @throws {RangeError} if the layout reaches outside the buffer; the message gives both sizes
    */
   static fromBuffer<const T extends DTypeLike>(
     buffer: MemoryBuffer,
@@ -155,9 +155,9 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 
   /**
    * Imports an array by DLPack: from an object with `__dlpack__()`, an exported tensor, or the address of a struct that
-   * is the caller's: `{ managedTensorVersioned: address }`. Closing the view releases the tensor.
+   * the caller owns: `{ managedTensorVersioned: address }`. Closing the view releases the tensor.
    *
-   * @throws {ExchangeError} if it cannot be imported; it then stays its producer's
+   * @throws {ExchangeError} if it cannot be imported; its producer then still owns it
    */
   static fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
     return fromDlpack(source, options, make);
@@ -165,11 +165,13 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 
   /**
    * Views device memory that `__cuda_array_interface__` describes (version 3 and older). The buffer keeps the object
-   * alive. The producer's work on its stream comes before what the given stream does next, and what that stream holds
-   * at the view's end before the producer's next work. With a device alone, the producer's stream is the view's, too.
+   * alive. Work that the producer has enqueued on its stream comes before the given stream's next work, and what the
+   * given stream holds when the view is closed comes before the producer's next work. With only a device, the view uses
+   * the producer's stream.
    *
-   * @param options `stream`: where the memory will be used, or null for no order; `device`: needed without a stream
-   * @throws {ExchangeError} for what the protocol forbids, masked and structured arrays
+   * @param options `stream`: where the memory will be used, or null for no ordering; `device`: required without a
+   *   stream
+   * @throws {ExchangeError} for anything that the protocol forbids, and for masked and structured arrays
    *
    * @example
    * ```ts
@@ -188,9 +190,10 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   }
 
   /**
-   * Views host memory that `__array_interface__` describes, as of NumPy's arrays. The buffer keeps the object alive.
+   * Views host memory that `__array_interface__` describes, such as that of NumPy arrays. The buffer keeps the object
+   * alive.
    *
-   * @throws {ExchangeError} for masked and structured arrays, and where no address says where the memory is
+   * @throws {ExchangeError} for masked and structured arrays, and for a description without an address
    */
   static fromArrayInterface(source: unknown): StridedMemoryView {
     return fromArrayInterface(source, make);
@@ -198,10 +201,10 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 
   /**
    * Imports an array of numbers by the Arrow C device or C data interface: from an object with
-   * `__arrow_c_device_array__()` or `__arrow_c_array__()`, an export of ours, or the addresses of the structs.
-   * Fixed-size lists become axes. The view is read-only, as Arrow's data is; closing it releases the array.
+   * `__arrow_c_device_array__()` or `__arrow_c_array__()`, one of our exports, or the addresses of the structs.
+   * Fixed-size lists become axes. The view is read-only, as Arrow data is; closing it releases the array.
    *
-   * @throws {ExchangeError} if it has nulls or is not of numbers (see `ArrowArray.from`); it then stays its producer's
+   * @throws {ExchangeError} if it has nulls or is not numeric (see `ArrowArray.from`); its producer then still owns it
    */
   static fromArrowDevice(source: unknown, options: FromArrowOptions = {}): StridedMemoryView {
     return importNumbers(source, options, make);
@@ -210,8 +213,8 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   /**
    * An array of zeros.
    *
-   * @param options a dtype, or what else is wanted: on a device the zeros are enqueued on the memory's home stream.
-   *   Default: float64 on the host
+   * @param options a dtype, or all options: on a device the fill is enqueued on the memory's home stream. Default:
+   *   float64 on the host
    */
   static zeros<const T extends DTypeLike>(
     shape: Shape,
@@ -219,7 +222,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   ): StridedMemoryView<DTypeNameOf<T>>;
   /** Of float64. */
   static zeros(shape: Shape, options?: CreateOptions<never>): StridedMemoryView<"float64">;
-  /** With options of which only the running program knows what they are. */
+  /** With options known only at run time. */
   static zeros(shape: Shape, options?: DTypeLike | CreateOptions): StridedMemoryView;
   static zeros(shape: Shape, options?: DTypeLike | CreateOptions): StridedMemoryView {
     return zeros(shape, options, make);
@@ -229,28 +232,28 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
    * An array of one value. The dtype is by default float64 for a number, int64 for a bigint, bool for a boolean and
    * complex128 for `{ re, im }`.
    *
-   * @throws {TypeError | RangeError} if the value is none of the dtype
+   * @throws {TypeError | RangeError} if the value does not fit the dtype
    */
   static full<const T extends DTypeLike>(
     shape: Shape,
     value: ElementValue,
     options: T | CreateOptions<T> & { readonly dtype: T },
   ): StridedMemoryView<DTypeNameOf<T>>;
-  /** Of the value's own type. */
+  /** With the dtype of the value. */
   static full<const V extends ElementValue>(
     shape: Shape,
     value: V,
     options?: CreateOptions<never>,
   ): StridedMemoryView<DTypeNameOfValue<V>>;
-  /** With options of which only the running program knows what they are. */
+  /** With options known only at run time. */
   static full(shape: Shape, value: ElementValue, options?: DTypeLike | CreateOptions): StridedMemoryView;
   static full(shape: Shape, value: ElementValue, options?: DTypeLike | CreateOptions): StridedMemoryView {
     return full(shape, value, options, make);
   }
 
   /**
-   * Evenly spaced numbers from a start (default 0) until before a stop, one axis: `start + i * step` as float64, or
-   * bigints as int64, unless another dtype is given, as the last argument, alone or in options.
+   * Evenly spaced numbers from a start (default 0) up to but excluding a stop, along one axis: `start + i * step` as
+   * float64, or bigints as int64, unless the last argument is another dtype or options with one.
    *
    * @throws {RangeError} if the step is 0 or a number is out of the dtype's range
    *
@@ -269,7 +272,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   static arange(...given: [...bounds: Bounds<number>, options?: CreateOptions<never>]): StridedMemoryView<"float64">;
   /** Of int64. */
   static arange(...given: [...bounds: Bounds<bigint>, options?: CreateOptions<never>]): StridedMemoryView<"int64">;
-  /** With options of which only the running program knows what they are. */
+  /** With options known only at run time. */
   static arange(
     ...given: [...bounds: Bounds<number> | Bounds<bigint>, options?: DTypeLike | CreateOptions | undefined]
   ): StridedMemoryView;
@@ -278,12 +281,12 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   }
 
   /**
-   * Nested arrays of JavaScript as an array of their shape, copied; the innermost may be typed arrays.
+   * Copies nested JavaScript arrays to an array of their shape; the innermost may be typed arrays.
    *
-   * @param options a dtype, or what else is wanted. Default: that of the first value, as for
+   * @param options a dtype, or all options. Default dtype: that of the first value, as for
    *   {@linkcode StridedMemoryView.full}, or of a typed array
-   * @throws {RangeError} if arrays of one axis differ in length: the message says where. Or a value is out of range
-   * @throws {TypeError} if a value is none of the dtype
+   * @throws {RangeError} if arrays of one axis differ in length (the message says where), or a value is out of range
+   * @throws {TypeError} if a value has the wrong type for the dtype
    */
   static fromArray<const T extends DTypeLike>(
     nested: NestedValues,
@@ -297,36 +300,37 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   static fromArray(nested: NestedScalars<boolean>, options?: CreateOptions<never>): StridedMemoryView<"bool">;
   /** Of complex numbers, as complex128. */
   static fromArray(nested: NestedScalars<Complex>, options?: CreateOptions<never>): StridedMemoryView<"complex128">;
-  /** Of typed arrays, as what they are. */
+  /** Of typed arrays, with their dtype. */
   static fromArray<A extends TypedArray>(
     nested: NestedTypedArrays<A>,
     options?: CreateOptions<never>,
   ): StridedMemoryView<DTypeNameOfArray<A>>;
-  /** With values or options of which only the running program knows what they are. */
+  /** With values or options known only at run time. */
   static fromArray(nested: NestedValues, options?: DTypeLike | CreateOptions): StridedMemoryView;
   static fromArray(nested: NestedValues, options?: DTypeLike | CreateOptions): StridedMemoryView {
     return fromNested(nested, options, make);
   }
 
-  /** Makes a view of parts that fit each other. */
+  /** Makes a view from parts that fit each other. */
   static readonly [makeView]: MakeArray<StridedMemoryView> = (buffer, offset, layout, dtype, readonly, imported) =>
     new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
 
   /**
    * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
-   * layouts and wherever they are; if the two overlap, as they were before the copy. With `convert`, elements of
-   * another type are converted: on the device, if the copy involves one. Packed elements that share a byte with others
-   * leave the others' bits as they are.
+   * layouts and wherever they are. If the two overlap, the elements arrive as they were before the copy. With
+   * `convert`, elements of another type are converted: on the device, if the copy involves one. Packed elements that
+   * share a byte with others leave the others' bits unchanged.
    *
    * Between host arrays the copy is done on return; for page-locked memory the call waits for the stream and for both
-   * home streams. Otherwise the copy is enqueued on the stream (default: a home stream of the two), after what both
-   * home streams hold and before what they get next. Until the stream has passed it, host memory must not change or be
-   * read, and stays allocated; the call waits only where the host itself has to rearrange elements for the destination,
-   * or native threads move ordinary memory through pinned memory. {@linkcode StridedMemoryView.explainCopyFrom} tells
-   * which. On a stream that is captured the copy becomes part of the graph, which retains the memory of both sides.
+   * home streams. Otherwise the copy is enqueued on the stream (default: one of the two home streams), after what both
+   * home streams hold and before their next work. Until the stream has passed the copy, host memory must not be changed
+   * or read, and stays allocated. The call waits only where the host itself has to rearrange elements for the
+   * destination, or native threads move ordinary memory through pinned memory.
+   * {@linkcode StridedMemoryView.explainCopyFrom} tells which. On a captured stream the copy becomes part of the graph,
+   * which retains the memory of both sides.
    *
    * @throws {TypeError} if this view is read-only, the types differ and are not or cannot be converted, or the stream
-   *   is captured and the copy needs temporary memory or the host
+   *   is being captured and the copy needs temporary memory or the host
    * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
    *
    * @example
@@ -343,7 +347,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   }
 
   /**
-   * Says in words how {@linkcode StridedMemoryView.copyFrom} would copy, and so what a copy's time goes into.
+   * Describes in words how {@linkcode StridedMemoryView.copyFrom} would copy, and so where a copy's time goes.
    *
    * @throws {TypeError | RangeError} as `copyFrom` does
    */
@@ -357,15 +361,16 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   }
 
   /**
-   * Copies the array to memory of its own, which closing the copy frees: in C order, of the same type and at the same
-   * place, unless another is asked for.
+   * Copies the array to new memory, which closing the copy frees: by default in C order, with the same type and in the
+   * same place.
    *
-   * A copy that is of devices and page-locked memory alone is enqueued, after what the home streams hold, and its
-   * stream is the copy's home. Where ordinary memory of the host takes part the call waits until the copy is done; for
-   * a copy to the host that need not block the event loop there is `toTypedArray()`.
+   * A copy that involves only device and page-locked memory is enqueued, after what the home streams hold, and its
+   * stream becomes the copy's home stream. If ordinary host memory is involved, the call waits until the copy is done;
+   * `toTypedArray()` copies to the host without blocking the event loop.
    *
-   * @throws {TypeError} if elements of one type cannot be converted to the other, or the stream is not of the device
-   * @throws {CudaError} if there is not enough memory on the device, or the stream is captured
+   * @throws {TypeError} if elements of one type cannot be converted to the other, or the stream does not belong to the
+   *   device
+   * @throws {CudaError} if the device is out of memory, or the stream is being captured
    *
    * @example
    * ```ts
@@ -380,25 +385,28 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   copy<const T extends DTypeLike>(
     options: ArrayCopyOptions<T> & { readonly dtype: T },
   ): StridedMemoryView<DTypeNameOf<T>>;
-  /** Of the same type. */
+  /** With the same dtype. */
   copy(options?: ArrayCopyOptions<never>): StridedMemoryView<D>;
-  /** With options of which only the running program knows what they are. */
+  /** With options known only at run time. */
   copy(options?: ArrayCopyOptions): StridedMemoryView;
   copy(options: ArrayCopyOptions = none): StridedMemoryView {
     return copyOf(this, options, make);
   }
 
-  /** The array with its elements contiguous in C order: another view of the same memory if they are, else a copy. */
+  /**
+   * The array with its elements contiguous in C order: another view of the same memory if they already are, else a
+   * copy.
+   */
   contiguous(): StridedMemoryView<D> {
     return this.isContiguous ? this[sameMemory](this.layout, this.dtype) : as(copyOf(this, none, make));
   }
 
   /**
-   * The array on a device, or in memory of the host: a copy, which closing it frees (see
-   * {@linkcode StridedMemoryView.copy}), unless it is there already. Then it is another view of the same memory that
-   * owns nothing; on another stream than its own one that is ordered on both sides until it is closed.
+   * The array on a device, or in host memory: a copy, which closing it frees (see {@linkcode StridedMemoryView.copy}),
+   * unless the array is there already. Then the result is another view of the same memory that owns nothing, or, for a
+   * stream other than the array's own, a view that is ordered both ways until it is closed.
    *
-   * @throws {TypeError} if there is no such place, or as `copy` does
+   * @throws {TypeError} if the place is invalid, or as `copy` does
    */
   to(place: Place, options: ArrayPlaceOptions = none): StridedMemoryView<D> {
     checkOptions(options, placeOptionNames);
@@ -409,7 +417,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   }
 
   /**
-   * Lends the array to a stream, in order both ways, until the lease is closed: see {@linkcode Lease}.
+   * Lends the array to a stream, ordered both ways, until the lease is closed: see {@linkcode Lease}.
    *
    * @throws {TypeError} if the buffer or the stream is closed
    */
@@ -418,8 +426,8 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   }
 
   /**
-   * Returns an import to its producer, and frees memory that was made for the view. For any other view it does nothing:
-   * the code that made the buffer closes it.
+   * Returns an import to its producer, and frees memory that was allocated for the view. For any other view this is a
+   * no-op: the code that made the buffer closes it.
    */
   close(): void {
     this.#imported?.close();
@@ -431,7 +439,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
   }
 
   /**
-   * For the classes below.
+   * For the base classes.
    *
    * @internal
    */
@@ -450,10 +458,11 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 /** The numbers that {@linkcode StridedMemoryView.arange} takes. */
 type Bounds<B> = [stop: B] | [start: B, stop: B] | [start: B, stop: B, step: B];
 
-/** A view whose dtype the caller has asked for, which is more than what has made it knows. */
+/** Narrows a view to the dtype that the caller requested, which the code that made the view cannot express. */
 function as<N extends DTypeName>(view: StridedMemoryView): StridedMemoryView<N> {
   return view as StridedMemoryView<N>;
 }
 
-// Looked up once: a static member is no constant to the engines, and costs an import up to a tenth of its time.
+// Looked up once: engines do not treat a static member as a constant, and the lookup costs up to a tenth of an import's
+// time.
 const make = StridedMemoryView[makeView];

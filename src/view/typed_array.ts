@@ -30,7 +30,7 @@ export function layoutOfArray(array: TypedArray, { itemsize }: DType, options: T
   return layout;
 }
 
-/** Apart, so that V8 compiles what makes a view into one function. */
+/** Separate, so that V8 compiles the code that makes a view into one function. */
 function otherCount(array: TypedArray, layout: StridedLayout): RangeError {
   return new RangeError(
     `Cannot view ${array.length} elements as shape (${layout.shape.join(", ")}): expected ${layout.volume}`,

@@ -6,8 +6,8 @@
 import type { Bytes } from "./wire/source.ts";
 
 /**
- * Makes bytes, all zero, at the start of an ArrayBuffer of their own, whose size is a multiple of 8.
+ * Allocates zeroed bytes at the start of a separate ArrayBuffer whose size is a multiple of 8.
  *
- * @throws {VortexError} if they are more than the limit of the call leaves
+ * @throws {VortexError} if they exceed what is left of the call's limit
  */
 export type Allocate = (bytes: number) => Bytes;

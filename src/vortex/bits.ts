@@ -1,11 +1,11 @@
 /**
- * Bitmaps: a bit for each element, lowest bit of each byte first.
+ * Bitmaps: one bit per element, least significant bit of each byte first.
  *
  * @module
  */
 import type { Bytes } from "./wire/source.ts";
 
-/** Bytes that so many bits need. */
+/** Number of bytes that `bits` bits occupy. */
 export function bytesForBits(bits: number): number {
   return Math.ceil(bits / 8);
 }
@@ -15,14 +15,14 @@ export function bitAt(bits: Uint8Array, at: number): boolean {
   return ((bits[Math.floor(at / 8)] ?? 0) >>> (at % 8) & 1) !== 0;
 }
 
-/** Set bits of each byte. */
+/** Number of set bits in each byte value. */
 const counts = Uint8Array.from({ length: 256 }, (_, byte) => {
   let count = 0;
   for (let rest = byte; rest > 0; rest >>= 1) count += rest & 1;
   return count;
 });
 
-/** How many of `length` bits from `offset` on are set. */
+/** How many of the `length` bits starting at `offset` are set. */
 export function countSet(bits: Uint8Array, offset: number, length: number): number {
   if (length === 0) return 0;
   const [first, last] = [Math.floor(offset / 8), Math.floor((offset + length - 1) / 8)];
@@ -31,7 +31,7 @@ export function countSet(bits: Uint8Array, offset: number, length: number): numb
   let count = (counts[(bits[first] ?? 0) & head] ?? 0) + (counts[(bits[last] ?? 0) & tail] ?? 0);
   let at = first + 1;
   if (last - at >= 64) {
-    // By words: a byte at a time takes four times as long.
+    // Word by word: byte by byte takes four times as long.
     for (; (bits.byteOffset + at) % 4 !== 0; at++) count += counts[bits[at] ?? 0] ?? 0;
     const words = new Uint32Array(bits.buffer, bits.byteOffset + at, Math.floor((last - at) / 4));
     for (let i = 0; i < words.length; i++) count += wordCount(words[i] ?? 0);
@@ -47,16 +47,16 @@ function wordCount(word: number): number {
   return Math.imul(word + (word >>> 4) & 0x0f0f_0f0f, 0x0101_0101) >>> 24;
 }
 
-/** Whether `length` bits from `offset` on are all set. */
+/** Whether all `length` bits starting at `offset` are set. */
 export function allSet(bits: Uint8Array, offset: number, length: number): boolean {
   return countSet(bits, offset, length) === length;
 }
 
 // law vortex/bitmapFrom: vortex/core/ops
 /**
- * Bits from `offset` on as a bitmap that begins at bit 0: the same bytes where they lie so.
+ * Bits starting at `offset` as a bitmap that starts at bit 0: a view of the same bytes if `offset` is a multiple of 8.
  *
- * @param allocate makes new bytes, all zero
+ * @param allocate allocates zeroed bytes
  */
 export function bitmapFrom(
   bits: Bytes,
@@ -76,7 +76,7 @@ export function bitmapFrom(
 }
 
 // law vortex/copyBits: vortex/core/ops
-/** Copies bits to where their bits are 0 still. */
+/** Copies bits into a range whose bits are still 0. */
 export function copyBits(from: Uint8Array, offset: number, to: Uint8Array, at: number, length: number): void {
   if (offset % 8 === 0 && at % 8 === 0) {
     const whole = Math.floor(length / 8);
@@ -99,7 +99,7 @@ function setBit(from: Uint8Array, offset: number, to: Uint8Array, at: number): v
   to[byte] = (to[byte] ?? 0) | ((from[Math.floor(offset / 8)] ?? 0) >>> (offset % 8) & 1) << (at % 8);
 }
 
-/** Sets `length` bits from `at` on. */
+/** Sets `length` bits starting at `at`. */
 export function fillBits(to: Uint8Array, at: number, length: number): void {
   let i = at;
   const end = at + length;
@@ -109,7 +109,7 @@ export function fillBits(to: Uint8Array, at: number, length: number): void {
   for (i += whole * 8; i < end; i++) to[Math.floor(i / 8)] = (to[Math.floor(i / 8)] ?? 0) | 1 << (i % 8);
 }
 
-/** The elements that two bitmaps both have as valid. Null: all. */
+/** The elements that are valid in both bitmaps. Null means that all are valid. */
 export function bothValid(
   one: Bytes | null,
   other: Bytes | null,

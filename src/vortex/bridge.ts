@@ -1,8 +1,8 @@
 /**
- * Arrays that another session of Vortex describes: by a tree of tuples, with its buffers or without.
+ * Arrays described by another Vortex session: a tree of tuples, with or without its buffers.
  *
- * The checks come in the order in which Vortex itself makes them: the tuple, its dtype, its buffers, its children depth
- * first; then, from the outermost node, the encoding's id, its metadata and what its children must be.
+ * Checks run in the same order as in Vortex itself: the tuple, its dtype, its buffers, its children depth first; then,
+ * from the root node down, the encoding's id, its metadata and the requirements on its children.
  *
  * @module
  */
@@ -25,31 +25,31 @@ import { type Bytes, noBytes, ownBytes } from "./wire/source.ts";
 
 /** Options of {@linkcode fromVortexMetadata}. */
 export interface FromVortexMetadataOptions extends VortexReadOptions {
-  /** The stream on which buffers of a device will be used: it waits for their producer. */
+  /** The stream that will use device buffers: it waits for their producer. */
   readonly stream?: CudaStream;
 }
 
 const optionNames: OptionNames<FromVortexMetadataOptions> = { session: true, limits: true, stream: true };
 
-/** An object that describes itself: an array of Vortex in Python. */
+/** An object that describes itself: a Vortex array in Python. */
 export interface VortexMetadataSource {
-  /** The tree of tuples, or an object whose value it is. */
+  /** Returns the tree of tuples, or an object whose `$value()` returns it. */
   __vortex_array_metadata__(): unknown;
 }
 
 // law vortex/fromVortexMetadata: vortex/core/bridge
 /**
- * Rebuilds an array that another session describes. Only what this session knows can be rebuilt: encodings and
- * extension types that a program has registered there must be registered here as well.
+ * Rebuilds an array described by another session. Only what this session knows can be rebuilt: encodings and extension
+ * types that a program registered there must be registered here as well.
  *
- * Buffers that are handed over by a capsule are taken out of it, and are returned when the array is closed and nothing
- * uses them any more; bytes and buffers of this package stay their owner's. Where buffers are only counted, the array
- * can be described, but not decoded.
+ * Buffers in a capsule are taken out of it, and returned once the array is closed and nothing uses them any more; bytes
+ * and this package's buffers still belong to their owner. If buffers are only counted, the array can be described, but
+ * not decoded.
  *
- * @param source a tree, an object of Python with `__vortex_array_metadata__()`, or what that has returned
- * @throws {VortexError} if the tree is none, an encoding is unknown, or anything does not fit; the message ends in the
- *   node. What was taken by then is returned
- * @throws {ExchangeError} for a buffer that cannot be taken: of a wrong version or alignment, or taken before
+ * @param source a tree, a Python object with `__vortex_array_metadata__()`, or the value that it returned
+ * @throws {VortexError} if the tree is malformed, an encoding is unknown, or anything is inconsistent; the message ends
+ *   with the path of the node. Buffers taken by then are returned
+ * @throws {ExchangeError} for a buffer that cannot be taken: wrong version or alignment, or already taken
  */
 export function fromVortexMetadata(
   source: VortexMetadata | VortexMetadataSource,
@@ -84,14 +84,14 @@ function isObject(value: unknown): value is object {
   return (typeof value === "object" || typeof value === "function") && value !== null;
 }
 
-/** The tree as JavaScript's own values: an object of Python has them as its value. */
+/** The tree as JavaScript values: a Python object returns them from `$value()`. */
 function treeOf(source: unknown): unknown {
   const told = isSource(source) ? source.__vortex_array_metadata__() : source;
   if (!isObject(told) || Array.isArray(told) || !("$value" in told) || typeof told.$value !== "function") return told;
   return told.$value();
 }
 
-/** Reads trees, and takes over their buffers. */
+/** Reads trees, and takes their buffers. */
 class TreeReader {
   readonly #limits: VortexLimits;
   readonly #where: { readonly stream?: CudaStream };
@@ -160,12 +160,12 @@ class TreeReader {
   }
 }
 
-/** A buffer by the address of its struct, which is the caller's. */
+/** A buffer given by the address of its struct, which the caller owns. */
 function isDescriptor(buffer: unknown): buffer is { readonly descriptor: bigint } {
   return isObject(buffer) && "descriptor" in buffer && typeof buffer.descriptor === "bigint";
 }
 
-/** Bytes at a multiple of 8: a copy if they do not lie so. */
+/** Bytes aligned to 8: a copy if they are not. */
 function aligned(bytes: Uint8Array): Bytes {
   const own = ownBytes(bytes);
   if (own.length === 0) return noBytes;

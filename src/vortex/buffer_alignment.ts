@@ -1,18 +1,18 @@
 /**
- * What buffers are aligned to.
+ * The alignment of buffers.
  *
  * @module
  */
 import type { EncodedNode } from "./encoded_node.ts";
 import { widthOf } from "./ptype.ts";
 
-/** Bytes of a view, and the most that an element of any buffer is aligned to. */
+/** Size of a view in bytes, and the largest alignment of an element in any buffer. */
 const mostAligned = 16;
 
 // law vortex/alignmentsOf: vortex/core/built
 /**
- * What the elements of a node's buffers need, in bytes. Not more: Vortex takes it for what every slice of the buffer is
- * aligned to, too, and panics if one is not.
+ * The alignment that the elements of each of a node's buffers need, in bytes. No more than that: Vortex expects it of
+ * every slice of the buffer too, and panics if a slice is not aligned.
  */
 export function alignmentsOf(node: EncodedNode): readonly number[] {
   const each = (alignment: number) => Array.from({ length: node.bufferCount }, () => alignment);
@@ -26,11 +26,11 @@ export function alignmentsOf(node: EncodedNode): readonly number[] {
     case "vortex.varbinview":
       return each(1).with(-1, mostAligned);
     case "vortex.fsst":
-      return each(1).with(0, 8); // symbols of 8 bytes
+      return each(1).with(0, 8); // 8-byte symbols
     default:
       return each(1);
   }
 }
 
-/** What buffers are aligned to of which nobody here knows what they are. */
+/** The alignment of buffers whose encoding is unknown here. */
 export const alignmentOfUnknown: number = mostAligned;

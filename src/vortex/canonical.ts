@@ -1,5 +1,5 @@
 /**
- * Decoded arrays: one form for each kind of dtype, near to Arrow's.
+ * Decoded arrays: one canonical form per kind of dtype, close to Arrow's.
  *
  * @module
  */
@@ -7,15 +7,15 @@ import { type DTypeOf, showDType, type VortexDType } from "./dtype.ts";
 import type { PrimitiveValues } from "./ptype.ts";
 import type { Bytes } from "./wire/source.ts";
 
-/** What all decoded arrays have. */
+/** Properties that all decoded arrays have. */
 export interface DecodedArray {
-  /** What the elements are. */
+  /** Dtype of the elements. */
   readonly dtype: VortexDType;
-  /** Elements. */
+  /** Number of elements. */
   readonly length: number;
   /**
-   * A bit for each element from bit 0 of byte 0 on, lowest first: 1 where it is not null. Null: no element is null.
-   * Bits behind the last are arbitrary.
+   * One bit per element starting at bit 0 of byte 0, least significant first: 1 if the element is not null. Null means
+   * that no element is null. Bits past the last element are arbitrary.
    */
   readonly validity: Bytes | null;
 }
@@ -26,11 +26,11 @@ export interface NullArray extends DecodedArray {
   readonly kind: "null";
 }
 
-/** Truth values, a bit for each. */
+/** Booleans, one bit each. */
 export interface BoolArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "bool";
-  /** Lowest bit of each byte first. */
+  /** Least significant bit of each byte first. */
   readonly bits: Bytes;
   /** Bits before the first element. */
   readonly offset: number;
@@ -40,34 +40,34 @@ export interface BoolArray extends DecodedArray {
 export interface PrimitiveArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "primitive";
-  /** What the elements are. */
+  /** Dtype of the elements. */
   readonly dtype: DTypeOf<"primitive">;
-  /** As many as there are elements. Of f16 the bits. What a null has is arbitrary. */
+  /** One value per element; for f16, its bits. The value of a null is arbitrary. */
   readonly values: PrimitiveValues;
 }
 
-/** Decimals: integers, to be multiplied by ten to the power of minus the dtype's scale. */
+/** Decimals: integers to be multiplied by 10^-scale, with the scale of the dtype. */
 export interface DecimalArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "decimal";
-  /** What the elements are. */
+  /** Dtype of the elements. */
   readonly dtype: DTypeOf<"decimal">;
-  /** Bytes of an integer: 1, 2, 4, 8, 16 or 32, which need not be what the precision suggests. */
+  /** Bytes per integer: 1, 2, 4, 8, 16 or 32, not necessarily what the precision suggests. */
   readonly width: number;
-  /** The integers, with sign. */
+  /** The signed integers. */
   readonly bytes: Bytes;
 }
 
-/** Text or bytes, by a view of 16 bytes for each. */
+/** Text or bytes, with a 16-byte view per element. */
 export interface VarBinViewArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "varbinview";
   /**
-   * `u32 size`, then up to 12 bytes of data padded with zeros; or of longer ones the first 4 bytes, `u32 buffer`,
-   * `u32 offset`. What a null has is arbitrary, but never leads outside the data.
+   * `u32 size`, then up to 12 bytes of data padded with zeros; for longer values, the first 4 bytes, `u32 buffer`,
+   * `u32 offset`. The view of a null is arbitrary, but never points outside the data.
    */
   readonly views: Bytes;
-  /** What the views lead to. */
+  /** The buffers that the views point into. */
   readonly data: readonly Bytes[];
 }
 
@@ -75,60 +75,59 @@ export interface VarBinViewArray extends DecodedArray {
 export interface ListArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "list";
-  /** Where each list begins in the elements, and where the last ends: not decreasing. */
+  /** Where each list starts in the elements, and where the last one ends: non-decreasing. */
   readonly offsets: Int32Array<ArrayBuffer>;
   /** The elements of all lists. */
   readonly elements: CanonicalArray;
 }
 
-/** Lists of one size. */
+/** Lists of one fixed size. */
 export interface FixedSizeListArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "fixedSizeList";
-  /** Elements of a list. */
+  /** Number of elements per list. */
   readonly size: number;
-  /** As many as there are lists, times the size. */
-  /** The elements of all lists. */
+  /** The elements of all lists: the number of lists times the size. */
   readonly elements: CanonicalArray;
 }
 
-/** Structs. Their fields keep nulls of their own, and have arbitrary values where the struct is null. */
+/** Structs. Fields have their own nulls, and arbitrary values where the struct is null. */
 export interface StructArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "struct";
-  /** What the elements are. */
+  /** Dtype of the elements. */
   readonly dtype: DTypeOf<"struct">;
-  /** A column for each field. */
+  /** One column per field. */
   readonly fields: readonly CanonicalArray[];
 }
 
-/** Values of an extension, as what they are stored as. */
+/** Values of an extension type, in their storage form. */
 export interface ExtensionArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "extension";
-  /** What the elements are. */
+  /** Dtype of the elements. */
   readonly dtype: DTypeOf<"extension">;
-  /** With the same length, and the same nulls. */
+  /** The storage, with the same length and the same nulls. */
   readonly storage: CanonicalArray;
 }
 
-/** Indices into a dictionary: made only where dictionaries are kept. */
+/** Indices into a dictionary: produced only where dictionaries are kept. */
 export interface DictionaryArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "dictionary";
-  /** Unsigned, each of a valid element smaller than the number of values. */
+  /** Unsigned. The code of a valid element is less than the number of values. */
   readonly codes: PrimitiveArray;
-  /** What the codes stand for. */
+  /** The values that the codes index. */
   readonly values: CanonicalArray;
 }
 
-/** Runs of one value: made only where they are kept. */
+/** Runs of one value: produced only where runs are kept. */
 export interface RunEndArray extends DecodedArray {
   /** Which kind of array it is. */
   readonly kind: "runEnd";
-  /** Where each run ends, counted from the first element: rising, the last is the length. */
+  /** Where each run ends, counted from the first element: increasing, the last is the length. */
   readonly ends: Int32Array<ArrayBuffer>;
-  /** The value of each run, null for a run of nulls. `validity` says nothing. */
+  /** The value of each run, null for a run of nulls. `validity` carries no information. */
   readonly values: CanonicalArray;
 }
 
@@ -149,7 +148,7 @@ export type CanonicalArray =
 /** A decoded array of one kind. */
 export type CanonicalOf<Kind extends CanonicalArray["kind"]> = CanonicalArray & { readonly kind: Kind };
 
-/** Where a dtype's values of numbers are asked for. @throws {TypeError} if the dtype is another one */
+/** Narrows a dtype to a primitive one. @throws {TypeError} if it is of another kind */
 export function primitiveOf(dtype: VortexDType): DTypeOf<"primitive"> {
   if (dtype.kind === "primitive") return dtype;
   throw new TypeError(`Expected a primitive dtype, got ${showDType(dtype)}`);

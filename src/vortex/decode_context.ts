@@ -1,5 +1,5 @@
 /**
- * One decoding: what is left of its limits, and how encodings decode their children.
+ * The state of one decoding: what is left of its limits, and how encodings decode their children.
  *
  * @module
  */
@@ -16,28 +16,28 @@ import { type PrimitiveValues, type PType, valuesAt, widthOf } from "./ptype.ts"
 import type { VortexSession } from "./session.ts";
 import type { Bytes } from "./wire/source.ts";
 
-/** Encodings that Arrow has as well, and that an array may keep. */
+/** Encodings that Arrow has too, and that an array may keep. */
 export interface Kept {
-  /** Indices into values. */
+  /** Whether to keep dictionaries: indices into values. */
   readonly dictionary: boolean;
-  /** Runs of one value. */
+  /** Whether to keep runs of one value. */
   readonly runEnd: boolean;
 }
 
 const keepNothing: Kept = { dictionary: false, runEnd: false };
 
-/** What decoding needs beside the nodes. One for each call. */
+/** What decoding needs besides the nodes. One per call. */
 export class DecodeContext {
-  /** The encodings that are known. */
+  /** The session, which knows the encodings. */
   readonly session: VortexSession;
-  /** What it may cost. */
+  /** Limits on what decoding may cost. */
   readonly limits: VortexLimits;
-  /** What `decodeKeeping` keeps. Encodings ask `isKept`. */
+  /** What `decodeKeeping` keeps. Encodings call `isKept`. */
   readonly keep: Kept;
   #kept: Kept = keepNothing;
   #left: number;
 
-  /** A decoding. @param keep what may stay encoded, where the result is not needed decoded. Default: nothing */
+  /** Starts a decoding. @param keep what may stay encoded, where the result need not be decoded. Default: nothing */
   constructor(session: VortexSession, limits: VortexLimits, keep: Kept = keepNothing) {
     this.session = session;
     this.limits = limits;
@@ -51,8 +51,8 @@ export class DecodeContext {
   }
 
   /**
-   * Decodes a node whose array the caller passes on as it is: dictionaries and runs stay what they are, where the user
-   * wants that.
+   * Decodes a node whose array the caller passes on unchanged: dictionaries and runs stay encoded if the user wants
+   * that.
    */
   decodeKeeping(node: EncodedNode): CanonicalArray {
     return this.#with(this.keep, node);
@@ -74,7 +74,7 @@ export class DecodeContext {
     }
   }
 
-  /** Whether the node that is being decoded may return a dictionary, or runs. To be asked before children are decoded. */
+  /** Whether the node being decoded may return a dictionary or runs. Must be called before children are decoded. */
   isKept(what: keyof Kept): boolean {
     return this.#kept[what];
   }
@@ -91,7 +91,7 @@ export class DecodeContext {
     return array.kind === "bool" ? array : node.fail(`Expected truth values, got ${array.kind}`);
   }
 
-  /** Decodes a validity child: a bit for each element, or null if none is null. */
+  /** Decodes a validity child: one bit per element, or null if no element is null. */
   validity(node: EncodedNode | null): Bytes | null {
     if (node === null) return null;
     const { bits, offset, length } = this.bool(node);
@@ -100,7 +100,7 @@ export class DecodeContext {
   }
 
   // law vortex/DecodeContext.charge: vortex/core/ops
-  /** Counts bytes that are about to be allocated. @throws {VortexError} if they are more than the limit leaves */
+  /** Charges bytes about to be allocated against the limit. @throws {VortexError} if they exceed what is left of it */
   charge(bytes: number, node: Place): void {
     if (bytes > this.#left || !(bytes >= 0)) {
       node.fail(
@@ -111,7 +111,7 @@ export class DecodeContext {
     this.#left -= bytes;
   }
 
-  /** New bytes, all zero, of an ArrayBuffer of their own that is a multiple of 8 long. Charged before. */
+  /** Allocates zeroed bytes in a separate ArrayBuffer whose size is a multiple of 8. Charged first. */
   allocate(bytes: number, node: Place): Bytes {
     const whole = Math.ceil(bytes / 8) * 8;
     this.charge(whole, node);
@@ -123,13 +123,13 @@ export class DecodeContext {
     return (bytes) => this.allocate(bytes, node);
   }
 
-  /** New numbers, all zero. Charged before. */
+  /** Allocates zeroed numbers. Charged first. */
   allocateValues(ptype: PType, length: number, node: Place): PrimitiveValues {
     const bytes = this.allocate(length * widthOf(ptype), node);
     return valuesAt(ptype, bytes.buffer, 0, length);
   }
 
-  /** Allocates for what no node asks: slices, and what becomes of decoded arrays. */
+  /** Allocates where no node is involved: for slices, and for what is made of decoded arrays. */
   get allocateForAll(): Allocate {
     return this.allocator(placeAt("$"));
   }

@@ -9,7 +9,7 @@ import { canonicalEncodings } from "./encodings/canonical_encodings.ts";
 import { numericEncodings } from "./numeric/numeric_encodings.ts";
 import { stringEncodings } from "./strings/string_encodings.ts";
 
-/** All of them. */
+/** All encodings of this package. */
 export function defaultEncodings(): readonly VortexEncoding[] {
   return [...canonicalEncodings, ...numericEncodings, ...stringEncodings, ...compressedEncodings];
 }

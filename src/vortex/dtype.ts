@@ -1,11 +1,11 @@
 /**
- * Vortex's dtypes as values: what the elements of an array are, whichever way they are encoded.
+ * Vortex's dtypes as values: the type of an array's elements, however they are encoded.
  *
  * @module
  */
 import type { PType } from "./ptype.ts";
 
-/** What the elements of an array are. */
+/** The type of an array's elements. */
 export type VortexDType =
   | { readonly kind: "null"; readonly nullable: true }
   | { readonly kind: "bool" | "utf8" | "binary" | "variant"; readonly nullable: boolean }
@@ -13,7 +13,7 @@ export type VortexDType =
   | { readonly kind: "decimal"; readonly precision: number; readonly scale: number; readonly nullable: boolean }
   | {
     readonly kind: "struct";
-    /** May repeat, and may be empty. */
+    /** Names may repeat, and may be empty. */
     readonly names: readonly string[];
     readonly fields: readonly VortexDType[];
     readonly nullable: boolean;
@@ -41,11 +41,11 @@ export type VortexDType =
   }
   | {
     readonly kind: "extension";
-    /** Its name: `vortex.timestamp`. */
+    /** The extension's name: `vortex.timestamp`. */
     readonly id: string;
-    /** What the values are stored as. An extension is nullable where its storage is. */
+    /** The dtype of the stored values. An extension is nullable if its storage is. */
     readonly storage: VortexDType;
-    /** What the extension has to say of the type; only who knows it can read it. */
+    /** The extension's own description of the type; only code that knows the extension can read it. */
     readonly metadata: Uint8Array<ArrayBuffer>;
     readonly nullable: boolean;
   };
@@ -53,20 +53,20 @@ export type VortexDType =
 /** A dtype of one kind. */
 export type DTypeOf<Kind extends VortexDType["kind"]> = VortexDType & { readonly kind: Kind };
 
-/** Truth values that cannot be null: what validity is made of. */
+/** Non-nullable booleans: the dtype of validity. */
 export const boolDType: VortexDType = Object.freeze({ kind: "bool", nullable: false });
 
-/** Numbers of a ptype. */
+/** The dtype of numbers of a ptype. */
 export function primitiveDType(ptype: PType, nullable = false): VortexDType {
   return { kind: "primitive", ptype, nullable };
 }
 
-/** Bytes of a decimal of a precision, as Arrow stores it. */
+/** Bytes per decimal of a given precision, as Arrow stores it. */
 export function decimalWidth(precision: number): 4 | 8 | 16 | 32 {
   return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;
 }
 
-/** The entries of a map: structs of key and value, none of which is null. */
+/** The entries of a map: non-nullable structs of key and value. */
 export function entriesOf({ key, value }: DTypeOf<"map">): DTypeOf<"struct"> {
   return { kind: "struct", names: ["key", "value"], fields: [key, value], nullable: false };
 }
@@ -79,7 +79,7 @@ export function withNullable(dtype: VortexDType, nullable: boolean): VortexDType
 }
 
 // law vortex/equalDTypes: vortex/core/bridge
-/** Whether two dtypes are the same, with names, nullability and metadata. */
+/** Whether two dtypes are equal, including names, nullability and metadata. */
 export function equalDTypes(one: VortexDType, other: VortexDType): boolean {
   if (one === other) return true;
   if (one.kind !== other.kind || one.nullable !== other.nullable) return false;
@@ -148,7 +148,7 @@ export function showDType(dtype: VortexDType): string {
   }
 }
 
-/** At most 32 bytes as two digits each. */
+/** At most 32 bytes, as two hex digits each. */
 function hexOf(bytes: Uint8Array): string {
   return `${bytes.subarray(0, 32).toHex()}${bytes.length > 32 ? "..." : ""}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Decoded arrays as nodes again, in the plainest encodings, over the same memory.
+ * Decoded arrays as nodes again, in the simplest encodings, over the same memory.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { RawNode } from "./raw_node.ts";
 import { type ProtoField, protoOf } from "./wire/proto_writer.ts";
 import { type Bytes, bytesOf, noBytes } from "./wire/source.ts";
 
-/** Codes of the integers that decimals are stored as. */
+/** Codes of the integer types that store decimals, by width in bytes. */
 const decimalCodes: Readonly<Record<number, number>> = { 1: 0, 2: 1, 4: 2, 8: 3, 16: 4, 32: 5 };
 
 function codeOf(ptype: PType): number {
@@ -19,7 +19,7 @@ function codeOf(ptype: PType): number {
 }
 
 // law vortex/encodeCanonical: vortex/core/ipc
-/** The nodes of a decoded array. Each says its dtype and its length. */
+/** The nodes of a decoded array. Each states its dtype and length. */
 export function encodeCanonical(array: CanonicalArray): RawNode {
   const { dtype, length } = array;
   const node = (
@@ -84,7 +84,7 @@ type MakeNode = (
   children: readonly RawNode[],
 ) => RawNode;
 
-/** Lists by their offsets. Of maps Vortex wants lists by ranges. */
+/** Lists by offsets. For maps, Vortex expects lists by offsets and sizes. */
 function listNode(
   { offsets, elements, length }: CanonicalArray & { readonly kind: "list" },
   dtype: VortexDType,

@@ -1,5 +1,5 @@
 /**
- * A node of an array with its dtype and length: everything is still encoded.
+ * A node of an array with its dtype and length, still fully encoded.
  *
  * @module
  */
@@ -9,10 +9,10 @@ import { hostBytesOf, type RawBuffer, type RawNode, sizeOf } from "./raw_node.ts
 import type { Bytes } from "./wire/source.ts";
 import { ProtoMessage } from "./wire/protobuf.ts";
 
-/** What `opened` is before a node was opened. */
+/** The value of `#opened` until the node is opened. */
 const notOpened: unique symbol = Symbol("notOpened");
 
-/** What only this room may do with a node. Filled in by the class, which alone can reach what is private. */
+/** Operations on a node that only this room may use. Set by the class, which alone can access its private members. */
 const internals: {
   raw: (node: EncodedNode) => RawNode;
   rawBuffer: (node: EncodedNode, index: number) => RawBuffer;
@@ -23,13 +23,13 @@ function missing(): never {
 }
 
 /**
- * A node as it stands in a file, a message or a tuple, to which the node above has given a dtype and a length. Its
- * encoding asks for its children one by one, each with the dtype and the length that it must have.
+ * A node from a file, a message or a tuple, with the dtype and length that its parent gave it. Its encoding requests
+ * its children one by one, each with the dtype and length that it must have.
  */
 export class EncodedNode {
-  /** What its elements are. */
+  /** Dtype of the elements. */
   readonly dtype: VortexDType;
-  /** Elements. */
+  /** Number of elements. */
   readonly length: number;
   readonly #raw: RawNode;
   readonly #parent: EncodedNode | null;
@@ -51,28 +51,28 @@ export class EncodedNode {
     this.#index = index;
   }
 
-  /** The encoding, by its serialized id. */
+  /** The encoding's serialized id. */
   get id(): string {
     return this.#raw.id;
   }
 
-  /** What the encoding says of itself. */
+  /** The encoding's metadata. */
   get metadata(): Bytes {
     return this.#raw.metadata;
   }
 
-  /** `$.children[1].children[0]`. */
+  /** Path from the root: `$.children[1].children[0]`. */
   get path(): string {
     return this.#parent === null ? "$" : `${this.#parent.path}.children[${this.#index}]`;
   }
 
-  /** How many buffers there are. */
+  /** Number of buffers. */
   get bufferCount(): number {
     const { buffers } = this.#raw;
     return typeof buffers === "number" ? buffers : buffers.length;
   }
 
-  /** A buffer wherever it is. */
+  /** A buffer, on the host or on a device. */
   #rawBuffer(index: number): RawBuffer {
     const { buffers } = this.#raw;
     if (typeof buffers === "number") {
@@ -82,18 +82,18 @@ export class EncodedNode {
   }
 
   // law vortex/EncodedNode.buffer: vortex/core/ipc
-  /** A buffer's bytes on the host, aligned to 8: a copy where they do not lie so. */
+  /** A buffer's bytes on the host, aligned to 8: a copy if they are not. */
   buffer(index: number): Bytes {
     const bytes = this.bytes(index);
     return bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
   }
 
-  /** A buffer's bytes on the host wherever they are, for who reads them byte by byte or copies them anyway. */
+  /** A buffer's bytes on the host at any alignment, for callers that read byte by byte or copy anyway. */
   bytes(index: number): Bytes {
     return hostBytesOf(this.#rawBuffer(index));
   }
 
-  /** Bytes of a buffer; null if buffers were only counted. */
+  /** Size of a buffer in bytes; null if buffers were only counted. */
   bufferSize(index: number): number | null {
     const { buffers } = this.#raw;
     return typeof buffers === "number" ? null : sizeOf(this.#rawBuffer(index));
@@ -104,17 +104,17 @@ export class EncodedNode {
     return Array.from({ length: this.bufferCount }, (_, index) => this.buffer(index));
   }
 
-  /** How many children there are. */
+  /** Number of children. */
   get childCount(): number {
     return this.#raw.children.length;
   }
 
-  /** The children that were asked for. After `open` these are all. */
+  /** The children requested so far. After `open`, and `openRest` where there is one, these are all. */
   get children(): readonly EncodedNode[] {
     return this.#children.filter((child) => child !== undefined);
   }
 
-  /** A child that was asked for. */
+  /** A child requested before; null if it was not. */
   known(index: number): EncodedNode | null {
     return this.#children[index] ?? null;
   }
@@ -123,7 +123,7 @@ export class EncodedNode {
   /**
    * A child, which must have this dtype and this length.
    *
-   * @throws {VortexError} if there is no such child, or it says otherwise of itself
+   * @throws {VortexError} if there is no such child, or its own dtype or length differs
    */
   child(index: number, dtype: VortexDType, length: number): EncodedNode {
     const raw = this.#raw.children[index];
@@ -143,9 +143,9 @@ export class EncodedNode {
 
   // law vortex/EncodedNode.validityChild: vortex/core/bridge
   /**
-   * The validity child: `index` is where it would be, behind all others. Null if there is none, and no element is null.
+   * The validity child: `index` is its position, after all others. Null if there is none; then no element is null.
    *
-   * @throws {VortexError} if there are more children, or fewer, or the dtype has no nulls
+   * @throws {VortexError} if there are more or fewer children, or there is one and the dtype has no nulls
    */
   validityChild(index: number): EncodedNode | null {
     this.expectChildren(index, index + 1);
@@ -154,14 +154,14 @@ export class EncodedNode {
     return this.child(index, validityDType, this.length);
   }
 
-  /** Checks how many children there are. @throws {VortexError} unless that is in a range */
+  /** Checks the number of children. @throws {VortexError} unless it is in the range */
   expectChildren(least: number, most: number = least): void {
     if (this.childCount >= least && this.childCount <= most) return;
     const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
     this.fail(`${this.id} has ${this.childCount} children, expected ${expected}`);
   }
 
-  /** Checks how many buffers there are. @throws {VortexError} unless that is in a range */
+  /** Checks the number of buffers. @throws {VortexError} unless it is in the range */
   expectBuffers(least: number, most: number = least): void {
     if (this.bufferCount >= least && this.bufferCount <= most) return;
     const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
@@ -169,7 +169,7 @@ export class EncodedNode {
   }
 
   // law vortex/EncodedNode.expectSize: vortex/core/bridge
-  /** Checks the size of a buffer, if it is known. @throws {VortexError} unless it has at least so many bytes */
+  /** Checks the size of a buffer, if it is known. @throws {VortexError} unless it is in the range */
   expectSize(index: number, least: number, most = Infinity): void {
     const size = this.bufferSize(index);
     if (size === null || (size >= least && size <= most)) return;
@@ -184,7 +184,7 @@ export class EncodedNode {
     if (length > 0) this.fail(`${this.id} expects empty metadata, got ${length} bytes`);
   }
 
-  /** The metadata as a message. @throws {VortexError} if it is none */
+  /** The metadata as a message. @throws {VortexError} if it is not one */
   message(): ProtoMessage {
     return new ProtoMessage(this.metadata, this.path, `metadata of ${this.id}`);
   }
@@ -204,19 +204,19 @@ export class EncodedNode {
     throw this.error(text);
   }
 
-  /** What an encoding has found out about the node: computed once. */
+  /** The result of the encoding's `open` for this node: computed once. */
   opened<T>(open: (node: EncodedNode) => T): T {
     if (this.#opened === notOpened) this.#opened = open(this);
-    return this.#opened as T; // a node has one encoding, and is opened by its `open` alone
+    return this.#opened as T; // a node has one encoding, and only its `open` opens it
   }
 }
 
-/** What a node was read as. */
+/** The raw node that a node was made from. */
 export function rawOf(node: EncodedNode): RawNode {
   return internals.raw(node);
 }
 
-/** A buffer of a node wherever it is: on the host, or on a device. */
+/** A buffer of a node, on the host or on a device. */
 export function rawBufferOf(node: EncodedNode, index: number): RawBuffer {
   return internals.rawBuffer(node, index);
 }
@@ -224,9 +224,9 @@ export function rawBufferOf(node: EncodedNode, index: number): RawBuffer {
 const validityDType: VortexDType = { kind: "bool", nullable: false };
 
 /**
- * The outermost node.
+ * The root node.
  *
- * @throws {VortexError} if it says otherwise of itself
+ * @throws {VortexError} if its own dtype or length differs
  */
 export function rootNode(raw: RawNode, dtype: VortexDType, length: number): EncodedNode {
   if (raw.outer !== null && raw.outer.length !== length) {

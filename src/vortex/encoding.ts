@@ -1,5 +1,5 @@
 /**
- * What an encoding is to the rest of the room.
+ * The interface between an encoding and the rest of the room.
  *
  * @module
  */
@@ -8,29 +8,28 @@ import type { DecodeContext } from "./decode_context.ts";
 import type { EncodedNode } from "./encoded_node.ts";
 
 /**
- * An encoding: reads nodes of one id.
+ * An encoding: reads the nodes with one id.
  *
- * `Opened` is whatever `open` has found out and `decode` needs: the metadata's numbers, and the children.
+ * `Opened` is what `open` returns for `decode`: the numbers from the metadata, and the children.
  */
 export interface VortexEncoding<Opened = unknown> {
-  /** The id, as it is serialized: `vortex.primitive`. */
+  /** The serialized id: `vortex.primitive`. */
   readonly id: string;
   /**
-   * Reads the node's metadata, checks how many buffers and children it has, and asks for every child with the dtype and
-   * the length that it must have, also for those that `decode` makes no use of. It reads no data: buffers may not be
-   * there.
+   * Reads the node's metadata, checks the number of buffers and children, and requests every child with the dtype and
+   * length that it must have, including those that `decode` does not use. It reads no data: buffers may be absent.
    *
-   * @throws {VortexError} if the node is none of this encoding
+   * @throws {VortexError} if the node is not valid for this encoding
    */
   open(node: EncodedNode): Opened;
   /**
-   * Asks for the children whose lengths stand in the data of others, where there are such. The node has been opened.
+   * Requests the children whose lengths are stored in the data of other children, if any. The node is already open.
    *
    * @throws {VortexError} if the data is wrong
    */
   openRest?(node: EncodedNode, opened: Opened, context: DecodeContext): void;
   /**
-   * Decodes the node. It has been opened.
+   * Decodes the node, which is already open.
    *
    * @returns an array of the node's dtype and length
    * @throws {VortexError} if the data is wrong

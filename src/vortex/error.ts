@@ -1,35 +1,35 @@
 /**
- * What is wrong with an array, and in which of its nodes.
+ * Errors: what is wrong with an array, and in which of its nodes.
  *
  * @module
  */
 
-/** Data of Vortex that cannot be read, or that this session does not know. */
+/** Vortex data that cannot be read, or that this session does not know. */
 export class VortexError extends Error {
   /** `VortexError`. */
   override readonly name: string = "VortexError";
   /**
-   * The node that the error is about, from the root of its array: `$.children[1].children[0]`. What belongs to no array
-   * is named by what it is: `dtype`, `message`, `footer`, `file`.
+   * Path of the node that the error is about, from the root of its array: `$.children[1].children[0]`. Anything outside
+   * an array is named by its kind: `dtype`, `message`, `footer`, `file`.
    */
   readonly path: string;
 
-  /** An error of a node. The message ends in the path, unless it is about the file as a whole. */
+  /** An error about a node. The message ends with the path, unless it is about the file as a whole. */
   constructor(path: string, text: string, options?: ErrorOptions) {
     super(path === "file" ? text : `${text} (at ${path})`, options);
     this.path = path;
   }
 }
 
-/** Where something is that can be wrong: a node, or a part of a file. */
+/** A place that an error can be about: a node, or a part of a file. */
 export interface Place {
-  /** An error about it. */
+  /** An error about the place. */
   error(text: string, options?: ErrorOptions): VortexError;
-  /** Throws an error about it. @throws {VortexError} always */
+  /** Throws an error about the place. @throws {VortexError} always */
   fail(text: string): never;
 }
 
-/** A place by its path. */
+/** A place given by its path. */
 export function placeAt(path: string): Place {
   const error = (text: string, options?: ErrorOptions) => new VortexError(path, text, options);
   return {

@@ -1,5 +1,5 @@
 /**
- * The types of extension that every session knows.
+ * The extension types that every default session knows.
  *
  * @module
  */
@@ -16,7 +16,7 @@ function wrong({ id }: DTypeOf<"extension">, why: string): TypeError {
   return new TypeError(`Cannot read the metadata of ${id}: ${why}`);
 }
 
-/** The storage must be of a ptype. */
+/** Checks that the storage has the given ptype. */
 function checkStorage(dtype: DTypeOf<"extension">, ptype: "i32" | "i64"): void {
   const { storage } = dtype;
   if (storage.kind === "primitive" && storage.ptype === ptype) return;

@@ -1,5 +1,5 @@
 /**
- * Buffers that a producer hands over by a C struct: taken over, used in order, and returned once.
+ * Buffers that a producer hands over in a C struct: taken, used in stream order, and returned once.
  *
  * @module
  */
@@ -14,35 +14,35 @@ import { consumerWaitsForEvent, ExchangeError, hostWaits, hostWaitsBeforeReturn 
 import type { HandedBuffer } from "./raw_node.ts";
 import { type Bytes, noBytes } from "./wire/source.ts";
 
-/** Where buffers of devices will be used. */
+/** Where device buffers will be used. */
 export interface HandedOptions {
   /** The stream that waits for the producer, and in whose order the buffers are returned. */
   readonly stream?: CudaStream;
 }
 
-/** A buffer that was taken over, and is to be returned. */
+/** A taken buffer, which must be returned. */
 export interface OwnedBuffer extends HandedBuffer {
-  /** Returns it to its producer. Closing twice is harmless. */
+  /** Returns the buffer to its producer. Closing twice is harmless. */
   close(): void;
 }
 
-/** The memory of bytes that were handed over, by the ArrayBuffer over it: who has the bytes keeps the memory. */
+/** The memory of handed-over bytes, keyed by the ArrayBuffer over it: the bytes keep the memory alive. */
 const memories = new WeakMap<ArrayBuffer, MemoryBuffer>();
 
-/** The memory that bytes lie in, if it was handed over. */
+/** The memory behind bytes, if it was handed over. */
 export function memoryOf(bytes: Bytes): MemoryBuffer | undefined {
   return memories.get(bytes.buffer);
 }
 
-/** The structs that were taken and are not returned: whoever says so of one again would have it returned twice. */
+/** Structs taken and not yet returned: taking one again would return it twice. */
 const taken = new Set<bigint>();
 
 // law vortex/takeDescriptor: vortex/core/bridge, vortex/core/device_buffers
 /**
- * Takes over a buffer.
+ * Takes a buffer.
  *
- * @param address of the struct, which is the producer's until this returns
- * @throws {ExchangeError} if it cannot be taken; it then stays the producer's
+ * @param address of the struct, which the producer owns until this returns
+ * @throws {ExchangeError} if it cannot be taken; the producer then still owns it
  */
 export function takeDescriptor(address: bigint, { stream }: HandedOptions): OwnedBuffer {
   const refuse = (why: string): never => {
@@ -72,7 +72,7 @@ export function takeDescriptor(address: bigint, { stream }: HandedOptions): Owne
     if (syncEvent !== 0n) {
       const event = new DataView(ffiPort().memory(syncEvent, 8)).getBigUint64(0, littleEndian);
       if (event === 0n) refuse("it has a pointer to an event that is NULL");
-      consumerWaitsForEvent(new CudaEvent(stream.device, event), stream); // the event is the producer's to close
+      consumerWaitsForEvent(new CudaEvent(stream.device, event), stream); // the producer closes the event
     }
   }
   const [device, home] = isDevice && stream !== undefined ? [stream.device, stream] : [null, null];
@@ -97,10 +97,10 @@ interface Descriptor {
   readonly release: bigint;
 }
 
-/** Returns a buffer, after what was enqueued on its home stream. */
+/** Returns a buffer, after the work enqueued on its home stream. */
 function giveBack(_: bigint, stream: CudaStream | null, { address, release }: Descriptor): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
-  taken.delete(address); // the producer may have its next struct there
+  taken.delete(address); // the producer may put its next struct there
   callRelease(release, address);
 }
 
@@ -124,7 +124,7 @@ class OnHost implements OwnedBuffer {
   }
 }
 
-/** Bytes of memory that the host can use, aligned to 8: a copy if they do not lie so. */
+/** Bytes of memory that the host can access, aligned to 8: a copy if they are not. */
 export function hostBytes(memory: MemoryBuffer): Bytes {
   hostWaits(memory);
   const bytes = memory.bytes();
@@ -153,7 +153,7 @@ class OnDevice implements OwnedBuffer {
   }
 }
 
-/** The bytes of a device's memory, copied to the host in order. */
+/** The bytes of device memory, copied to the host in stream order. */
 function copied(buffer: MemoryBuffer): Bytes {
   const layout = StridedLayout.dense([buffer.size], 1);
   const parts: ArrayParts = { buffer, offset: 0, layout, dtype: DType.from("uint8"), readonly: true };
@@ -164,7 +164,7 @@ function copied(buffer: MemoryBuffer): Bytes {
 }
 
 // law vortex/handedMemory: vortex/core/device_buffers
-/** Memory of this package as a buffer of a node: its owner keeps it. */
+/** This package's memory as a buffer of a node: its owner keeps it. */
 export function handedMemory(memory: MemoryBuffer): HandedBuffer {
   return memory.device === null ? new OnHost(memory, memory.size) : new OnDevice(memory);
 }

@@ -1,5 +1,5 @@
 /**
- * Messages of Vortex: arrays between processes.
+ * Vortex IPC messages: arrays between processes.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { FlatWriter, type Written } from "./wire/flatbuffer_writer.ts";
 import { type IpcMessage, messagesOf, readHeader } from "./wire/ipc_message.ts";
 import { type Bytes, ownBytes } from "./wire/source.ts";
 
-/** What messages add up to: a dtype first, then arrays of it. */
+/** Reads a sequence of messages: a dtype first, then arrays of it. */
 class IpcReader {
   readonly #home: ArrayHome;
   #dtype: VortexDType | null = null;
@@ -46,10 +46,10 @@ class IpcReader {
 
 /**
  * Reads a message with a dtype and one with an array, as `encode_ipc_array_buffers` of Vortex in Python writes them.
- * The bytes are not copied where they lie at multiples of 8.
+ * Bytes aligned to 8 are not copied.
  *
  * @param dtype the message with the dtype; by default it comes first in `bytes`
- * @throws {VortexError} if they are none, or hold more or less than one array
+ * @throws {VortexError} if they are not such messages, or do not hold exactly one array
  *
  * @example
  * ```ts files
@@ -86,10 +86,10 @@ function failMissing(): never {
 }
 
 /**
- * Reads the arrays of a stream of messages, one after the other, as they come.
+ * Reads the arrays of a message stream one by one, as they arrive.
  *
  * @param source all bytes, or pieces of any size
- * @throws {VortexError} if they are no messages, or end inside one
+ * @throws {VortexError} if they are not messages, or end inside one
  */
 export async function* readVortexIpc(
   source: Uint8Array | AsyncIterable<Uint8Array>,
@@ -117,7 +117,7 @@ function endsInside(): never {
   throw new VortexError("message", "The stream ends inside a message");
 }
 
-/** Bytes that come in pieces. */
+/** Bytes that arrive in pieces. */
 class Pieces {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #most: number;
@@ -130,7 +130,7 @@ class Pieces {
   }
 
   // law vortex/Pieces.take: vortex/core/ops
-  /** The next so many bytes, in memory of their own; null at the end. @throws {VortexError} if it comes too early */
+  /** The next `size` bytes, in separate memory; null at the end. @throws {VortexError} if the end comes too early */
   async take(size: number): Promise<Bytes | null> {
     if (size > this.#most) {
       throw new VortexError("message", `A message has ${size} bytes, more than the limit of ${this.#most}`);
@@ -155,7 +155,7 @@ class Pieces {
     return taken;
   }
 
-  /** The same where they must come. */
+  /** Like `take`, but the bytes must be there. */
   async need(size: number): Promise<Bytes> {
     const bytes = await this.take(size);
     return bytes ?? endsInside();
@@ -163,8 +163,8 @@ class Pieces {
 }
 
 /**
- * Writes an array as messages: one with its dtype, one with the array, which `decodeVortexIpc` reads, and
- * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays stay as they are encoded.
+ * Writes an array as two messages, one with its dtype and one with the array, for `decodeVortexIpc` or for
+ * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays keep their encodings.
  */
 export function encodeVortexIpc(array: VortexArray): { readonly dtype: Bytes; readonly array: Bytes } {
   const { body, ids } = writeArray(rootOf(array));

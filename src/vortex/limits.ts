@@ -1,20 +1,20 @@
 /**
- * What an array may cost, checked before it is paid.
+ * What an array may cost, checked before the cost is incurred.
  *
  * @module
  */
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 
 /**
- * Bounds on what input of unknown origin can make this process do. A few bytes can claim any number of rows, and a
- * small tree can name one of its nodes a million times.
+ * Bounds on what untrusted input can make this process do. A few bytes can claim any number of rows, and a small tree
+ * can reference one of its nodes a million times.
  */
 export interface VortexLimits {
-  /** Nested nodes, and nested dtypes. Default 64. */
+  /** Nesting depth of nodes, and of dtypes. Default 64. */
   readonly depth: number;
-  /** Nodes of one array, counted as often as they are visited. Default 2^20. */
+  /** Nodes of one array, counted on every visit. Default 2^20. */
   readonly nodes: number;
-  /** Bytes that decoding one array may allocate in all. Default 2^32. */
+  /** Total bytes that decoding one array may allocate. Default 2^32. */
   readonly bytes: number;
 }
 
@@ -23,10 +23,10 @@ const defaults: VortexLimits = { depth: 64, nodes: 2 ** 20, bytes: 2 ** 32 };
 const limitNames: OptionNames<VortexLimits> = { depth: true, nodes: true, bytes: true };
 
 /**
- * Limits where some are given.
+ * Completes partial limits with the defaults.
  *
  * @throws {TypeError} for unknown names
- * @throws {RangeError} for what is no natural number
+ * @throws {RangeError} for a value that is not a positive integer
  */
 export function limitsOf(given: Partial<VortexLimits> = {}): VortexLimits {
   checkOptions(given, limitNames);

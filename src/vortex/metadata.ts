@@ -1,19 +1,19 @@
 /**
- * Arrays as trees of tuples, which a session of Vortex in Python describes its arrays by.
+ * Arrays as trees of tuples, as a Vortex session in Python describes them.
  *
  * @module
  */
 import type { MemoryBuffer } from "../memory/mod.ts";
 
 /**
- * A buffer of a tuple: bytes, memory of this package, or a `VortexBufferExport` of a producer, in a capsule of Python or
- * by its address.
+ * A buffer in a tuple: bytes, this package's memory, or a producer's `VortexBufferExport`, in a Python capsule or by
+ * its address.
  */
 export type VortexMetadataBuffer = Uint8Array | MemoryBuffer | { readonly descriptor: bigint } | object;
 
 /**
- * An array: its encoding's serialized id, its dtype as a flatbuffer, its length, what its encoding says of itself, its
- * buffers or only how many there are, its children.
+ * An array: its encoding's serialized id, its dtype as a flatbuffer, its length, its encoding's metadata, its buffers
+ * or only their number, its children.
  */
 export type VortexMetadata = readonly [
   id: string,

@@ -1,15 +1,15 @@
 /**
  * Vortex: arrays that stay compressed in memory, read from files, messages and the descriptions that Vortex in Python
- * gives of its own.
+ * gives of its arrays.
  *
- * Whatever an array comes by, files (`file/`), messages (`ipc.ts`) or another session's tuples (`bridge.ts`), it becomes a
- * tree of nodes (`encoded_node.ts`) over bytes that `wire/` reads. A session (`session.ts`) knows encodings by their ids:
- * each folder has a list of its own, `encodings/` those near to Arrow's, `numeric/`, `strings/`, `compressed/`, and
- * `default_encodings.ts` puts them together: a new one goes there. `open_nodes.ts` has each node opened by its encoding,
- * which checks all but the elements; `decode_context.ts` has it decoded at first need, within limits, to one form for
- * each kind of dtype (`canonical.ts`), which `ops/` slices, joins and picks from and `arrow/` makes an array of Arrow
- * over the same memory. `device/` does the same for numbers on a GPU. The room knows the room `arrow/` and all below, but
- * no Python.
+ * Whatever its source, files (`file/`), messages (`ipc.ts`) or another session's tuples (`bridge.ts`), an array becomes
+ * a tree of nodes (`encoded_node.ts`) over bytes that `wire/` reads. A session (`session.ts`) maps ids to encodings:
+ * each folder has its own list, `encodings/` those close to Arrow's, `numeric/`, `strings/`, `compressed/`, and
+ * `default_encodings.ts` combines them: a new list goes there. `open_nodes.ts` opens each node with its encoding, which
+ * checks everything but the elements; `decode_context.ts` decodes it on first use, within limits, to one canonical form
+ * per kind of dtype (`canonical.ts`), which `ops/` slices, concatenates and takes from, and which `arrow/` turns into
+ * an Arrow array over the same memory. `device/` does the same for numbers on a GPU. The room knows the room `arrow/`
+ * and all rooms below it, but no Python.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Opening nodes: their encodings check all but the elements.
+ * Opening nodes: their encodings check everything but the elements.
  *
  * @module
  */
@@ -8,18 +8,18 @@ import type { EncodedNode } from "./encoded_node.ts";
 import type { VortexEncoding } from "./encoding.ts";
 import type { VortexSession } from "./session.ts";
 
-/** A node's encoding, and what it has found out about the node. */
+/** A node's encoding, and what its `open` returned for the node. */
 export interface OpenedNode {
   /** The encoding. */
   readonly encoding: VortexEncoding;
-  /** What it has found out. */
+  /** What `open` returned. */
   readonly opened: unknown;
 }
 
 /**
- * Opens a node by its encoding, once.
+ * Opens a node with its encoding, once.
  *
- * @throws {VortexError} if the encoding is unknown, or the node is none of it
+ * @throws {VortexError} if the encoding is unknown, or the node is not valid for it
  */
 export function openNode(session: VortexSession, node: EncodedNode): OpenedNode {
   const encoding = session.encoding(node.id);
@@ -32,7 +32,7 @@ export function openNode(session: VortexSession, node: EncodedNode): OpenedNode 
   return { encoding, opened: node.opened((one) => encoding.open(one)) };
 }
 
-/** Opens a node and those below it whose encodings are known, to describe them. */
+/** Opens a node and the nodes below it whose encodings are known, to describe them. */
 export function openKnown(session: VortexSession, node: EncodedNode): void {
   if (!session.knows(node.id)) return;
   openNode(session, node);
@@ -40,9 +40,9 @@ export function openKnown(session: VortexSession, node: EncodedNode): void {
 }
 
 /**
- * Opens a node and all below it: dtypes, lengths and counts are then known to fit each other.
+ * Opens a node and all nodes below it: dtypes, lengths and counts are then known to be consistent.
  *
- * @throws {VortexError} if anything does not
+ * @throws {VortexError} if they are not
  */
 export function openAll(session: VortexSession, node: EncodedNode): void {
   if (session.allowsUnknown && !session.knows(node.id)) return;
@@ -52,9 +52,9 @@ export function openAll(session: VortexSession, node: EncodedNode): void {
 
 // law vortex/openEvery: vortex/core/built
 /**
- * Opens a node and all below it that are known, also those whose lengths stand in data.
+ * Opens a node and all known nodes below it, including those whose lengths are stored in data.
  *
- * @throws {VortexError} if anything does not fit, or such data is wrong
+ * @throws {VortexError} if anything is inconsistent, or such data is wrong
  */
 export function openEvery(context: DecodeContext, node: EncodedNode): void {
   if (!context.session.knows(node.id)) return;

@@ -1,16 +1,16 @@
 /**
- * Primitive types: the numbers that arrays are made of.
+ * Primitive types: the number types that arrays are made of.
  *
  * @module
  */
 
-/** A type of numbers, by the name that Vortex prints. */
+/** A number type, by the name that Vortex prints. */
 export type PType = "u8" | "u16" | "u32" | "u64" | "i8" | "i16" | "i32" | "i64" | "f16" | "f32" | "f64";
 
-/** In the order of their codes on the wire. */
+/** All ptypes, in the order of their codes on the wire. */
 export const ptypes: readonly PType[] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64"];
 
-/** Values of a ptype. Of f16 the bits, because not every runtime has an array for it, and all move bits. */
+/** Values of a ptype. For f16, their bits: not every runtime has an array type for it, and every one can move bits. */
 export type PrimitiveValues =
   | Uint8Array<ArrayBuffer>
   | Uint16Array<ArrayBuffer>
@@ -23,7 +23,7 @@ export type PrimitiveValues =
   | Float32Array<ArrayBuffer>
   | Float64Array<ArrayBuffer>;
 
-/** Bytes of a value. */
+/** Bytes per value. */
 export function widthOf(ptype: PType): 1 | 2 | 4 | 8 {
   switch (ptype) {
     case "u8":
@@ -42,17 +42,17 @@ export function widthOf(ptype: PType): 1 | 2 | 4 | 8 {
   }
 }
 
-/** Whether values are integers without a sign. */
+/** Whether values are unsigned integers. */
 export function isUnsigned(ptype: PType): boolean {
   return ptype.startsWith("u");
 }
 
-/** Whether values are integers with a sign. */
+/** Whether values are signed integers. */
 export function isSigned(ptype: PType): boolean {
   return ptype.startsWith("i");
 }
 
-/** Whether values are of floating point. */
+/** Whether values are floating-point numbers. */
 export function isFloat(ptype: PType): boolean {
   return ptype.startsWith("f");
 }
@@ -62,7 +62,7 @@ export function unsignedTwin(ptype: PType): PType {
   return ({ 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const)[widthOf(ptype)];
 }
 
-/** `length` values at a multiple of their width in a buffer, without a copy. */
+/** A view of `length` values in a buffer, at a multiple of their width, without a copy. */
 export function valuesAt(ptype: PType, buffer: ArrayBuffer, byteOffset: number, length: number): PrimitiveValues {
   switch (ptype) {
     case "u8":

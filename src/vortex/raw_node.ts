@@ -1,5 +1,5 @@
 /**
- * Nodes as they are read, before anybody knows what they mean: from a file, a message or a tuple.
+ * Nodes as read from a file, a message or a tuple, before they are interpreted.
  *
  * @module
  */
@@ -7,29 +7,29 @@ import type { MemoryBuffer } from "../memory/mod.ts";
 import type { VortexDType } from "./dtype.ts";
 import type { Bytes } from "./wire/source.ts";
 
-/** Memory that somebody has handed over, of the host or of a device. */
+/** Handed-over memory, on the host or on a device. */
 export interface HandedBuffer {
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number;
   /** The memory. */
   readonly memory: MemoryBuffer;
-  /** Its bytes on the host: what a device has is copied at first need, in order. */
+  /** Its bytes on the host: device memory is copied on first use, in stream order. */
   hostBytes(): Bytes;
 }
 
-/** A buffer of a node. Bytes may lie at any address. */
+/** A buffer of a node. Bytes may be at any address. */
 export type RawBuffer = Bytes | HandedBuffer;
 
-/** A node of which nothing was checked but that it can be read. */
+/** A node that is readable but otherwise unchecked. */
 export interface RawNode {
-  /** The encoding, by its serialized id. */
+  /** The encoding's serialized id. */
   readonly id: string;
-  /** What the encoding says of itself. */
+  /** The encoding's metadata. */
   readonly metadata: Bytes;
-  /** The buffers, or only how many there are, where a tree is described and not handed over. */
+  /** The buffers, or only their number if a tree is described and not handed over. */
   readonly buffers: readonly RawBuffer[] | number;
   readonly children: readonly RawNode[];
-  /** What the node says of itself; null in files and messages, where it follows from the node above. */
+  /** The node's own dtype and length; null in files and messages, where they follow from the parent. */
   readonly outer: { readonly dtype: VortexDType; readonly length: number } | null;
 }
 
@@ -38,7 +38,7 @@ export function hostBytesOf(buffer: RawBuffer): Bytes {
   return buffer instanceof Uint8Array ? buffer : buffer.hostBytes();
 }
 
-/** Bytes of a buffer. */
+/** Size of a buffer in bytes. */
 export function sizeOf(buffer: RawBuffer): number {
   return buffer instanceof Uint8Array ? buffer.length : buffer.size;
 }

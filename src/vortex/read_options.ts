@@ -1,5 +1,5 @@
 /**
- * Options of whatever reads arrays.
+ * Options of everything that reads arrays.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import type { ArrayHome } from "./vortex_array.ts";
 
 /** How arrays are read. */
 export interface VortexReadOptions {
-  /** What is known. Default: everything of this package. */
+  /** The session that knows encodings and extensions. Default: all those of this package. */
   readonly session?: VortexSession;
-  /** What it may cost. See {@linkcode VortexLimits}. */
+  /** Limits on what reading may cost. See {@linkcode VortexLimits}. */
   readonly limits?: Partial<VortexLimits>;
 }
 
 const readOptionNames: OptionNames<VortexReadOptions> = { session: true, limits: true };
 
-/** Where what is read belongs. */
+/** The session and limits that arrays read with these options belong to. */
 export function homeOf(options: VortexReadOptions): ArrayHome {
   checkOptions(options, readOptionNames);
   return { session: options.session ?? VortexSession.default(), limits: limitsOf(options.limits) };

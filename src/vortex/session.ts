@@ -1,5 +1,5 @@
 /**
- * Which encodings and extension types are known.
+ * Sessions: which encodings and extension types are known.
  *
  * @module
  */
@@ -10,26 +10,26 @@ import type { DTypeOf } from "./dtype.ts";
 import type { VortexEncoding } from "./encoding.ts";
 import { defaultExtensions } from "./extensions.ts";
 
-/** A type of extension: what Arrow calls it. */
+/** An extension type, and what Arrow calls it. */
 export interface VortexExtension {
-  /** Its name: `vortex.timestamp`. */
+  /** The extension's name: `vortex.timestamp`. */
   readonly id: string;
   /**
-   * The type of Arrow whose values are stored as the extension's storage is, and what the field says of it.
+   * The Arrow type of the field, whose values are stored the same way as the extension's storage.
    *
-   * @returns null for values that Arrow sees as their storage
-   * @throws {TypeError} if the metadata is none of this extension
+   * @returns null if Arrow sees the values as their storage
+   * @throws {TypeError} if the metadata is not valid for this extension
    */
   toArrow(dtype: DTypeOf<"extension">): ArrowType | null;
-  /** Pairs for the metadata of the field, as `ARROW:extension:name`. Default: none. */
+  /** Key-value pairs for the field's metadata, such as `ARROW:extension:name`. Default: none. */
   readonly fieldMetadata?: Readonly<Record<string, string>>;
 }
 
 /** Options of a {@linkcode VortexSession}. */
 export interface VortexSessionOptions {
   /**
-   * Whether arrays with unknown encodings can be opened, to be described and passed on. Decoding them is an error all
-   * the same. Default false.
+   * Whether arrays with unknown encodings can be opened, to be described and passed on. Decoding them is still an
+   * error. Default false.
    */
   readonly allowsUnknown?: boolean;
 }
@@ -37,8 +37,8 @@ export interface VortexSessionOptions {
 const sessionOptionNames: OptionNames<VortexSessionOptions> = { allowsUnknown: true };
 
 /**
- * What is known of Vortex. Only arrays all of whose encodings are known can be rebuilt: an encoding that a program has
- * registered with Vortex in Python, say, is to be registered here as well.
+ * The encodings and extension types that are known. An array can be rebuilt only if all its encodings are known: an
+ * encoding that a program registered with Vortex in Python, for example, must be registered here as well.
  *
  * @example
  * ```ts
@@ -60,7 +60,7 @@ export class VortexSession {
     this.allowsUnknown = options.allowsUnknown ?? false;
   }
 
-  /** A new session with all encodings and extension types of this package. What is registered there is known only there. */
+  /** A new session with all encodings and extension types of this package. Registrations affect only that session. */
   static default(options: VortexSessionOptions = {}): VortexSession {
     const session = new VortexSession(options);
     for (const encoding of defaultEncodings()) session.register(encoding);
@@ -68,24 +68,24 @@ export class VortexSession {
     return session;
   }
 
-  /** The ids that are known. */
+  /** The ids of the known encodings. */
   get encodings(): readonly string[] {
     return [...this.#encodings.keys()];
   }
 
-  /** Adds an encoding, in place of one with the same id. */
+  /** Adds an encoding, replacing one with the same id. */
   register(encoding: VortexEncoding): this {
     this.#encodings.set(encoding.id, encoding);
     return this;
   }
 
-  /** Adds a type of extension, in place of one with the same id. */
+  /** Adds an extension type, replacing one with the same id. */
   registerExtension(extension: VortexExtension): this {
     this.#extensions.set(extension.id, extension);
     return this;
   }
 
-  /** What is known of a type of extension; null if nothing is: Arrow then sees values as their storage. */
+  /** An extension type by its id; null if it is unknown: Arrow then sees values as their storage. */
   extension(id: string): VortexExtension | null {
     return this.#extensions.get(id) ?? null;
   }

@@ -1,31 +1,31 @@
 /**
- * Whether text is text: every string that is decoded is checked once.
+ * UTF-8 validation: every decoded string is checked once.
  *
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
 
-/** Whether bytes are UTF-8. */
+/** Whether bytes are valid UTF-8. */
 export function isUtf8(bytes: Uint8Array): boolean {
   return bytes.length === 0 || nodeBuiltin("node:buffer").isUtf8(bytes);
 }
 
-/** Whether bytes are ASCII: then so is every part of them, which is text. Takes a tenth of the time of a look at parts. */
+/** Whether bytes are ASCII: then so is every part, which is text. Takes a tenth of the time of checks by part. */
 export function isAscii(bytes: Uint8Array): boolean {
   return bytes.length === 0 || nodeBuiltin("node:buffer").isAscii(bytes);
 }
 
-/** Whether a byte goes on with a character that an earlier one began. */
+/** Whether a byte continues a character that an earlier byte began. */
 function isInside(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
-/** Texts that lie in one piece of bytes. Looks at all of it at first need, which is faster than at each text. */
+/** Texts in one contiguous run of bytes. All of it is checked on first use, which is faster than checking each text. */
 export class TextBytes {
   readonly #bytes: Uint8Array;
   #isText: boolean | null = null;
 
-  /** @param bytes may hold more than the texts, and that may be anything */
+  /** @param bytes may hold more than the texts; the rest may be anything */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
   }

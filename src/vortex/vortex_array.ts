@@ -1,5 +1,5 @@
 /**
- * Arrays of Vortex: encoded until somebody wants their elements.
+ * Vortex arrays: encoded until their elements are needed.
  *
  * @module
  */
@@ -27,7 +27,7 @@ import type { VortexMetadata } from "./metadata.ts";
 export interface VortexToArrowOptions {
   /** The field's name. Default: empty. */
   readonly name?: string;
-  /** Encodings that Arrow has, too, and that are not to be decoded. Default: none. */
+  /** Encodings that Arrow has too, to be kept instead of decoded. Default: none. */
   readonly keep?: readonly ("dictionary" | "runEnd")[];
 }
 
@@ -36,9 +36,9 @@ const toArrowOptionNames: OptionNames<VortexToArrowOptions> = { name: true, keep
 /** Options of `VortexArray.toArrowDevice`. */
 export interface VortexToArrowDeviceOptions extends VortexToArrowOptions, ToArrowOptions {
   /**
-   * The stream on whose device the elements are to be, and in whose order. Numbers are decoded there, also of structs
-   * and extensions; all else is decoded by the host and sent there, as are dictionaries and runs that are kept.
-   * Default: the elements stay on the host.
+   * The stream whose device will hold the elements, in the order of that stream. Numbers are decoded there, including
+   * those in structs and extensions; everything else is decoded on the host and copied there, as are kept dictionaries
+   * and runs. Default: the elements stay on the host.
    */
   readonly stream?: CudaStream;
 }
@@ -50,14 +50,14 @@ const toArrowDeviceOptionNames: OptionNames<VortexToArrowDeviceOptions> = {
 };
 
 // law vortex/keptOf: vortex/device/arrow, vortex/numeric/kept_runs
-/** What an option says. @throws {TypeError} if it says what cannot be kept */
+/** Reads the `keep` option. @throws {TypeError} if it names something that cannot be kept */
 function keptOf(keep: VortexToArrowOptions["keep"] = []): Kept {
   const unknown = keep.find((one) => one !== "dictionary" && one !== "runEnd");
   if (unknown !== undefined) throw new TypeError(`Cannot keep ${unknown}: expected "dictionary" or "runEnd"`);
   return { dictionary: keep.includes("dictionary"), runEnd: keep.includes("runEnd") };
 }
 
-/** Where arrays belong. */
+/** The session and limits that an array belongs to. */
 export interface ArrayHome {
   readonly session: VortexSession;
   readonly limits: VortexLimits;
@@ -65,19 +65,19 @@ export interface ArrayHome {
   readonly close?: () => void;
 }
 
-/** What only this room may do with an array. Filled in by the class, which alone can reach what is private. */
+/** Operations on an array that only this room may use. Set by the class, which alone can access its private members. */
 const internals: { root: (array: VortexArray) => EncodedNode } = { root: () => noArray() };
 
 /**
- * The tree that an array is made of, opened as far as its session knows it. What was decoded is encoded in the plainest
- * way.
+ * The tree that an array is made of, opened as far as its session knows it. A decoded array is encoded in the simplest
+ * encodings.
  */
 export function rootOf(array: VortexArray): EncodedNode {
   return internals.root(array);
 }
 
 /**
- * An array as Vortex has it: a tree of encodings. It is decoded at first need, once, within its limits.
+ * A Vortex array: a tree of encodings. It is decoded on first use, once, within its limits.
  *
  * @example
  * ```ts ignore
@@ -87,12 +87,12 @@ export function rootOf(array: VortexArray): EncodedNode {
  * ```
  */
 export class VortexArray implements VortexForm {
-  /** What the elements are. */
+  /** Dtype of the elements. */
   readonly dtype: VortexDType;
-  /** Elements. */
+  /** Number of elements. */
   readonly length: number;
   readonly #home: ArrayHome;
-  /** What it is made of; null for a slice of what was decoded. */
+  /** The tree of nodes; null for a slice of a decoded array. */
   readonly #root: EncodedNode | null;
   #decoded: CanonicalArray | null;
   #isClosed = false;
@@ -114,22 +114,22 @@ export class VortexArray implements VortexForm {
     this.length = length;
   }
 
-  /** An array of a node. For the doors by which arrays come in. */
+  /** An array over a node. For the entry points that bring arrays in. */
   static ofNode(root: EncodedNode, home: ArrayHome): VortexArray {
     return new VortexArray(home, root, null);
   }
 
-  /** An array that is decoded. For the doors by which arrays come in. */
+  /** An array that is already decoded. For the entry points that bring arrays in. */
   static ofDecoded(array: CanonicalArray, home: ArrayHome): VortexArray {
     return new VortexArray(home, null, array);
   }
 
-  /** The outermost encoding's serialized id: `vortex.struct`. */
+  /** The root encoding's serialized id: `vortex.struct`. */
   get encoding(): string {
     return this.#encoded().id;
   }
 
-  /** The elements, decoded once. @throws {VortexError} if they cannot be, or exceed the limits */
+  /** The elements, decoded once. @throws {VortexError} if they cannot be decoded, or exceed the limits */
   decoded(): CanonicalArray {
     this.#check();
     this.#decoded ??= this.#decode({ dictionary: false, runEnd: false });
@@ -142,14 +142,14 @@ export class VortexArray implements VortexForm {
     return new DecodeContext(session, limits, keep).decodeKeeping(this.#root);
   }
 
-  /** The tree that the array is made of. What was decoded is encoded in the plainest way. */
+  /** The tree that the array is made of. A decoded array is encoded in the simplest encodings. */
   #encoded(): RawNode {
     this.#check();
     return (this.#root === null ? null : rawOf(this.#root)) ?? encodeCanonical(this.#decoded ?? noArray());
   }
 
   /**
-   * The elements from `start` to before `end`. The array is decoded for it, and closing it ends the slice too.
+   * The elements from `start` to before `end`. This decodes the array, and closing the array invalidates the slice.
    *
    * @throws {RangeError} unless 0 <= start <= end <= length
    * @throws {VortexError} if it cannot be decoded
@@ -164,8 +164,8 @@ export class VortexArray implements VortexForm {
   }
 
   /**
-   * The elements as an array of Arrow, over the same memory where they lie as Arrow has them: text by views, lists by
-   * offsets of 32 bits, decimals as narrow as their precision allows.
+   * The elements as an Arrow array, over the same memory where their layout is Arrow's: text by views, lists by 32-bit
+   * offsets, decimals as narrow as their precision allows.
    *
    * @throws {VortexError} if the elements cannot be decoded
    */
@@ -179,8 +179,8 @@ export class VortexArray implements VortexForm {
   }
 
   /**
-   * The elements by the Arrow C device interface: those of the host, or with a stream those of its device, which are
-   * decoded anew each time.
+   * The elements through the Arrow C device interface: on the host, or with a stream on its device, decoded anew each
+   * time.
    *
    * @throws {VortexError} if the elements cannot be decoded
    * @throws {ExchangeError} if a requested schema is of another kind
@@ -190,7 +190,7 @@ export class VortexArray implements VortexForm {
     const { name, keep, stream, ...exported } = options;
     if (stream !== undefined) {
       using array = this.#onDevice(name ?? "", stream, keptOf(keep));
-      return array.toArrowDevice(exported); // which keeps the memory that it is about
+      return array.toArrowDevice(exported); // which retains the memory that it describes
     }
     return this.toArrow({ ...name !== undefined && { name }, ...keep !== undefined && { keep } })
       .toArrowDevice(exported);
@@ -234,13 +234,13 @@ export class VortexArray implements VortexForm {
     return metadataOf(this.#opened());
   }
 
-  /** How Python gets the array: as one of Arrow, and by `__vortex_array_metadata__`. */
+  /** How Python gets the array: as an Arrow array, and through `__vortex_array_metadata__`. */
   [vortexForm](): VortexNodeForm {
     openAll(this.#home.session, this.#nodes());
     return formOf(this.#opened());
   }
 
-  /** Each node's encoding, dtype, length and bytes, one in a line. Children that nobody knows have no dtype. */
+  /** Each node's encoding, dtype, length and bytes, one per line. Children of unknown encodings have no dtype. */
   displayTree(): string {
     const lines: string[] = [];
     const write = (raw: RawNode, node: EncodedNode | null, name: string, indent: string): void => {
@@ -255,12 +255,12 @@ export class VortexArray implements VortexForm {
     return lines.join("\n");
   }
 
-  /** The elements as a program would write them, without the middle of long arrays. */
+  /** The elements as a program would write them, with the middle of long arrays omitted. */
   toString(): string {
     return `${this.toArrow()}`;
   }
 
-  /** Returns what the array was made from. Arrays made from it, and exports that were not released, must be gone. */
+  /** Returns what the array was made from. Arrays made from it and unreleased exports must be gone. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

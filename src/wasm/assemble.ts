@@ -1,34 +1,34 @@
 import { type Instruction, opcodes } from "./opcodes.ts";
 
-/** A type of a value, by the byte that says it. */
+/** The byte that encodes each value type. */
 const valueTypes = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
 
-/** A function over the memory that all share: addresses and counts go in, and perhaps one comes out. */
+/** A function on the shared memory: it takes addresses and counts, and may return one. */
 export interface WasmFunction {
-  /** How many numbers it takes: i32, the locals 0, 1 and so on. */
+  /** The number of i32 parameters: locals 0, 1 and so on. */
   readonly parameters: number;
-  /** Whether it leaves an i32. */
+  /** Whether it returns an i32. */
   readonly hasResult?: boolean;
   /** The locals after the parameters. */
   readonly locals: readonly (keyof typeof valueTypes)[];
-  /** What it does, without the `end` that closes it. */
+  /** The body, without its final `end`. */
   readonly body: readonly Instruction[];
 }
 
 /**
- * Pages that the memory has from the beginning. Engines that look whether an address is in it look only once where what
- * is added to the address is less than that: a third of the time of a short loop.
+ * The initial pages of the memory. Engines that bounds-check addresses check only once if the offset added to the
+ * address is less than that: a third of the time of a short loop.
  */
 export const LEAST_PAGES = 4;
 
-/** The sections of a module that are written here. */
+/** The ids of the module sections written here. */
 const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as const;
 
 // law wasm/assemble: wasm/assemble
 /**
- * A module that imports the memory `m.m` and exports one function, `f`.
+ * Assembles a module that imports the memory `m.m` and exports one function, `f`.
  *
- * @returns the module's bytes; whether they are valid is up to the engine, which checks every byte of them
+ * @returns the module's bytes; the engine validates every byte of them
  */
 export function assemble({ parameters, hasResult = false, locals, body }: WasmFunction): Uint8Array<ArrayBuffer> {
   const declared = vectorOf(locals.map((type) => [1, valueTypes[type]]));
@@ -37,8 +37,8 @@ export function assemble({ parameters, hasResult = false, locals, body }: WasmFu
 }
 
 /**
- * A module that imports the table `t.t` and exports one function, `f`: it takes so many numbers and one more, and calls
- * the function of the table that the last one says with the others.
+ * A module that imports the table `t.t` and exports one function, `f`: it takes `parameters` numbers and a table index,
+ * and calls the function at that index with the numbers.
  */
 export function assembleCaller(parameters: number): Uint8Array<ArrayBuffer> {
   const numbers = Array.from({ length: parameters + 1 }, (_, local) => encode(["local.get", local]));
@@ -47,9 +47,9 @@ export function assembleCaller(parameters: number): Uint8Array<ArrayBuffer> {
   return moduleOf(types, table, 1, [...vectorOf([]), ...numbers.flat(), CALL_INDIRECT, 0, 0]);
 }
 
-/** What a table holds: references to functions. */
+/** The element type of the table: function references. */
 const FUNCTIONS = 0x70;
-/** Calls a function of a type, by its number in a table. */
+/** Calls a function of a given type by its index in a table. */
 const CALL_INDIRECT = 0x11;
 
 function moduleOf(
@@ -109,7 +109,7 @@ function encode(instruction: Instruction): number[] {
   }
 }
 
-/** Unsigned LEB128 of a number below 2^32. */
+/** Unsigned LEB128 of a number less than 2^32. */
 function unsigned(value: number): number[] {
   const bytes = [];
   for (; value > 0x7f; value = Math.floor(value / 0x80)) bytes.push((value % 0x80) | 0x80);

@@ -1,14 +1,14 @@
 /**
- * Loops over numbers for which TypeScript is too slow, as WebAssembly with its vectors of 16 bytes.
+ * Loops over numbers for which TypeScript is too slow, as WebAssembly with 16-byte vectors.
  *
- * The room knows nothing of arrays. A function is a list of instructions, written by whoever needs it, often for one
- * width or one pair of types; `assemble.ts` turns it into a module's bytes with the table in `opcodes.ts`, at first use
- * and in less than a millisecond, and the engine checks them and compiles. All functions work in one memory
- * (`scratch.ts`), into which operands are copied in blocks that stay in the processor's cache, and results out of it.
+ * The room knows nothing of arrays. A function is a list of instructions, written by the code that needs it, often for
+ * one width or one pair of types; `assemble.ts` turns it into a module's bytes with the table in `opcodes.ts`, on first
+ * use and in less than a millisecond, and the engine validates and compiles them. All functions work in one memory
+ * (`scratch.ts`); operands are copied into it in blocks that stay in the CPU cache, and results are copied out.
  *
- * Where one line calls many functions they are enlisted, and called by their numbers (`enlisted.ts`).
+ * Where one line calls many functions, they are enlisted and called by their index (`enlisted.ts`).
  *
- * Such code is the same on every processor, and it cannot crash: what it could spoil is that memory.
+ * Such code is the same on every CPU and cannot crash: all it can corrupt is that memory.
  *
  * @module
  */

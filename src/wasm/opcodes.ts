@@ -1,26 +1,26 @@
 /**
- * The instructions of WebAssembly that functions here are made of, by the names that the specification gives them.
+ * The WebAssembly instructions that functions here use, by their names in the specification.
  *
- * Each has its opcode and what follows it. A row is added when a function needs it: the table is the assembler.
+ * Each has its opcode and its immediate. Add a row when a function needs it: the table is the assembler.
  *
  * @module
  */
 
-/** What follows an opcode. */
+/** The immediate that follows an opcode. */
 export type Immediate =
   /** Nothing. */
   | "none"
-  /** The number of a local, a label's depth, a lane: unsigned LEB128. */
+  /** The index of a local or lane, or the depth of a label: unsigned LEB128. */
   | "index"
-  /** Signed LEB128, a number or, of more than 53 bits, a bigint. */
+  /** Signed LEB128, from a number or, beyond 53 bits, a bigint. */
   | "constant"
-  /** A block that takes and leaves nothing. */
+  /** The type of a block without parameters or results. */
   | "block"
-  /** An alignment, which is a hint and here always that of bytes, and an offset in bytes that is added to the address. */
+  /** An alignment, which is a hint and here always one byte, and an offset in bytes that is added to the address. */
   | "address"
   /** Two 64-bit words, the lower one first. */
   | "vector"
-  /** 16 bytes, each the number of a byte of the two operands. */
+  /** 16 bytes, each the index of a byte in the two operands. */
   | "lanes";
 
 type Opcode = readonly [prefix: "scalar" | "vector", code: number, immediate: Immediate];
@@ -28,7 +28,7 @@ type Opcode = readonly [prefix: "scalar" | "vector", code: number, immediate: Im
 const scalar = <const I extends Immediate>(code: number, immediate: I) => ["scalar", code, immediate] as const;
 const vector = <const I extends Immediate>(code: number, immediate: I) => ["vector", code, immediate] as const;
 
-/** Opcodes by name; those of vectors stand behind a prefix. */
+/** Opcodes by name; vector opcodes follow a prefix. */
 export const opcodes = {
   "block": scalar(0x02, "block"),
   "loop": scalar(0x03, "block"),
@@ -161,7 +161,7 @@ export const opcodes = {
 type Opcodes = typeof opcodes;
 type Takes<I extends Immediate> = { [Name in keyof Opcodes]: Opcodes[Name][2] extends I ? Name : never }[keyof Opcodes];
 
-/** An instruction with what follows its opcode. */
+/** An instruction with its immediates. */
 export type Instruction =
   | readonly [name: Takes<"none" | "block">]
   | readonly [name: Takes<"index" | "address">, value: number]

@@ -1,6 +1,6 @@
 import { assemble, LEAST_PAGES, type WasmFunction } from "./assemble.ts";
 
-/** The part of WebAssembly that is used here: the types of both runtimes lack it. */
+/** The part of the WebAssembly API used here, which is missing from the types of both runtimes. */
 declare const WebAssembly: {
   readonly Memory: new (options: { initial: number; maximum: number }) => WasmMemory;
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
@@ -16,7 +16,7 @@ interface WasmMemory {
 }
 
 const PAGE = 65_536;
-/** Most that can ever be asked for, in pages: 64 MiB. What is larger is done in blocks. */
+/** The largest possible size in pages: 64 MiB. Larger operands are processed in blocks. */
 const MOST_PAGES = 1024;
 
 let memory: WasmMemory | undefined;
@@ -24,11 +24,11 @@ let bytes = new Uint8Array(0);
 
 // law wasm/scratch: wasm/scratch
 /**
- * The memory that all functions work in: whoever calls one puts the operands there and takes the results out before
- * anybody else can. It belongs to nobody across calls, and is never given away.
+ * The memory that all functions work in: a caller copies operands in and results out before any other caller runs. No
+ * caller owns it across calls, and it is never handed over.
  *
- * @param size bytes that are needed, from address 0 on; at most 64 MiB
- * @returns at least as many, of any contents, until somebody asks for more
+ * @param size bytes needed, from address 0 on; at most 64 MiB
+ * @returns at least as many bytes, with arbitrary contents, valid until a call asks for more
  */
 export function scratch(size: number): Uint8Array<ArrayBuffer> {
   if (size > PAGE * MOST_PAGES) throw new RangeError(`Expected at most ${PAGE * MOST_PAGES} bytes, got ${size}`);
@@ -43,9 +43,9 @@ function theMemory(): WasmMemory {
 }
 
 /**
- * Has a function compiled: fractions of a millisecond, so that whoever asks keeps the result.
+ * Compiles a function. This takes a fraction of a millisecond, so the caller keeps the result.
  *
- * @returns the function; what it takes and leaves are 32-bit numbers, and its memory is {@linkcode scratch}
+ * @returns the function; it takes and returns 32-bit numbers, and its memory is {@linkcode scratch}
  */
 export function compile(code: WasmFunction): (...numbers: number[]) => number {
   return new WebAssembly.Instance(new WebAssembly.Module(assemble(code)), { m: { m: theMemory() } }).exports.f;

@@ -86,8 +86,8 @@ export const arrowMutations: readonly Mutation[] = [
       "An address is read, whatever the options are.",
     ],
     [
-      "      source.take(); // it has",
-      "      // it has",
+      "      source.take();",
+      "     ",
       "An export that was imported can be taken by another consumer.",
     ],
   ]),
@@ -102,7 +102,7 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ["    if (this.#closed) throw", "    if (false) throw", "A stream is used after it was released."],
     ["    if (out.array.release === 0n) return null;\n", "", "The end of a stream is taken for an array."],
-    ["      releaseArray(out.$address); // it was made for this call\n", "", "An array that cannot be taken is lost."],
+    ["      releaseArray(out.$address); // made for this call only\n", "", "An array that cannot be taken is lost."],
   ]),
   ...law("arrow/ArrowStream.close", [
     ["    if (this.#closed) return;\n", "", "A stream is released twice."],

@@ -53,7 +53,7 @@ export const cdataMutations: readonly Mutation[] = [
   ...law("cdata/ArrowDeviceArray.take", [
     ["    this.#state.closed = true;\n", "", "Two consumers take one array, and release it twice."],
     [
-      "    this.#state.structs = null; // the collector may keep this for long\n",
+      "    this.#state.structs = null; // the garbage collector may keep this for long\n",
       "",
       "An export that was taken is never collected, if its memory's owner knows it.",
     ],
@@ -91,7 +91,7 @@ export const cdataMutations: readonly Mutation[] = [
       "",
       "The context goes, and with it the event that a consumer has.",
     ],
-    ["    held.use(own.move()); // is disposed of first\n", "    own.move();\n", "Each export leaks an event."],
+    ["    held.use(own.move()); // disposed of first\n", "    own.move();\n", "Each export leaks an event."],
     [
       "[...memory].every((buffer) => order.add(buffer))",
       "memory !== undefined && order !== undefined",
@@ -239,11 +239,11 @@ export const cdataMutations: readonly Mutation[] = [
     ["  exported.take(); // both have been moved: nothing is left to release\n", "", "Two consumers take one array."],
   ]),
   ...law("cdata/takeStructs", [
-    ["  releaseSchema(schema); // `field` has all that it says\n", "", "The schema of each import leaks."],
+    ["  releaseSchema(schema); // `field` is a complete copy\n", "", "The schema of each import leaks."],
   ]),
   ...law("cdata/takeArray", [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
-    ["    imported.close(); // which releases nothing yet\n", "", "A refused import keeps its streams."],
+    ["    imported.close(); // releases nothing yet\n", "", "A refused import keeps its streams."],
   ]),
   ...law("cdata/moveOut", [
     ["  struct(ArrowArrayStruct).at(address).release = 0n;\n", "", "Two consumers release one array."],

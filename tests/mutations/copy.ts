@@ -57,7 +57,7 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/copyToDevice", [
     [
-      "  if (device === null) hostWaitsForCopy(home); // what is on the host may change as soon as this returns\n",
+      "  if (device === null) hostWaitsForCopy(home); // host memory may change as soon as this returns\n",
       "",
       "A copy has what the host has written after it was asked for.",
     ],
@@ -135,7 +135,7 @@ export const copyMutations: readonly Mutation[] = [
   ...law("copy/copyBetween", [
     ["      copyAlike(source, landed, sending);\n", "      copy(source, landed, sending);\n", "Sending never ends."],
     [
-      "      orderStreams(receiving, sending); // the memory is there\n",
+      "      orderStreams(receiving, sending); // the memory is allocated by then\n",
       "",
       "A device sends to memory that is not allocated yet.",
     ],
@@ -626,7 +626,11 @@ export const copyMutations: readonly Mutation[] = [
   ...law("copy/runShares", [
     ["    if (error instanceof FfiError) return false;\n", "", "A copy fails for want of a thread."],
     ["    runMoves(ours, toStart, fromStart);\n", "", "This thread's part is not copied."],
-    ["    team.close(); // when all is done\n", "", "A copy returns before it is done, and threads are left."],
+    [
+      "    team.close(); // waits until all moves are done\n",
+      "",
+      "A copy returns before it is done, and threads are left.",
+    ],
   ]),
   ...law("copy/carryOut", [
     ["  checkSpan(plan.to, to);\n", "", "What is not in the memory is written."],

@@ -100,7 +100,7 @@ export const deviceMutations: readonly Mutation[] = [
       "A stream that was closed is given to the next one.",
     ],
     [
-      "    observerOf(this.driver)?.foreignStream(handle); // it may be another stream by now\n",
+      "    observerOf(this.driver)?.foreignStream(handle); // the handle may be another stream's by now\n",
       "",
       "A stream that has the handle of one that is gone is reported.",
     ],
@@ -167,7 +167,11 @@ export const deviceMutations: readonly Mutation[] = [
     ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
   ]),
   ...law("device/destroy", [
-    ["  if (device.isGone) return; // the event went with its context\n", "", "Closing what is gone is an error."],
+    [
+      "  if (device.isGone) return; // the event was destroyed with its context\n",
+      "",
+      "Closing what is gone is an error.",
+    ],
   ]),
   ...law("device/CudaEvent.there", [
     ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
@@ -410,8 +414,8 @@ export const deviceMutations: readonly Mutation[] = [
     ["      if (!(given instanceof CudaEvent)) {\n", "      if (false) {\n", "A stream is taken for an event."],
     ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
     [
-      '        given.argumentFor("record"); // what',
-      "        // what",
+      '        given.argumentFor("record");',
+      "       ",
       "Of a closed event it is said only that it is of another device.",
     ],
   ]),
@@ -541,7 +545,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/StreamState.constructor", [
     [
-      "if (retainedDevice === null) return; // a foreign",
+      "if (retainedDevice === null) return;",
       "// a foreign",
       "Closing a foreign stream destroys it under its owner.",
     ],

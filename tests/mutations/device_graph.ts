@@ -135,8 +135,8 @@ export const deviceGraphMutations: readonly Mutation[] = [
       "Closing a graph spoils another library's capture.",
     ],
     [
-      "    afterCaptures(driver, () => { // it would invalidate a capture\n",
-      "    ((_: unknown, work: () => void) => work())(driver, () => { // it would invalidate a capture\n",
+      "    afterCaptures(driver, () => { // the destroy would invalidate a capture\n",
+      "    ((_: unknown, work: () => void) => work())(driver, () => { // the destroy would invalidate a capture\n",
       "Closing a graph during a capture spoils it.",
     ],
   ]),

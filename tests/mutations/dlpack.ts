@@ -84,7 +84,7 @@ export const dlpackMutations: readonly Mutation[] = [
       "    return exportInOrder(copied, { ...plan, consumer: null }, flag.isCopied);\n",
       "A consumer reads a copy before it is made.",
     ],
-    ["    copied.buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
+    ["    copied.buffer.close(); // the export keeps it pinned\n", "", "Each copy leaks."],
     ["  pollIfMany();\n", "", "Exports that nobody looks at pile up."],
   ]),
   ...law("dlpack/exportInOrder", [
@@ -121,7 +121,7 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("dlpack/ask", [
-    ["    tensor.close(); // it was made for this import\n", "", "What a refused source has made leaks."],
+    ["    tensor.close(); // made for this import only\n", "", "What a refused source has made leaks."],
   ]),
   ...law("dlpack/streamFor", [
     [
@@ -312,7 +312,7 @@ export const dlpackMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("dlpack/TensorBlock.write", [
-    ["    this.checkReleases(); // by the consumer before\n", "", "Nobody is told of a late second release."],
+    ["    this.checkReleases(); // by the previous consumer\n", "", "Nobody is told of a late second release."],
     ["head.shape, ndim === 0 ? nullPointer : pointers.shape", "head.shape, pointers.shape", "A scalar has a shape."],
     ["    writeInt64(words, this.#counter, 0);\n", "", "What is out counts as released, as what was there before it."],
     [

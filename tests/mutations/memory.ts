@@ -56,13 +56,13 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["  kept?.release();\n", "", "The former home is never destroyed."],
     [
-      "  state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n  kept?.release();\n",
+      "  state.stream = stream; // first: an error when the old home is released must not discard the new one\n  kept?.release();\n",
       "  kept?.release();\n  state.stream = stream;\n",
       "A new home is kept for ever if the former one cannot be destroyed.",
     ],
     ["  stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
     [
-      "  state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n",
+      "  state.stream = stream; // first: an error when the old home is released must not discard the new one\n",
       "",
       "Memory is freed on the former home.",
     ],
@@ -164,8 +164,8 @@ export const memoryMutations: readonly Mutation[] = [
       "Host memory is freed while a stream has yet to read it.",
     ],
     [
-      "      pollIfFew(); // perhaps",
-      "      // perhaps",
+      "      pollIfFew();",
+      "     ",
       "Memory that work has used is not given back when it is closed afterwards.",
     ],
     ["      freeSoon();\n", "", "Memory that was used and closed is not given back before much else is used."],
@@ -179,8 +179,8 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["(given?.detached === false)", "(given !== undefined)", "Memory whose bytes were transferred is never freed."],
     [
-      "closedByUser(ptr); // an export may keep it, or work in flight\n    freeIfUnused(this.#state);\n",
-      "closedByUser(ptr); // an export may keep it, or work in flight\n",
+      "closedByUser(ptr); // an export or work in flight may keep it\n    freeIfUnused(this.#state);\n",
+      "closedByUser(ptr); // an export or work in flight may keep it\n",
       "Closing frees nothing.",
     ],
   ]),
@@ -195,7 +195,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/toDevice", [
     [
-      "    ring.wait(chunk); // the bus may still read what was in the slot\n",
+      "    ring.wait(chunk); // the bus may still read the slot's previous chunk\n",
       "",
       "Threads fill a slot that the bus still reads.",
     ],
@@ -220,21 +220,21 @@ export const memoryMutations: readonly Mutation[] = [
     ["pagesOf(run, plan, chunk + 1)", "pagesOf(run, plan, chunk)", "Threads write to pages while others make them."],
     ["      ring.wait(chunk); // the bus is done with it\n", "", "Threads empty a slot that the bus still fills."],
     [
-      "    ring.wait(chunk); // an earlier copy's chunk may not have left the slot yet\n",
+      "    ring.wait(chunk); // an earlier copy's chunk may still be in the slot\n",
       "",
       "The bus fills a slot whose bytes are still on their way to the device.",
     ],
   ]),
   ...law("memory/StagingRing.constructor", [
     [
-      "observerOf(device.driver)?.closedByUser(this.#memory); // it goes",
+      "observerOf(device.driver)?.closedByUser(this.#memory);",
       "// it goes",
       "The ring is reported as lost.",
     ],
   ]),
   ...law("memory/StagingRing.close", [
     [
-      "    this.#device.synchronize(); // the bus may still be at work\n",
+      "    this.#device.synchronize(); // transfers may still be in flight\n",
       "",
       "Memory that the bus is at work with is freed.",
     ],

@@ -44,7 +44,7 @@ export const memoryResourcesMutations: readonly Mutation[] = [
   ]),
   ...law("memory/device_memory_resource/DeviceMemoryResource.allocate", [
     [
-      "        pool, // and not this resource",
+      "        pool, // not this resource",
       "        Object.assign(pool, { of: this }), // and",
       "A resource keeps the buffers alive that it knows.",
     ],
@@ -338,7 +338,7 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       "Closing a pool during a capture spoils it.",
     ],
     [
-      "      if (retainedDevice === null) return; // the device's own pool is not ours to destroy\n",
+      "      if (retainedDevice === null) return; // the device's current pool is not ours to destroy\n",
       "",
       "The device's own pool is destroyed.",
     ],

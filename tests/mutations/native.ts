@@ -142,7 +142,7 @@ export const nativeMutations: readonly Mutation[] = [
       "A vector that is still needed is overwritten.",
     ],
     [
-      "        if (left[register] !== 0) return null; // kept under two names, one of which may outlive the other\n",
+      "        if (left[register] !== 0) return null; // in two locals, one of which may outlive the other\n",
       "",
       "A vector with two names is overwritten when one of them is over.",
     ],
@@ -206,8 +206,8 @@ export const nativeMutations: readonly Mutation[] = [
     ],
     ['["get", "kept", "first", 72],\n', "", "The steps of two pieces are what the caller has left in a register."],
     [
-      '["put", "rows", "axis", 8], // as many again',
-      '["label", "again"], // as many again',
+      '["put", "rows", "axis", 8],',
+      '["label", "again"],',
       "The next plane ends too early, and so does the next copy.",
     ],
     [

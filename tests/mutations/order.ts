@@ -112,7 +112,7 @@ export const orderMutations: readonly Mutation[] = [
   ]),
   ...law("order/waitForEnd", [
     [
-      "    stream.synchronize(); // which says what is wrong, if it is something else\n",
+      "    stream.synchronize(); // reports the error, if the cause is something else\n",
       "",
       "Without an event, memory is freed while work still uses it.",
     ],
@@ -124,7 +124,7 @@ export const orderMutations: readonly Mutation[] = [
   ]),
   ...law("order/freeAfterAll", [
     [
-      "  if (device.isGone) return next(); // its context has gone while another device was waited for\n",
+      "  if (device.isGone) return next(); // its context went away during the wait for another device\n",
       "",
       "What waits for a device whose Cuda is closed meanwhile is never freed.",
     ],
@@ -217,7 +217,7 @@ export const orderMutations: readonly Mutation[] = [
   ...law("order/Loan.constructor", [
     [" isPinned = false;\n", "", "A release that comes twice frees memory under another consumer."],
     [
-      "    stream.retain(); // a closed stream is an error before anything is enqueued\n",
+      "    stream.retain(); // a closed stream must fail before anything is enqueued\n",
       "",
       "A borrower's stream is destroyed before the loan has ended.",
     ],

@@ -64,7 +64,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["      Atomics.store(handles, ordinal, CU_STREAM_LEGACY);\n", "", "A stream is named that is gone."],
     [" && stream[internals].isHandleStable", "", "A stream is named that somebody else may destroy."],
     [
-      "      if (handles[ordinal] !== handle) return; // another one was set since\n",
+      "      if (handles[ordinal] !== handle) return; // another stream has been set since\n",
       "",
       "Closing a stream ends the naming of another.",
     ],
@@ -108,7 +108,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Elements with gaps between them go out as if they had none.",
     ],
     [
-      '  if (device === null) hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream\n',
+      '  if (device === null) hostWaitsToRead(view, "giving to Python"); // consumers there have no stream\n',
       "",
       "Python reads page-locked memory before it is written.",
     ],
@@ -374,7 +374,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/exportTensor", [
     [
-      "  python.hasExports = true; // its consumers may have others of it\n",
+      "  python.hasExports = true; // its consumers may export it further\n",
       "",
       "What consumers of NumPy's array have released is kept.",
     ],

@@ -149,7 +149,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/withBody", [
     [
-      "  if (refused !== undefined) throw refused; // a manager may have kept it\n",
+      "  if (refused !== undefined) throw refused; // the manager may have suppressed it\n",
       "",
       "An async function seems to have been done.",
     ],

@@ -144,7 +144,7 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...law("sim/allocate", [
     [
-      "  if (size > 0n) simulator.refuseImplicit(stream); // before anything is taken\n",
+      "  if (size > 0n) simulator.refuseImplicit(stream); // before any memory is taken\n",
       "",
       "Memory that was refused is taken for ever.",
     ],
@@ -329,7 +329,7 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...law("sim/SimulatorState.refuseFault", [
     [
-      "    this.flush(context); // what was printed before it, and the text of a failed assertion\n",
+      "    this.flush(context); // output from before the failure, and the text of a failed assertion\n",
       "",
       "The assertion that a query has found is never said.",
     ],

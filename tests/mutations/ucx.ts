@@ -64,7 +64,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["      if (now - peer.goneSince < grace) continue;\n", "", "UCX is not given the time to say what it knows."],
     ["    if (isBlind()) this.#lookLater();\n", "", "The dead are never reported."],
     [
-      "        peer.descriptor?.close(); // it can be read from now on\n",
+      "        peer.descriptor?.close(); // it stays readable from now on\n",
       "",
       "A worker never sleeps again after a peer's death.",
     ],
@@ -77,7 +77,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ['      this.fail(gone("ucp_worker_progress"));\n', "", "Nobody is told that the peer is gone."],
     [
-      "    own.abandon(({ call }) => gone(call)); // UCX may never end them\n",
+      "    own.abandon(({ call }) => gone(call)); // UCX may never complete them\n",
       "",
       "Sends to the dead wait for ever.",
     ],
@@ -90,7 +90,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/TakenMemory.useList", [
     [
-      "    this.#bytes = NaN; // of another count than the next that is given\n",
+      "    this.#bytes = NaN; // differs from whatever is set next\n",
       "",
       "A message has as many bytes as pieces.",
     ],
@@ -209,7 +209,7 @@ export const ucxMutations: readonly Mutation[] = [
       "Managed memory that is not contiguous is copied to where a UCX without CUDA cannot read it.",
     ],
     [
-      "  memory.bytes = byteCount(view); // known before the elements are there\n",
+      "  memory.bytes = byteCount(view); // known before the elements are ready\n",
       "",
       "More is put than the remote memory has: memory of another process is overwritten.",
     ],
@@ -365,7 +365,11 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/PendingConnections.drop", [
     ["    void endpoint.close({ force: true });\n", "", "Who was rejected is never told, and stays."],
     ["    if (!this.#isOver) this.#refused++;\n", "", "Who was rejected is not counted."],
-    ["    this.#open.delete(endpoint); // now, for another one\n", "", "Who was dropped keeps its place for a while."],
+    [
+      "    this.#open.delete(endpoint); // at once, to make room for another\n",
+      "",
+      "Who was dropped keeps its place for a while.",
+    ],
   ]),
   ...law("ucx/PendingConnections.makeRoom", [
     [
@@ -504,8 +508,8 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxEndpoint.finish", [
     [
-      "    this.#context.progress.poll(); // who writes",
-      "    // who writes",
+      "    this.#context.progress.poll();",
+      "   ",
       "A writer's close waits for one who has closed.",
     ],
   ]),
@@ -706,8 +710,8 @@ export const ucxMutations: readonly Mutation[] = [
     ["if (operation.isWaitedFor) {", "if (false) {", "An operation is given back twice, and two share it then."],
     [" || operation.isAbandoned", "", "UCX is asked again and again to give up what it cannot."],
     [
-      "    this.#drain(); // UCX gives back",
-      "    // UCX gives back",
+      "    this.#drain();",
+      "   ",
       "Memory is still UCX's when its owner hears that nothing was received.",
     ],
     [
@@ -913,7 +917,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/StagingWindow.make", [
     [
-      "if (isOutOfMemory(error)) return null; // UCX finds its way without\n",
+      "if (isOutOfMemory(error)) return null; // UCX manages without a piece\n",
       "",
       "A message fails for want of memory.",
     ],
@@ -958,7 +962,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/PendingCopies.look", [
     [
-      "        if (failure === undefined) break; // nor is what was enqueued after it\n",
+      "        if (failure === undefined) break; // later ones are pending, too\n",
       "",
       "A copy is over before it is done.",
     ],

@@ -5,7 +5,7 @@ import { law, type Mutation } from "./mutation.ts";
 export const viewMutations: readonly Mutation[] = [
   ...law("view/readElements", [
     [
-      "    staging.pinUntilPassed(stream); // what was enqueued before the failure still writes there\n",
+      "    staging.pinUntilPassed(stream); // copies enqueued before the failure still write there\n",
       "",
       "A print that fails leaves copies to memory that was given back.",
     ],
@@ -127,7 +127,11 @@ export const viewMutations: readonly Mutation[] = [
     ['buffer.kind !== "host" || ', "", "A console waits for a stream."],
     ["  if (buffer.isClosed) return `${about}, closed`;\n", "", "A closed array is shown as open."],
     ["of [FEW_OF_ROWS, 0]", "of [FEW_OF_ROWS]", "Of a large table one row of numbers is shown."],
-    ["    if (rowsOf(array, count > most) > FEW_LINES) continue; // there may be very many\n", "", "A console hangs."],
+    [
+      "    if (rowsOf(array, count > most) > FEW_LINES) continue; // checked first, because there may be very many\n",
+      "",
+      "A console hangs.",
+    ],
     ['if (text.split("\\n").length <= FEW_LINES) return text;', "return text;", "Long rows fill the console."],
   ]),
 ];

@@ -44,7 +44,7 @@ export const vortexMutations: readonly Mutation[] = [
     ],
     ["  if (size === 0) memory.close();\n", "", "A buffer without bytes waits for the array to be closed."],
     [
-      "      consumerWaitsForEvent(new CudaEvent(stream.device, event), stream); // the event is the producer's to close\n",
+      "      consumerWaitsForEvent(new CudaEvent(stream.device, event), stream); // the producer closes the event\n",
       "",
       "A buffer of a device is read before it is written.",
     ],

@@ -1,5 +1,5 @@
 /**
- * Contexts: what is done to all streams of one, and their end.
+ * Contexts: operations on all streams of one, and their destruction.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Copies of runs of bytes, and when the host has waited for them as documented.
+ * Copies of contiguous bytes, and when, as documented, the host has waited for them.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export function copyCalls(checker: CheckerState, inner: DriverGroups["copy"]): C
     if (code === 0) acceptCopy(checker, pending, ends, isBlocking);
     return code;
   };
-  /** Copies in the legacy default stream. */
+  /** Copies on the legacy default stream. */
   const now = (call: string, to: bigint, from: bigint, size: bigint, perform: () => number, ends: Ends = {}): number =>
     copy(call, to, from, size, checker.legacy(), perform, ends, true);
   const later = (

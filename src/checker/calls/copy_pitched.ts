@@ -1,5 +1,5 @@
 /**
- * Copies of rectangles and boxes, row by row, so that columns that interleave do not count as the same bytes.
+ * Copies of rectangles and boxes, row by row, so that interleaved columns do not count as the same bytes.
  *
  * @module
  */

@@ -35,7 +35,7 @@ export function eventCalls(checker: CheckerState, inner: DriverGroups["event"]):
     return code;
   };
 
-  /** The host knows that what an event was recorded after is over. */
+  /** Notes that the host knows that the work before an event has completed. */
   const passed = (state: EventState | null, call: string): void => {
     if (state === null) checker.hostWaits(order.everything(), call, []);
     else if (state.record !== null) checker.hostWaits(state.record.clock, call, [state.record.seq]);
@@ -54,7 +54,7 @@ export function eventCalls(checker: CheckerState, inner: DriverGroups["event"]):
       checker.event(handle, "cuEventDestroy_v2");
       const code = inner.cuEventDestroy_v2(handle);
       if (code !== 0) return code;
-      checker.forgetEvent(handle); // waits that are enqueued wait for what was recorded
+      checker.forgetEvent(handle); // enqueued waits still wait for what was recorded
       lifetimes.destroyed("event", handle, "cuEventDestroy_v2");
       return code;
     },

@@ -1,5 +1,5 @@
 /**
- * Fills of runs of elements and of rectangles.
+ * Fills of contiguous elements and of rectangles.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 
-/** The calls for runs of elements. */
+/** The calls for contiguous elements. */
 export function fillCalls(checker: CheckerState, inner: DriverGroups["fill"]): CheckedCalls<"fill"> {
   const run = (call: string, stream: StreamClock | null, to: bigint, n: bigint, width: number): PendingCall =>
     checker.pendingCall(call, stream).writes(to, Number(n) * width);
@@ -97,7 +97,7 @@ export function fillPitchedCalls(
 }
 
 // law checker/finish: checker/lifetime
-/** The host waits for a fill only if it fills memory of the host in a call that is not asynchronous. */
+/** The host waits for a fill only if it fills host memory in a call that is not asynchronous. */
 function finish(checker: CheckerState, pending: PendingCall, synchronous: boolean): void {
   pending.accepted();
   const { stream, call, touches: [touch] } = pending;

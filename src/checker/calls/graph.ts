@@ -59,7 +59,7 @@ export function graphCalls(checker: CheckerState, inner: DriverGroups["graph"]):
       const code = inner.cuGraphInstantiateWithFlags(out, handle, flags);
       if (code !== 0) return code;
       const made = checker.reader.word(out);
-      // Another library may have made it, or added nodes: what those do is not followed, but it is work.
+      // Another library may have made it, or added nodes: what those do is not tracked, but it is work.
       const { nodes, opaque }: Pick<CheckedGraph, "nodes" | "opaque"> = graphs.get(handle) ??
         { nodes: [], opaque: true };
       const isEmpty = inner.cuGraphGetNodes(handle, 0n, checker.reader.address) === 0 && checker.reader.value === 0n;

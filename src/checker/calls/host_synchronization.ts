@@ -14,16 +14,17 @@ export interface Ends {
   readonly from?: "device" | "host";
 }
 
-/** Where bytes are. `unknown`: not allocated here, so pageable memory of the host or another library's. */
+/** Where bytes are. `unknown`: not allocated here, so pageable host memory or another library's memory. */
 type Place = "device" | "pinned" | "pageable" | "unknown";
 
 // law checker/acceptCopy: checker/checker, checker/schedule, checker/copies, checker/lifetime
 /**
  * Notes a copy that the driver has accepted, and what the host has waited for after it.
  *
- * As documented ("API synchronization behavior"): a copy that is not asynchronous has ended if it concerns the host,
- * except that from pageable memory to a device only the source has been read; one within devices has not. An
- * asynchronous one has ended if both ends are the host's. Where the documentation says "might", nothing is concluded.
+ * As documented ("API synchronization behavior"): a copy that is not asynchronous has completed if it involves the
+ * host, except that from pageable memory to a device only the source has been read; one between devices has not. An
+ * asynchronous copy has completed if both ends are on the host. Where the documentation says "might", nothing is
+ * concluded.
  */
 export function acceptCopy(checker: CheckerState, pending: PendingCall, ends: Ends, synchronous: boolean): void {
   const { stream, call, touches } = pending;
@@ -33,7 +34,7 @@ export function acceptCopy(checker: CheckerState, pending: PendingCall, ends: En
   const [to, from] = [placeOf(checker, touches, true, ends.to), placeOf(checker, touches, false, ends.from)];
   if (synchronous && from === "pageable" && to === "device") {
     checker.mark(stream, "wait", call);
-    checker.hostWaitsFor([stream], call); // for what is before it in the stream
+    checker.hostWaitsFor([stream], call); // for earlier work on the stream
     for (const { start, end, writes } of touches) if (writes === false) checker.touchByHost(call, start, end, false);
     checker.enqueue(stream, call, touches.filter(({ writes }) => writes === true));
   } else {

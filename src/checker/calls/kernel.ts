@@ -11,13 +11,13 @@ import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 
-/** The first bytes of machine code, with which no text begins. */
+/** The first bytes of machine code, with which no PTX begins. */
 const binaryMarks: readonly number[] = [0x464c_457f, 0xba55_ed50];
 
-/** Calls for modules: they are read to know which parameters of their kernels are addresses. */
+/** The calls for modules, which are read to learn which parameters of their kernels are addresses. */
 export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]): CheckedCalls<"module"> {
   const { kernels } = checker;
-  /** Modules that came as PTX, by handle. */
+  /** Modules loaded as PTX, by handle. */
   const modules = new Map<bigint, ReadonlyMap<string, readonly KernelParam[]>>();
   const loaded = (code: number, out: bigint, image: bigint): number => {
     if (code !== 0) return code;
@@ -48,7 +48,7 @@ export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]
   };
 }
 
-/** Calls that launch. */
+/** The calls that launch kernels. */
 export function kernelCalls(checker: CheckerState, inner: DriverGroups["kernel"]): CheckedCalls<"kernel"> {
   const launched = (
     pending: PendingCall,
@@ -93,7 +93,7 @@ export function kernelCalls(checker: CheckerState, inner: DriverGroups["kernel"]
   };
 }
 
-/** Adds the memory that is passed to a launch: every argument of 8 bytes that is an address in known memory. */
+/** Adds the memory that is passed to a launch: every 8-byte argument that is an address in known memory. */
 function addArguments(
   checker: CheckerState,
   pending: PendingCall,
@@ -120,8 +120,8 @@ function addArguments(
 const mostParams = 256;
 
 /**
- * The parameters of a kernel that was not loaded as PTX, if the driver knows them; what it does with them is not
- * known.
+ * The parameters of a kernel that was not loaded as PTX, if the driver knows them; what the kernel does with them is
+ * unknown.
  */
 function ask({ inner, reader, kernels }: CheckerState, kernel: bigint): readonly KernelParam[] {
   const params: KernelParam[] = [];

@@ -1,5 +1,5 @@
 /**
- * Memory that is allocated and freed at once.
+ * Memory that is allocated and freed immediately.
  *
  * @module
  */
@@ -29,9 +29,9 @@ export function memoryCalls(checker: CheckerState, inner: DriverGroups["memory"]
 }
 
 /**
- * Frees memory at once. Documented: memory of a pool must not be in use any more. Other memory is mostly freed by
- * drivers only when its uses are over, though that is not documented: relying on it is not reported, and it is not
- * taken for a wait.
+ * Frees memory immediately. Documented: pool memory must no longer be in use. Drivers mostly free other memory only
+ * when its uses have completed, though that is not documented: relying on it is not reported, and it does not count as
+ * a wait.
  */
 function freeNow(checker: CheckerState, address: bigint, call: string, perform: () => number): number {
   const allocation = checker.allocationToFree(null, address, call);

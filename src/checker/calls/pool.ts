@@ -12,7 +12,7 @@ import type { CheckedCalls } from "../checked_driver.ts";
 export function poolCalls(checker: CheckerState, inner: DriverGroups["pool"]): CheckedCalls<"pool"> {
   const allocated = (code: number, out: bigint, size: bigint, handle: bigint, call: string): number => {
     const stream = code === 0 ? checker.stream(handle, call) : null;
-    // What a graph allocates is allocated by each launch: it is not followed.
+    // A graph's memory is allocated by each launch: it is not tracked.
     if (stream !== null && stream.capture === null) {
       checker.allocated(checker.reader.word(out), Number(size), "pool", call, stream);
     }
@@ -49,7 +49,7 @@ export function poolCalls(checker: CheckerState, inner: DriverGroups["pool"]): C
   };
 }
 
-/** Bytes of the name that a driver gives to memory for other processes. */
+/** Bytes of the name that a driver gives to memory shared with other processes. */
 const nameBytes = 64;
 
 function nameOf(bytes: Uint8Array): string {
@@ -87,7 +87,7 @@ export function poolSharingCalls(
 }
 
 /**
- * The calls for memory and events of other processes. Records of other processes are not seen: a wait is for
+ * The calls for memory and events of other processes. Records by other processes are not seen: a wait counts as one for
  * everything.
  */
 export function ipcCalls(checker: CheckerState, inner: DriverGroups["ipc"]): CheckedCalls<"ipc"> {

@@ -1,5 +1,5 @@
 /**
- * What bandwidths are measured with: on each device a stream, a second one and two buffers; two of the host.
+ * What bandwidths are measured with: on each device two streams and two buffers; on the host two pairs of buffers.
  *
  * @module
  */
@@ -17,30 +17,30 @@ import { showBytes } from "../../layout/mod.ts";
 import { CannotError } from "../open_cuda.ts";
 import { copyByKernel, loadCopyKernel } from "./copy_kernel.ts";
 
-/** Memory that is copied from, and memory that is copied to. */
+/** Memory to copy from, and memory to copy to. */
 export interface Place {
   readonly source: MemoryBuffer;
   readonly destination: MemoryBuffer;
-  /** The byte that the source is full of. */
+  /** The byte that fills the source. */
   readonly mark: number;
 }
 
 /** A device with its place. */
 export interface Seat extends Place {
   readonly device: CudaDevice;
-  /** For what is measured. */
+  /** For the measured copies. */
   readonly stream: CudaStream;
-  /** For what happens at the same time. */
+  /** For simultaneous copies. */
   readonly second: CudaStream;
   /** Enqueues a copy by the device's multiprocessors. */
   copyByKernel(stream: CudaStream, to: MemoryBuffer, from: MemoryBuffer): void;
-  /** Whether kernels of this device reach the memory of another seat. */
+  /** Whether kernels of this device can access the memory of another seat. */
   reaches(other: Seat): boolean;
 }
 
 /** All places of the machine. */
 export class Bench implements Disposable {
-  /** Of every buffer. */
+  /** Bytes of every buffer. */
   readonly size: number;
   readonly seats: readonly Seat[];
   /** Page-locked memory of the host. */
@@ -50,9 +50,9 @@ export class Bench implements Disposable {
   readonly #stack: DisposableStack;
 
   /**
-   * Allocates: two buffers of the size on each device, four of the host.
+   * Allocates two buffers of this size on each device, and four on the host.
    *
-   * @throws {CannotError} if a device has no such memory free
+   * @throws {CannotError} if a device has too little free memory
    */
   constructor(cuda: Cuda, size: number) {
     using stack = new DisposableStack();
@@ -111,7 +111,7 @@ function takeSeat(device: CudaDevice, size: number, stack: DisposableStack): Sea
       program ??= loadCopyKernel(device);
       copyByKernel(program.kernel, on, to, from);
     },
-    // Access is the other pool's to give: memory without a pool is reached by its own device alone.
+    // The other pool grants access: memory without a pool is accessible only to its own device.
     reaches: (other) => other.device !== device && device.canAccessPeer(other.device) && hasPoolsOf(other.device),
   };
 }
@@ -128,12 +128,12 @@ function placeOf(
 ): Place {
   const source = stack.use(resource.allocate(size));
   const destination = stack.use(resource.allocate(size));
-  source.bytes().fill(mark); // which also brings the pages into being
+  source.bytes().fill(mark); // also faults the pages in
   destination.bytes().fill(0);
   return { source, destination, mark };
 }
 
-/** Whether a buffer is full of a byte, as far as its beginning, middle and end say. All work with it must be done. */
+/** Whether a buffer is full of a byte, judged by its beginning, middle and end. All work on it must have completed. */
 export async function isFullOf(mark: number, buffer: MemoryBuffer): Promise<boolean> {
   const some = Math.min(64, buffer.size);
   for (const offset of [0, (buffer.size - some) >> 1, buffer.size - some]) {

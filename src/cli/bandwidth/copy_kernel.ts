@@ -7,17 +7,17 @@
 import type { CudaDevice, CudaStream, Kernel } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 
-/** What a copied buffer's size must be a multiple of. */
+/** The size of a copied buffer must be a multiple of this. */
 export const vectorBytes = 16;
 
 const threads = 512;
-/** Vectors that each thread has in flight at a time: their latency is hidden behind each other. */
+/** Vectors that each thread has in flight at a time, to hide each other's latency. */
 const unrolled = 4;
 
 const lines = (line: (i: number) => string) => Array.from({ length: unrolled }, (_, i) => `  ${line(i)}`).join("\n");
 const registers = (i: number) => [0, 1, 2, 3].map((j) => `%v${4 * i + j}`).join(", ");
 
-/** Each thread copies vectors that lie a grid apart. Beyond the end it copies nothing. */
+/** Each thread copies vectors that are one grid apart. Past the end it copies nothing. */
 const ptx = `.version 7.0
 .target sm_52
 .address_size 64

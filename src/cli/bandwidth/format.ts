@@ -1,5 +1,5 @@
 /**
- * Bandwidths in words, and as a heat map.
+ * Bandwidths as text, and as a heat map.
  *
  * @module
  */
@@ -9,12 +9,12 @@ import { formatBinary } from "../send_recv/byte_counts.ts";
 import { textTable } from "../table.ts";
 import type { Effort, Measured } from "./measure.ts";
 
-/** Everything that `bandwidth` says. */
+/** Everything that `bandwidth` reports. */
 export interface BandwidthReport extends Effort {
   readonly simulated: boolean;
   readonly driverVersion: string;
   readonly devices: readonly { readonly ordinal: number; readonly name: string; readonly uuid: string }[];
-  /** Of a copy, in bytes. */
+  /** Size of a copy, in bytes. */
   readonly size: number;
   readonly measurements: readonly Measured[];
 }
@@ -32,7 +32,7 @@ function headOf({ simulated, devices, driverVersion, size, iterations, samples }
 
 const shown = (value: number | null) => value === null ? "-" : value.toFixed(2);
 
-/** For people. */
+/** As text. */
 export function formatBandwidth(report: BandwidthReport): string {
   const lines = headOf(report);
   for (

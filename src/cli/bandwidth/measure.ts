@@ -1,5 +1,5 @@
 /**
- * Measures: the device's own clock, between two events around many copies.
+ * Measures with the device's own clock, between two events around many copies.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Lane, Measurement } from "./measurements.ts";
 export interface Effort {
   /** Copies between the two events. */
   readonly iterations: number;
-  /** Times that this is done: the median counts. */
+  /** How often this is repeated: the median counts. */
   readonly samples: number;
 }
 
@@ -21,14 +21,14 @@ export interface Measured {
   readonly title: string;
   readonly rows: readonly string[];
   readonly columns: readonly string[];
-  /** null where there is nothing to copy between, or no way for these copies. */
+  /** null where there is nothing to copy between, or these copies are not possible. */
   readonly gigabytesPerSecond: readonly (readonly (number | null)[])[];
   /** Of all cells that have a value; null if none has. */
   readonly sum: number | null;
   readonly median: number | null;
   readonly min: number | null;
   readonly max: number | null;
-  /** Why the measurement was given up; null if it was not. */
+  /** Why the measurement was aborted; null if it was not. */
   readonly problem: string | null;
 }
 
@@ -38,9 +38,9 @@ export function cellsOf({ rows }: Measurement, devices: number): number {
 }
 
 /**
- * Fills the table of a measurement. What goes wrong is its `problem`, for the others may do.
+ * Fills the table of a measurement. An error becomes its `problem`, because the other measurements may succeed.
  *
- * @param done is called after each cell
+ * @param done called after each cell
  * @throws {CudaError} if the devices' contexts are lost
  */
 export async function measureAll(one: Measurement, bench: Bench, effort: Effort, done: () => void): Promise<Measured> {
@@ -68,7 +68,7 @@ export async function measureAll(one: Measurement, bench: Bench, effort: Effort,
   return { name, title, rows: rowNames, columns: names, gigabytesPerSecond: cells, ...statisticsOf(cells), problem };
 }
 
-/** The bandwidth of copies that happen at the same time, together, in GB/s. */
+/** The total bandwidth of simultaneous copies, in GB/s. */
 async function measure(lanes: readonly Lane[], { size, seats }: Bench, effort: Effort): Promise<number> {
   const [main, ...others] = lanes;
   if (main === undefined) throw new RangeError("Expected at least one lane of copies, got none");
@@ -87,17 +87,18 @@ async function measure(lanes: readonly Lane[], { size, seats }: Bench, effort: E
   return lanes.length * effort.iterations * size / medianOf(times) / 1e6;
 }
 
-/** The stream of the device that memory is of. */
+/** The stream of the device that a buffer is on. */
 function homeOf(buffer: Lane["to"], seats: readonly Seat[]) {
   return seats.find(({ destination }) => destination === buffer)?.stream;
 }
 
-/** Milliseconds for so many copies of each lane, from the first one's start to the last one's end. */
+/** Milliseconds for this many copies of each lane, from the start of the first to the end of the last. */
 function time(main: Lane, others: readonly Lane[], iterations: number): number {
   const { device } = main.stream;
   using start = device.createEvent({ timing: true });
   using end = device.createEvent({ timing: true });
-  // Warms up, and keeps the device busy while this thread enqueues what is measured: it never waits for that.
+  // Warms up, and keeps the device busy while this thread enqueues the measured copies, so that it never waits for
+  // them.
   for (const { copy } of [main, ...others]) copy();
   for (const { stream } of others) main.stream.wait(stream);
   main.copy();

@@ -1,5 +1,5 @@
 /**
- * What is measured, by the names that nvbandwidth gives it where it measures the same.
+ * What is measured, under nvbandwidth's names where it measures the same.
  *
  * @module
  */
@@ -7,11 +7,11 @@ import type { CudaStream } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import type { Bench, Place, Seat } from "./bench.ts";
 
-/** Copies of one direction, in a stream. */
+/** Copies in one direction, on a stream. */
 export interface Lane {
   readonly stream: CudaStream;
   readonly to: MemoryBuffer;
-  /** The byte that `to` is full of afterwards. */
+  /** The byte that fills `to` afterwards. */
   readonly mark: number;
   /** Enqueues one copy of the whole buffer. */
   copy(): void;
@@ -20,17 +20,17 @@ export interface Lane {
 /** A row or a table of bandwidths. */
 export interface Measurement {
   readonly name: string;
-  /** What it is: of `row` and `column`. */
+  /** What it measures, in terms of `row` and `column`. */
   readonly title: string;
-  /** The rows: the host alone, the devices, or each device with itself in a row of all. */
+  /** The rows: the host alone, the devices, or one row of each device with itself. */
   readonly rows: "host" | "local" | "devices";
-  /** The copies of a cell, which happen at the same time; null where there can be none. */
+  /** The copies of a cell, which run simultaneously; null if none are possible. */
   lanes(bench: Bench, row: Seat, column: Seat): readonly Lane[] | null;
 }
 
 type By = "engine" | "kernel";
 
-/** A copy, in a stream of the device whose engines or multiprocessors do it. */
+/** A copy, on a stream of the device whose engines or multiprocessors do it. */
 function lane(seat: Seat, to: Place, from: Place, by: By, stream = seat.stream): Lane {
   const [destination, { source, mark }] = [to.destination, from];
   const copy = by === "engine"

@@ -1,8 +1,8 @@
 /**
- * `causeway bandwidth`: how fast bytes go between host and devices, within a device, and between devices.
+ * `causeway bandwidth`: how fast bytes move between host and devices, within a device, and between devices.
  *
- * `measurements.ts` lists what is measured; `bench.ts` allocates what that takes, and frees it; `measure.ts` times
- * copies by the devices' clocks; `copy_kernel.ts` is the kernel that copies; `format.ts` writes the report.
+ * `measurements.ts` lists what is measured; `bench.ts` allocates what that needs, and frees it; `measure.ts` times
+ * copies with the devices' clocks; `copy_kernel.ts` is the kernel that copies; `format.ts` writes the report.
  *
  * @module
  */
@@ -23,7 +23,7 @@ import type { Cuda } from "../../cuda/mod.ts";
 
 const usage = lookAt("bandwidth");
 
-/** Simulated copies are made by JavaScript, kernels instruction by instruction. */
+/** JavaScript makes simulated copies, and runs simulated kernels instruction by instruction. */
 const defaults = { size: 256 * 2 ** 20, iterations: 16, simulatedSize: 16 * 2 ** 10, simulatedIterations: 2 };
 
 /** The command. */
@@ -70,7 +70,7 @@ export const bandwidth = command({
   },
 });
 
-/** Measures on all devices of a Cuda. Everything that this allocates is freed. */
+/** Measures on all devices of a Cuda. Everything it allocates is freed. */
 export async function measureBandwidth(
   cuda: Cuda,
   isSimulated: boolean,

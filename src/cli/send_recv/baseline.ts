@@ -17,18 +17,18 @@ export interface Measuring {
   measure(): Promise<number>;
 }
 
-/** Another program is not there, or has not done what it should. */
+/** Another program is missing, or has failed. */
 export class BaselineError extends Error {
   override readonly name: string = "BaselineError";
 }
 
-/** @throws {BaselineError} if the program is not installed: how to get it */
+/** @throws {BaselineError} if the program is not installed, saying how to get it */
 export async function findBaseline(baseline: Baseline, options: SendRecvOptions): Promise<Measuring> {
   if (baseline === "ucxx") {
     const python = await findUcxx();
     return { name: "ucxx", measure: () => runUcxx(python, options) };
   }
-  // It has no option that only prints something but this one.
+  // This is its only option that just prints something.
   const { code, stderr } = await run("ucx_perftest", ["-h"]);
   if (code === null) {
     throw new BaselineError(`Cannot run ucx_perftest: ${stderr}. Get it: apt-get install ucx-utils`);
@@ -38,7 +38,7 @@ export async function findBaseline(baseline: Baseline, options: SendRecvOptions)
 
 const perftests = { tag: "tag_lat", am: "ucp_am_lat", stream: "stream_lat", rma: null } as const;
 
-/** The arguments that both sides of ucx_perftest get. */
+/** The arguments for both sides of ucx_perftest. */
 export function perftestArguments(options: SendRecvOptions, port: number): string[] {
   const { bytes, iterations, warmup, api, memory } = options;
   return [
@@ -49,14 +49,14 @@ export function perftestArguments(options: SendRecvOptions, port: number): strin
   ];
 }
 
-/** The second number of its last line is the median, in microseconds. @returns nanoseconds, or NaN */
+/** Reads the median, the second number of the last line, in microseconds. @returns nanoseconds, or NaN */
 export function readPerftest(printed: string): number {
   const [, median = "NaN"] = printed.trim().split("\n").at(-1)?.split(",") ?? [];
   return Number(median) * 1000;
 }
 
 async function runPerftest(options: SendRecvOptions): Promise<number> {
-  const port = 20_000 + Math.floor(Math.random() * 12_000); // below those that the system gives away by itself
+  const port = 20_000 + Math.floor(Math.random() * 12_000); // below the system's ephemeral ports
   const args = perftestArguments(options, port);
   const on = (cpu: number | null) => cpu === null ? [] : ["-c", `${cpu}`];
   const server = spawn("ucx_perftest", [...args, ...on(options.serverCpu)], { stdio: "ignore" });

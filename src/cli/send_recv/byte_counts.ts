@@ -1,5 +1,5 @@
 /**
- * Numbers of bytes as UCXX's benchmark reads and prints them.
+ * Byte counts as UCXX's benchmark reads and prints them.
  *
  * @module
  */
@@ -7,10 +7,10 @@
 const decimal = ["", "k", "m", "g", "t", "p"];
 
 /**
- * Reads a number of bytes: `4096`, `10 Mb`, `1KiB`, `1e6`. Units are powers of 1000, with an i of 1024, in letters of
- * either size, as Dask reads them for UCXX.
+ * Reads a number of bytes: `4096`, `10 Mb`, `1KiB`, `1e6`. Units are powers of 1000, or of 1024 with an i, in upper or
+ * lower case, as Dask reads them for UCXX.
  *
- * @returns undefined for anything else, and for what is no whole number of bytes
+ * @returns undefined for anything else, and if it is not a whole number of bytes
  */
 export function parseBytes(text: string): number | undefined {
   const match = /^\s*(\d[\d_]*(?:\.\d*)?(?:e[+-]?\d+)?)?\s*([kmgtp]?)(i?)b?\s*$/i.exec(text);
@@ -31,15 +31,15 @@ export function formatBinary(bytes: number): string {
   return `${twoDigits(bytes / 1024 ** power)} ${units[power - 1]}`;
 }
 
-/** A rate in words: as {@linkcode formatBinary}, and as Python prints what is no whole number in its own type. */
+/** A rate in words: as {@linkcode formatBinary}, with a plain byte count printed as Python prints a float. */
 export function formatRateBinary(bytesPerSecond: number): string {
   const isPlain = bytesPerSecond < 1024 && Number.isInteger(bytesPerSecond);
   return isPlain ? `${bytesPerSecond}.0 B/s` : `${formatBinary(bytesPerSecond)}/s`;
 }
 
 /**
- * Two digits behind the point, rounded as Python does. What lies in the middle goes to the even digit, where `toFixed`
- * takes the larger: those are the numbers that end in 125 and 625 thousandths.
+ * Two decimal places, rounded as Python does. Ties go to the even digit, where `toFixed` takes the larger: those are
+ * the numbers that end in 125 and 625 thousandths.
  */
 function twoDigits(value: number): string {
   const eighths = value * 8;

@@ -14,8 +14,8 @@ import { measure, runOver, TAG } from "./transfer.ts";
 /**
  * Measures round trips to a server.
  *
- * @param observe is called with each round trip, those of the warm-up first
- * @returns them, in whole nanoseconds
+ * @param observe called with each round trip, those of the warm-up first
+ * @returns the measured round trips, in whole nanoseconds
  * @throws {UsageError} if the server has other options
  * @throws {TransferError} if other bytes come back
  * @throws {UcxError} if nothing listens there, or the connection breaks

@@ -1,9 +1,9 @@
 /**
  * `causeway send-recv`: UCXX's benchmark of round trips, with its options and its report.
  *
- * `options.ts` reads what is asked for. `server.ts` and `client.ts` are the two processes, which agree on what is to be
- * done; `transfer.ts` does it, with memory that `objects.ts` makes, and `report.ts` formats the result.
- * `baseline.ts` runs another program in turns with this one.
+ * `options.ts` parses the options. `server.ts` and `client.ts` are the two processes, which agree on the terms;
+ * `transfer.ts` makes the round trips, with memory from `objects.ts`, and `report.ts` formats the result. `baseline.ts`
+ * runs another program alternately with this one.
  *
  * @module
  */
@@ -73,7 +73,9 @@ export async function sendRecv(args: readonly string[]): Promise<void> {
   });
 }
 
-/** Runs the server that {@linkcode sendRecv} starts: it prints its port alone, and ends with its standard input. */
+/**
+ * Runs the server that {@linkcode sendRecv} starts: it prints only its port, and exits when its standard input ends.
+ */
 export async function sendRecvServer(args: readonly string[]): Promise<void> {
   using _ = staying();
   process.stdin.once("end", () => process.exit(1)).resume();
@@ -82,14 +84,13 @@ export async function sendRecvServer(args: readonly string[]): Promise<void> {
   if (options !== null) await runServer(options, (port) => console.log(port));
 }
 
-/** Keeps the process alive: a process that waits for a client, or for an active message, has nothing in flight that
- * would. */
+/** Keeps the process alive: while it waits for a client or an active message, nothing in flight would. */
 function staying(): Disposable {
   const timer = setInterval(() => {}, 2 ** 30);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** The client's round trips, with what is to be seen of them while they are made. */
+/** Runs the client's round trips, and shows their progress. */
 async function measured(options: SendRecvOptions, port: number): Promise<number[]> {
   const { warmup, iterations, verbose } = options;
   const bytes = bytesOf(options);
@@ -101,7 +102,7 @@ async function measured(options: SendRecvOptions, port: number): Promise<number[
 }
 
 function report(options: SendRecvOptions, times: readonly number[], comparison: Comparison | null): void {
-  const setting = (name: string) => ffiPort().env(name) ?? "all"; // which is what UCX does then
+  const setting = (name: string) => ffiPort().env(name) ?? "all"; // UCX's own default
   const all = { options, tls: setting("UCX_TLS"), netDevices: setting("UCX_NET_DEVICES"), times, comparison };
   console.log(options.json ? JSON.stringify(jsonReport(all), null, 2) : formatReport(all).join("\n"));
 }

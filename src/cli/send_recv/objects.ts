@@ -1,5 +1,5 @@
 /**
- * What is sent and received: objects in a kind of memory.
+ * What is sent and received: objects in one kind of memory.
  *
  * @module
  */
@@ -10,13 +10,13 @@ import type { PlaceOptions } from "../../ucx/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
 import type { SendRecvOptions } from "./options.ts";
 
-/** Makes what travels, and knows what is in it when it is sent. The caller closes what it gets. */
+/** Makes the objects that travel, and knows their contents when sent. The caller closes what it gets. */
 export interface Payload<T> {
   /** Something to receive into. */
   empty(): T;
   /** Something to send. */
   filled(): T;
-  /** Makes sure that what it holds is not what is sent. */
+  /** Overwrites its contents, so that they differ from what is sent. */
   overwrite(what: T): void;
   /** Whether it holds what was sent. */
   holds(what: T): Promise<boolean> | boolean;
@@ -26,17 +26,17 @@ export interface Payload<T> {
 
 /** Objects of one size, shape and kind of memory. */
 export class Objects implements Payload<StridedMemoryView>, Disposable {
-  /** Where they are. */
+  /** Where they are allocated. */
   readonly place: PlaceOptions;
   readonly #cuda: Cuda | null;
   readonly #stream: CudaStream | null;
   readonly #allocate: () => MemoryBuffer;
   readonly #shape: readonly number[];
-  /** 0, 1, 2 and so on, in bytes. */
+  /** The bytes 0, 1, 2 and so on. */
   readonly #content: MemoryBuffer;
 
   /**
-   * @param ordinal of the GPU, for memory that has to do with one
+   * @param ordinal of the GPU, for memory that involves one
    * @throws {RangeError} if there is no such GPU
    */
   constructor({ bytes, ndim, memory }: Pick<SendRecvOptions, "bytes" | "ndim" | "memory">, ordinal: number) {
@@ -93,11 +93,11 @@ export class Objects implements Payload<StridedMemoryView>, Disposable {
   }
 
   close(view: StridedMemoryView): void {
-    view.close(); // of what was received into new memory
+    view.close(); // for views received into new memory
     view.buffer.close();
   }
 
-  /** Frees what the objects were made with. Their own memory is to be closed before. */
+  /** Frees what the objects were made with. Close the objects first. */
   [Symbol.dispose](): void {
     this.#content.close();
     this.#stream?.close();
@@ -105,7 +105,7 @@ export class Objects implements Payload<StridedMemoryView>, Disposable {
   }
 }
 
-/** Several objects at once. Those that come have memory of their own, so that there are none to receive into. */
+/** Several objects at once. Received objects come in new memory, so there are none to receive into. */
 export class ManyObjects implements Payload<readonly StridedMemoryView[]> {
   readonly #objects: Objects;
   readonly #count: number;
@@ -115,7 +115,7 @@ export class ManyObjects implements Payload<readonly StridedMemoryView[]> {
     this.#count = count;
   }
 
-  /** Where those come to that are received. */
+  /** Where received objects are allocated. */
   get place(): PlaceOptions {
     return this.#objects.place;
   }
@@ -142,7 +142,7 @@ export class ManyObjects implements Payload<readonly StridedMemoryView[]> {
   }
 }
 
-/** Bytes in JavaScript's memory, which is what its streams carry: reads take it, and give it back. */
+/** Bytes in JavaScript's memory, which is what its streams carry: reads take the memory and give it back. */
 export class Chunks implements Payload<Uint8Array<ArrayBuffer>> {
   /** 0, 1, 2 and so on. */
   readonly #content: Uint8Array<ArrayBuffer>;
@@ -168,7 +168,7 @@ export class Chunks implements Payload<Uint8Array<ArrayBuffer>> {
     return bytes.length === this.#content.length && bytes.every((byte, i) => byte === this.#content[i]);
   }
 
-  close(): void {} // the garbage collector's
+  close(): void {} // left to the garbage collector
 }
 
 function openCuda(memory: string): Cuda {

@@ -9,21 +9,21 @@ import { exitCodes, lookAt } from "../command.ts";
 import { UsageError } from "../usage_error.ts";
 import { parseBytes } from "./byte_counts.ts";
 
-/** What is sent and received: kinds of memory. */
+/** The kinds of memory that objects are in. */
 export type ObjectMemory = "host" | "pinned" | "device";
 
-/** How it travels. */
+/** The UCX interface by which objects travel. */
 export type TransferApi = "tag" | "am" | "stream" | "rma";
 
-/** A program that is measured in turns with this one. */
+/** A program that is measured alternately with this one. */
 export type Baseline = "ucx_perftest" | "ucxx";
 
 /** Which of the two processes this is. */
 export type Role = "both" | "server" | "client";
 
-/** What has been asked for. */
+/** The parsed options. */
 export interface SendRecvOptions {
-  /** Of each object. */
+  /** Size of each object. */
   readonly bytes: number;
   /** Objects that travel in one message. */
   readonly buffers: number;
@@ -32,7 +32,7 @@ export interface SendRecvOptions {
   /** The processor of each side; null to leave that to the system. */
   readonly serverCpu: number | null;
   readonly clientCpu: number | null;
-  /** As it was given: the report says it with the same word. */
+  /** As given: the report uses the same word. */
   readonly objectType: string;
   readonly memory: ObjectMemory;
   readonly serverDevice: number;
@@ -40,7 +40,7 @@ export interface SendRecvOptions {
   readonly ndim: 1 | 3;
   readonly reuse: boolean;
   readonly address: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
   readonly role: Role;
   readonly api: TransferApi;
@@ -176,10 +176,10 @@ const progressModes: { readonly [name: string]: ProgressMode } = {
   blocking: "event",
 };
 
-/** What a receiver takes in one message. */
+/** The most buffers that a receiver takes in one message. */
 const mostBuffers = 1_000_000;
 
-/** Reads the arguments. @returns null if help is asked for @throws {UsageError} */
+/** Reads the arguments. @returns null if help is requested @throws {UsageError} */
 export function parseOptions(args: readonly string[]): SendRecvOptions | null {
   const values = parse(args);
   if (values.help === true) return null;
@@ -232,7 +232,7 @@ function parse(args: readonly string[]) {
   return values;
 }
 
-/** What only some combinations mean. */
+/** Rejects combinations of options that are not supported. */
 function checkTogether(options: SendRecvOptions): void {
   const { bytes, buffers, ndim, sync, api, memory, role, port, against } = options;
   if (ndim === 3 && bytes % 4 !== 0) {
@@ -277,7 +277,7 @@ function checkTogether(options: SendRecvOptions): void {
   }
 }
 
-/** What a stream of JavaScript's can carry. */
+/** Rejects what a JavaScript stream cannot carry. */
 function checkStream({ bytes, ndim, memory }: SendRecvOptions): void {
   if (bytes === 0) throw refuse("--transfer-api stream needs at least one byte: a stream has no empty messages.");
   if (ndim !== 1) throw refuse(`--ndim ${ndim} is not supported with --transfer-api stream: its bytes have no shape.`);
@@ -310,7 +310,7 @@ function count(name: string, given: string | undefined, otherwise: number, from:
   return number;
 }
 
-/** The number of a processor; -1 is UCXX's word for none. */
+/** The number of a processor; -1 is UCXX's value for none. */
 function processor(name: string, given: string | undefined): number | null {
   return given === undefined || given === "-1" ? null : count(name, given, 0, 0, 65535);
 }

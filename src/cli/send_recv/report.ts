@@ -6,30 +6,30 @@
 import { formatBinary, formatRateBinary } from "./byte_counts.ts";
 import type { SendRecvOptions } from "./options.ts";
 
-/** What a run has measured, of round trips of the same size. */
+/** What a run has measured, over round trips of one size. */
 export interface Statistics {
   /** Bytes a second, both ways counted. */
   readonly bandwidthAverage: number;
   readonly bandwidthMedian: number;
-  /** Nanoseconds of half a round trip, without their fraction. */
+  /** Nanoseconds of half a round trip, truncated. */
   readonly latencyAverage: number;
   readonly latencyMedian: number;
 }
 
-/** Half round trips of another program, measured in turns with ours. */
+/** Half round trips of another program, measured alternately with ours. */
 export interface Comparison {
   readonly baseline: string;
   /** How often each ran. */
   readonly rounds: number;
   /** The median of its runs' medians, in nanoseconds. */
   readonly latencyMedian: number;
-  /** Ours over its own: above 1, it is faster. */
+  /** Our latency over its own: above 1, the other program is faster. */
   readonly ratio: number;
-  /** How far its runs were apart, as a part of their median. */
+  /** The spread of its runs, as a fraction of their median. */
   readonly spread: number;
 }
 
-/** All that is reported. */
+/** Everything that is reported. */
 export interface Report {
   readonly options: SendRecvOptions;
   /** What UCX is configured to use. */
@@ -40,12 +40,12 @@ export interface Report {
   readonly comparison: Comparison | null;
 }
 
-/** Bytes that travel at once. */
+/** Bytes that one transfer carries. */
 export function bytesOf({ bytes, buffers }: Pick<SendRecvOptions, "bytes" | "buffers">): number {
   return bytes * buffers;
 }
 
-/** The middle value, or what lies between the two in the middle. */
+/** The middle value, or the mean of the two in the middle. */
 export function medianOf(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const [low = NaN, high = NaN] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
@@ -78,7 +78,7 @@ function yes(is: boolean): string {
   return is ? "True" : "False";
 }
 
-/** The report for people. Lines that UCXX does not have come only with options that it does not have. */
+/** The report as text. Lines that UCXX lacks appear only with options that it lacks. */
 export function formatReport({ options, tls, netDevices, times, comparison }: Report): string[] {
   const { bandwidthAverage, bandwidthMedian, latencyAverage, latencyMedian } = statisticsOf(times, bytesOf(options));
   const separator = "=".repeat(width);
@@ -133,7 +133,7 @@ export function formatRoundTrip(index: number | string, time: number, bytes: num
   return line(`${index}`, `${formatRateBinary(2e9 * bytes / time)}, ${Math.trunc(time / 2)}ns`);
 }
 
-/** The report for programs: the same keys, in snake_case. */
+/** The report as JSON: the same keys, in snake_case. */
 export function jsonReport({ options, tls, netDevices, times, comparison }: Report): Record<string, unknown> {
   const statistics = statisticsOf(times, bytesOf(options));
   return {

@@ -10,7 +10,7 @@ import { Objects } from "./objects.ts";
 import type { SendRecvOptions } from "./options.ts";
 import { runOver, sendBack, TAG } from "./transfer.ts";
 
-/** What has to be the same on both sides, by the names of the options. */
+/** What must be the same on both sides, by option name. */
 export interface Terms {
   readonly "n-bytes": number;
   readonly "n-buffers": number;
@@ -19,7 +19,7 @@ export interface Terms {
   readonly "transfer-api": string;
 }
 
-/** What the server answers: that it refuses and why, or for `rma` the key of its memory, in hexadecimal. */
+/** The server's answer: a refusal with its reason, or for `rma` the key of its memory, in hexadecimal. */
 export interface Answer {
   readonly refusal?: string;
   readonly key?: string;
@@ -31,7 +31,7 @@ const longestText = 4096;
 /** How long an agreement may take, in milliseconds. */
 export const agreementTimeout = 20_000;
 
-/** What this side was configured with. */
+/** The terms that this side was configured with. */
 export function termsOf({ bytes, buffers, iterations, warmup, api }: SendRecvOptions): Terms {
   return { "n-bytes": bytes, "n-buffers": buffers, "n-iter": iterations, "n-warmup-iter": warmup, "transfer-api": api };
 }
@@ -61,7 +61,7 @@ export function differenceOf(server: Terms, client: Terms): string | null {
 /**
  * Serves one client.
  *
- * @param listening is called with the port as soon as clients may come
+ * @param listening called with the port as soon as clients may connect
  * @throws {UsageError} if the client has other options
  */
 export async function runServer(options: SendRecvOptions, listening: (port: number) => void): Promise<void> {
@@ -98,14 +98,14 @@ async function serve(
 }
 
 /**
- * Settles when the client has all that it waits for. A side that ends before may end the other's receives, too: that
- * its own sends have arrived does not say that they were received.
+ * Settles when the client has everything it waits for. A side that ends earlier may also end the other's receives: that
+ * its own sends have arrived does not mean that they were received.
  */
 async function untilDone(endpoint: UcxEndpoint): Promise<void> {
-  await endpoint.recv(new Uint8Array(1), { tag: TAG.end }).catch(() => {}); // or it has gone
+  await endpoint.recv(new Uint8Array(1), { tag: TAG.end }).catch(() => {}); // or the client has gone
 }
 
-/** Lets the client use an object's memory, until it says that it is done. */
+/** Lets the client use an object's memory, until the client reports that it is done. */
 async function exposeMemory(worker: UcxWorker, endpoint: UcxEndpoint, objects: Objects): Promise<void> {
   const object = objects.empty();
   try {

@@ -1,5 +1,5 @@
 /**
- * The round trips themselves: how an object gets to the other side and back, by each of UCX's interfaces.
+ * The round trips: how an object gets to the other side and back, through each of UCX's interfaces.
  *
  * @module
  */
@@ -8,22 +8,22 @@ import type { StridedMemoryView } from "../../view/mod.ts";
 import { Chunks, ManyObjects, type Objects, type Payload } from "./objects.ts";
 import type { SendRecvOptions, TransferApi } from "./options.ts";
 
-/** Something that cannot be trusted happened: other bytes came back, or fewer. */
+/** The transfer cannot be trusted: other bytes came back, or fewer. */
 export class TransferError extends Error {
   override readonly name: string = "TransferError";
 }
 
-/** What one side does with an object, or what else travels. What waits in place returns nothing. */
+/** How one side sends and receives an object, or another payload. Operations that wait in place return nothing. */
 export interface Link<T = StridedMemoryView> {
   readonly send: (what: T) => Promise<void> | void;
-  /** Gives nothing if it came to where it was to, or what holds it instead: what was to receive it is gone then. */
+  /** Returns nothing if the data arrived in `into`, or else the object that holds it instead: `into` is then gone. */
   readonly receive: (into: T) => Promise<T | void> | void;
 }
 
-/** The tags of the messages: what is agreed on before, the objects, and the end. */
+/** The tags of the messages: the terms and the answer to them, the objects, and the end. */
 export const TAG = { terms: 1n, answer: 2n, object: 3n, end: 4n } as const;
 
-/** How long one transfer in place may take, in milliseconds: a minute, and 100 s for each GB. */
+/** How long one transfer in place may take, in milliseconds: a minute, plus 100 s for each GB. */
 const patience = (bytes: number): number => 60_000 + bytes / 10_000;
 
 function checkLength(length: number, bytes: number): void {
@@ -62,18 +62,18 @@ function messageLink(endpoint: UcxEndpoint): Link {
   };
 }
 
-/** The server's memory, which the client alone writes and reads. */
+/** The server's memory, which only the client writes and reads. */
 function remoteLink(endpoint: UcxEndpoint, remote: UcxRemoteKey): Link {
   return {
     send: async (what) => {
       await endpoint.put(what, remote);
-      await endpoint.flush(); // so that it is there when it is read
+      await endpoint.flush(); // so that the bytes are there when they are read
     },
     receive: (into) => endpoint.get(into, remote),
   };
 }
 
-/** Several objects in one message. What comes is in new memory, and takes the place of what came before. */
+/** Several objects in one message. Received objects are in new memory, and replace those received before. */
 function manyLink(
   endpoint: UcxEndpoint,
   many: ManyObjects,
@@ -99,19 +99,19 @@ function manyLink(
   };
 }
 
-/** A link that both sides end when everything is over there. */
+/** A link that both sides end when everything has been transferred. */
 interface EndingLink<T> extends Link<T> {
   readonly end: () => Promise<void>;
 }
 
-/** Streams of bytes, which have no messages: as many are read as an object has. */
+/** Byte streams, which have no messages: each receive reads as many bytes as an object has. */
 function streamLink(endpoint: UcxEndpoint): EndingLink<Uint8Array<ArrayBuffer>> {
   const writer = endpoint.writable.getWriter();
   const reader = endpoint.readable.getReader({ mode: "byob" });
   return {
     send: (bytes) => writer.write(bytes),
     receive: async (into) => {
-      const { length } = into; // 0 as soon as it is being read into
+      const { length } = into; // 0 once the read has taken it
       const { value } = await reader.read(into, { min: length });
       checkLength(value?.length ?? 0, length);
       return value;
@@ -126,7 +126,7 @@ function streamLink(endpoint: UcxEndpoint): EndingLink<Uint8Array<ArrayBuffer>> 
   };
 }
 
-/** @param remote the server's memory: the client's, for `rma` */
+/** @param remote the server's memory, given to the client for `rma` */
 export function linkOver(
   endpoint: UcxEndpoint,
   { api, sync, bytes }: Pick<SendRecvOptions, "sync" | "bytes"> & { readonly api: Exclude<TransferApi, "stream"> },
@@ -139,9 +139,9 @@ export function linkOver(
 }
 
 /**
- * Does something with the link and the payload that the options ask for.
+ * Calls `go` with the link and the payload that the options select.
  *
- * @param remote as {@linkcode linkOver}
+ * @param remote as for {@linkcode linkOver}
  */
 export async function runOver<R>(
   endpoint: UcxEndpoint,
@@ -162,24 +162,23 @@ export async function runOver<R>(
   return await go(manyLink(endpoint, many, options), many);
 }
 
-/** How many round trips, and what with. */
+/** How many round trips, and whether they reuse memory. */
 export interface RoundTrips {
   readonly warmup: number;
   readonly iterations: number;
   readonly reuse: boolean;
 }
 
-/** How many objects the server sends back: all that are timed, and one more, which is compared. */
+/** How many objects the server sends back: one for each timed round trip, and one more, which is compared. */
 export function roundTripsOf({ warmup, iterations }: RoundTrips): number {
   return warmup + iterations + 1;
 }
 
 /**
- * The client's part. As in UCXX's benchmark, allocating is part of a round trip unless memory is reused, and so is
- * freeing. The last round trip is not measured: what comes back must be what was sent.
+ * The client's part. As in UCXX's benchmark, allocating and freeing are part of a round trip unless memory is reused.
+ * The last round trip is not measured: it checks that what comes back is what was sent.
  *
- * @param observe is called with each round trip when it is over: its number, from 0 at the first of the warm-up, and
- *   time
+ * @param observe called after each round trip with its number, from 0 at the first of the warm-up, and its time
  * @returns the round trips after the warm-up, in whole nanoseconds
  * @throws {TransferError} if other bytes come back
  */

@@ -1,5 +1,5 @@
 /**
- * Which GPUs there are, and what is between them: what the driver and the system say, nothing measured.
+ * Which GPUs there are, and what connects them: what the driver and the system report, nothing measured.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { Cuda } from "../../cuda/mod.ts";
 import type { CudaDevice } from "../../device/mod.ts";
 import { type PciDistance, pciDistance, pciPlace } from "./pci.ts";
 
-/** A GPU. What the system does not say is null. */
+/** A GPU. What the system does not report is null. */
 export interface TopologyDevice {
   readonly ordinal: number;
   readonly name: string;
@@ -22,8 +22,8 @@ export interface TopologyDevice {
 }
 
 /**
- * What connects two GPUs. The driver does not name it: peers that have each other's native atomics are taken for
- * neighbours by NVLink, for over PCIe GPUs have none.
+ * What connects two GPUs. The driver does not name it: peers with native atomics on each other's memory are taken to be
+ * connected by NVLink, because over PCIe GPUs have none.
  */
 export type LinkKind = "NVLink" | "PCIe" | "none";
 
@@ -40,19 +40,19 @@ export interface TopologyLink {
   readonly pciDistance: PciDistance | null;
 }
 
-/** Everything that `topology` says. */
+/** Everything that `topology` reports. */
 export interface TopologyReport {
   readonly simulated: boolean;
   readonly driverVersion: string;
   readonly devices: readonly TopologyDevice[];
-  /** Of every device to every other one. */
+  /** From every device to every other one. */
   readonly links: readonly TopologyLink[];
 }
 
-/** Asks about all devices. Makes no context, and changes nothing. @param sysRoot of the system's own files */
+/** Queries all devices. Makes no context, and changes nothing. @param sysRoot the root of sysfs */
 export function examineTopology(cuda: Cuda, isSimulated: boolean, sysRoot = "/sys"): TopologyReport {
   const nowhere = { path: null, numaNode: null, cpus: null, hostLink: null };
-  // A simulated GPU has a bus id that some other device of this machine may have.
+  // A simulated GPU has a bus id that may be another device's on this machine.
   const places = cuda.devices.map(({ pciBusId }) => isSimulated ? nowhere : pciPlace(pciBusId, sysRoot));
   const placeOf = ({ ordinal }: CudaDevice) => places[ordinal] ?? nowhere;
   return {

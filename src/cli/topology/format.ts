@@ -1,5 +1,5 @@
 /**
- * A topology in words, and as a picture.
+ * A topology as text, and as a picture.
  *
  * @module
  */
@@ -20,7 +20,7 @@ const legend = [
 const title = ({ devices, driverVersion }: TopologyReport) =>
   `${devices.length} GPU${devices.length === 1 ? "" : "s"}, driver of CUDA ${driverVersion}`;
 
-/** For people. */
+/** As text. */
 export function formatTopology(report: TopologyReport): string {
   const { simulated, devices } = report;
   const rows = devices.map(({ ordinal, name, computeCapability, totalMemory, pciBusId, numaNode, hostLink, uuid }) => [

@@ -1,7 +1,8 @@
 /**
- * `causeway topology`: which GPUs there are, and what is between them.
+ * `causeway topology`: which GPUs there are, and what connects them.
  *
- * `examine.ts` asks the driver, and the system about the bus (`pci.ts`); `format.ts` writes it for people, and as SVG.
+ * `examine.ts` queries the driver, and the system about the bus (`pci.ts`); `format.ts` formats the result as text and
+ * SVG.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The captures that have begun and not ended. Meanwhile the driver refuses to wait, to be queried and to free at once,
- * and every such attempt invalidates the capture: so what is due in the background, such as frees, waits here.
+ * Captures that have begun and not ended. Meanwhile the driver refuses waits, queries and immediate frees, and every
+ * such attempt invalidates the capture: so background work that is due, such as frees, waits here.
  *
  * @module
  */
@@ -10,19 +10,21 @@ import type { CudaEvent } from "../event.ts";
 import type { StreamCapture } from "./capture.ts";
 import type { CudaStream } from "../stream.ts";
 
-/** Few, and mostly none. An array, because going through an empty set makes an iterator, each time. */
+/** Active captures: few, mostly none. An array, because iterating an empty set creates an iterator each time. */
 let active: readonly StreamCapture[] = [];
 
 let waiting: { readonly driver: CudaDriver; readonly work: () => void }[] = [];
 
 // law device/isCapturing: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
-/** Whether any stream of a driver is being captured by us. Captures of other libraries are not known. */
+/** Whether we are capturing any stream of a driver. Captures of other libraries are not known. */
 export function isCapturing(driver: CudaDriver): boolean {
   return active.length > 0 && isCapturedOf(driver);
 }
 
-/** Apart, as the loops below: what asks is so frequent that it should be compiled into its callers, and no loop is. */
+/**
+ * Separate, like the loops below: the check is so frequent that it should be inlined, and functions with loops are not.
+ */
 function isCapturedOf(driver: CudaDriver): boolean {
   for (const capture of active) if (capture.stream.device.driver === driver) return true;
   return false;
@@ -36,7 +38,7 @@ export function captureOf(stream: CudaStream): StreamCapture | null {
 
 // law device/afterCaptures: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
-/** Does something once no capture of a driver is active: now, if none is. */
+/** Runs work once no capture of a driver is active: now, if none is. */
 export function afterCaptures(driver: CudaDriver, work: () => void): void {
   if (isCapturing(driver)) waiting.push({ driver, work });
   else work();
@@ -51,7 +53,7 @@ export function beginCapture(capture: StreamCapture): void {
 
 // law device/endCapture: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
-/** Notes that a capture has ended, and does what has waited for that. */
+/** Notes that a capture has ended, and runs the work that waited for that. */
 export function endCapture(capture: StreamCapture): void {
   active = active.filter((one) => one !== capture);
   const due = waiting.filter(({ driver }) => !isCapturing(driver));

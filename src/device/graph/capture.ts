@@ -1,5 +1,5 @@
 /**
- * A capture: the work of a stream is recorded into a graph instead of being done.
+ * A capture: the work of a stream is recorded into a graph instead of being run.
  *
  * @module
  */
@@ -16,9 +16,9 @@ import type { CudaStream } from "../stream.ts";
 /** Options of {@linkcode CudaStream.capture} and {@linkcode CudaStream.beginCapture}. */
 export interface CaptureOptions {
   /**
-   * What is refused during the capture because it could escape it (waiting, queries, immediate allocation): `global`:
-   * in the whole process, other libraries included; `thread-local`: on this thread, where everything of Causeway runs;
-   * `relaxed`: nothing but what concerns the captured streams themselves. Default `thread-local`.
+   * Where calls that could escape the capture (waits, queries, immediate allocation) are refused: `global`: in the
+   * whole process, other libraries included; `thread-local`: on this thread, where all of Causeway runs; `relaxed`:
+   * only calls that concern the captured streams themselves. Default `thread-local`.
    */
   readonly mode?: "global" | "thread-local" | "relaxed";
 }
@@ -32,9 +32,9 @@ const modes = {
 } as const;
 
 /**
- * A capture that has begun. End it to get the graph; closing it without that discards what was captured.
+ * A capture in progress. End it to get the graph; closing it without ending discards the captured work.
  *
- * Until it ends no memory is freed: buffers that are closed meanwhile, or collected, are freed after it.
+ * No memory is freed until it ends: buffers closed or collected meanwhile are freed afterwards.
  *
  * @example
  * ```ts
@@ -52,9 +52,9 @@ const modes = {
 export class StreamCapture {
   /** The stream that it began on. */
   readonly stream: CudaStream;
-  /** Streams of its driver that take part, by their `name`. They are retained, so that none is destroyed meanwhile. */
+  /** Participating streams of its driver, by `name`. They are retained, so that none is destroyed meanwhile. */
   readonly #streams = new Map<string, CudaStream>();
-  /** Events that were last recorded by a stream that takes part. */
+  /** Events last recorded on a participating stream. */
   readonly #events = new Set<bigint>();
   readonly #resources: GraphResource[] = [];
   #ended = false;
@@ -92,12 +92,12 @@ export class StreamCapture {
 
   // law device/StreamCapture.includes: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Whether a stream takes part: the one that it began on, and those that have waited for an event of it. */
+  /** Whether a stream takes part: the one that the capture began on, and those that have waited for an event of it. */
   includes(stream: CudaStream): boolean {
     return this.#isOurs(stream) && this.#streams.has(name(stream));
   }
 
-  /** Handles identify objects of one driver only: two drivers may use the same ones. */
+  /** Handles are only unique within one driver: two drivers may use the same ones. */
   #isOurs({ device }: CudaStream | CudaEvent): boolean {
     return device.driver === this.stream.device.driver;
   }
@@ -121,7 +121,7 @@ export class StreamCapture {
   // law device/StreamCapture.retain: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
-   * Retains what captured work uses until its graph is gone. Called by whatever enqueues work.
+   * Retains a resource of captured work until its graph is gone. Called by all code that enqueues work.
    *
    * @internal
    */
@@ -135,15 +135,15 @@ export class StreamCapture {
    * Ends the capture.
    *
    * @returns the graph, which the caller closes
-   * @throws {TypeError} if it has ended before
-   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_INVALIDATED after something that could not be captured,
+   * @throws {TypeError} if it has already ended
+   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_INVALIDATED after a call that could not be captured,
    *   CUDA_ERROR_STREAM_CAPTURE_UNJOINED if another stream takes part and was not waited for
    */
   end(): CudaGraph {
     if (this.#ended) throw new TypeError("Cannot end a capture twice");
     const { device } = this.stream;
     const resources = new GraphResources(device, this.#resources);
-    const retained = resources.retained(); // they are released if there is no graph
+    const retained = resources.retained(); // released below if there is no graph
     try {
       const [code, handle] = this.#finish();
       checkCuda(device.driver, "cuStreamEndCapture", code);
@@ -156,7 +156,7 @@ export class StreamCapture {
 
   // law device/StreamCapture.close: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Discards what was captured, unless it has ended. Never throws, because it is called after errors. */
+  /** Discards the captured work, unless the capture has ended. Never throws, because it is called after errors. */
   close(): void {
     if (this.#ended) return;
     const { driver } = this.stream.device;
@@ -175,7 +175,7 @@ export class StreamCapture {
     }
   }
 
-  /** Discards what was captured, unless it has ended. */
+  /** Discards the captured work, unless the capture has ended. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -206,8 +206,8 @@ export class StreamCapture {
 }
 
 /**
- * A name of a stream that no other of its driver has: several objects may stand for the same one, and default streams
- * share handles.
+ * A name that is unique among the streams of a driver: several objects may stand for the same stream, and default
+ * streams of different devices share handles.
  */
 function name({ device, handle }: CudaStream): string {
   return `${device.ordinal} ${handle}`;
@@ -224,7 +224,7 @@ export function captureWork(stream: CudaStream, work: () => void, options: Captu
   using capture = new StreamCapture(stream, options);
   const result: unknown = work();
   if (result instanceof Promise) {
-    result.catch(() => {}); // what it does outside of the capture fails with an error of its own, or not at all
+    result.catch(() => {}); // work that it does outside the capture fails with its own error, or not at all
     throw new TypeError("Cannot capture what an asynchronous function does: use beginCapture() and end()");
   }
   return capture.end();

@@ -1,5 +1,5 @@
 /**
- * Graphs: work that was captured from streams.
+ * Graphs: work captured from streams.
  *
  * @module
  */
@@ -21,23 +21,23 @@ export type CudaGraphNodeKind = keyof typeof CU_GRAPH_NODE_TYPE;
 
 /** A node of a graph: a piece of work. */
 export interface CudaGraphNode {
-  /** `CUgraphNode`, which lives as long as its graph. */
+  /** `CUgraphNode`, valid as long as its graph. */
   readonly handle: bigint;
-  /** What it does; null for a kind that came with a newer driver than this package knows. */
+  /** What it does; null for a kind of a newer driver that this package does not know. */
   readonly kind: CudaGraphNodeKind | null;
 }
 
 const kinds: ReadonlyMap<number, CudaGraphNodeKind> = new Map(
-  // Object.entries() forgets which keys an object has.
+  // Object.entries() loses the type of the keys.
   Object.entries(CU_GRAPH_NODE_TYPE).map(([kind, code]) => [code, kind as CudaGraphNodeKind]),
 );
 
 /**
- * Work that was captured from a stream, and has not been done. Instantiate it to launch it, as often as you like.
+ * Work that was captured from a stream and has not run. Instantiate it to launch it any number of times.
  *
- * The graph retains what its work uses, as far as Causeway has enqueued it: buffers and views stay allocated and
- * programs loaded, even if they are closed meanwhile, until the graph and all that was instantiated from it are closed
- * and their launches over. Addresses that were passed as bigint are the caller's to keep, and so are events and host
+ * The graph retains the resources of its work, as far as Causeway has enqueued it: buffers and views stay allocated and
+ * programs loaded, even if they are closed meanwhile, until the graph and all its instances are closed and their
+ * launches have completed. The caller must keep memory passed as bigint addresses alive, as well as events and host
  * memory of typed arrays that were not passed as a buffer.
  *
  * @example
@@ -93,7 +93,7 @@ export class CudaGraph {
   }
 
   /**
-   * What its work uses. For {@linkcode CudaGraphExec}.
+   * The resources of its work. For {@linkcode CudaGraphExec}.
    *
    * @internal
    */
@@ -112,7 +112,7 @@ export class CudaGraph {
     });
   }
 
-  /** Which node must be done before which, as indexes into `nodes`. */
+  /** The dependencies between nodes, as indexes into `nodes`. */
   get edges(): readonly (readonly [before: number, after: number])[] {
     using arena = new NativeArena();
     const count = arena.out("size");
@@ -130,10 +130,10 @@ export class CudaGraph {
   }
 
   /**
-   * The graph in the language of Graphviz, as the driver draws it. The driver writes files only: this is one of memory,
-   * in no folder, whose name is in `/proc`. In Deno `--allow-ffi` is enough.
+   * The graph in the Graphviz language, as the driver draws it. The driver only writes files: this one is in memory, in
+   * no folder, with its name in `/proc`. In Deno `--allow-ffi` is enough.
    *
-   * @param options `verbose`: with all that the driver knows of each node. Default false
+   * @param options `verbose`: with everything that the driver knows about each node. Default false
    * @throws {CudaError} CUDA_ERROR_OPERATING_SYSTEM if there is no `/proc`
    */
   toDot(options: { readonly verbose?: boolean } = {}): string {
@@ -148,16 +148,16 @@ export class CudaGraph {
   }
 
   /**
-   * Makes an executable of it, which does not change when this graph is closed.
+   * Makes an executable of the graph, which stays valid when this graph is closed.
    *
-   * @returns what the caller closes
+   * @returns the executable, which the caller closes
    */
   instantiate(): CudaGraphExec {
     return CudaGraphExec.instantiate(this);
   }
 
   // law device/CudaGraph.close: device/graph/graph
-  /** Destroys the graph. What was instantiated from it stays. Closing twice is harmless. */
+  /** Destroys the graph. Its executables stay. Closing twice is harmless. */
   close(): void {
     closeOnce(this.#state);
   }
@@ -188,12 +188,12 @@ export class CudaGraph {
   }
 }
 
-/** What destroys a graph that its user has dropped. */
+/** The state that destroys a graph which its user has dropped. */
 interface GraphState extends DroppedState {
   closed: boolean;
 }
 
-/** A function of its own, so that its closure does not lead back to the graph. */
+/** A separate function, so that its closure does not reference the graph. */
 function destroyer({ driver }: CudaDevice, handle: bigint, retained: Disposable): () => void {
   return () => {
     const code = driver.graph.cuGraphDestroy(handle);
@@ -202,14 +202,14 @@ function destroyer({ driver }: CudaDevice, handle: bigint, retained: Disposable)
   };
 }
 
-/** Room for handles that the driver writes. */
+/** Space for handles that the driver writes. */
 function handleList(arena: NativeArena, count: number): { readonly address: bigint; readonly read: () => bigint[] } {
   const { address, bytes } = arena.bytes(8 * count, 8);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return { address, read: () => Array.from({ length: count }, (_, i) => view.getBigUint64(8 * i, true)) };
 }
 
-/** How many nodes there are of each kind: `3 nodes (2 kernel, 1 memcpy)`. */
+/** The number of nodes of each kind: `3 nodes (2 kernel, 1 memcpy)`. */
 function describeNodes(nodes: readonly CudaGraphNode[]): string {
   const counts = new Map<string, number>();
   for (const { kind } of nodes) counts.set(kind ?? "other", (counts.get(kind ?? "other") ?? 0) + 1);

@@ -1,5 +1,5 @@
 /**
- * Graphs that can be launched.
+ * Executable graphs.
  *
  * @module
  */
@@ -21,11 +21,11 @@ const reasons: ReadonlyMap<number, string> = new Map(
   Object.entries(CU_GRAPH_EXEC_UPDATE).map(([name, code]) => [code, name]),
 );
 
-/** What destroys an executable that its user has dropped. */
+/** The state that destroys an executable which its user has dropped. */
 class GraphExecState implements DroppedState {
   readonly kind = "CudaGraphExec";
   readonly driver: CudaDriver;
-  /** What its work uses. */
+  /** The resources of its work. */
   resources: GraphResources;
   closed = false;
   readonly #handle: bigint;
@@ -40,7 +40,7 @@ class GraphExecState implements DroppedState {
 
   // law device/GraphExecState.switchTo: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Its later launches are of another graph's work. */
+  /** Makes later launches use another graph's resources. */
   switchTo(resources: GraphResources): void {
     const before = this.#retained;
     if (resources !== this.resources) this.resources.noteLast(this);
@@ -54,7 +54,7 @@ class GraphExecState implements DroppedState {
   close(): void {
     const { driver } = this;
     this.resources.noteLast(this);
-    afterCaptures(driver, () => { // it would invalidate a capture
+    afterCaptures(driver, () => { // the destroy would invalidate a capture
       const code = besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle));
       this.#retained[Symbol.dispose]();
       checkRelease(driver, "cuGraphExecDestroy", code);
@@ -62,7 +62,7 @@ class GraphExecState implements DroppedState {
   }
 }
 
-/** A graph that can be launched, as often as one likes: each launch begins when the one before it is over. */
+/** A graph that can be launched any number of times: each launch begins when the previous one has completed. */
 export class CudaGraphExec {
   /** The device whose stream was captured. */
   readonly device: CudaDevice;
@@ -103,21 +103,21 @@ export class CudaGraphExec {
   /**
    * Enqueues all work of the graph on a stream.
    *
-   * @throws {TypeError} if it or the stream is closed, or the stream is being captured: what can be captured is the
-   *   work itself, by doing it again
+   * @throws {TypeError} if it or the stream is closed, or the stream is being captured: capture the work itself, by
+   *   enqueueing it again
    */
   launch(stream: CudaStream): void {
     this.#enqueue("cuGraphLaunch", stream);
   }
 
-  /** Enqueues the preparation of a launch, so that the first one need not make it. */
+  /** Enqueues the preparation of a launch, so that the first launch need not do it. */
   upload(stream: CudaStream): void {
     this.#enqueue("cuGraphUpload", stream);
   }
 
   /**
-   * Makes later launches do what another graph does, which must have the same shape: the same kinds of nodes with the
-   * same edges between them. Much faster than to instantiate it. Launches in flight are not changed.
+   * Makes later launches run another graph, which must have the same shape: the same kinds of nodes with the same edges
+   * between them. Much faster than instantiating it. Launches in flight are not changed.
    *
    * @throws {CudaError} CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE if the shapes differ, with the driver's reason; nothing
    *   has changed then
@@ -143,7 +143,7 @@ export class CudaGraphExec {
 
   // law device/CudaGraphExec.close: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Destroys it. Launches in flight are finished, without waiting for them. Closing twice is harmless. */
+  /** Destroys it. Launches in flight complete; this does not wait for them. Closing twice is harmless. */
   close(): void {
     closeOnce(this.#state);
   }
@@ -164,7 +164,7 @@ export class CudaGraphExec {
     if (captureOf(stream) !== null) {
       throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);
     }
-    const launch = this.#state.resources.launchOf(this.#state); // which the object itself may be dropped before
+    const launch = this.#state.resources.launchOf(this.#state); // the state, because the object may be dropped before
     launch.prepare(stream);
     try {
       checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));

@@ -1,6 +1,6 @@
 /**
- * What the work of a graph uses: retained until neither the graph, nor an executable of it, nor a launch in flight
- * needs it.
+ * Resources that a graph's work uses: retained until neither the graph, nor an executable of it, nor a launch in flight
+ * needs them.
  *
  * @module
  */
@@ -15,19 +15,19 @@ import { internals } from "../stream_internals.ts";
 
 /** A resource that captured work uses. */
 export interface GraphResource {
-  /** The stream in whose order it is released at present; null if in none. */
+  /** The stream in whose order it is currently released; null if in none. */
   readonly home: () => CudaStream | null;
-  /** Disposed of once. */
+  /** Disposed once. */
   readonly retained: Disposable;
 }
 
 /**
- * The last launch of an executable. Those before it are over before it begins, whatever streams they are on, so that
- * they need not be noted.
+ * The last launch of an executable. Earlier launches have completed before it begins, on whatever streams, so they need
+ * not be noted.
  */
 export class LastLaunch implements Disposable {
   /**
-   * The stream that it is on, retained, but not its user's object; null if it is foreign, and may be destroyed any
+   * The stream of the launch, retained, but not the user's object; null if it is foreign, and may be destroyed at any
    * time.
    */
   #stream: CudaStream | null = null;
@@ -38,14 +38,14 @@ export class LastLaunch implements Disposable {
 
   // law device/LastLaunch.prepare: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Before a launch: whatever may fail, fails now. */
+  /** Called before a launch: anything that may fail, fails now. */
   prepare(stream: CudaStream): void {
     const { successor, isHandleStable } = stream[internals];
     if (this.#stream === successor) return;
     if (isHandleStable) stream.retain();
     else if (this.#event?.device !== stream.device) {
       const event = stream.device.createEvent();
-      observerOf(stream.device.driver)?.closedByUser(event.handle); // it goes with the graph
+      observerOf(stream.device.driver)?.closedByUser(event.handle); // destroyed with the graph
       this.#event?.close();
       this.#event = event;
     }
@@ -53,7 +53,7 @@ export class LastLaunch implements Disposable {
 
   // law device/LastLaunch.note: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** After a launch, also after one that has failed: then it notes a launch that never was, which does no harm. */
+  /** Called after a launch, even a failed one: noting a launch that never happened is harmless. */
   note(stream: CudaStream): void {
     const { successor, isHandleStable } = stream[internals];
     const before = this.#stream;
@@ -66,7 +66,7 @@ export class LastLaunch implements Disposable {
     before?.release();
   }
 
-  /** What has to be over before anything is released; null if it is. */
+  /** The work that must complete before anything is released; null if it has. */
   get inFlight(): CudaStream | CudaEvent | null {
     const mark = this.#stream ?? this.#event;
     return mark !== null && isBusy(mark) ? mark : null;
@@ -81,16 +81,16 @@ export class LastLaunch implements Disposable {
   }
 }
 
-/** How many executables of a graph are noted before those that are closed and done are looked for. */
+/** How many executables of a graph are noted before closed and completed ones are looked for. */
 const few = 16;
 
-/** All that a graph uses, and the last launches of it. */
+/** All resources that a graph uses, and its last launches. */
 export class GraphResources {
   readonly #device: CudaDevice;
   readonly #resources: readonly GraphResource[];
-  /** By executable. */
+  /** Last launches by executable. */
   readonly #launches = new Map<object, LastLaunch>();
-  /** How many launches there may be before those that are over are dropped: twice as many as were left then. */
+  /** How many launches may be noted before completed ones are dropped: twice as many as were left last time. */
   #enough = few;
   readonly #retainedDevice: Disposable;
   readonly #references: ReferenceCount;
@@ -98,9 +98,9 @@ export class GraphResources {
   // law device/GraphResources.constructor: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
-   * What a capture has found its work to use.
+   * Holds the resources that captured work uses.
    *
-   * @param resources released in the end
+   * @param resources released at the end
    */
   constructor(device: CudaDevice, resources: readonly GraphResource[]) {
     this.#device = device;
@@ -111,19 +111,19 @@ export class GraphResources {
 
   // law device/GraphResources.retained: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Retains everything until the result is disposed of. All is released when it is not retained any more. */
+  /** Retains all resources until the result is disposed. They are released once they are no longer retained. */
   retained(): Disposable {
     const retained = this.#references.retained();
-    this.#references.close(); // so that the last release ends it
+    this.#references.close(); // so that the last release destroys it
     return retained;
   }
 
   // law device/GraphResources.launchOf: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
-   * The last launch of an executable, to be noted.
+   * The record of an executable's last launch.
    *
-   * @param exec what is launched: its launches begin one after the other
+   * @param exec the executable: its launches run one after the other
    */
   launchOf(exec: object): LastLaunch {
     let launch = this.#launches.get(exec);
@@ -135,7 +135,7 @@ export class GraphResources {
 
   // law device/GraphResources.noteLast: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Notes that an executable launches nothing of this any more. */
+  /** Notes that an executable will not launch this work again. */
   noteLast(exec: object): void {
     const launch = this.#launches.get(exec);
     if (launch !== undefined) launch.isLast = true;
@@ -155,17 +155,17 @@ export class GraphResources {
 
   // law device/GraphResources.release: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** What has a home stream is released there, behind the launches; the rest when these are over. */
+  /** Releases resources with a home stream there, behind the launches; the rest once the launches have completed. */
   #release(): void {
     const launches = [...this.#launches.values()];
     const inFlight = launches.map((launch) => launch.inFlight).filter((mark) => mark !== null);
-    const end = new DisposableStack(); // disposes of what was added last first: the device comes last
+    const end = new DisposableStack(); // disposes in reverse order: the device comes last
     end.use(this.#retainedDevice);
     for (const launch of launches) end.use(launch);
     const now = new DisposableStack();
     let mustWait = false;
     for (const { home: at, retained } of this.#resources) {
-      const home = at(); // it may have moved since the capture
+      const home = at(); // it may have changed since the capture
       const isOrdered = inFlight.length === 0 || (home !== null && inFlight.every((mark) => follows(home, mark)));
       (isOrdered ? now : end).use(retained);
       mustWait ||= !isOrdered;
@@ -182,7 +182,7 @@ export class GraphResources {
 
 // law device/isBusy: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
-/** Whether work is in flight. In a lost context none is; where the driver cannot say, it may be. */
+/** Whether work is in flight. In a lost context none is; if the driver cannot say, it may be. */
 function isBusy(mark: CudaStream | CudaEvent): boolean {
   try {
     return !mark.isDone;
@@ -191,7 +191,7 @@ function isBusy(mark: CudaStream | CudaEvent): boolean {
   }
 }
 
-/** Makes a stream wait for a launch. @returns whether its later work comes after that */
+/** Makes a stream wait for a launch. @returns whether its later work comes after the launch */
 function follows(home: CudaStream, mark: CudaStream | CudaEvent): boolean {
   try {
     home.wait(mark);

@@ -1,5 +1,5 @@
 /**
- * What C writes to a file that it opens by name.
+ * Reads what C writes to a file that it opens by name.
  *
  * @module
  */
@@ -9,10 +9,10 @@ import { FileDescriptor } from "../../unix/mod.ts";
 
 // law device/writtenFile: device/graph/graph
 /**
- * Gives C a file of memory to write, which is in no folder: neither a place for temporary files nor a permission of the
- * runtime's is needed, and nothing is left behind.
+ * Gives C an in-memory file to write, which is in no folder: no place for temporary files and no runtime permission is
+ * needed, and nothing is left behind.
  *
- * @param write is called with the file's name, and C opens it
+ * @param write called with the file's name, which C opens
  * @throws {SystemError} if there are no descriptors left
  */
 export function writtenFile(doing: string, write: (path: string) => void): string {

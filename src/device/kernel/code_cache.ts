@@ -1,6 +1,6 @@
 /**
- * A cache of compiled code on disk, by everything that it depends on. Compiling takes tens of milliseconds, reading a
- * file almost none.
+ * A cache of compiled code on disk, keyed by everything that the code depends on. Compiling takes tens of milliseconds,
+ * reading a file almost none.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { ffiPort, nodeBuiltin } from "../../ffi/mod.ts";
 
 /**
  * The cache's folder: `CAUSEWAY_CACHE`, or the user's cache folder. Null if caching is off (`CAUSEWAY_CACHE=off`), or
- * if the program may not use files: a cache is no reason to ask for a permission.
+ * if the program may not use files: a cache does not justify requesting a permission.
  */
 function folder(): string | null {
   const port = ffiPort();
@@ -20,7 +20,7 @@ function folder(): string | null {
 }
 
 /**
- * Code from the cache, or made now and put there.
+ * Returns code from the cache, or makes it and stores it there.
  *
  * @param key everything that the code depends on
  */
@@ -33,16 +33,16 @@ export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffe
   try {
     return withoutDigest(readFileSync(file));
   } catch {
-    // Not there, cut short by a crash, or not readable: made anew in each case.
+    // Missing, truncated by a crash, or unreadable: remade in each case.
   }
   const code = make();
   try {
     mkdirSync(place, { recursive: true });
     const temporary = `${file}.${crypto.randomUUID()}`;
     writeFileSync(temporary, withDigest(code));
-    renameSync(temporary, file); // whole or not at all, also for another process that reads now
+    renameSync(temporary, file); // atomic, also for another process that reads now
   } catch {
-    // A full disk or a folder that cannot be written costs time at the next start, and nothing else.
+    // A full disk or an unwritable folder only costs time at the next start.
   }
   return code;
 }
@@ -61,10 +61,10 @@ function withDigest(code: Uint8Array): Uint8Array {
 }
 
 // law device/withoutDigest: device/kernel/compiler
-/** @throws {Error} if the file is not what was written */
+/** @throws {Error} if the file is damaged */
 function withoutDigest(file: Uint8Array): Uint8Array<ArrayBuffer> {
   const code = file.slice(digestBytes);
   const digest = sha256(code);
   if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");
-  return new Uint8Array(code); // of a buffer of its own, which C may read
+  return new Uint8Array(code); // with its own buffer, which C may read
 }

@@ -1,5 +1,5 @@
 /**
- * CUDA C++ to PTX or machine code, by NVRTC. Needs no GPU.
+ * Compiles CUDA C++ to PTX or machine code, with NVRTC. Needs no GPU.
  *
  * @module
  */
@@ -7,26 +7,26 @@ import { nvrtcResult } from "../../../bindings/nvrtc.ts";
 import { cString, NativeArena, openLibrary, readCString } from "../../ffi/mod.ts";
 import { libnvrtc } from "../../driver/mod.ts";
 
-/** The compiler refused a program. The message shows what it said, and the lines of the source that it spoke of. */
+/** The compiler rejected a program. The message shows its output, and the source lines that it mentions. */
 export class CompileError extends Error {
   /** `CompileError`. */
   override readonly name: string = "CompileError";
-  /** All that the compiler said. */
+  /** The full output of the compiler. */
   readonly log: string;
 
-  /** Puts the log and the lines that it mentions into words. */
+  /** Composes the message from the log and the lines that it mentions. */
   constructor(file: string, source: string, log: string) {
     super(`Cannot compile ${file}:\n${annotate(file, source, log)}`);
     this.log = log;
   }
 }
 
-/** What to compile, and for what. */
+/** A source, its options and the target. */
 export interface CompileRequest {
   /** Name of the source in messages. */
   readonly name: string;
   readonly source: string;
-  /** Options of NVRTC, the architecture among them. */
+  /** Options of NVRTC, including the architecture. */
   readonly options: readonly string[];
   /** `ptx` is compiled further by the driver; `cubin` is machine code for one architecture. */
   readonly target: "ptx" | "cubin";
@@ -43,8 +43,8 @@ export function compilerVersion(): [major: number, minor: number] {
 /**
  * Compiles a program.
  *
- * @returns the code; PTX ends in NUL, as the driver wants it
- * @throws {CompileError} if the compiler refuses it
+ * @returns the code; PTX is NUL-terminated, as the driver requires
+ * @throws {CompileError} if the compiler rejects it
  * @throws {LibraryNotFoundError} if there is no compiler
  */
 export function compileSource({ name, source, options, target }: CompileRequest): Uint8Array<ArrayBuffer> {
@@ -87,15 +87,15 @@ function check(call: string, code: number): void {
   }
 }
 
-/** The log, with the source's line under each message that names one. */
+/** The log, with the source line under each message that names one. */
 function annotate(file: string, source: string, log: string): string {
   return withLines(log, source, new RegExp(`^${RegExp.escape(file)}\\((\\d+)\\):`));
 }
 
 /**
- * A compiler's log, with the source's line under each message that names one.
+ * A compiler log, with the source line under each message that names one.
  *
- * @param mention finds the line's number, from 1, in a message
+ * @param mention matches the line number, from 1, in a message
  */
 export function withLines(log: string, source: string, mention: RegExp): string {
   const lines = source.split("\n");

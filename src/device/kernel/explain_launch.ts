@@ -1,6 +1,5 @@
 /**
- * Explains why the driver refused a launch: it says no more than that an argument is invalid, or that there are not
- * enough resources.
+ * Explains why the driver refused a launch: the driver only reports an invalid argument, or a lack of resources.
  *
  * @module
  */
@@ -14,7 +13,7 @@ import type { Kernel } from "./kernel.ts";
 export type LaunchShape = readonly [gx: number, gy: number, gz: number, bx: number, by: number, bz: number];
 
 // law device/launchError: device/kernel/explain_launch
-/** The error of a launch, with the limits that it exceeds, as far as the driver tells them. */
+/** The error of a launch, with the limits that it exceeds, as far as the driver reports them. */
 export function launchError(kernel: Kernel, code: number, shape: LaunchShape, sharedBytes: number): CudaError {
   const { device: { driver }, name } = kernel;
   let why = "";
@@ -22,7 +21,7 @@ export function launchError(kernel: Kernel, code: number, shape: LaunchShape, sh
     try {
       why = reasons(kernel, shape, sharedBytes);
     } catch {
-      // A driver that cannot be asked now has said all that is known.
+      // If the driver cannot be queried now, nothing more is known.
     }
   }
   return cudaError(driver, `cuLaunchKernel of ${name}`, code, why);

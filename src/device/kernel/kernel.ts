@@ -20,26 +20,26 @@ import type { CudaStream } from "../stream.ts";
 /** Extents along x, y and z; omitted ones are 1. */
 export type Dim3 = number | readonly [x: number, y?: number, z?: number];
 
-/** Where a parameter of a kernel is among its parameters, in bytes. */
+/** Position and size of one of a kernel's parameters, in bytes. */
 export interface KernelParameter {
-  /** From the beginning of the parameters. */
+  /** Offset from the start of the parameters. */
   readonly offset: number;
-  /** How many it takes. */
+  /** Size of the parameter. */
   readonly size: number;
 }
 
 /** Options of {@linkcode Kernel.launch}. */
 export interface LaunchOptions {
   /**
-   * Bytes of shared memory beyond what the kernel declares: as many as the device gives a block, also where that is more
-   * than the 48 KiB of every device. Default 0.
+   * Bytes of shared memory beyond what the kernel declares: up to the device's limit per block, even if that is more
+   * than the 48 KiB that every device has. Default 0.
    */
   readonly sharedBytes?: number;
 }
 
 const launchOptionNames: OptionNames<LaunchOptions> = { sharedBytes: true };
 
-/** What a launch takes, for who gave something else. */
+/** The parameters of a launch, for errors about wrong arguments. */
 const launchParameters = "stream, grid, block, args";
 
 /** An attribute of a kernel by its name in the header, without the prefix `CU_FUNC_ATTRIBUTE_`. */
@@ -56,14 +56,14 @@ export class Kernel {
   #slots: ArgumentSlots | undefined;
   #sizes: readonly number[] | null | undefined;
   #parameters: readonly KernelParameter[] | null | undefined;
-  /** Bytes of shared memory that a launch may ask for, as far as the driver was asked. */
+  /** Bytes of shared memory that a launch may request, as far as the driver was asked. */
   #sharedMost = 0;
   #closed = false;
 
   /**
    * Use {@linkcode Program.kernel}.
    *
-   * @param retainCode keeps the code loaded until its result is disposed of
+   * @param retainCode keeps the code loaded until its result is disposed
    */
   constructor(device: CudaDevice, name: string, handle: bigint, retainCode: () => Disposable) {
     checkMade(retainCode, "Kernel", "program.kernel(name)");
@@ -83,7 +83,7 @@ export class Kernel {
     return this.#handle;
   }
 
-  /** The parameters, in order; null if the driver does not tell (before CUDA 12.4). */
+  /** The parameters, in order; null if the driver does not report them (before CUDA 12.4). */
   get parameters(): readonly KernelParameter[] | null {
     if (this.#parameters === undefined) this.#parameters = this.device.withContext(() => this.#askParameters());
     return this.#parameters;
@@ -91,16 +91,17 @@ export class Kernel {
 
   // law device/Kernel.launch: device/kernel/kernel, device/kernel/kernel_arguments, device/stream, cuda/bad_input
   /**
-   * Enqueues the kernel on a stream. The memory that it uses must stay allocated until the stream has passed it, which
-   * memory freed on the same stream does by itself.
+   * Enqueues the kernel on a stream. The memory that it uses must stay allocated until the stream has passed it; memory
+   * freed on the same stream always does.
    *
-   * @param grid blocks, along each axis
-   * @param block threads of a block, along each axis
+   * @param grid number of blocks along each axis
+   * @param block threads per block along each axis
    * @param args one for each parameter, in order
-   * @throws {RangeError} if an extent is no positive integer, or the shared memory no integer of at least 0, or more
-   *   than the device has for a block
-   * @throws {TypeError} if an argument is of no known kind or not of the parameter's size, there are too many or too
-   *   few, memory is closed or out of the device's reach, or the program or the stream is closed or of another device
+   * @throws {RangeError} if an extent is not a positive integer, or the shared memory not an integer of at least 0, or
+   *   more than the device has per block
+   * @throws {TypeError} if an argument is of an unknown kind or not of the parameter's size, there are too many or too
+   *   few, memory is closed or not accessible to the device, or the program or the stream is closed or of another
+   *   device
    * @throws {CudaError} if the driver refuses the launch
    */
   launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = none): void {
@@ -155,7 +156,7 @@ export class Kernel {
     return out.value;
   }
 
-  /** The size of block that keeps the device busiest, and the smallest grid of such blocks that fills it. */
+  /** The block size that gives the best occupancy, and the smallest grid of such blocks that fills the device. */
   occupancy(options: LaunchOptions = none): { readonly blockSize: number; readonly minGridSize: number } {
     checkOptions(options, launchOptionNames);
     const { sharedBytes = 0 } = options;
@@ -172,7 +173,7 @@ export class Kernel {
   }
 
   // law device/Kernel.allowShared: device/kernel/kernel
-  /** The driver gives launches of a kernel 48 KiB of shared memory; for more it wants to be asked before, once. */
+  /** The driver allows launches of a kernel 48 KiB of shared memory; more must be requested beforehand, once. */
   #allowShared(bytes: number): void {
     const { device, name, handle } = this;
     const allowed = this.attribute("MAX_DYNAMIC_SHARED_SIZE_BYTES");
@@ -222,13 +223,13 @@ export class Kernel {
     );
   }
 
-  /** Bytes that each parameter takes. */
+  /** Size of each parameter in bytes. */
   #parameterSizes(): readonly number[] | null {
     if (this.#sizes === undefined) this.#sizes = this.parameters?.map(({ size }) => size) ?? null;
     return this.#sizes;
   }
 
-  /** What a graph of this launch needs stays until the graph is gone. */
+  /** Keeps the resources of this launch until the graph is gone. */
   #keep(args: readonly KernelArg[], capture: StreamCapture): void {
     capture.retain({ home: () => null, retained: this.#retainCode() });
     for (const arg of args) if (isMemory(arg)) pinWithCapture(arg, capture);
@@ -243,13 +244,13 @@ export class Kernel {
     const parameters: KernelParameter[] = [];
     for (;;) {
       const code = cuFuncGetParamInfo(this.handle, BigInt(parameters.length), offset.$address, size.$address);
-      if (code === CUresult.CUDA_ERROR_INVALID_VALUE) return parameters; // there is no parameter of this index
+      if (code === CUresult.CUDA_ERROR_INVALID_VALUE) return parameters; // no parameter has this index
       checkCuda(driver, "cuFuncGetParamInfo", code);
       parameters.push({ offset: offset.value, size: size.value });
     }
   }
 
-  /** Frees what launches have needed. Called by the program. */
+  /** Frees the memory used by launches. Called by the program. */
   close(): void {
     this.#closed = true;
     this.#slots?.close();
@@ -266,7 +267,7 @@ export class Kernel {
   }
 }
 
-/** The error for arguments that are none, or too many, or too few. */
+/** The error for arguments that are not an array, or are too many or too few. */
 function noArguments(name: string, args: unknown, sizes: readonly number[] | null): TypeError {
   if (Array.isArray(args) && sizes !== null) {
     return new TypeError(

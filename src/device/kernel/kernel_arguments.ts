@@ -1,5 +1,5 @@
 /**
- * The arguments of a kernel, as they are given and as the driver reads them.
+ * The arguments of a kernel, as passed by the caller and as read by the driver.
  *
  * @module
  */
@@ -10,16 +10,16 @@ import { checkReachable, type KernelMemory } from "./kernel_memory.ts";
 
 /**
  * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a number
- * with its type, `["float32", 2.5]`, because JavaScript's numbers do not say how wide C's are.
+ * with its type, `["float32", 2.5]`, because JavaScript numbers do not imply a C type.
  */
 export type KernelArg = bigint | KernelMemory | readonly [dtype: DTypeName, value: number | bigint | boolean];
 
-/** The widest argument that is passed by value. */
+/** Size in bytes of the widest argument passed by value. */
 const slotBytes = 16;
 
-/** Where arguments are put for the driver, which copies them during the call. */
+/** Memory for arguments, which the driver copies during the call. */
 export class ArgumentSlots {
-  /** How many there are. */
+  /** The number of slots. */
   readonly capacity: number;
   /** Address of the array of pointers to the slots. */
   readonly pointers: bigint;
@@ -40,9 +40,9 @@ export class ArgumentSlots {
   /**
    * Writes an argument.
    *
-   * @param device where the kernel runs: it must reach memory that is passed
-   * @returns the bytes that it takes
-   * @throws {TypeError} that begins with what was expected, or {RangeError}, if it cannot be passed
+   * @param device where the kernel runs: it must be able to reach memory arguments
+   * @returns its size in bytes
+   * @throws {TypeError} whose message begins with what was expected, or {RangeError}, if it cannot be passed
    */
   write(index: number, arg: KernelArg, device: CudaDevice): number {
     const values = this.#values;
@@ -72,9 +72,9 @@ export class ArgumentSlots {
 }
 
 // law device/writeTyped: device/kernel/kernel, device/kernel/kernel_arguments, sim/behaviours
-/** Writes a number. @returns the bytes that it takes */
+/** Writes a number. @returns its size in bytes */
 function writeTyped(values: DataView, at: number, name: DTypeName, value: number | bigint | boolean): number {
-  // What kernels are given most is written at once, without looking up the dtype and how it is written.
+  // Fast path for the most common types, without looking up the dtype and its writer.
   if (typeof value === "number") {
     if (name === "float32") {
       values.setFloat32(at, value, true);
@@ -91,7 +91,7 @@ function writeTyped(values: DataView, at: number, name: DTypeName, value: number
   return dtype.itemsize;
 }
 
-/** Whether an argument is memory, of those that can be passed. */
+/** Whether a valid argument is memory. */
 export function isMemory(arg: KernelArg): arg is KernelMemory {
   return typeof arg === "object" && !isTyped(arg);
 }
@@ -100,7 +100,7 @@ function isTyped(arg: KernelArg): arg is readonly [dtype: DTypeName, value: numb
   return Array.isArray(arg) && arg.length === 2 && typeof arg[0] === "string";
 }
 
-/** The kind of a value that is no argument, for a message. */
+/** The kind of a value that is not a valid argument, for a message. */
 function describe(value: unknown): string {
   if (ArrayBuffer.isView(value)) return "an array of JavaScript: copy it to the device first";
   return value === null ? "null" : typeof value;

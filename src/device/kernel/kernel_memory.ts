@@ -1,5 +1,5 @@
 /**
- * Memory as an argument of a kernel: whether the kernel's device can reach it, and who keeps it.
+ * Memory as a kernel argument: whether the kernel's device can reach it, and what keeps it allocated.
  *
  * @module
  */
@@ -16,26 +16,26 @@ import type { CudaDevice } from "../device.ts";
 import { checkCuda } from "../../driver/mod.ts";
 import type { CudaStream } from "../stream.ts";
 
-/** Memory that a kernel can be given: a buffer, a view, or anything else with an address. */
+/** Memory that can be passed to a kernel: a buffer, a view, or anything else with an address. */
 export interface KernelMemory {
   /** Address of the first byte. */
   readonly ptr: bigint;
   /** The buffer behind a view. */
   readonly buffer?: KernelMemory;
-  /** The device whose memory it is; null for memory of the host; left out if that is not known, and not checked. */
+  /** The device whose memory it is; null for host memory; omitted if not known, and then not checked. */
   readonly device?: CudaDevice | null;
   /** Whether kernels can use it. Default true. */
   readonly isDeviceAccessible?: boolean;
   /** The stream on which it is freed. */
   readonly stream?: CudaStream | null;
-  /** Pins it until the result is disposed of. */
+  /** Pins it until the result is disposed. */
   pinned?(): Disposable;
 }
 
 /**
  * Throws unless kernels of a device can use memory.
  *
- * @throws {TypeError} that begins with what was expected
+ * @throws {TypeError} whose message begins with what was expected
  */
 export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
   const { device: owner, isDeviceAccessible = true } = memory.buffer ?? memory;
@@ -57,8 +57,8 @@ export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
 
 // law device/hasAccess: device/kernel/kernel_arguments
 /**
- * Whether a device has access to memory of another one: every device has to managed memory, and to that of a pool
- * the code that was given it. All other memory is the owner's alone.
+ * Whether a device has access to another device's memory: every device has access to managed memory, and the devices
+ * that were granted it to memory of a pool. All other memory is accessible only to its owner.
  */
 function hasAccess(ptr: bigint, device: CudaDevice): boolean {
   if (ptr === 0n) return true; // an empty view
@@ -82,7 +82,7 @@ function hasAccess(ptr: bigint, device: CudaDevice): boolean {
   return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE;
 }
 
-/** Pins memory as long as captured work that uses it. */
+/** Pins memory as long as captured work that uses it exists. */
 export function pinWithCapture(memory: KernelMemory, capture: StreamCapture): void {
   const owner = memory.buffer ?? memory;
   const pin = owner.pinned?.();

@@ -34,7 +34,7 @@ export interface CompileOptions {
 
 const compileOptionNames: OptionNames<CompileOptions> = { name: true, options: true };
 
-/** Code in a device's context, from which kernels are taken. */
+/** Code loaded into a device's context, which contains kernels. */
 export class Program {
   /** The device. */
   readonly device: CudaDevice;
@@ -60,7 +60,7 @@ export class Program {
     const { name = "program.cu", options = [] } = given;
     const [major, minor] = device.computeCapability;
     const compiler = compilerVersion();
-    // A driver understands PTX of its own CUDA version and older; machine code it takes from newer compilers as well.
+    // A driver accepts PTX up to its own CUDA version; it also accepts machine code from newer compilers.
     const target = isNewer(compiler, device.driverVersion) ? "cubin" : "ptx";
     const architecture = `--gpu-architecture=${target === "ptx" ? "compute" : "sm"}_${major}${minor}`;
     const all = [architecture, ...options];
@@ -72,9 +72,9 @@ export class Program {
   /**
    * Loads PTX, which the driver compiles. Use {@linkcode CudaDevice.loadPtx}.
    *
-   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with
-   *   what the driver's compiler said and the lines that it is about; the simulator's has the {@linkcode PtxError} as
-   *   its cause
+   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with the
+   *   messages of the driver's compiler and the lines that they refer to; the simulator's error has the
+   *   {@linkcode PtxError} as its cause
    */
   static fromPtx(device: CudaDevice, ptx: string): Program {
     checkText(ptx, "load", "PTX");
@@ -85,7 +85,7 @@ export class Program {
   /**
    * A kernel of the program.
    *
-   * @param name as the driver knows it: declare kernels `extern "C"` to keep their names
+   * @param name the name in the driver: declare kernels `extern "C"` to keep their names
    * @throws {CudaError} CUDA_ERROR_NOT_FOUND if there is none
    */
   kernel(name: string): Kernel {
@@ -111,8 +111,8 @@ export class Program {
 
   // law device/Program.close: sim/kernels, device/kernel/kernel, sim/behaviours
   /**
-   * Unloads the code once no graph needs it. No kernel of it may be running any more, and none can be launched. Closing
-   * twice is harmless.
+   * Unloads the code once no graph needs it. None of its kernels may still be running, and none can be launched any
+   * more. Closing twice is harmless.
    */
   close(): void {
     for (const kernel of this.#kernels.values()) kernel.close();
@@ -133,7 +133,7 @@ export class Program {
   }
 }
 
-/** A program without types gives bytes, or a file's name by way of a promise. */
+/** Untyped code may pass bytes, or the promise of a file's contents. */
 function checkText(text: string, doing: string, language: string): void {
   if (typeof text === "string") return;
   throw new TypeError(`Cannot ${doing} a program: expected ${language}, as a string, got ${showGiven(text)}`);
@@ -142,7 +142,7 @@ function checkText(text: string, doing: string, language: string): void {
 // law device/unload: sim/kernels, device/kernel/kernel, sim/behaviours, memory/beside_captures
 function unload(device: CudaDevice, handle: bigint, retained: Disposable): void {
   const { driver } = device;
-  // The driver unloads nothing while a stream is captured: it would invalidate the capture.
+  // The driver cannot unload while a stream is captured: that would invalidate the capture.
   afterCaptures(driver, () => {
     try {
       const take = () => device.withContext(() => driver.module.cuModuleUnload(handle));
@@ -154,7 +154,7 @@ function unload(device: CudaDevice, handle: bigint, retained: Disposable): void 
 }
 
 // law device/stateOf: device/dropped
-/** What unloads a program that was dropped with its kernels. One of them may be running, on whatever stream. */
+/** The state that unloads a program which was dropped with its kernels. One of them may be running, on any stream. */
 function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
   return {
     kind: "Program",
@@ -170,18 +170,18 @@ function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
 }
 
 // law device/atRest: device/dropped
-/** Settles when everything enqueued on the device is done; where no event can mark that, the host waits. */
+/** Settles when everything enqueued on the device is done; if no event can mark that, the host waits. */
 async function atRest(device: CudaDevice): Promise<void> {
   using event = device.makeEvent();
   try {
     if (device.recordContext(event)) return await event.completed();
   } catch {
-    // The host waits: the Cuda is closed, perhaps.
+    // The host waits below: the Cuda may be closed.
   }
   device.synchronize();
 }
 
-/** The error for a kernel that a program does not have by this name. */
+/** The error if a program has no kernel of this name. */
 function notFound(name: string): CudaError {
   const code = CUresult.CUDA_ERROR_NOT_FOUND;
   return new CudaError(
@@ -193,7 +193,7 @@ function notFound(name: string): CudaError {
   );
 }
 
-/** Bytes of the compiler's log that are kept. */
+/** Size in bytes of the compiler log that is kept. */
 const logBytes = 8192;
 
 /** Loads code into a device's context. @returns `CUmodule` */
@@ -209,7 +209,7 @@ function load(device: CudaDevice, code: Uint8Array<ArrayBuffer>): bigint {
   asked.setInt32(4, CU_JIT.ERROR_LOG_BUFFER_SIZE_BYTES, true);
   const given = new DataView(values.bytes.buffer, values.bytes.byteOffset);
   given.setBigUint64(0, log.address, true);
-  given.setBigUint64(8, BigInt(logBytes), true); // the value itself, in the place of a pointer
+  given.setBigUint64(8, BigInt(logBytes), true); // the value itself, in place of a pointer
   const { driver } = device;
   const result = device.withContext(() =>
     driver.module.cuModuleLoadDataEx(out.$address, image.address, 2, options.address, values.address)
@@ -218,7 +218,7 @@ function load(device: CudaDevice, code: Uint8Array<ArrayBuffer>): bigint {
   return out.value;
 }
 
-/** The driver's error, with what its compiler has said and the lines of the PTX that it is about. */
+/** The driver's error, with its compiler's messages and the lines of the PTX that they refer to. */
 function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Array<ArrayBuffer>): CudaError {
   const error = cudaError(driver, "cuModuleLoadDataEx", code);
   const cause = error.cause ?? driver[causeOf]?.(code);
@@ -233,7 +233,7 @@ function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Ar
   return new CudaError(error.call, code, error.codeName, explanation, options);
 }
 
-/** How machine code begins, in the format ELF. */
+/** First byte of machine code, which is in ELF format. */
 const firstOfElf = 0x7f;
 
 function beginsAsPtx(text: string): boolean {
@@ -244,17 +244,17 @@ function isNewer(one: readonly [number, number], other: readonly [number, number
   return one[0] !== other[0] ? one[0] > other[0] : one[1] > other[1];
 }
 
-/** What ends a line without ending it, for the compiler. */
+/** Line continuations, which the compiler splices. */
 const splice = /(\\|\?\?\/)\r?\n/g;
 
-/** What no text shows in the end: the clock, and the operator that puts names together. */
+/** Dependencies that the source text does not show: the clock, and the token-pasting operator. */
 const hidden = /__DATE__|__TIME|##|%:%:|\?\?=/;
 
 // law device/looksAround: device/kernel/compiler
-/** What a source contains that depends on files: the name of a directive, which no macro can replace. */
+/** Matches sources that depend on files: they contain the name of a directive, which no macro can replace. */
 const looksAround = /include|embed|import/;
 
-/** Options that name no file and write none; `-I` alone reads nothing. */
+/** Options that neither read nor write a file; `-I` alone reads nothing. */
 const selfContained = new RegExp(
   "^(-D.+|-U.+|-I.+|--(define-macro|undefine-macro|include-path|gpu-architecture|std|maxrregcount|ftz|prec-sqrt|" +
     "prec-div|fmad|extra-device-vectorization|split-compile|diag-(error|suppress|warn))=.*|" +
@@ -265,8 +265,8 @@ const selfContained = new RegExp(
 
 // law device/dependsOnItself: device/kernel/compiler
 /**
- * Whether code depends on its source and options alone, so that they are a key to it. NVRTC does not say which files it
- * has read: whatever might read one is compiled anew, and so is whatever has an option that is not known here.
+ * Whether code depends only on its source and options, so that they can be its cache key. NVRTC does not say which
+ * files it has read: a source that might read one is compiled each time, as is one with an option not known here.
  */
 function dependsOnItself(source: string, options: readonly string[]): boolean {
   const text = source.replace(splice, "");

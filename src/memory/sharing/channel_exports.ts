@@ -1,6 +1,6 @@
 /**
- * What one end of a memory channel has sent to the other: memory that is pinned until it is returned, and pools that
- * the other end knows.
+ * Resources that one end of a memory channel has sent to the other: memory that is pinned until it is returned, and
+ * pools that the other end knows.
  *
  * @module
  */
@@ -25,38 +25,38 @@ export class Outgoing {
   readonly parts: Part[] = [];
   readonly pools: ValueMessage["pools"][number][] = [];
   readonly marks: Mark[] = [];
-  /** Files that go along, in the order of their numbers. */
+  /** Files sent along, in the order of their numbers. */
   readonly files: FileDescriptor[] = [];
-  /** Closes those of them that were made for this message. */
+  /** Closes the files that were created for this message. */
   readonly own: DisposableStack = new DisposableStack();
-  /** Undoes what was done for it, if it is not sent. */
+  /** Undoes the preparations if the message is not sent. */
   readonly undo: DisposableStack = new DisposableStack();
 }
 
 /** A part without its path. */
 type Placeless<T> = T extends unknown ? Omit<T, "path"> : never;
 
-/** What the other end has from this one. */
+/** Resources that the other end holds from this one. */
 export class ChannelExports {
   readonly #marks: StreamMarks;
-  /** Memory that was not returned, by number: each function unpins a buffer, after the work of the other end. */
+  /** Memory not returned yet, by number: each function unpins a buffer, after the other end's work. */
   readonly #shares = new Map<number, (mark: number | null) => void>();
   /** Pools that the other end knows, and their numbers. */
   readonly #sentPools = new Map<MemoryPool, number>();
   #nextShare = 0;
   #nextPool = 0;
 
-  /** @param marks of the channel */
+  /** @param marks the channel's marks */
   constructor(marks: StreamMarks) {
     this.#marks = marks;
   }
 
-  /** How many buffers were not returned. */
+  /** The number of buffers not returned yet. */
   get size(): number {
     return this.#shares.size;
   }
 
-  /** Describes a value for the other end, which from now on has what is in it. */
+  /** Describes a value for the other end, which holds its resources from now on. */
   describe(value: Shareable, outgoing: Outgoing): ValueMessage {
     const { value: plain, found } = extract(value);
     for (const { path, resource } of found) outgoing.parts.push({ path, ...this.#describe(resource, outgoing) });
@@ -65,22 +65,20 @@ export class ChannelExports {
   }
 
   // law memory/ChannelExports.undo: memory/sharing/memory_channel
-  /** Takes back what was described and not sent. */
+  /** Takes back the resources of a message that was described but not sent. */
   undo({ undo, marks }: Outgoing): void {
     undo.dispose();
     this.#marks.unmark(marks);
   }
 
-  /**
-   * Takes back what the other end has returned: its streams' work comes before any later use of the memory.
-   */
+  /** Takes back memory that the other end has returned: its streams' work comes before any later use of the memory. */
   takeBack({ shares, mark, marks }: ReleaseMessage): void {
     this.#marks.learn(marks);
     for (const share of shares) this.#shares.get(share)?.(mark);
   }
 
   // law memory/ChannelExports.takeAllBack: memory/sharing/memory_channel
-  /** Takes everything back, when the other end is gone. */
+  /** Takes everything back when the other end is gone. */
   takeAllBack(): void {
     for (const end of [...this.#shares.values()]) end(null);
   }
@@ -96,7 +94,7 @@ export class ChannelExports {
     return { kind: "buffer", share, descriptor, pool, mark };
   }
 
-  /** The number of a pool, which is sent along if the other end does not know it. */
+  /** The number of a pool, which is sent along if the other end does not know it yet. */
   #tell(pool: MemoryPool, outgoing: Outgoing): number {
     const known = this.#sentPools.get(pool);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
 /**
- * What one end of a memory channel has received from the other: pools, and memory that it has to return.
+ * Resources that one end of a memory channel has received from the other: pools, and memory that it must return.
  *
  * @module
  */
@@ -12,16 +12,16 @@ import type { MemoryBuffer } from "../memory_buffer.ts";
 import { type ImportBufferOptions, importMemory } from "../import_buffer.ts";
 import { findDevice, type StreamMarks } from "./interprocess_events.ts";
 
-/** A value that has arrived and was not taken. */
+/** A value that has arrived and was not received by the user yet. */
 export interface Arrived {
   readonly message: ValueMessage;
   readonly files: readonly FileDescriptor[];
 }
 
-/** Returns memory to the other end: it is unused after what is enqueued on the stream. */
+/** Returns memory to the other end: it is unused after the work now enqueued on the stream. */
 export type ReturnShares = (shares: readonly number[], stream: CudaStream | null) => void;
 
-/** What this end has received from the other. */
+/** Resources that this end has received from the other. */
 export class ChannelImports {
   readonly #devices: readonly CudaDevice[];
   readonly #marks: StreamMarks;
@@ -36,15 +36,15 @@ export class ChannelImports {
     this.#returnShares = returnShares;
   }
 
-  /** How many buffers are not closed. */
+  /** The number of open buffers. */
   get size(): number {
     return this.#buffers;
   }
 
   /**
-   * Opens a value, all of it or nothing.
+   * Opens a value, all or nothing.
    *
-   * @param stream the home stream of its buffers; by default that of each device
+   * @param stream the home stream of its buffers; default: each device's default stream
    */
   open({ message, files }: Arrived, stream: CudaStream | undefined): unknown {
     const opened: SharedResource[] = [];
@@ -61,21 +61,21 @@ export class ChannelImports {
       }
       return value;
     } catch (error) {
-      // A pool stays the channel's; everything else is returned.
+      // Pools stay with the channel; everything else is returned.
       for (const one of opened) if (!(one instanceof DeviceMemoryResource)) one.close();
       this.refuse({ message, files }, taken);
       throw error;
     }
   }
 
-  /** Returns what came with a value, except the memory that was taken. */
+  /** Returns the resources of a value, except memory that was taken. */
   refuse({ message, files }: Arrived, taken: ReadonlySet<number> = new Set()): void {
     for (const file of files) file.close();
     const shares = message.parts.flatMap((part) => part.kind === "buffer" ? [part.share] : []);
     this.#returnShares(shares.filter((share) => !taken.has(share)), null);
   }
 
-  /** Closes the pools, once their buffers are. */
+  /** Closes the pools, once their buffers are closed. */
   close(): void {
     for (const pool of this.#pools.values()) pool.close();
   }
@@ -117,12 +117,12 @@ export class ChannelImports {
       this.#returnShares([part.share], at);
     };
     const options: ImportBufferOptions = { stream: home, onRelease };
-    if (part.mark !== null) this.#marks.wait(home, part.mark); // first: what fails after it has nothing to undo
+    if (part.mark !== null) this.#marks.wait(home, part.mark); // first: a later failure has nothing to undo
     const buffer = part.pool === null
       ? importMemory(device, part.descriptor, options)
       : this.#pool(part.pool).importBuffer(part.descriptor, options);
     this.#buffers++;
-    // What has no home stream there was ready when it was sent, for any stream.
+    // Memory without a home stream there was ready for any stream when it was sent.
     if (part.mark !== null) {
       observerOf(device.driver)?.received(buffer.ptr, buffer.size, home.handleFor("use"), "MemoryChannel.receive()");
     }

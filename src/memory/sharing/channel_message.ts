@@ -1,5 +1,6 @@
 /**
- * The messages of a memory channel: a JSON value, and beside it what JSON cannot express, by its path in the value.
+ * The messages of a memory channel: a JSON value, and separately the resources that JSON cannot express, by their
+ * paths.
  *
  * @module
  */
@@ -9,10 +10,12 @@ import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import { MemoryBuffer } from "../memory_buffer.ts";
 import type { BufferDescriptor } from "../buffer_descriptor.ts";
 
-/** What can be shared with another process: buffers of device memory, pools, interprocess events, and open files. */
+/**
+ * Resources that can be shared with another process: buffers of device memory, pools, interprocess events, open files.
+ */
 export type SharedResource = MemoryBuffer | DeviceMemoryResource | CudaEvent | FileDescriptor;
 
-/** What a channel sends: JSON, with resources anywhere in it. */
+/** Values that a channel sends: JSON, with resources anywhere in it. */
 export type Shareable =
   | null
   | boolean
@@ -22,10 +25,10 @@ export type Shareable =
   | readonly Shareable[]
   | { readonly [key: string]: Shareable };
 
-/** Where in a value a resource is: the keys that lead to it. */
+/** The path of a resource in a value: the keys that lead to it. */
 export type Path = readonly (string | number)[];
 
-/** A point in a stream of the sender's, by an event that the receiver opens when it first hears of it. */
+/** A point in a stream of the sender, identified by an event that the receiver opens on its first mention. */
 export interface Mark {
   readonly id: number;
   readonly event: IpcHandle;
@@ -40,12 +43,12 @@ export type Part =
     | { readonly kind: "file"; readonly file: number }
     | {
       readonly kind: "buffer";
-      /** The number by which the receiver returns the memory. */
+      /** The number with which the receiver returns the memory. */
       readonly share: number;
       readonly descriptor: BufferDescriptor;
-      /** The pool that the memory is from, by its number in this direction of the channel. */
+      /** The number of the memory's pool in this direction of the channel. */
       readonly pool: number | null;
-      /** What the receiver's stream waits for. */
+      /** The mark that the receiver's stream waits for. */
       readonly mark: number | null;
     }
   );
@@ -55,9 +58,9 @@ export interface ValueMessage {
   readonly kind: "value";
   readonly value: unknown;
   readonly parts: readonly Part[];
-  /** Pools that the receiver has not seen yet, each by the descriptor of this index. */
+  /** Pools that the receiver has not seen yet, each with the index of its descriptor. */
   readonly pools: readonly { readonly id: number; readonly device: string; readonly file: number }[];
-  /** Marks that it has not seen yet. */
+  /** Marks that the receiver has not seen yet. */
   readonly marks: readonly Mark[];
 }
 
@@ -65,7 +68,7 @@ export interface ValueMessage {
 export interface ReleaseMessage {
   readonly kind: "released";
   readonly shares: readonly number[];
-  /** What the owner's stream has to wait for. */
+  /** The mark that the owner's stream must wait for. */
   readonly mark: number | null;
   readonly marks: readonly Mark[];
 }
@@ -76,7 +79,7 @@ export interface LearnedMessage {
   readonly count: number;
 }
 
-/** Says that no more values come, while the connection stays open for what is still to be returned. */
+/** Announces that no more values will be sent; the connection stays open for outstanding returns. */
 export interface ClosedMessage {
   readonly kind: "closed";
 }
@@ -84,7 +87,7 @@ export interface ClosedMessage {
 /** All messages of a channel. */
 export type Message = ValueMessage | ReleaseMessage | LearnedMessage | ClosedMessage;
 
-/** A resource of a value, and where it stands. */
+/** A resource in a value, and its path. */
 export interface Found {
   readonly path: Path;
   readonly resource: SharedResource;
@@ -93,8 +96,8 @@ export interface Found {
 /**
  * Takes the resources out of a value.
  *
- * @returns the value with null in their places, and what stood there
- * @throws {TypeError} for what is neither JSON nor a resource
+ * @returns the value with null in place of the resources, and the resources
+ * @throws {TypeError} for anything that is neither JSON nor a resource
  */
 export function extract(value: Shareable): { readonly value: unknown; readonly found: Found[] } {
   const found: Found[] = [];
@@ -114,7 +117,9 @@ export function extract(value: Shareable): { readonly value: unknown; readonly f
   return { value: walk(value, []), found };
 }
 
-/** Puts a resource into its place in a value. @returns the value, which is the resource itself for the empty path */
+/**
+ * Puts a resource back into its place in a value. @returns the value, which is the resource itself for the empty path
+ */
 export function restore(value: unknown, path: Path, resource: SharedResource): unknown {
   if (path.length === 0) return resource;
   let holder = value;

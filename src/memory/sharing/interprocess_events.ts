@@ -1,8 +1,8 @@
 /**
- * Points in the streams of one process that streams of another wait for: interprocess events, each of which is recorded
- * anew for a later point of its stream, or, once everything before its point is done, for any stream. So there are as
- * many as streams that are at work at a time. A stream that waits for a later point than was meant waits longer than
- * needed, never shorter.
+ * Points in the streams of one process that streams of another wait for: interprocess events. Each event is recorded
+ * again for a later point of its stream, or, once everything before its point is done, for any stream. So there are as
+ * many events as streams busy at a time. A stream that waits for a later point than intended waits longer than needed,
+ * never shorter.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { checkDevice, type CudaDevice, type CudaEvent, type CudaStream } from ".
 import type { Mark } from "./channel_message.ts";
 import { comeAfter, isOver } from "../../order/mod.ts";
 
-/** An event of ours that the other side knows. */
+/** One of our events that the other side knows. */
 interface Ours {
   readonly id: number;
   readonly event: CudaEvent;
@@ -19,9 +19,9 @@ interface Ours {
 /** The marks of both directions of a channel. */
 export class StreamMarks {
   readonly #devices: readonly CudaDevice[];
-  /** By device and by the stream whose point each marks; what was recorded or queried last comes last. */
+  /** Events by device and by the stream whose point each marks; the one last recorded or queried comes last. */
   readonly #ours = new Map<CudaDevice, Map<CudaStream, Ours>>();
-  /** Null where our own device is gone, and nothing could wait. */
+  /** Null if our own device is gone, so that nothing could wait. */
   readonly #theirs = new Map<number, CudaEvent | null>();
   #next = 0;
 
@@ -32,9 +32,9 @@ export class StreamMarks {
 
   // law memory/StreamMarks.mark: memory/sharing/interprocess_events, memory/sharing/memory_channel
   /**
-   * Marks the present end of a stream.
+   * Marks the current end of a stream.
    *
-   * @param fresh receives a mark that has to be sent to the other side
+   * @param fresh receives the mark if it must be sent to the other side
    * @returns the mark's number
    */
   mark(stream: CudaStream, fresh: Mark[]): number {
@@ -56,7 +56,7 @@ export class StreamMarks {
     }
   }
 
-  /** Drops marks that were not sent to the other side after all. */
+  /** Drops marks that were not sent after all. */
   unmark(fresh: readonly Mark[]): void {
     for (const ours of this.#ours.values()) {
       for (const [stream, { id, event }] of ours) {
@@ -78,7 +78,7 @@ export class StreamMarks {
   }
 
   // law memory/StreamMarks.wait: memory/sharing/interprocess_events, memory/sharing/memory_channel
-  /** Makes a stream wait for a mark of the other side, or the host where the driver refuses. */
+  /** Makes a stream wait for a mark of the other side, or the host if the driver refuses. */
   wait(stream: CudaStream, id: number): void {
     const event = this.#theirs.get(id);
     if (event === undefined) throw new TypeError(`Cannot read a message: it names mark ${id}, which was never sent`);
@@ -86,7 +86,7 @@ export class StreamMarks {
   }
 
   // law memory/StreamMarks.close: memory/sharing/interprocess_events, memory/sharing/memory_channel
-  /** Destroys the events; waits that are enqueued are kept. */
+  /** Destroys the events; waits already enqueued remain. */
   close(): void {
     for (const ours of this.#ours.values()) for (const { event } of ours.values()) event.close();
     for (const event of this.#theirs.values()) event?.close();
@@ -95,13 +95,13 @@ export class StreamMarks {
   }
 }
 
-/** How many marks are queried before another event is made. */
+/** How many marks are queried before a new event is created. */
 const patience = 8;
 
 // law memory/passed: memory/sharing/interprocess_events, memory/sharing/memory_channel
 /**
- * A stream whose mark has passed, so that its event can be recorded anew. Those that have not are queried last next
- * time.
+ * A stream whose mark has passed, so that its event can be recorded again. Pending marks move to the end of the query
+ * order.
  */
 function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
   for (let asked = 0; asked < Math.min(patience, ours.size); asked++) {
@@ -116,7 +116,7 @@ function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
 }
 
 /**
- * The device of this process with a UUID.
+ * The device of this process with the given UUID.
  *
  * @throws {RangeError} if this process does not see it
  */

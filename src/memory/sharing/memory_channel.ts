@@ -1,5 +1,5 @@
 /**
- * Sharing memory with another process: values with buffers in them, in causal order, over a Unix socket.
+ * Shares memory with another process: values that contain buffers, in causal order, over a Unix socket.
  *
  * @module
  */
@@ -22,20 +22,20 @@ import { StreamMarks } from "./interprocess_events.ts";
 
 /** Options of {@linkcode MemoryChannel.receive}. */
 export interface ReceiveValueOptions extends WaitOptions {
-  /** The home stream of the buffers that arrive. Default: the default stream of each buffer's device. */
+  /** The home stream of the received buffers. Default: the default stream of each buffer's device. */
   readonly stream?: CudaStream;
 }
 
 const receiveValueOptionNames: OptionNames<ReceiveValueOptions> = { signal: true, stream: true };
 
 /**
- * A connection to another process that carries JSON with buffers, pools, interprocess events and open files in it.
+ * A connection to another process that carries JSON containing buffers, pools, interprocess events and open files.
  *
- * A buffer that is sent is shared, not copied, and the order is kept for both sides: what was enqueued on its home
- * stream before `send` comes before everything that the receiver enqueues on the buffer's home stream there; and the
- * memory is freed here, however early the buffer is closed, after everything that the receiver enqueued before it
- * closed its own, or when the receiver is gone. No host waits for a GPU. Both sides see the same bytes: who writes when
- * is theirs to agree on.
+ * A buffer that is sent is shared, not copied, and the channel keeps the order for both sides: everything enqueued on
+ * its home stream before `send` comes before everything that the receiver enqueues on the buffer's home stream there;
+ * and the memory is freed here, however early the buffer is closed, after everything that the receiver enqueued before
+ * it closed its own buffer, or when the receiver is gone. No host waits for a GPU. Both sides see the same bytes: they
+ * must agree on which side writes when.
  *
  * @example
  * ```ts
@@ -68,7 +68,7 @@ export class MemoryChannel {
   readonly #imports: ChannelImports;
   readonly #arrived: Arrived[] = [];
   #news = Promise.withResolvers<void>();
-  /** Replies that are not sent yet, and marks in them whose events the other end has not opened yet. */
+  /** Replies that are not sent yet, and marks in replies whose events the other end has not opened yet. */
   #unsent = 0;
   #unlearned = 0;
   #closed = false;
@@ -76,7 +76,7 @@ export class MemoryChannel {
   #ended = false;
   #failure: unknown;
 
-  /** A channel over a connected socket, which it takes over. Whatever arrives is for devices of this `Cuda`. */
+  /** A channel over a connected socket, which it takes over. Everything received is for devices of this `Cuda`. */
   constructor(socket: UnixSocket, options: { readonly devices: readonly CudaDevice[] }) {
     if (options?.devices === undefined) {
       throw new TypeError("Cannot make a MemoryChannel: expected a UnixSocket and { devices }, as cuda.devices");
@@ -98,26 +98,24 @@ export class MemoryChannel {
     return new MemoryChannel(await UnixSocket.connect(path, options), cuda);
   }
 
-  /**
-   * Buffers that were sent and that the other end has not returned. Their memory stays pinned, even if they are closed.
-   */
+  /** Number of buffers sent that the other end has not returned. Their memory stays pinned, even if they are closed. */
   get shared(): number {
     return this.#exports.size;
   }
 
   /**
-   * Sends a value. What is enqueued on the home streams of its buffers at this moment comes before all use at the other
-   * end. A pool is known to the other end from the first time that it, or a buffer of it, was sent.
+   * Sends a value. Everything now enqueued on the home streams of its buffers comes before all use at the other end.
+   * The other end knows a pool once the pool, or a buffer of it, was first sent.
    *
-   * @throws {TypeError} for what is neither JSON nor can be shared; nothing has been sent then
-   * @throws {RangeError} for a value of more than 64 KiB as JSON, or with more than 253 pools and files that are new
+   * @throws {TypeError} for a value that is neither JSON nor shareable; nothing has been sent then
+   * @throws {RangeError} for a value of more than 64 KiB as JSON, or with more than 253 new pools and files
    * @throws {SystemError} EPIPE if the other end is gone
    */
   async send(value: Shareable): Promise<void> {
     this.#refuseClosed();
     const outgoing = new Outgoing();
     try {
-      // All of this happens at the call: so the message cannot fail later but with the connection as a whole.
+      // All of this runs during the call: so the message can only fail later if the whole connection does.
       const message = encode(this.#exports.describe(value, outgoing));
       checkMessage(message, outgoing.files);
       await this.#socket.send(message, outgoing.files);
@@ -131,12 +129,12 @@ export class MemoryChannel {
 
   // law memory/MemoryChannel.receive: memory/sharing/memory_channel
   /**
-   * Waits for the next value. Its buffers are usable on their home streams at once, and have to be closed; its pools
-   * belong to the channel; its events have to be closed, before their owner closes them; so have its files.
+   * Waits for the next value. Its buffers are usable on their home streams at once, and must be closed; its pools
+   * belong to the channel; its events must be closed before their owner closes them; its files must be closed, too.
    *
    * @returns undefined when the other end has closed the channel or is gone
-   * @throws {RangeError} if it names a device that this process does not see; it counts as returned then
-   * @throws {CudaError} if the memory cannot be opened, such as when it comes from this very process
+   * @throws {RangeError} if the value names a device that this process does not see; it counts as returned then
+   * @throws {CudaError} if the memory cannot be opened, for example because it comes from this very process
    */
   async receive(options: ReceiveValueOptions = {}): Promise<unknown> {
     checkOptions(options, receiveValueOptionNames);
@@ -152,15 +150,15 @@ export class MemoryChannel {
 
   // law memory/MemoryChannel.close: memory/sharing/memory_channel
   /**
-   * Closes the channel: at once for its user and for the other end, which receives what was sent and then undefined;
-   * the connection itself, when everything that went over it in either direction has been returned, until when it keeps
-   * the process alive. Closing twice is harmless.
+   * Closes the channel: at once for its user and for the other end, which receives the values sent and then undefined.
+   * The connection closes when everything sent over it in either direction has been returned, and keeps the process
+   * alive until then. Closing twice is harmless.
    */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     for (const one of this.#arrived.splice(0)) this.#imports.refuse(one);
-    // The other end may wait for the end of what comes with our memory in its hands: it would never return it.
+    // The other end may hold our memory while it waits for the end of our values: it would never return it.
     if (this.#isUsed && !this.#ended) this.#answer({ kind: "closed" });
     this.#tellNews();
     this.#endIfUnused();
@@ -173,7 +171,7 @@ export class MemoryChannel {
 
   #returnShares(shares: readonly number[], stream: CudaStream | null): void {
     try {
-      if (shares.length === 0 || this.#ended) return; // if the other end is gone, so is the need
+      if (shares.length === 0 || this.#ended) return; // no need if the other end is gone
       const marks: Mark[] = [];
       const mark = stream === null ? null : this.#markEnd(stream, marks);
       this.#unlearned += marks.length;
@@ -184,9 +182,7 @@ export class MemoryChannel {
   }
 
   // law memory/MemoryChannel.markEnd: memory/sharing/memory_channel
-  /**
-   * Marks the present end of a stream for the other side, or waits for it here, where the driver has no mark to give.
-   */
+  /** Marks the current end of a stream for the other side, or waits for it here if the driver cannot provide a mark. */
   #markEnd(stream: CudaStream, marks: Mark[]): number | null {
     try {
       return this.#marks.mark(stream, marks);
@@ -198,7 +194,7 @@ export class MemoryChannel {
 
   #answer(message: Message): void {
     this.#unsent++;
-    this.#socket.send(encode(message)).catch(() => {}).finally(() => { // if it fails the other end is gone
+    this.#socket.send(encode(message)).catch(() => {}).finally(() => { // a failure means that the other end is gone
       this.#unsent--;
       this.#endIfUnused();
     });
@@ -213,8 +209,8 @@ export class MemoryChannel {
       this.#exports.takeAllBack();
     } catch (error) {
       this.#failure = error;
-      // What cannot be understood is the end of it, for the other end too. That one may still use our memory, which is
-      // kept for as long as the process lives: nothing will ever say that it is unused.
+      // An invalid message ends the connection, for the other end too. That end may still use our memory, which is kept
+      // for the lifetime of the process: nothing will ever report it unused.
       this.#socket.close();
     }
     this.#ended = true;
@@ -253,7 +249,7 @@ export class MemoryChannel {
     if (this.#closed) throw new TypeError("Cannot use a closed MemoryChannel");
   }
 
-  /** Whether anything has yet to be returned or sent. */
+  /** Whether anything remains to be returned or sent. */
   get #isUsed(): boolean {
     return this.#exports.size + this.#imports.size + this.#unsent + this.#unlearned > 0;
   }
@@ -282,7 +278,7 @@ function encode(message: Message): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify(message));
 }
 
-/** @throws {SyntaxError} for what is no JSON: what came with it is closed */
+/** @throws {SyntaxError} for data that is not JSON: descriptors that came with it are closed */
 function decode(data: Uint8Array, descriptors: readonly FileDescriptor[]): Message {
   try {
     return JSON.parse(new TextDecoder().decode(data)) as Message; // made by `encode` of a channel of the same user

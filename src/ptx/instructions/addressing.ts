@@ -1,5 +1,5 @@
 /**
- * Addresses: which state space an access goes to, and where in it.
+ * Addressing: which state space an access targets, and where in it.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { InstructionReader, InstructionTable } from "../operands.ts";
 import type { Operand } from "../syntax.ts";
 import { scalarType } from "../types.ts";
 
-/** Where an access goes. */
+/** The space that an access targets. */
 type Space = "global" | "shared" | "local" | "param" | "generic";
 
 /** Takes the state space from the modifiers. */
@@ -20,7 +20,7 @@ export function spaceOf(reader: InstructionReader): "global" | "const" | "shared
   return reader.option("global", "const", "shared", "local", "param") ?? "generic";
 }
 
-/** The long names of spaces are the short ones, where there are no clusters. */
+/** Replaces the long name of a space by the short one: without clusters, they mean the same. */
 export function shorten(reader: InstructionReader, name: string): boolean {
   reader.add(name.split("::")[0] ?? name);
   return true;
@@ -53,7 +53,7 @@ export function locator(
     if (meaning.type.bits !== 64 && meaning.type.bits !== 32) reader.fail(`${base} has ${meaning.type.bits} bits`);
     slot = meaning.slot;
     wide = meaning.type.bits === 64;
-    // Parameters of functions are kept where local variables are.
+    // Function parameters live in local memory.
     if (space === "param" && !isEntry) space = "local";
   } else {
     const lives = meaning?.kind === "local"
@@ -64,7 +64,7 @@ export function locator(
     const place = reader.address(base, 0n);
     if (place === null || lives === undefined) return reader.fail(`${base} is not declared`);
     if (written === "generic") {
-      // The name of a variable where any address may be: the variable says which space it is in.
+      // A variable name where a generic address is allowed: the variable determines the space.
       space = lives === "shared" || lives === "local" ? lives : lives === "param" ? "param" : "global";
     } else if (lives !== written) reader.fail(`${base} is in .${lives}, not in .${written}`);
     if (meaning?.kind === "local") space = "local";
@@ -72,7 +72,7 @@ export function locator(
   }
   const add = Number(offset);
   if (Math.abs(add) >= 2 ** 31) reader.fail(`the offset ${offset} has more than 32 bits`);
-  // The space is chosen once: all resolvers take the same arguments.
+  // The resolver is selected once: all take the same arguments.
   const resolve = resolvers[space];
   return (state, t) => {
     const r = state.regs;
@@ -100,7 +100,7 @@ const resolvers: Readonly<
 };
 
 /**
- * Drops hints to caches, and memory orders, which the sequentially consistent memory of the interpreter always keeps.
+ * Drops cache hints, and memory orders, which the interpreter's sequentially consistent memory always satisfies.
  */
 export function dropHints(reader: InstructionReader): void {
   const words = [
@@ -120,7 +120,7 @@ export function dropHints(reader: InstructionReader): void {
   reader.drop((name) => words.includes(name) || caches.includes(name) || /^L[12]::(?!cache_hint)/.test(name));
 }
 
-/** `cvta`: between generic addresses and those of a space. */
+/** `cvta`: converts between generic addresses and those of a space. */
 function cvta(reader: InstructionReader): Compiled {
   const back = reader.flag("to");
   const space = reader.choice("global", "const", "shared", "local", "param");
@@ -128,18 +128,18 @@ function cvta(reader: InstructionReader): Compiled {
   reader.end(2);
   const [d, a] = [reader.result(type), reader.source(1, type)];
   if (space === "global" || space === "const") return copyBits(64, d, a);
-  // What is a parameter of a function lives in local memory.
+  // A function parameter lives in local memory.
   const window = windows[space === "param" && !reader.context.isEntry ? "local" : space];
   return ({ regs: r }, next) => (t) => {
     const [lo, hi] = [r.getInt32(t + a, true), r.getInt32(t + a + 4, true)];
     r.setInt32(t + d, lo, true);
-    // An address that is not of the space stays wrong, and faults when it is used.
+    // An address outside the space stays wrong, and faults when used.
     r.setInt32(t + d + 4, back ? hi - window : hi + window, true);
     return next;
   };
 }
 
-/** Whether a generic address is of a space. */
+/** Whether a generic address lies in a space. */
 function isspacep(reader: InstructionReader): Compiled {
   reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
   const space = reader.choice("global", "const", "shared", "local", "param");

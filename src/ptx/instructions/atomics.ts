@@ -10,10 +10,10 @@ import type { InstructionReader, InstructionTable } from "../operands.ts";
 import { addToOdd, bfloat16, binary16, roundTo } from "../rounding.ts";
 import { isSigned, type ScalarType } from "../types.ts";
 
-/** What an atomic operation makes of the value in memory, `b`, and for `cas` also `c`. */
+/** Computes the new value of an atomic operation from the value in memory, `b`, and for `cas` also `c`. */
 type Combine = (old: bigint, b: bigint, c: bigint) => bigint;
 
-/** Combines by operation; the operands are signed or not, as the type says. */
+/** Combine functions by operation; the type decides whether operands are signed. */
 const combines: Readonly<Record<string, Combine>> = {
   add: (old, b) => old + b,
   min: (old, b) => b < old ? b : old,
@@ -27,7 +27,7 @@ const combines: Readonly<Record<string, Combine>> = {
   dec: (old, b) => old === 0n || old > b ? b : old - 1n,
 };
 
-/** The types that each operation has. */
+/** The types that each operation supports. */
 const atomicTypes: Readonly<Record<string, readonly string[]>> = {
   add: ["u32", "s32", "u64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2"],
   min: ["u32", "s32", "u64", "s64"],
@@ -43,7 +43,7 @@ const atomicTypes: Readonly<Record<string, readonly string[]>> = {
 
 const float = new DataView(new ArrayBuffer(8));
 
-/** A sum of floats as their bits. */
+/** Adds floats given as their bits. */
 function addFloats(type: ScalarType, isGlobal: boolean): Combine {
   switch (type.name) {
     case "f64":
@@ -60,7 +60,7 @@ function addFloats(type: ScalarType, isGlobal: boolean): Combine {
         float.setUint32(0, Number(old));
         float.setUint32(4, Number(b));
         let [x, y] = [float.getFloat32(0), float.getFloat32(4)];
-        // In device memory, unlike in shared memory, numbers too small to be normal are zero.
+        // In device memory, unlike in shared memory, subnormals are flushed to zero.
         if (isGlobal) [x, y] = [flush(x), flush(y)];
         const sum = Math.fround(x + y);
         float.setFloat32(0, isGlobal ? flush(sum) : sum);
@@ -77,7 +77,7 @@ function addFloats(type: ScalarType, isGlobal: boolean): Combine {
   };
 }
 
-/** `atom` gives the old value, `red` does not. */
+/** `atom` returns the old value, `red` does not. */
 function atom(reader: InstructionReader): Compiled {
   const returns = reader.instruction.opcode === "atom";
   dropHints(reader);

@@ -1,5 +1,5 @@
 /**
- * Where the threads of a block wait for each other, and fences.
+ * Barriers between the threads of a block, and fences.
  *
  * @module
  */
@@ -9,14 +9,14 @@ import type { InstructionReader, InstructionTable } from "../operands.ts";
 import type { BarrierWait } from "../thread.ts";
 import { u32 } from "../types.ts";
 
-/** Does nothing: there is nothing to order where memory is sequentially consistent. */
+/** A no-op: sequentially consistent memory leaves nothing to order. */
 function membar(reader: InstructionReader): Compiled {
   reader.choice("cta", "gl", "sys");
   reader.end(0);
   return (_, next) => () => next;
 }
 
-/** The same with an order and a scope. */
+/** Like `membar`, with an order and a scope. */
 function fence(reader: InstructionReader): Compiled {
   reader.option("sc", "acq_rel", "acquire", "release");
   reader.choice("cta", "cluster", "gpu", "sys");
@@ -24,7 +24,7 @@ function fence(reader: InstructionReader): Compiled {
   return (_, next) => () => next;
 }
 
-/** A sleep may take any time, so it takes none. */
+/** A sleep may take any amount of time, so it takes none. */
 function nanosleep(reader: InstructionReader): Compiled {
   const type = reader.type("u32");
   reader.end(1);
@@ -32,10 +32,10 @@ function nanosleep(reader: InstructionReader): Compiled {
   return (_, next) => () => next;
 }
 
-/** `bar.sync`, `bar.arrive`, `bar.red`, and their longer names `barrier.cta...`. */
+/** `bar.sync`, `bar.arrive`, `bar.red`, and their long forms `barrier.cta...`. */
 function bar(reader: InstructionReader): Compiled {
   const isShort = reader.instruction.opcode === "bar";
-  if (isShort && reader.flag("warp")) return barWarp(reader); // which has no longer name
+  if (isShort && reader.flag("warp")) return barWarp(reader); // which has no long form
   const aligned = isShort || reader.flag("aligned");
   if (isShort) reader.flag("aligned");
   reader.flag("cta");
@@ -69,7 +69,7 @@ function bar(reader: InstructionReader): Compiled {
   };
 }
 
-/** A barrier that also counts, or combines, a predicate of each thread. */
+/** A barrier that also counts or combines a predicate from each thread. */
 function barRed(reader: InstructionReader, aligned: boolean): Compiled {
   const operation = reader.choice("popc", "and", "or");
   const type = reader.type(operation === "popc" ? "u32" : "pred");

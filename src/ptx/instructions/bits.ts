@@ -1,5 +1,5 @@
 /**
- * Logic, shifts, and fields of bits.
+ * Logic, shifts, and bit fields.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { and64, or64, shl64, shrSigned64, shrUnsigned64, viaBigint, type WordOp,
 import type { InstructionReader, InstructionTable, Lowering } from "../operands.ts";
 import { isSigned, type ScalarType, u32 } from "../types.ts";
 
-/** Bitwise logic, of predicates too. */
+/** Bitwise logic, on predicates too. */
 function logic(small: IntFunction, words: WordOp): Lowering {
   return (reader) => {
     const type = reader.type("pred", "b16", "b32", "b64");
@@ -58,7 +58,7 @@ function cnot(reader: InstructionReader): Compiled {
   return unaryInt(type, d, a, (x) => x === 0 ? 1 : 0);
 }
 
-/** Any function of three bits, given by its table. */
+/** Any bitwise function of three operands, given by its truth table. */
 function lop3(reader: InstructionReader): Compiled {
   const type = reader.type("b32");
   reader.end(5);
@@ -127,14 +127,14 @@ function popCount(value: number): number {
   return count;
 }
 
-/** Bits of a word in reverse. */
+/** Reverses the bits of a word. */
 function reverseBits(value: number): number {
   let result = 0;
   for (let i = 0; i < 32; i++) result |= ((value >>> i) & 1) << (31 - i);
   return result;
 }
 
-/** `popc`, `clz`: a word about an integer of 32 or 64 bits. */
+/** `popc`, `clz`: a count, in a word, over an integer of 32 or 64 bits. */
 function count(
   small: (a: number) => number,
   join: (lo: number, hi: number) => number,
@@ -168,7 +168,7 @@ function brev(reader: InstructionReader): Compiled {
   };
 }
 
-/** The highest bit that differs from the sign, or all ones; `.shiftamt`: how far it must be shifted to the top. */
+/** Position of the highest bit that differs from the sign, or all ones; `.shiftamt`: its shift distance to the top. */
 function bfind(reader: InstructionReader): Compiled {
   const shiftAmount = reader.flag("shiftamt");
   const type = reader.type("u32", "s32", "u64", "s64");
@@ -185,14 +185,14 @@ function bfind(reader: InstructionReader): Compiled {
 }
 
 /**
- * Reads the position or length of a field. Only up to 255 is defined; beyond, an H200 takes the lowest byte of it for
- * fields of 32 bits, and goes to the end for those of 64.
+ * Reads the position or length of a field. Only values up to 255 are defined; beyond, an H200 uses the lowest byte for
+ * 32-bit fields, and extends 64-bit fields to the end.
  */
 function extentReader(type: ScalarType): (r: DataView, slot: number) => number {
   return type.bits === 64 ? (r, slot) => Math.min(r.getUint32(slot, true), 255) : (r, slot) => r.getUint8(slot);
 }
 
-/** Extracts a field; bits above the top are the sign. */
+/** Extracts a field; bits beyond the top replicate the sign. */
 function bfe(reader: InstructionReader): Compiled {
   const type = reader.type("u32", "s32", "u64", "s64");
   reader.end(4);
@@ -202,7 +202,7 @@ function bfe(reader: InstructionReader): Compiled {
   return ({ regs: r }, next) => (t) => {
     const [position, length] = [extent(r, t + b), extent(r, t + c)];
     const value = read(r, t + a);
-    // With the sign above, a field that reaches over the top needs no case of its own.
+    // The bigint extends the sign, so a field that reaches past the top needs no special case.
     const field = value >> BigInt(position);
     const bits = BigInt(Math.min(length, type.bits));
     const result = isSigned(type) && position + length <= type.bits ? BigInt.asIntN(Number(bits), field) : field;
@@ -213,7 +213,7 @@ function bfe(reader: InstructionReader): Compiled {
   };
 }
 
-/** Puts a field into another value. */
+/** Inserts a field into another value. */
 function bfi(reader: InstructionReader): Compiled {
   const type = reader.type("b32", "b64");
   reader.end(5);
@@ -232,7 +232,7 @@ function bfi(reader: InstructionReader): Compiled {
   };
 }
 
-/** A mask of some bits from a position. */
+/** A mask of a given width at a given position. */
 function bmsk(reader: InstructionReader): Compiled {
   const wrap = reader.choice("clamp", "wrap") === "wrap";
   const type = reader.type("b32");
@@ -263,7 +263,7 @@ function prmt(reader: InstructionReader): Compiled {
   });
 }
 
-/** Which byte comes i-th, by mode and by the selector's two bits. */
+/** Source byte of result byte i, by mode and by the selector's two bits. */
 const prmtModes: Readonly<Record<"f4e" | "b4e" | "rc8" | "ecl" | "ecr" | "rc16", (s: number, i: number) => number>> = {
   f4e: (s, i) => s + i,
   b4e: (s, i) => (s - i) & 7,
@@ -273,7 +273,7 @@ const prmtModes: Readonly<Record<"f4e" | "b4e" | "rc8" | "ecl" | "ecr" | "rc16",
   rc16: (s, i) => (s & 1) * 2 + (i & 1),
 };
 
-/** The lower bits with their sign or with zeros above. */
+/** Sign- or zero-extends the lower bits. */
 function szext(reader: InstructionReader): Compiled {
   const wrap = reader.choice("clamp", "wrap") === "wrap";
   const type = reader.type("u32", "s32");
@@ -286,7 +286,7 @@ function szext(reader: InstructionReader): Compiled {
   });
 }
 
-/** Logic, shifts and fields of bits, by opcode. */
+/** Logic, shifts and bit fields, by opcode. */
 export const bitInstructions: InstructionTable = {
   and: logic((a, b) => a & b, and64),
   or: logic((a, b) => a | b, or64),

@@ -1,5 +1,5 @@
 /**
- * Where a thread continues: jumps, calls and returns, and its end.
+ * Control flow: jumps, calls and returns, and thread exit.
  *
  * @module
  */
@@ -19,7 +19,7 @@ function bra(reader: InstructionReader): Compiled {
   };
 }
 
-/** A jump through a table. */
+/** An indexed jump through a table. */
 function brx(reader: InstructionReader): Compiled {
   if (!reader.flag("idx")) reader.fail("expected .idx");
   reader.flag("uni");
@@ -42,7 +42,7 @@ function end(thread: { readonly calls: { length: number } }): boolean {
   return thread.calls.length === 0;
 }
 
-/** The end of a call, or, outside of any, of the thread. */
+/** Returns from a call, or, outside any call, ends the thread. */
 function ret(reader: InstructionReader): Compiled {
   reader.flag("uni");
   reader.end(0);
@@ -69,7 +69,7 @@ function exit(reader: InstructionReader): Compiled {
   };
 }
 
-/** The offset in local memory, and the size, of a variable that a call passes. */
+/** The local-memory offset and the size of a variable that a call passes. */
 function passed(reader: InstructionReader, operand: Operand): { readonly offset: number; readonly size: number } {
   const meaning = operand.kind === "name" ? reader.context.resolve(operand.name) : null;
   if (meaning?.kind !== "local" || meaning.space !== "param") {
@@ -78,7 +78,7 @@ function passed(reader: InstructionReader, operand: Operand): { readonly offset:
   return meaning;
 }
 
-/** `call.uni (results), function, (arguments)`: values pass through .param variables, by copying. */
+/** `call.uni (results), function, (arguments)`: values are passed in .param variables, by copying. */
 function call(reader: InstructionReader): Compiled {
   reader.flag("uni");
   const { line } = reader;
@@ -135,7 +135,7 @@ function call(reader: InstructionReader): Compiled {
   };
 }
 
-/** The call of a function that the driver provides. */
+/** Calls a function that the driver provides. */
 function callSystem(
   system: SystemCall,
   state: ExecutionState,
@@ -165,7 +165,7 @@ function trap(reader: InstructionReader): Compiled {
   return (state) => () => state.fault("trap", line, "the kernel stopped itself");
 }
 
-/** Jumps, calls and ends, by opcode. */
+/** Control flow instructions, by opcode. */
 export const branchInstructions: InstructionTable = {
   bra,
   brx,

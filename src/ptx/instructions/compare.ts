@@ -10,14 +10,14 @@ import { copyBits, readerOf } from "./op_templates.ts";
 import type { InstructionReader, InstructionTable } from "../operands.ts";
 import { isSigned, type ScalarType, scalarType } from "../types.ts";
 
-/** Comparisons by name. `lo` to `hs` are `lt` to `ge` of unsigned integers; those with u hold for NaN, too. */
+/** Comparisons by name. `lo` to `hs` are `lt` to `ge` for unsigned integers; those ending in u also hold for NaN. */
 const comparisons = [
   ...["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"] as const,
   ...["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"] as const,
 ] as const;
 type Comparison = (typeof comparisons)[number];
 
-/** What holds, given how a is to b. Both number pairs of 32 bits and signs of wider comparisons fit. */
+/** Whether each comparison holds. Takes two numbers, or, for 64-bit integers, the sign of their comparison and 0. */
 const holds: Readonly<Record<Comparison, (a: number, b: number) => boolean>> = {
   eq: (a, b) => a === b,
   ne: (a, b) => a !== b && !Number.isNaN(a) && !Number.isNaN(b),

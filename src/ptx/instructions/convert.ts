@@ -1,5 +1,5 @@
 /**
- * `cvt`: between integers and floats of all widths, with the rounding and saturation that it says.
+ * `cvt`: converts between integers and floats of all widths, with the rounding and saturation that it specifies.
  *
  * @module
  */
@@ -20,7 +20,7 @@ const toInteger: Readonly<Record<"rni" | "rzi" | "rmi" | "rpi", Rounding>> = {
   rpi: "rp",
 };
 
-/** Writes an integer into a register that may be wider than its type: with its sign, or with zeros. */
+/** Writes an integer into a register that may be wider than its type, sign- or zero-extended. */
 function writerOf(type: ScalarType, registerBits: number): (r: DataView, slot: number, value: bigint) => void {
   const fit = (value: bigint): bigint =>
     isSigned(type) ? BigInt.asIntN(type.bits, value) : BigInt.asUintN(type.bits, value);
@@ -29,7 +29,7 @@ function writerOf(type: ScalarType, registerBits: number): (r: DataView, slot: n
   return (r, slot, value) => r.setInt32(slot, Number(BigInt.asIntN(32, fit(value))) & mask, true);
 }
 
-/** The smallest and largest value of an integer type. */
+/** The smallest and largest values of an integer type. */
 function limits(type: ScalarType): readonly [min: bigint, max: bigint] {
   const bits = BigInt(type.bits);
   return isSigned(type) ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n];
@@ -68,7 +68,7 @@ function cvt(reader: InstructionReader): Compiled {
     const { read, bits } = codecOf(reader, from).codec;
     const [min, max] = limits(to);
     const rounding = toInteger[integerRounding];
-    // As the instruction set says of NaN: zero, but the top bit alone if either side has 64 bits.
+    // As PTX specifies for NaN: zero, or only the top bit set if either side has 64 bits.
     const nan = from.bits === 64 || to.bits === 64 ? 1n << BigInt(to.bits - 1) : 0n;
     return ({ regs: r }, next) => (t) => {
       const number = read(r, t + a);
@@ -88,7 +88,7 @@ function cvt(reader: InstructionReader): Compiled {
     const read = bigReaderOf(from);
     const small = readerOf(from);
     return ({ regs: r }, next) => (t) => {
-      // Integers of 32 bits are exact as doubles; others become what can be rounded once more.
+      // Integers up to 32 bits are exact as doubles; 64-bit ones become a double that can be rounded again.
       const value = from.bits < 64
         ? small(r, t + a)
         : codec.format === null
@@ -117,7 +117,7 @@ function cvt(reader: InstructionReader): Compiled {
     }
     if (ftz && from.name === "f32") value = flush(value);
     if (integerRounding !== null) value = roundToInteger(value, toInteger[integerRounding]);
-    // To binary64 everything is exact, and out of it this is the one rounding.
+    // Conversion to binary64 is always exact, and from it this is the only rounding.
     value = codec.round(value, rounding);
     if (ftz && to.name === "f32") value = flush(value);
     if (sat) value = saturate(value);
@@ -127,12 +127,12 @@ function cvt(reader: InstructionReader): Compiled {
   };
 }
 
-/** Bits of the fraction of each float type. */
+/** Fraction bits of each float type. */
 const fractionBits: Readonly<Record<string, bigint>> = { f16: 10n, bf16: 7n, f32: 23n, f64: 52n };
 
 /**
- * A NaN as another type, as an H200 does it: to and from binary64 it keeps its sign and the upper bits of its fraction
- * and becomes quiet, a bfloat16 is widened as it is, and everything else gets the one NaN of its format.
+ * Converts a NaN as an H200 does: to and from binary64 it keeps its sign and the upper bits of its fraction and becomes
+ * quiet, a bfloat16 is widened unchanged, and everything else becomes the canonical NaN of its format.
  */
 function convertNan(r: DataView, d: number, a: number, from: ScalarType, to: ScalarType, ftz: boolean): void {
   const [given, wanted] = [fractionBits[from.name] ?? 0n, fractionBits[to.name] ?? 0n];

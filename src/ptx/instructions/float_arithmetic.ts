@@ -1,6 +1,6 @@
 /**
- * Arithmetic of floats. Everything that PTX rounds is rounded once and exactly; what PTX calls approximate is computed
- * as a double and rounded to nearest, which is at least as good as what a GPU gives but not the same.
+ * Float arithmetic. Everything that PTX rounds is rounded once and exactly; what PTX calls approximate is computed as a
+ * double and rounded to nearest, which is at least as accurate as a GPU's result but not identical.
  *
  * @module
  */
@@ -22,23 +22,23 @@ import {
 } from "../rounding.ts";
 import type { ScalarType } from "../types.ts";
 
-/** How a result is made of what was computed. */
+/** How a computed value becomes the result. */
 export interface Finish {
   readonly rounding: Rounding;
-  /** Numbers too small to be normal are zero, as operands and as results. */
+  /** Flushes subnormal operands and results to zero. */
   readonly ftz: boolean;
-  /** Into [0, 1]. */
+  /** Clamps to [0, 1]. */
   readonly sat: boolean;
-  /** Nothing below zero. */
+  /** Clamps negative results to zero. */
   readonly relu: boolean;
-  /** Which NaN is passed on. Default: as hardware does it. */
+  /** Which NaN is propagated. Default: as in hardware. */
   readonly nan?: keyof typeof nanOrders;
 }
 
-/** A function on doubles: for formats of up to 32 bits exact or rounded to odd, for binary64 rounded as asked. */
+/** A function on doubles: exact or rounded to odd for formats of up to 32 bits, rounded as requested for binary64. */
 export type FloatFunction = (a: number, b: number, c: number, rounding: Rounding) => number;
 
-/** An instruction on floats whose registers are known: the result's place, then those of three operands. */
+/** Compiles a float instruction from its slots: that of the result, then those of three operands. */
 type FloatInstruction = (
   codec: FloatCodec,
   finish: Finish,
@@ -49,15 +49,15 @@ type FloatInstruction = (
   compute: FloatFunction,
 ) => Compiled;
 
-/** The types of floats. */
+/** The float types. */
 export const floatTypes = ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"] as const;
 
-/** Whether the instruction's type is one of floats. */
+/** Whether the instruction has a float type. */
 export function hasFloatType(reader: InstructionReader): boolean {
   return reader.instruction.modifiers.some((name) => (floatTypes as readonly string[]).includes(name));
 }
 
-/** An instruction on floats with one to three sources. */
+/** Compiles a float instruction with one to three sources. */
 export function floatInstruction(
   reader: InstructionReader,
   type: ScalarType,
@@ -73,19 +73,19 @@ export function floatInstruction(
   return lanes === 2 ? pairs(codec, finish, d, a, b, c, compute) : scalar(codec, finish, d, a, b, c, compute);
 }
 
-/** What happens to the exact result and to the rounded one. */
+/** Rounds the exact result, then flushes, saturates and clamps it. */
 function finished(codec: FloatCodec, finish: Finish, exact: number): number {
   let value = codec.round(exact, finish.rounding);
   if (finish.ftz && isTiny(codec, exact, finish.rounding)) value = exact * 0;
   if (finish.sat) value = saturate(value);
-  // NaN stays what it is.
+  // NaN is preserved.
   if (finish.relu && (value < 0 || Object.is(value, -0))) value = 0;
   return value;
 }
 
 /**
- * Whether a result is too small to be normal. An H200 decides that after rounding with an unlimited exponent: just
- * below the smallest normal number there are results that round to it.
+ * Whether a result is subnormal. An H200 decides that after rounding with an unbounded exponent: some results just
+ * below the smallest normal number round to it.
  */
 function isTiny(codec: FloatCodec, exact: number, rounding: Rounding): boolean {
   const least = leastNormal(codec);
@@ -99,7 +99,7 @@ export function leastNormal({ format }: FloatCodec): number {
   return format === null ? 2 ** -1022 : 2 ** format.minExponent;
 }
 
-/** An instruction on one float in each register. */
+/** Compiles an instruction on one float per register. */
 export const scalar: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   const { rounding, ftz, sat, relu } = finish;
   const { read, write } = codec;
@@ -130,13 +130,13 @@ export const scalar: FloatInstruction = (codec, finish, d, a, b, c, compute) => 
   };
 };
 
-/** Which of several NaN is passed on: as adders and multipliers do it, and as division does, which is a program. */
+/** Which of several NaN is propagated: by hardware adders and multipliers, and by division, a software routine. */
 const nanOrders = {
   hardware: (a: number, b: number, c: number): readonly number[] => [b, c, a],
   program: (a: number, b: number, c: number): readonly number[] => [a, b, c],
 } as const;
 
-/** The NaN of an instruction on doubles: the first operand that is one, made quiet, or one of its own. */
+/** Writes the NaN of an instruction on doubles: the first NaN operand, made quiet, or else the canonical NaN. */
 function writeNan64(r: DataView, d: number, operands: readonly number[]): void {
   for (const slot of operands) {
     if (!Number.isNaN(r.getFloat64(slot, true))) continue;
@@ -148,7 +148,7 @@ function writeNan64(r: DataView, d: number, operands: readonly number[]): void {
   codecs.f64.write(r, d, NaN);
 }
 
-/** Two 16-bit numbers in a word, each computed with on its own. */
+/** Compiles an instruction on two 16-bit floats per word, each computed separately. */
 const pairs: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   const { format } = codec;
   if (format === null) throw new Error("doubles come one by one");
@@ -165,7 +165,7 @@ const pairs: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   };
 };
 
-/** Modifiers of instructions that round: which are allowed depends on the type. */
+/** Reads the modifiers of an instruction that rounds: which are allowed depends on the type. */
 function rounded(reader: InstructionReader, type: ScalarType, required: boolean): Finish {
   const rounding = reader.option("rn", "rz", "rm", "rp");
   if (rounding === null && required) reader.fail("expected one of .rn, .rz, .rm, .rp");
@@ -175,7 +175,7 @@ function rounded(reader: InstructionReader, type: ScalarType, required: boolean)
   return { rounding: rounding ?? "rn", ...flags(reader, type) };
 }
 
-/** Modifiers of a division or root: it says how it is rounded, or that it is approximate, and does not saturate. */
+/** Reads the modifiers of a division or root: a rounding, or that it is approximate, and no saturation. */
 function divided(reader: InstructionReader, type: ScalarType, approximate: boolean): Finish {
   if (approximate && type.name === "f64") reader.fail("the type .f64 is not understood here");
   const finish = approximate ? { rounding: "rn" as const, ...flags(reader, type) } : rounded(reader, type, true);
@@ -183,18 +183,18 @@ function divided(reader: InstructionReader, type: ScalarType, approximate: boole
   return finish;
 }
 
-/** `.ftz` and `.sat` where the type has them. */
+/** Reads `.ftz` and `.sat` where the type supports them. */
 function flags(reader: InstructionReader, type: ScalarType): { ftz: boolean; sat: boolean; relu: boolean } {
   const small = type.name === "f32" || type.name.startsWith("f16");
   return { ftz: small && reader.flag("ftz"), sat: small && reader.flag("sat"), relu: false };
 }
 
-/** By the width: `odd` for formats of up to 32 bits, `double` for binary64. */
+/** Selects by width: `odd` for formats of up to 32 bits, `double` for binary64. */
 function byWidth(type: ScalarType, odd: FloatFunction, double: FloatFunction): FloatFunction {
   return type.name === "f64" ? double : odd;
 }
 
-/** Where rounding to nearest a double first is the same: binary32 has less than half of its bits. */
+/** Whether rounding to a double first, to nearest, changes nothing: binary32 has less than half of its bits. */
 function nearest(type: ScalarType, finish: Finish): boolean {
   return type.name === "f32" && finish.rounding === "rn";
 }
@@ -264,7 +264,7 @@ function sqrt(reader: InstructionReader): Compiled {
   return floatInstruction(reader, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => sqrt64f(a, rounding)));
 }
 
-/** Approximations of doubles: of the upper word alone, with `.ftz` always. */
+/** Approximations for doubles: only the upper word of the result is set, and `.ftz` is mandatory. */
 function roughDouble(reader: InstructionReader, type: ScalarType, compute: (a: number) => number): Compiled {
   if (!reader.flag("ftz")) reader.fail("expected .ftz");
   reader.end(2);
@@ -289,7 +289,7 @@ function rsqrt(reader: InstructionReader): Compiled {
   return floatInstruction(reader, type, 1, divided(reader, type, true), (a) => 1 / Math.sqrt(a));
 }
 
-/** An approximate function of binary32, and of the 16-bit formats where they have it. */
+/** An approximate function on binary32, and on those 16-bit formats that support it. */
 function approximation(
   compute: (a: number) => number,
   ...types: (typeof floatTypes)[number][]
@@ -308,7 +308,7 @@ function approximation(
   };
 }
 
-/** Instructions that round, some of them of integers too, by opcode. */
+/** Instructions that round, by opcode; some take integers too. */
 export const floatArithmeticInstructions: InstructionTable = {
   add,
   sub,

@@ -1,6 +1,5 @@
 /**
- * Instructions on floats whose results need no rounding: signs, the smaller and the larger, and what kind of number it
- * is.
+ * Float instructions whose results need no rounding: signs, minimum and maximum, and classification.
  *
  * @module
  */
@@ -20,8 +19,8 @@ import { inSequence } from "./op_templates.ts";
 import type { InstructionReader, InstructionTable, Lowering } from "../operands.ts";
 
 /**
- * `abs` and `neg` are of the sign bit alone: a NaN keeps the rest. With `.ftz`, and in binary16, an H200 gives the one
- * NaN of the format.
+ * `abs` and `neg` affect only the sign bit: a NaN keeps its other bits. With `.ftz`, and in binary16, an H200 produces
+ * the canonical NaN of the format.
  */
 function signBit(which: "abs" | "neg"): Lowering {
   return (reader) => {
@@ -59,7 +58,7 @@ function signBit(which: "abs" | "neg"): Lowering {
   };
 }
 
-/** The smaller or larger; -0 is smaller than 0, and a NaN loses against a number unless there is `.NaN`. */
+/** Minimum or maximum; -0 is less than 0, and a number wins over a NaN unless `.NaN` is given. */
 function minMax(which: "min" | "max"): Lowering {
   const pick = Math[which];
   return (reader) => {
@@ -81,7 +80,7 @@ function minMax(which: "min" | "max"): Lowering {
     const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
     reader.end(3);
     const size = scalar(codecs.f32, finish, place, a, b, b, sizes);
-    // The signs are those of the operands' bits, also where one is NaN.
+    // The signs come from the operands' bits, even if one is NaN.
     return inSequence(size, ({ regs: r }, next) => (t) => {
       const sign = (r.getInt32(t + a, true) ^ r.getInt32(t + b, true)) & 0x80000000;
       const bits = r.getInt32(t + place, true);
@@ -91,7 +90,7 @@ function minMax(which: "min" | "max"): Lowering {
   };
 }
 
-/** The number of `b` with the sign of `a`, which PTX names first. */
+/** The magnitude of `b` with the sign of `a`, which PTX puts first. */
 function copysign(reader: InstructionReader): Compiled {
   const type = reader.type("f32", "f64");
   reader.end(3);
@@ -107,7 +106,7 @@ function copysign(reader: InstructionReader): Compiled {
   };
 }
 
-/** Tests what kind of number it is. */
+/** Tests the class of a number. */
 function testp(reader: InstructionReader): Compiled {
   const property = reader.choice("finite", "infinite", "number", "notanumber", "normal", "subnormal");
   const type = reader.type("f32", "f64");
@@ -131,7 +130,7 @@ function testp(reader: InstructionReader): Compiled {
   };
 }
 
-/** Instructions that round nothing, some of them of integers too, by opcode. */
+/** Instructions that do not round, by opcode; some take integers too. */
 export const exactFloatInstructions: InstructionTable = {
   abs: signBit("abs"),
   neg: signBit("neg"),

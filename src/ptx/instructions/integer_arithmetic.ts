@@ -1,5 +1,5 @@
 /**
- * Arithmetic of integers: sums with carries, products, quotients, dot products.
+ * Integer arithmetic: sums with carries, products, quotients, dot products.
  *
  * @module
  */
@@ -31,10 +31,10 @@ import {
 import type { InstructionReader, InstructionTable, Lowering } from "../operands.ts";
 import { isSigned, type ScalarType, scalarType, u32 } from "../types.ts";
 
-/** The types of integers that arithmetic has. */
+/** The integer types that arithmetic supports. */
 export const integerTypes = ["u16", "u32", "u64", "s16", "s32", "s64"];
 
-/** The integer type of the same sign and twice the width. */
+/** The integer type of the same signedness and twice the width. */
 function twice(type: ScalarType): ScalarType {
   return scalarType(`${type.name[0]}${type.bits * 2}`);
 }
@@ -58,7 +58,7 @@ const INT_MAX = 0x7fffffff;
 
 const INT_MIN = -0x80000000;
 
-/** Sums and differences, with carry (`.cc`, `addc`), saturation (`.sat`) and pairs of 16 bits left to the floats. */
+/** Sums and differences, with carry (`.cc`, `addc`) and saturation (`.sat`); pairs of 16 bits are left to floats. */
 function addition(negate: boolean, small: IntFunction, words: WordOp): Lowering {
   const plain = binary(small, words);
   return (reader) => {
@@ -81,7 +81,7 @@ function addition(negate: boolean, small: IntFunction, words: WordOp): Lowering 
 }
 
 /**
- * `d = a + b + carry`, or `d = a - b - borrow`, on the condition code, which is the carry and the opposite of a
+ * `d = a + b + carry`, or `d = a - b - borrow`, using the condition code, which is the carry or the inverse of the
  * borrow.
  */
 function carried(
@@ -107,7 +107,7 @@ function carried(
   };
 }
 
-/** Which bits of a product: the lower half, the upper half, or all. */
+/** A product: its lower half, its upper half, or all of it. */
 function product(
   reader: InstructionReader,
   type: ScalarType,
@@ -140,7 +140,7 @@ function mul(reader: InstructionReader): Compiled {
   return product(reader, type, part, d, reader.source(1, type), reader.source(2, type));
 }
 
-/** `d = a * b + c`, with the product in a place of its own. */
+/** `d = a * b + c`, with the product in a temporary slot. */
 function mad(reader: InstructionReader): Compiled {
   const part = reader.choice("lo", "hi", "wide");
   const carryIn = reader.instruction.opcode === "madc";
@@ -172,7 +172,7 @@ function mad(reader: InstructionReader): Compiled {
   return inSequence(first, second);
 }
 
-/** 24-bit products: of the lower 24 bits of each, the lower 32 or the upper 32 of 48. */
+/** 24-bit products: of the lower 24 bits of each operand, the lower or upper 32 bits of the 48. */
 function mul24(reader: InstructionReader): Compiled {
   const part = reader.choice("lo", "hi");
   const type = reader.type("u32", "s32");
@@ -188,7 +188,7 @@ function mul24(reader: InstructionReader): Compiled {
   });
 }
 
-// Dividing by zero is undefined; an H200 gives all ones, also as the rest.
+// Dividing by zero is undefined; an H200 gives all ones, for the remainder too.
 const div = binary((a, b) => b === 0 ? -1 : Math.trunc(a / b), divSigned64, divUnsigned64);
 
 const rem = binary((a, b) => b === 0 ? -1 : a % b, remSigned64, remUnsigned64);
@@ -205,7 +205,7 @@ const max = binary(
   viaBigint(false, (a, b) => a > b ? a : b),
 );
 
-/** Whether a type of min and max is of integers; `.relu` is of s32 too. */
+/** Minimum or maximum of integers; `.s32` also supports `.relu`. */
 export function minMaxInteger(reader: InstructionReader, type: ScalarType, which: "min" | "max"): Compiled {
   if (!integerTypes.includes(type.name)) reader.fail(`the type .${type.name} is not understood here`);
   if (!reader.flag("relu")) return (which === "min" ? min : max)(reader, type);
@@ -215,7 +215,7 @@ export function minMaxInteger(reader: InstructionReader, type: ScalarType, which
   return binaryInt(type, d, a, b, (x, y) => Math.max(0, Math[which](x, y)));
 }
 
-/** `d = f(a)` of signed integers. */
+/** `d = f(a)` on signed integers. */
 export function unarySigned(
   reader: InstructionReader,
   type: ScalarType,
@@ -258,7 +258,7 @@ function dot(reader: InstructionReader): Compiled {
   };
 }
 
-/** Sums and differences of integers. */
+/** Sums of integers. */
 export const addInteger: Lowering = addition(false, (a, b) => a + b, add64);
 
 /** Differences of integers. */
@@ -267,13 +267,13 @@ export const subInteger: Lowering = addition(true, (a, b) => a - b, sub64);
 /** Products of integers. */
 export const mulInteger: Lowering = mul;
 
-/** Products and sums of integers. */
+/** Multiply-add of integers. */
 export const madInteger: Lowering = mad;
 
 /** Quotients of integers. */
 export const divInteger: (reader: InstructionReader, type: ScalarType) => Compiled = div;
 
-/** Arithmetic of integers alone, by opcode. */
+/** Integer-only arithmetic, by opcode. */
 export const integerArithmeticInstructions: InstructionTable = {
   addc: addInteger,
   subc: subInteger,

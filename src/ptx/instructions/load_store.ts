@@ -1,5 +1,5 @@
 /**
- * Moving data: between registers, and between registers and the memory spaces.
+ * Data movement: between registers, and between registers and the memory spaces.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const clocks: ReadonlyMap<string, 32 | 64> = new Map([["%clock", 32], ["%clock64
 
 const staging = new DataView(new ArrayBuffer(32));
 
-/** Copies through a buffer of its own: the parts of a vector may be registers that are overwritten. */
+/** Copies through a staging buffer: the parts of a vector may be registers that the copy overwrites. */
 function repack(total: number, targets: readonly number[], sources: readonly number[]): Compiled {
   const [into, outOf] = [total / sources.length, total / targets.length];
   return ({ regs: r }, next) => (t) => {
@@ -28,7 +28,7 @@ function repack(total: number, targets: readonly number[], sources: readonly num
 function copyPart(from: DataView, source: number, to: DataView, target: number, bytes: number): void {
   switch (bytes) {
     case 2:
-      // A register has a word, of which 16 bits leave the upper half zero; in the staging area the next part follows.
+      // A register is a word, and 16 bits leave its upper half zero; in the staging buffer the next part follows.
       if (to === staging) to.setInt16(target, from.getInt16(source, true), true);
       else to.setInt32(target, from.getUint16(source, true), true);
       return;
@@ -77,7 +77,7 @@ function mov(reader: InstructionReader): Compiled {
   };
 }
 
-/** Words of accesses that other threads may meanwhile make, too, by the rules of PTX's memory model. */
+/** Modifiers of accesses that PTX's memory model lets race with accesses of other threads. */
 const strongWords: ReadonlySet<string> = new Set(["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]);
 
 function isStrong({ instruction }: InstructionReader): boolean {
@@ -88,7 +88,7 @@ const memoryTypes = [8, 16, 32, 64].flatMap((bits) =>
   ["b", "u", "s", ...(bits > 8 ? ["f"] : [])].map((kind) => `${kind}${bits}`)
 );
 
-/** The registers of `{a, b}`, or of one operand. */
+/** The registers in `{a, b}`, or the only operand. */
 function vectorRegisters(reader: InstructionReader, operand: Operand): readonly Operand[] {
   const vector = reader.option("v2", "v4", "v8");
   const items = operand.kind === "vector" ? operand.items : [operand];

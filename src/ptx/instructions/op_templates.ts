@@ -1,6 +1,6 @@
 /**
- * The shapes that most instructions have: some operands, a pure function, a result. Each shape is written out per
- * width, because that is what runs in the innermost loop.
+ * The shapes that most instructions have: some operands, a pure function, a result. Each shape is spelled out per
+ * width, because it runs in the innermost loop.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { Compiled } from "../execution_state.ts";
 import type { WordOp } from "../int64.ts";
 import { isSigned, type ScalarType } from "../types.ts";
 
-/** A function of numbers: signed or unsigned as the type says. What is beyond the width of the result wraps. */
+/** A function of numbers, signed or unsigned as the type says. A result that exceeds its width wraps. */
 export type IntFunction = (a: number, b: number, c: number) => number;
 
 /** Reads an integer of up to 32 bits. */
@@ -91,7 +91,7 @@ export function binaryWords(d: number, a: number, b: number, compute: WordOp): C
   };
 }
 
-/** Copies words: what a register holds, whatever it means. */
+/** Copies the bits of a register, whatever their type. */
 export function copyBits(bits: number, d: number, a: number): Compiled {
   if (bits === 64) {
     return ({ regs: r }, next) => (t) => {
@@ -114,7 +114,7 @@ export function copyBits(bits: number, d: number, a: number): Compiled {
   };
 }
 
-/** One instruction made of two. */
+/** Fuses two instructions into one. */
 export function inSequence(first: Compiled, second: Compiled): Compiled {
   return (state, next, base) => {
     const [one, two] = [first(state, next, base), second(state, next, base)];

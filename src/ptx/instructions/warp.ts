@@ -1,5 +1,5 @@
 /**
- * Collectives of a warp: what its threads execute together.
+ * Warp collectives: instructions that the threads of a warp execute together.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { InstructionReader, InstructionTable } from "../operands.ts";
 import type { WarpCollective } from "../thread.ts";
 import { pred, u32 } from "../types.ts";
 
-/** Contributes a value to a collective of the warp, and receives the result of all values. */
+/** Contributes a value to a warp collective, and receives the result computed from all values. */
 function collective(
   reader: InstructionReader,
   mask: number,
@@ -65,14 +65,14 @@ function shfl(reader: InstructionReader): Compiled {
       ? lane ^ by
       : min | (by & ~segment & 31);
     const inside = mode === "up" ? from >= max : from <= max;
-    // A lane that does not take part has no value: the result must not depend on it, so it is poison.
+    // A lane that does not participate has no value: the result must not depend on it, so it is poison.
     const value = lanes[inside ? from : lane]?.value ?? poison;
     r.setInt32(t + d, Number(value), true);
     if (p !== null) r.setInt32(t + p, inside ? 1 : 0, true);
   });
 }
 
-/** `vote.sync`: what the predicates of all lanes come to. */
+/** `vote.sync`: combines the predicates of all lanes. */
 function vote(reader: InstructionReader): Compiled {
   if (!reader.flag("sync")) reader.fail("votes without .sync do not exist since sm_70");
   const mode = reader.choice("all", "any", "uni", "ballot");
@@ -147,7 +147,7 @@ function redux(reader: InstructionReader): Compiled {
   });
 }
 
-/** Which threads are active together: only this one, so that a kernel that relies on more fails. */
+/** The mask of active threads: only this one, so that a kernel that relies on more fails. */
 function activemask(reader: InstructionReader): Compiled {
   const type = reader.type("b32");
   reader.end(1);
@@ -172,7 +172,7 @@ function elect(reader: InstructionReader): Compiled {
   });
 }
 
-/** What the threads of a warp do together, by opcode. */
+/** Warp instructions, by opcode. */
 export const warpInstructions: InstructionTable = {
   shfl,
   vote,

@@ -22,7 +22,7 @@ import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_param
 import type { Stream } from "../objects.ts";
 import type { Task } from "../scheduler.ts";
 
-/** The driver of an H200 accepts one mode of threads more than the header names. */
+/** The driver of an H200 accepts one more thread capture mode than the header names. */
 const mostOfMode = 3;
 
 // law sim/captureCalls: sim/graph_memory
@@ -166,7 +166,7 @@ export function graphCalls(simulator: Simulator): CallTable<"graph"> {
       if (errorNode !== 0n) writeWord(errorNode, refusal?.node?.handle ?? 0n);
       writeInt(result, refusal?.why ?? CU_GRAPH_EXEC_UPDATE.SUCCESS);
       if (refusal !== null) throw refuse(CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
-      updated.nodes = [...nodes]; // launches that are queued are those of the nodes before
+      updated.nodes = [...nodes]; // queued launches keep the previous nodes
       updated.source = source;
     },
     cuGraphUpload(handle, stream) {
@@ -183,7 +183,7 @@ export function graphCalls(simulator: Simulator): CallTable<"graph"> {
     cuGraphExecDestroy(handle) {
       exec(handle);
       simulator.refuseInCapture();
-      simulator.graphExecs.delete(handle); // launches that are queued still run
+      simulator.graphExecs.delete(handle); // queued launches still run
       releaseUnused(simulator);
     },
     cuGraphDestroy(handle) {
@@ -219,14 +219,14 @@ export function graphCalls(simulator: Simulator): CallTable<"graph"> {
   };
 }
 
-/** Writes as many handles as there is room for, and NULL in the room that is left. @returns how many were written */
+/** Writes as many handles as fit, and NULL into the remaining room. @returns how many were written */
 function writeList(at: bigint, room: bigint, handles: readonly bigint[]): number {
   nativeView(at, Number(room) * 8);
   for (let i = 0n; i < room; i++) writeWord(at + i * 8n, handles[Number(i)] ?? 0n);
   return Math.min(handles.length, Number(room));
 }
 
-/** Why nodes cannot replace others: a graph that is updated keeps its shape. */
+/** Why one set of nodes cannot replace another: an updated graph keeps its shape. */
 function difference(
   before: readonly GraphNode[],
   after: readonly GraphNode[],
@@ -244,7 +244,7 @@ function difference(
   return null;
 }
 
-/** A graph in the language of Graphviz. */
+/** Formats a graph in Graphviz's DOT language. */
 function dot(nodes: readonly GraphNode[]): string {
   const name = (node: GraphNode) => `"graph_node_${nodes.indexOf(node)}"`;
   const kinds = Object.entries(CU_GRAPH_NODE_TYPE);
@@ -254,16 +254,16 @@ function dot(nodes: readonly GraphNode[]): string {
 }
 
 // law sim/launch: gpu/implied_order
-/** Queues a graph's nodes between two tasks of the stream: one that they wait for, and one that waits for them. */
+/** Queues a graph's nodes between two tasks of the stream: one that the nodes wait for, and one that waits for them. */
 function launch(simulator: Simulator, exec: GraphExec, stream: Stream): void {
   simulator.refuseImplicit(stream);
-  if (exec.nodes.length === 0) return; // it is no work, and orders nothing (`tests/gpu/implied_order_test.ts`)
+  if (exec.nodes.length === 0) return; // it is not work, and orders nothing (`tests/gpu/implied_order_test.ts`)
   const { after, launched } = prepareLaunch(simulator, exec, stream);
   const before = simulator.enqueue(stream, () => {}, [simulator.lastLaunch.get(exec) ?? null, ...after]);
   const tasks = new Map<GraphNode, Task>();
-  for (const node of exec.nodes) { // in the order of the capture: every node after those that it depends on
+  for (const node of exec.nodes) { // in capture order: every node after its dependencies
     const waits = node.dependencies.map((one) => tasks.get(one) ?? null);
-    const streamId = simulator.newStream(0n, 0, 0).id; // a branch of its own
+    const streamId = simulator.newStream(0n, 0, 0).id; // one branch per node
     tasks.set(node, simulator.queue(node.context, streamId, node.run, [before, ...waits]));
   }
   const ends = leaves(exec.nodes).map((node) => tasks.get(node) ?? null);

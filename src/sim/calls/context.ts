@@ -1,5 +1,5 @@
 /**
- * Contexts: the primary ones and others, the stack of current ones, and what is done to all work of one.
+ * Contexts: primary and others, the stack of current ones, and operations on all work of a context.
  *
  * @module
  */
@@ -24,10 +24,10 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
   const checkFlags = (flags: number) => {
     if ((flags & ~allFlags) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   };
-  /** A context by its handle, where NULL means none. A destroyed one is treated as one that never existed. */
+  /** A context by its handle, where NULL means none. A destroyed context is treated as if it never existed. */
   const contextOf = (handle: bigint): Context => simulator.context(handle);
 
-  /** What concerns all streams of a context is refused while one is being captured, and invalidates the capture. */
+  /** Refuses an operation on all streams of a context while one is being captured, and invalidates the capture. */
   const refuseCaptures = (context: Context): void => {
     for (const stream of context.streams) simulator.refuseCapturing(stream);
   };

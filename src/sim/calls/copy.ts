@@ -1,5 +1,5 @@
 /**
- * Copies: of runs of bytes, of rectangles and of boxes.
+ * Copies of runs of bytes, rectangles and boxes.
  *
  * @module
  */
@@ -19,20 +19,20 @@ import type { Simulator } from "../simulator.ts";
 import { nativeView } from "../out_parameters.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
 
-/** One run of bytes. */
+/** A contiguous run of bytes. */
 interface Run {
   readonly to: bigint;
   readonly from: bigint;
   readonly bytes: number;
 }
 
-/** How a copy treats the host. */
+/** Whether a copy is synchronous with the host. */
 type CopyMode = "synchronous" | "asynchronous";
 
-/** Where a run begins or ends, by the way the host takes part in it. */
+/** The memory at one end of a run, by how the host is involved. */
 type Place = "device" | "pinned" | "pageable";
 
-/** What an address must be. Calls that name a direction check the device's side alone: the host's may be any memory. */
+/** What an address must be. Calls that name a direction check only the device side: the host side may be any memory. */
 type Expected = "any" | "device";
 
 /** The calls for runs of bytes. */
@@ -86,7 +86,7 @@ export function copyPitchedCalls(simulator: Simulator): CallTable<"copyPitched">
     const { srcContext, dstContext } = struct(CUDA_MEMCPY3D_PEER).at(address);
     simulator.usable(simulator.context(srcContext));
     simulator.usable(simulator.context(dstContext));
-    // The two structs are the same but for the contexts, which take the place of two fields that must be NULL.
+    // The two structs are identical except for the contexts, which replace two fields that must be NULL.
     transfer(simulator, stream, boxRuns(struct(CUDA_MEMCPY3D_PEER).at(address)), mode, false);
   };
   return {
@@ -100,14 +100,14 @@ export function copyPitchedCalls(simulator: Simulator): CallTable<"copyPitched">
   };
 }
 
-/** A size of a call, as a number. */
+/** Converts a size argument to a number. */
 export function count(size: bigint): number {
   const bytes = Number(size);
   if (!Number.isSafeInteger(bytes) || bytes < 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   return bytes;
 }
 
-/** Refuses memory that the driver does not know where the call's name says that it is the device's. */
+/** Refuses memory unknown to the driver where the call's name says that it is device memory. */
 function expect(simulator: Simulator, address: bigint, bytes: number, expected: Expected): void {
   if (expected === "any" || bytes === 0) return;
   if (simulator.space.allocations.find(address) === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -117,10 +117,10 @@ function expect(simulator: Simulator, address: bigint, bytes: number, expected: 
 /**
  * Enqueues a copy of runs, and waits for it as far as CUDA says that the call does.
  *
- * Where CUDA leaves open whether a call waits for pageable memory of the host, the schedule decides: `latest` never
- * does, and reads and writes that memory when the copy runs; `round-robin` does, as drivers mostly do; `random` both.
+ * Where CUDA leaves open whether a call waits for pageable host memory, the schedule decides: `latest` never waits, and
+ * reads and writes that memory when the copy runs; `round-robin` waits, as drivers mostly do; `random` does either.
  *
- * @param direct whether the device whose context is current must have access to memory of pools, whatever the stream
+ * @param direct whether the device of the current context must have access to pool memory, whatever the stream
  */
 function transfer(
   simulator: Simulator,
@@ -139,7 +139,7 @@ function transfer(
   const pieces = torn(simulator, work);
   const copy = () => {
     simulator.clock += bytes * 1e-8; // milliseconds at 100 GB/s
-    if (space.isUnregistered(to.allocation)) return; // its target is not there any more
+    if (space.isUnregistered(to.allocation)) return; // the target no longer exists
     const isGone = space.isUnregistered(from.allocation);
     for (const run of pieces) {
       if (isGone) space.fill(run.to, Uint8Array.of(poison), run.bytes);
@@ -155,7 +155,7 @@ function transfer(
   }
   const isStagedNow = from.kind === "pageable" && (mode === "synchronous" || isStaged(simulator));
   if (to.kind === "device" && (isStagedNow || isReadAtOnce(stream, from.kind, bytes))) {
-    // The source is read before the call returns; the rest of the way may take longer.
+    // The source is read before the call returns; the rest of the copy may complete later.
     if (mode === "synchronous") simulator.hostWaits(context, simulator.enqueue(stream, () => {}));
     const staged = work.map((run) => {
       const part = new Uint8Array(run.bytes);
@@ -178,8 +178,8 @@ function transfer(
 // law sim/torn: sim/overlapping_copies
 /**
  * The runs of a copy, or, if it overlaps its own source, pieces of them in an order in which each overwrites the
- * source of a later one: CUDA leaves the result undefined, so a program must not happen to get the bytes that it hopes
- * for.
+ * source of a later one: CUDA leaves the result undefined, so a program must not get the bytes that it expects by
+ * accident.
  */
 function torn({ random }: Simulator, runs: readonly Run[]): readonly Run[] {
   const [first, last] = [runs[0], runs.at(-1)];
@@ -197,14 +197,14 @@ function torn({ random }: Simulator, runs: readonly Run[]): readonly Run[] {
   return first.to > first.from ? pieces : pieces.reverse();
 }
 
-/** Driver 580 reads up to so many bytes of page-locked memory during the call if it can. */
+/** Driver 580 reads up to this many bytes of page-locked memory during the call if it can. */
 const readAtOnce = 24 * 1024;
 
 // law sim/isReadAtOnce: gpu/implied_order, sim/driver
 /**
- * Whether a copy reads page-locked memory during the call: the driver does so if nothing that was enqueued on the
- * stream itself is unfinished. It does not check work that the copy must follow only by the rules of default streams
- * (`tests/gpu/implied_order_test.ts`). Where there is no such work, the memory is read when the copy runs, as late as
+ * Whether a copy reads page-locked memory during the call: the driver does so if no work enqueued on the stream itself
+ * is pending. It does not check work that the copy must follow only by default-stream rules
+ * (`tests/gpu/implied_order_test.ts`). If there is no such work, the memory is read when the copy runs, as late as
  * possible.
  */
 function isReadAtOnce(stream: Stream, from: Place, bytes: number): boolean {
@@ -217,12 +217,12 @@ function isReadAtOnce(stream: Stream, from: Place, bytes: number): boolean {
   return implied.some((task) => task?.done === false);
 }
 
-/** Whether a copy between pageable memory and a device deals with the host's side before it returns. */
+/** Whether a copy between pageable memory and a device completes its host side before the call returns. */
 function isStaged({ options, random }: Simulator): boolean {
   return options.schedule === "round-robin" || (options.schedule === "random" && random.chance(0.5));
 }
 
-/** Where one side of a copy lies. All runs of a copy lie in the same place. */
+/** Locates one side of a copy. All runs of a copy lie in the same place. */
 function locate(
   simulator: Simulator,
   reader: Context | null,
@@ -265,7 +265,7 @@ function box(address: bigint): Run[] {
   return boxRuns(struct(CUDA_MEMCPY3D_v2).at(address));
 }
 
-/** A copy of a box, as all structs describe it. */
+/** A box copy, as all the structs describe it. */
 interface Box extends Rectangle {
   readonly srcZ: number;
   readonly srcHeight: number;
@@ -291,7 +291,7 @@ interface Rectangle {
   readonly Height: number;
 }
 
-/** The fields of a struct view, which are accessors of its prototype and would be lost when it is spread. */
+/** Copies the fields of a struct view: they are accessors on its prototype, and spreading the view would lose them. */
 function plain(view: Rectangle): Rectangle {
   const { srcXInBytes, srcY, srcMemoryType, srcHost, srcDevice, srcPitch, WidthInBytes, Height } = view;
   const { dstXInBytes, dstY, dstMemoryType, dstHost, dstDevice, dstPitch } = view;
@@ -302,7 +302,7 @@ function plain(view: Rectangle): Rectangle {
 }
 
 // law sim/boxRuns: sim/refusals
-/** The rows of a box. A pitch of 0 means rows without gaps. */
+/** The rows of a box. A pitch of 0 means contiguous rows. */
 function boxRuns(box: Box): Run[] {
   const { WidthInBytes: bytes, Height, Depth } = box;
   const source = base(box.srcMemoryType, box.srcHost, box.srcDevice);

@@ -1,5 +1,5 @@
 /**
- * The properties of a device: those of a medium data centre GPU of compute capability 9.0.
+ * Device properties: those of a mid-size data centre GPU of compute capability 9.0.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Simulator } from "../simulator.ts";
 import { nativeView, writeInt, writeString, writeWord } from "../out_parameters.ts";
 import type { Device } from "../objects.ts";
 
-/** Attributes that are not 0 and the same for every simulated device. */
+/** Non-zero attributes that are the same for every simulated device. */
 export const deviceAttributes: ReadonlyMap<number, number> = new Map(
   Object.entries({
     MAX_THREADS_PER_BLOCK: 1024,
@@ -82,7 +82,7 @@ export function deviceCalls(simulator: Simulator): CallTable<"device"> {
     cuDeviceGetByPCIBusId(out, name) {
       const wanted = name === null ? "" : readField(name).toUpperCase();
       if (!/^([0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}(\.[0-9A-F])?$/.test(wanted)) {
-        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // this is not the name of any device
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // not the format of a bus ID
       }
       const device = simulator.devices.find((one) => [busId(one), busId(one).slice(5)].includes(wanted));
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);

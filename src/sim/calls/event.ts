@@ -1,5 +1,5 @@
 /**
- * Events: points in the order of streams.
+ * Events: points in stream order.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { Task } from "../scheduler.ts";
 const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;
 
 /**
- * Records an event as a task that `enqueue` queues. A wait that was enqueued before still waits for the earlier
+ * Records an event as a task that `enqueue` queues. A wait that was already enqueued still waits for the earlier
  * record.
  */
 export function recordTask(simulator: Simulator, event: Event, enqueue: (run: () => void) => Task): void {
@@ -23,22 +23,22 @@ export function recordTask(simulator: Simulator, event: Event, enqueue: (run: ()
     time = simulator.clock;
     if (record !== null) record.time = time;
   });
-  record = { simulator, task, time }; // an eager schedule may have run it already
+  record = { simulator, task, time }; // an eager schedule may already have run the task
   event.record = record;
   event.captured = null;
 }
 
 /**
- * The task that work of a driver waits for to wait for an event: one of this driver, wherever the event was recorded.
+ * The task that a driver's work waits on to wait for an event: a task of this driver, wherever the event was recorded.
  */
 export function taskOf(simulator: Simulator, { record }: Event): Task | null {
   if (record === null || record.task.done) return null;
   if (record.simulator === simulator) return record.task;
-  // The work of another process: whatever waits for it makes it run.
+  // Work of another process: whatever waits for it forces it to run.
   return simulator.scheduler.enqueue(0, [], () => record.simulator.scheduler.force(record.task));
 }
 
-/** Makes an event; one for several processes keeps its record where all of them see it. */
+/** Creates an event; an interprocess event keeps its record where all processes see it. */
 export function newEvent(
   simulator: Simulator,
   context: Event["context"],
@@ -62,7 +62,7 @@ export function newEvent(
   return event;
 }
 
-/** Refuses to wait for an event of a capture, and invalidates the capture. */
+/** Refuses to wait for an event recorded in a capture, and invalidates the capture. */
 function refuseCaptured(simulator: Simulator, { captured }: Event): void {
   if (captured === null) return;
   simulator.invalidate(captured.of);
@@ -98,7 +98,7 @@ export function eventCalls(simulator: Simulator): CallTable<"event"> {
     },
     cuEventDestroy_v2(handle) {
       simulator.event(handle);
-      simulator.events.delete(handle); // waits that are enqueued wait for its task
+      simulator.events.delete(handle); // enqueued waits depend on its task
     },
     cuEventRecord: (handle, stream) => record(BigInt(handle), BigInt(stream)),
     cuEventRecordWithFlags(handle, stream, flags) {

@@ -1,5 +1,5 @@
 /**
- * Fills: of runs of elements and of rectangles.
+ * Fills of runs of elements and of rectangles.
  *
  * @module
  */
@@ -44,7 +44,7 @@ export function fillPitchedCalls(simulator: Simulator): CallTable<"fillPitched">
   };
 }
 
-/** What is filled: `n` elements, in each of `height` rows. */
+/** The memory to fill: `n` elements in each of `height` rows. */
 interface Target {
   readonly to: bigint;
   readonly n: bigint;
@@ -61,7 +61,7 @@ function pattern(bytes: 1 | 2 | 4, value: number): Uint8Array {
 }
 
 // law sim/fill: sim/memory
-/** Enqueues a fill. The host waits for it only if it fills memory of the host in a call that is not asynchronous. */
+/** Enqueues a fill. The host waits for it if a synchronous call fills host memory, or SYNC_MEMOPS is set. */
 function fill(
   simulator: Simulator,
   stream: Stream,
@@ -80,7 +80,7 @@ function fill(
   if (allocation === null || !isReachable(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const task = simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEMSET, () => {
     simulator.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
-    if (simulator.space.isUnregistered(allocation)) return; // its target is not there any more
+    if (simulator.space.isUnregistered(allocation)) return; // the target no longer exists
     for (let row = 0n; row < BigInt(rows); row++) simulator.space.fill(target.to + row * pitch, pattern, elements);
   });
   if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) simulator.hostWaits(stream.context, task);

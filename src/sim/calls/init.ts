@@ -1,5 +1,5 @@
 /**
- * Initialising the driver, and the texts of its errors.
+ * Driver initialisation, and error texts.
  *
  * @module
  */
@@ -75,7 +75,7 @@ const explanations: ReadonlyMap<number, string> = new Map([
   [CUresult.CUDA_ERROR_UNKNOWN, "unknown error"],
 ]);
 
-/** The driver's strings live as long as the process does; so do these. */
+/** The driver's strings live as long as the process; so do these. */
 const texts = new Map<string, bigint>();
 
 function writeText(out: bigint, text: string | undefined): void {

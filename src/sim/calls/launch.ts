@@ -1,5 +1,5 @@
 /**
- * Kernels: what is known of one, and launching it.
+ * Kernels: their attributes, and launching them.
  *
  * @module
  */
@@ -20,13 +20,13 @@ import { nativeView, readWord, writeInt, writeWord } from "../out_parameters.ts"
 import type { Simulator } from "../simulator.ts";
 import { deviceAttributes } from "./device.ts";
 
-/** Threads of a block, at most. */
+/** Maximum number of threads per block. */
 const maxThreads = 1024;
 
-/** Bytes of shared memory of a block: without asking, and after cuFuncSetAttribute(). */
+/** Bytes of shared memory that a block may use: by default, and after cuFuncSetAttribute(). */
 export const sharedBytes = { default: 49152, most: 232448 } as const;
 
-/** Attributes of a function are numbers below this. */
+/** Function attributes are numbers below this. */
 const attributes = 1 + Math.max(...Object.values(CU_FUNC_ATTRIBUTE));
 
 /** The calls for kernels. */
@@ -56,7 +56,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
           return writeInt(out, 90);
         default:
           if (attribute < 0 || attribute >= attributes) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-          // registers, local memory and caches: there is no compiled code that has any
+          // registers, local memory and caches: there is no compiled code that uses any
           throw unsimulated("attributes of compiled code");
       }
     },
@@ -70,7 +70,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
       const found = kernel(handle);
       if (attribute === CU_FUNC_ATTRIBUTE.PREFERRED_SHARED_MEMORY_CARVEOUT) {
         if (value < -1 || value > 100) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-        return; // a hint, and there is no cache that it could change
+        return; // a hint, and there is no cache to configure
       }
       if (attribute !== CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES) {
         throw unsimulated("attributes of compiled code");
@@ -80,7 +80,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
       }
       found.maxDynamicShared = value;
     },
-    // Registers do not limit how many blocks fit, for there are none: threads, blocks and shared memory do.
+    // There are no registers to limit how many blocks fit: threads, blocks and shared memory do.
     cuOccupancyMaxActiveBlocksPerMultiprocessor(out, handle, blockSize, dynamicShared) {
       if (blockSize <= 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       writeInt(out, activeBlocks(kernel(handle), blockSize, Number(dynamicShared)));
@@ -118,7 +118,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
 /** Blocks of a grid or threads of a block along x, y and z. */
 type Dim = readonly [x: number, y: number, z: number];
 
-/** Blocks of this size that a multiprocessor holds at once. */
+/** Number of blocks of this size that fit on a multiprocessor at once. */
 function activeBlocks({ entry }: LoadedFunction, blockSize: number, dynamicShared: number): number {
   const limit = (name: keyof typeof CU_DEVICE_ATTRIBUTE) => deviceAttributes.get(CU_DEVICE_ATTRIBUTE[name]) ?? 0;
   const shared = entry.staticSharedBytes + dynamicShared + limit("RESERVED_SHARED_MEMORY_PER_BLOCK");
@@ -140,7 +140,7 @@ function product([x, y, z]: Dim): number {
   return x * y * z;
 }
 
-/** Threads of a block, at most. */
+/** Maximum number of threads per block of a kernel. */
 function mostThreads({ maxThreads: declared = maxThreads }: PtxKernel): number {
   return Math.min(maxThreads, declared);
 }
@@ -162,7 +162,7 @@ function enqueueLaunch(
     throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }
   if (shared > maxDynamicShared) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  const args = readArguments(entry, params, extra); // as they are now: the caller may change them after the call
+  const args = readArguments(entry, params, extra); // copied now: the caller may change them after the call
   simulator.flush(context);
   const globals = new Map([...variables].map(([name, { address }]) => [name, address]));
   const seed = simulator.random.below(2 ** 31);
@@ -190,7 +190,7 @@ function enqueueLaunch(
   });
 }
 
-/** A kernel has failed: the context is lost. An error that is not the kernel's fault is thrown as it is. */
+/** Marks the context as lost after a kernel fault. Rethrows an error that is not the kernel's fault unchanged. */
 function fail(simulator: Simulator, context: Context, error: unknown): void {
   const code = faultCode(error);
   if (code === null) throw error;
@@ -198,7 +198,7 @@ function fail(simulator: Simulator, context: Context, error: unknown): void {
   context.fault = code;
 }
 
-/** The arguments, laid out as the kernel expects them. */
+/** Reads the arguments into the layout that the kernel expects. */
 function readArguments(entry: PtxKernel, params: bigint, extra: bigint): Uint8Array {
   const end = Math.max(0, ...entry.params.map(({ offset, size }) => offset + size));
   const args = new Uint8Array(end);
@@ -212,7 +212,7 @@ function readArguments(entry: PtxKernel, params: bigint, extra: bigint): Uint8Ar
   return args;
 }
 
-/** The arguments as one buffer, from a list of keys and values that ends with CU_LAUNCH_PARAM_END. */
+/** Reads the arguments as one buffer, from a list of keys and values terminated by CU_LAUNCH_PARAM_END. */
 function readExtra(extra: bigint, expected: number): Uint8Array {
   let address = 0n;
   let size = 0n;

@@ -1,5 +1,5 @@
 /**
- * Memory that is allocated and freed at once: of devices, of the host, and managed.
+ * Memory that is allocated and freed immediately: device, host and managed memory.
  *
  * @module
  */
@@ -125,7 +125,7 @@ export function hostMemoryCalls(simulator: Simulator): CallTable<"hostMemory"> {
       pinned(address);
       writeWord(out, address);
     },
-    // With unified addressing all of it is portable and mapped, whatever was asked for.
+    // With unified addressing all such memory is portable and mapped, whatever was requested.
     cuMemHostGetFlags(out, address) {
       const { flags } = pinned(address);
       writeUint(out, flags | CU_MEMHOSTALLOC.DEVICEMAP);
@@ -133,7 +133,7 @@ export function hostMemoryCalls(simulator: Simulator): CallTable<"hostMemory"> {
   };
 }
 
-/** The calls for managed memory. Here it is host memory: migration is not simulated, only who may use it. */
+/** The calls for managed memory. Here it is host memory: migration is not simulated, only access rights. */
 export function managedMemoryCalls(simulator: Simulator): CallTable<"managedMemory"> {
   const managed = (address: bigint, count: bigint): Allocation => {
     const allocation = count === 0n ? null : simulator.space.range(address, Number(count));
@@ -168,7 +168,7 @@ export function managedMemoryCalls(simulator: Simulator): CallTable<"managedMemo
       simulator.refuseCapturing(target);
       managed(address, count);
       place(device);
-      simulator.submit(target, "uncapturable", () => {}); // it moves no bytes here, but it has its place in the order
+      simulator.submit(target, "uncapturable", () => {}); // moves no bytes here, but takes its place in stream order
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Modules: PTX that is read, and the variables that come with it.
+ * Modules: loaded PTX, and its variables.
  *
  * @module
  */
@@ -72,7 +72,7 @@ export function moduleCalls(simulator: Simulator): CallTable<"module"> {
 }
 
 /**
- * Reads an image. Only PTX can be read: machine code is distinguished by its first bytes, with which no text begins.
+ * Loads an image. Only PTX can be loaded: machine code is recognised by its first bytes, with which no text begins.
  */
 function readProgram(simulator: Simulator, image: bigint, options?: JitOptions): PtxModule {
   const { loadPtx } = simulator.options;
@@ -92,7 +92,7 @@ function readProgram(simulator: Simulator, image: bigint, options?: JitOptions):
   }
 }
 
-/** How a cubin begins, and a fat binary. */
+/** Magic numbers of a cubin and of a fat binary. */
 const elf = 0x464c_457f;
 const fatBinary = 0xba55_ed50;
 

@@ -12,7 +12,7 @@ import type { Allocation } from "../objects.ts";
 
 /** The calls of the group. */
 export function pointerCalls(simulator: Simulator): CallTable<"pointer"> {
-  /** What is at an address: memory of a graph only from a launch to its free. */
+  /** The allocation at an address: graph memory counts only from a launch to its free. */
   const find = (address: bigint): Allocation | undefined => {
     const allocation = simulator.space.allocations.find(address);
     if (allocation?.kind !== "graph") return allocation;
@@ -104,14 +104,14 @@ function write(out: bigint, attribute: number, allocation: Allocation, address: 
       writeInt(out, 3);
       return true;
     case CU_POINTER_ATTRIBUTE.MEMPOOL_HANDLE:
-      writeWord(out, kind === "pool" ? pool?.handle ?? 0n : 0n); // memory of graphs names none
+      writeWord(out, kind === "pool" ? pool?.handle ?? 0n : 0n); // graph memory names no pool
       return true;
     default:
       return false;
   }
 }
 
-/** What the call for a list of attributes writes for an address that the driver does not know. */
+/** Writes what the call for a list of attributes reports for an address unknown to the driver. */
 function writeNothing(out: bigint, attribute: number): void {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE.DEVICE_ORDINAL:

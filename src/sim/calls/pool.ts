@@ -1,5 +1,5 @@
 /**
- * Memory in stream order: pools, what is allocated from them, and which devices may use it.
+ * Stream-ordered memory: pools, allocations from them, and which devices may access these.
  *
  * @module
  */
@@ -171,7 +171,7 @@ function allocate(simulator: Simulator, out: bigint, size: bigint, pool: Pool, s
   nativeView(out, 8);
   if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (stream.capture !== null) return writeWord(out, captureAllocation(simulator, stream, pool, size));
-  if (size > 0n) simulator.refuseImplicit(stream); // before anything is taken
+  if (size > 0n) simulator.refuseImplicit(stream); // before any memory is taken
   simulator.refuseInCapture();
   if (size === 0n) return writeWord(out, 0n);
   const device = simulator.device(pool.ordinal);
@@ -189,7 +189,7 @@ function allocate(simulator: Simulator, out: bigint, size: bigint, pool: Pool, s
 }
 
 // law sim/takeBlock: sim/pools
-/** Memory from the pool; as a last resort after waiting for all frees and trimming the other pools. */
+/** Takes memory from the pool; as a last resort, after waiting for all frees and trimming the other pools. */
 function takeBlock(simulator: Simulator, bytes: number, pool: Pool, stream: Stream): PoolBlock | null {
   const preferReuse = simulator.options.schedule === "random" && simulator.random.chance(0.25);
   const block = pool.allocate(bytes, stream, preferReuse);
@@ -201,7 +201,7 @@ function takeBlock(simulator: Simulator, bytes: number, pool: Pool, stream: Stre
   return pool.allocate(bytes, stream, preferReuse);
 }
 
-/** Frees memory of a pool: on a stream, or at once. */
+/** Frees pool memory: in stream order, or immediately. */
 export function freeFromPool(simulator: Simulator, allocation: Allocation, stream: Stream | null = null): void {
   const { address, bytes, device, pool } = allocation;
   if (pool === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -212,7 +212,7 @@ export function freeFromPool(simulator: Simulator, allocation: Allocation, strea
     if (pool.origin === null) device.memory.poison(offset, Math.ceil(bytes / blockBytes) * blockBytes);
     else device.memory.unalias(offset, bytes);
   };
-  // Without a stream nothing is waited for: the caller promises that all uses are over.
+  // Without a stream, nothing is waited for: the caller guarantees that all uses have completed.
   const home = stream ?? allocation.context.legacy;
   const task = stream === null ? simulator.queue(allocation.context, home.id, run, []) : simulator.enqueue(stream, run);
   if (stream === null) simulator.scheduler.force(task);
@@ -220,7 +220,7 @@ export function freeFromPool(simulator: Simulator, allocation: Allocation, strea
 }
 
 /**
- * Refuses access that cannot be granted: to a device that has no peer access, and less than everything to the owner.
+ * Refuses access that cannot be granted: to a device without peer access, and less than full access to the owner.
  */
 function checkAccess(simulator: Simulator, pool: Pool, ordinal: number, flags: number): void {
   const { NONE, READ, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;

@@ -1,5 +1,5 @@
 /**
- * Memory and events of other processes. The other processes are other simulated drivers in this one.
+ * Memory and events of other processes, which are other simulated drivers in this process.
  *
  * @module
  */
@@ -17,7 +17,7 @@ function writeHandle(out: bigint, name: string): void {
   new Uint8Array(nativeView(out, handleBytes).buffer).set(toHandle(name));
 }
 
-/** Maps memory of another driver into this one's addresses. What its owner writes is read here. */
+/** Maps another driver's memory into this one's addresses. Writes of its owner are visible here. */
 function importAllocation(
   simulator: Simulator,
   theirs: Allocation,
@@ -36,10 +36,10 @@ function importAllocation(
 /** The calls for pools. */
 export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing"> {
   /**
-   * Imported allocations by their origin: importing one again gives the same address, and freeing it once ends both.
+   * Imported allocations by origin: importing one again returns the same address, and freeing it once ends both.
    */
   const imported = new WeakMap<Allocation, Allocation>();
-  /** Pools that have been exported; libcuda describes memory of no others. */
+  /** Exported pools; libcuda exports pointers to memory of no others. */
   const exported = new WeakSet<Pool>();
   const fileOnly = (type: number): void => {
     if (type === CU_MEM_HANDLE_TYPE.FABRIC) throw unsimulated("pools for other machines");
@@ -62,7 +62,7 @@ export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing">
       if (origin.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { ordinal, segments } = simulator.device(origin.ordinal);
       const before = [...simulator.pools.values()].find((one) => one.origin === origin);
-      // A process has one, however often it is imported.
+      // A process has one pool per origin, however often it is imported.
       const pool = before ?? simulator.newPool(ordinal, segments, false, 0);
       pool.origin = origin;
       pool.imports++;
@@ -93,9 +93,9 @@ export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing">
 }
 
 // law sim/ipcCalls: sim/sharing
-/** The calls for memory without pools, and for events. */
+/** The calls for memory outside pools, and for events. */
 export function ipcCalls(simulator: Simulator): CallTable<"ipc"> {
-  /** What is open, and how often. */
+  /** Open allocations, and how often each was opened. */
   const opened = new Map<Allocation, { readonly ours: Allocation; count: number }>();
   return {
     cuIpcGetMemHandle(out, address) {

@@ -36,7 +36,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       }
       if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);
       simulator.streams.delete(handle);
-      stream.destroyed = true; // what is queued still runs; the stream is removed after that
+      stream.destroyed = true; // queued work still runs; the stream is removed after that
       if (stream.tail?.done !== false) stream.context.streams.delete(stream);
     },
     cuStreamSynchronize(handle) {
@@ -75,7 +75,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       if (allocation?.kind !== "managed" || !whole || !known.includes(flags)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      simulator.submit(stream, "uncapturable", () => {}); // every device sees all of it anyway: only the order matters
+      simulator.submit(stream, "uncapturable", () => {}); // every device can access it anyway: only the order matters
     },
     cuLaunchHostFunc(handle, fn, userData) {
       const stream = simulator.stream(handle);
@@ -90,15 +90,14 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
           simulator.inHostFunction = false;
         }
       });
-      // A GPU would call the function while the program waits for something else, such as a pipe that the function
-      // closes.
-      // Here it is called at the latest when the program yields to its event loop.
+      // On a GPU, the function is called while the program waits for something else, such as a pipe that the function
+      // closes. Here it is called at the latest when the program yields to its event loop.
       if (task !== null) queueMicrotask(() => simulator.scheduler.force(task));
     },
   };
 }
 
-/** What waiting for a stream means: for the legacy default stream also the streams that it waits for. */
+/** The tasks to wait for when synchronizing a stream: for the legacy default stream, those of all blocking streams. */
 function awaited(stream: Stream): (Stream["tail"])[] {
   const { context } = stream;
   if (stream !== context.legacy) return [stream.tail];
@@ -106,7 +105,7 @@ function awaited(stream: Stream): (Stream["tail"])[] {
 }
 
 // law sim/join: sim/refusals
-/** A wait in a capture, or for an event of one: the stream joins the capture. */
+/** Handles a wait in a capture, or for an event recorded in one: the stream joins the capture. */
 function join(simulator: Simulator, stream: Stream, event: Event): void {
   const { capture } = stream;
   if (event.captured === null) {

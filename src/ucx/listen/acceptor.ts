@@ -1,19 +1,19 @@
 /**
- * Where a listener's connections come in: `native_acceptor.ts` is UCX's own, `secret_acceptor.ts` asks for a secret.
+ * Accepting a listener's connections: `native_acceptor.ts` is UCX's own, `secret_acceptor.ts` requires a secret.
  *
  * @module
  */
 import type { HostAndPort } from "./socket_address.ts";
 
-/** What accepts connections at a port. */
+/** Accepts connections on a port. */
 export interface Acceptor extends HostAndPort {
   close(): void;
 }
 
-/** What every acceptor needs to know of its listener. */
+/** What every acceptor needs from its listener. */
 export interface AcceptorContext {
-  /** Whether there is room for another connection, which comes next. */
+  /** Whether there is room for another connection, which follows. */
   hasRoom(): boolean;
-  /** Counts somebody who was not let in. */
+  /** Counts a refused connection. */
   refused(): void;
 }

@@ -1,5 +1,5 @@
 /**
- * Why a connection to a listener has not come about, in words.
+ * Explains in words why a connection to a listener failed.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { advice } from "../status.ts";
 import { formatHostAndPort, type HostAndPort } from "./socket_address.ts";
 import { isBefore } from "../version.ts";
 
-/** What was tried. */
+/** A connection attempt. */
 export interface ConnectAttempt {
   readonly to: HostAndPort;
-  /** Whether the listener is asked for one, and whether it has proved by now that it knows it. */
+  /** Whether the listener must prove a secret, and whether it has by now. */
   secret: "none" | "unproved" | "proved";
-  /** Of the listener's UCX; null if it is not known: UCX says nothing of it, addresses of workers do. */
+  /** The listener's UCX version; null if unknown: UCX does not report it, worker addresses do. */
   listenersVersion: string | null;
-  /** Of UCX. */
+  /** This side's UCX version. */
   readonly version: string;
   /** Whether both sides greet. */
   readonly greets: boolean;
@@ -44,7 +44,7 @@ export function explainFailure(
       return said(
         `Who listens at ${at} has hung up, or nobody does. Does the listener ask for a secret? Does it speak UCX? ${way}`,
       );
-    case ucs_status_t.UCS_ERR_INVALID_PARAM: // what UCX says, at times, of what another version has answered
+    case ucs_status_t.UCS_ERR_INVALID_PARAM: // what UCX sometimes reports about another version's answer
       return said(`UCX cannot use what ${at} has answered. ${way}`);
     case ucs_status_t.UCS_ERR_UNREACHABLE:
       return said(`${advice(error.status)}. ${way}`);
@@ -60,7 +60,7 @@ export function explainFailure(
   }
 }
 
-/** What is known of both sides' UCX. */
+/** What is known about both sides' UCX versions. */
 export function versions(here: string, there: string | null): string {
   const other = there === null ? "which version the other side has is not known here" : `the other side ${there}`;
   return `This side has UCX ${here}, ${other}: versions that are far apart do not connect. ` +
@@ -69,8 +69,8 @@ export function versions(here: string, there: string | null): string {
 
 // law ucx/checkVersions: ucx/connect_failure
 /**
- * Checks that two versions can connect to each other's workers: those older than 1.14 end their process with a failed
- * assertion ("invalid wireup message") over what those from 1.21 on have to say over TCP.
+ * Checks that two versions can connect to each other's workers: versions before 1.14 abort their process with a failed
+ * assertion ("invalid wireup message") over what versions from 1.21 on send over TCP.
  *
  * @throws {UcxError} UCS_ERR_UNSUPPORTED
  */

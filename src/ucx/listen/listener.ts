@@ -14,44 +14,44 @@ import { numericHost } from "./socket_address.ts";
 import type { PendingConnections } from "./pending_connections.ts";
 
 /**
- * How much a listener takes on. A connection that sends more or larger messages than the limits of {@linkcode
- * MessageLimits} say is closed, with UCS_ERR_EXCEEDS_LIMIT; where they are not given those of the worker hold.
+ * How much a listener accepts. A connection that sends more or larger messages than its {@linkcode MessageLimits} allow
+ * is closed, with UCS_ERR_EXCEEDS_LIMIT; limits that are not given default to the worker's.
  */
 export interface ListenLimits extends MessageLimits {
   /** Connections of this listener that may be open at a time; others are refused. Default 65,536. */
   readonly connections?: number;
-  /** With a secret: how many may be asked for it at a time; of more, the first has to go. Default 64. */
+  /** With a secret: how many handshakes may run at a time; beyond that the oldest is dropped. Default 64. */
   readonly handshakes?: number;
 }
 
 /** Options of {@linkcode UcxWorker.listen}. */
 export interface ListenOptions {
   /**
-   * The address to listen at: that of one interface of this machine, or `0.0.0.0` or `::` for all of them, or
-   * `localhost`. Other names are not looked up. Default `127.0.0.1`, which only programs of this machine reach.
+   * The address to listen on: that of one interface of this machine, or `0.0.0.0` or `::` for all of them, or
+   * `localhost`. Other names are not resolved. Default `127.0.0.1`, which only programs on this machine can reach.
    */
   readonly host?: string;
-  /** The port. Default 0: any that is free. */
+  /** The port. Default 0: any free one. */
   readonly port?: number;
   /**
-   * How many connections may wait to be taken; others are rejected then. Those that have yet to greet are among them,
-   * and have to go when there is no room for another one. Default 1024.
+   * How many connections may wait to be taken; beyond that, others are rejected. Connections that have yet to greet
+   * count, too, and are dropped when there is no room for another one. Default 1024.
    */
   readonly backlog?: number;
-  /** What endpoints notice of the other side's end, see {@linkcode ConnectOptions.errors}. Default `peer`. */
+  /** Whether endpoints detect the end of the other side, see {@linkcode ConnectOptions.errors}. Default `peer`. */
   readonly errors?: "peer" | "none";
   /**
-   * What whoever connects has to know, see {@linkcode ListenerAddress.secret}. Both sides prove it to each other before
-   * either learns the address of the other's worker. Bytes are copied. Default none: everybody who reaches the port
-   * comes in; `undefined` is an error, as of an environment variable that is not set.
+   * The secret that a connecting peer has to know, see {@linkcode ListenerAddress.secret}. Both sides prove it to each
+   * other before either learns the address of the other's worker. Bytes are copied. Default none: any peer that reaches
+   * the port may connect; `undefined` is an error, as it may be an unset environment variable.
    */
   readonly secret?: Secret;
   /**
-   * With a secret, or the protocol `ucxx`: for how long a new connection may take to begin, in milliseconds; then it is
+   * With a secret, or the protocol `ucxx`: how long a new connection may take to begin, in milliseconds, before it is
    * refused. Default 5000.
    */
   readonly timeout?: number;
-  /** How much the listener takes on. */
+  /** How much the listener accepts. */
   readonly limits?: ListenLimits;
 }
 
@@ -73,10 +73,10 @@ const limitNames: OptionNames<ListenLimits> = {
 
 // law ucx/checkListenOptions: ucx/listener, ucx/active_messages
 /**
- * Fills in what was not given.
+ * Checks the options and fills in defaults.
  *
- * @param worker what it speaks, the family of the addresses that UCX uses, and how much is taken on otherwise
- * @throws {TypeError} for an unknown option, or one that has no meaning here
+ * @param worker its protocol, the address family that UCX uses, and the default limits
+ * @throws {TypeError} for an unknown option, or one that does not apply here
  * @throws {RangeError} if a number is out of range
  */
 export function checkListenOptions(
@@ -123,7 +123,7 @@ export function checkListenOptions(
 }
 
 /**
- * Takes connections: each is an endpoint, in the order in which they were asked for. A listener that is open keeps the
+ * Accepts connections: each is an endpoint, in the order in which they were requested. An open listener keeps the
  * process alive.
  *
  * @example
@@ -133,7 +133,7 @@ export function checkListenOptions(
  * ```
  */
 export class UcxListener implements AsyncIterable<UcxEndpoint> {
-  /** The address that it listens at, as a number. */
+  /** The numeric address that it listens on. */
   readonly host: string;
   /** The port. */
   readonly port: number;
@@ -153,16 +153,16 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
   }
 
   /**
-   * How many connections were refused: because there were too many, they did not know the secret or greet, or UCX could
-   * not connect back.
+   * How many connections were refused: because there were too many, the peer did not know the secret or greet, or UCX
+   * could not connect back.
    */
   get rejected(): number {
     return this.#pending.refused;
   }
 
   /**
-   * The next connection, or null if the listener is closed. Its other side may have gone already, which the endpoint
-   * says (`closed`).
+   * The next connection, or null if the listener is closed. Its other side may be gone already, which the endpoint
+   * reports (`closed`).
    *
    * @throws {UcxError} UCS_ERR_TIMED_OUT
    */
@@ -179,7 +179,7 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
   }
 
   // law ucx/UcxListener.close: ucx/listener
-  /** Takes no more connections, and closes those that nobody has taken. Closing twice is harmless. */
+  /** Accepts no more connections, and closes those not yet taken. Closing twice is harmless. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -188,7 +188,7 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
     await this.#pending.end();
   }
 
-  /** Takes no more connections. */
+  /** Accepts no more connections. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

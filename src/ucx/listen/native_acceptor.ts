@@ -1,5 +1,5 @@
 /**
- * Listening as UCX does: whoever connects to the port has a connection.
+ * Listening with UCX's own listener: any peer that connects to the port gets a connection.
  *
  * @module
  */
@@ -19,27 +19,27 @@ import { cannotListen, whyNotBound } from "./no_listener.ts";
 import { type HostAndPort, readSocketAddress, writeSocketAddress } from "./socket_address.ts";
 import { writeFields } from "../struct_fields.ts";
 
-/** What it needs. */
+/** What a native acceptor needs. */
 export interface NativeAcceptorContext extends AcceptorContext {
   readonly ucp: UcpFunctions;
   /** The worker's handle. */
   readonly worker: bigint;
-  /** Makes an endpoint of a connection that has been asked for. */
+  /** Creates an endpoint from a connection request. */
   accept(request: bigint): void;
 }
 
-// UCX reads the setting from the environment alone: what ucp_config_modify is told does not reach its listeners.
+// UCX reads this setting only from the environment: ucp_config_modify does not affect its listeners.
 const busy =
   "A server that has just ended leaves its port busy for a minute, unless UCX_TCP_CM_REUSEADDR=y is in the " +
   "environment";
 
 // law ucx/listenNatively: ucx/listener, ucx/listener_again
-/** Begins to listen. @param at its host a number @throws as {@linkcode UcxWorker.listen} */
+/** Starts listening. @param at with a numeric host @throws as {@linkcode UcxWorker.listen} */
 export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
   const { ucp, worker } = context;
   using arena = new NativeArena();
   const sockaddr = writeSocketAddress(arena, at);
-  /** Requests that UCX has reported and that are to be endpoints. */
+  /** Connection requests that UCX has reported, to be turned into endpoints. */
   const requests: bigint[] = [];
   let handle = 0n;
   const reject = (request: bigint) => ucp.listener.ucp_listener_reject(handle, request);
@@ -53,11 +53,11 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
       try {
         context.accept(request);
       } catch {
-        context.refused(); // by UCX: who asked has gone, or its UCX is a version whose addresses cannot be read here
+        context.refused(); // by UCX: the peer is gone, or its UCX is a version whose addresses cannot be read here
       }
     }
   };
-  // UCX calls it inside ucp_worker_progress, on this thread. Endpoints are made when it is over.
+  // UCX calls this inside ucp_worker_progress, on this thread. Endpoints are created after it returns.
   const onRequest = ffiPort().callback({ args: ["ptr", "ptr"], returns: "void" }, (request) => {
     if (requests.push(request) === 1) queueMicrotask(accept);
   });
@@ -85,7 +85,7 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
   };
 }
 
-/** What `ucp_listener_create` is refused for, as the system says it: UCX says no more than that it was an error. */
+/** Why `ucp_listener_create` failed, as the system reports it: UCX reports only that there was an error. */
 function refusal(at: HostAndPort, status: number): Error {
   const cause = new UcxError("ucp_listener_create", status);
   const isBusy = status === ucs_status_t.UCS_ERR_BUSY;

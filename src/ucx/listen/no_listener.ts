@@ -1,5 +1,5 @@
 /**
- * Why nobody can listen at an address: the same error, whether UCX or this package was to.
+ * Why listening on an address failed: the same error, whether UCX or this package tried.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { attempt, libc, NativeArena, SystemError } from "../../ffi/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
 import { formatHostAndPort, type HostAndPort, writeSocketAddress } from "./socket_address.ts";
 
-/** What to do, by the reason. */
+/** Remedies, by `errno`. */
 const ways: { readonly [code: number]: (at: HostAndPort) => string } = {
   [errno.EADDRINUSE]: () => "The port is taken: choose another one, or 0 for any that is free",
   [errno.EADDRNOTAVAIL]: ({ host }) =>
@@ -17,7 +17,12 @@ const ways: { readonly [code: number]: (at: HostAndPort) => string } = {
 };
 
 // law ucx/cannotListen: ucx/tcp_connection, ucx/listener
-/** The error. @param call that failed, with which value of `errno` @param more to know, as a sentence without full stop */
+/**
+ * The error.
+ *
+ * @param call the call that failed, with this `code`
+ * @param more a further hint, a sentence without full stop
+ */
 export function cannotListen(
   at: HostAndPort,
   call: string,
@@ -30,13 +35,13 @@ export function cannotListen(
 }
 
 // law ucx/whyNotBound: ucx/listener
-/** The `errno` with which the system refuses an address now; 0 if it does not. UCX says of most that it was an error. */
+/** The `errno` with which the system refuses an address now; 0 if it does not. UCX reports most as just an error. */
 export function whyNotBound(at: HostAndPort): number {
   using arena = new NativeArena();
   const { family, addr, addrlen } = writeSocketAddress(arena, at);
   const { sockets } = libc();
   const number = attempt(() => sockets.socket(family, SOCK.STREAM | SOCK.CLOEXEC, 0));
-  if (number < 0) return 0; // of its own shortage UCX has to tell
+  if (number < 0) return 0; // its own shortage is for UCX to report
   using _descriptor = FileDescriptor.adopt(number);
   return -Math.min(0, attempt(() => sockets.bind(number, addr, addrlen)));
 }

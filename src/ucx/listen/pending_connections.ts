@@ -1,13 +1,12 @@
 /**
- * Who has connected to a listener: in the order in which they came, up to a limit, and with those who were refused
- * counted.
+ * Connections made to a listener: in order of arrival, up to a limit, with refusals counted.
  *
  * @module
  */
 import type { UcxEndpoint } from "../endpoint.ts";
 import { MessageQueue } from "../message/message_queue.ts";
 
-/** How many a listener takes. */
+/** How many connections a listener accepts. */
 export interface ConnectionLimits {
   /** Connections that may wait to be taken. */
   readonly backlog: number;
@@ -18,9 +17,9 @@ export interface ConnectionLimits {
 /** The connections of one listener. */
 export class PendingConnections {
   readonly #limits: ConnectionLimits;
-  /** Connections that nobody has taken. */
+  /** Connections not yet taken. */
   readonly #queue = new MessageQueue<UcxEndpoint>();
-  /** Connections that have yet to greet, in the order in which they came. */
+  /** Connections that have yet to greet, in order of arrival. */
   readonly #greeting = new Set<UcxEndpoint>();
   readonly #open = new Set<UcxEndpoint>();
   #refused = 0;
@@ -30,13 +29,13 @@ export class PendingConnections {
     this.#limits = limits;
   }
 
-  /** How many were refused. */
+  /** How many connections were refused. */
   get refused(): number {
     return this.#refused;
   }
 
   // law ucx/PendingConnections.hasRoom: ucx/listener, ucx/secret
-  /** Whether another one may come. */
+  /** Whether there is room for another connection. */
   get hasRoom(): boolean {
     const { backlog, connections } = this.#limits;
     return this.#queue.waiting.length + this.#greeting.size < backlog && this.#open.size < connections;
@@ -44,9 +43,9 @@ export class PendingConnections {
 
   // law ucx/PendingConnections.makeRoom: ucx/ucxx_protocol
   /**
-   * Drops the first of those who have yet to greet if there is no room otherwise: whoever says nothing keeps nobody out.
+   * Drops the oldest connection that has yet to greet if there is no room otherwise: a silent peer keeps no other out.
    *
-   * @returns whether another one may come
+   * @returns whether there is room for another connection
    */
   makeRoom(): boolean {
     const [oldest] = this.#greeting;
@@ -54,12 +53,12 @@ export class PendingConnections {
     return this.hasRoom;
   }
 
-  /** Counts one who was refused. */
+  /** Counts a refused connection. */
   refuse(): void {
     this.#refused++;
   }
 
-  /** Takes on a connection: at once, or when it has greeted. The others do not wait for it. */
+  /** Adds a connection: at once, or when it has greeted. The others do not wait for it. */
   add(endpoint: UcxEndpoint, greet: ((endpoint: UcxEndpoint) => Promise<void>) | null): void {
     this.#open.add(endpoint);
     endpoint.onClosed(() => this.#open.delete(endpoint));
@@ -68,18 +67,18 @@ export class PendingConnections {
     else void this.#greet(endpoint, greet);
   }
 
-  /** The next connection; null if there will be none. */
+  /** The next connection; null if there will be no more. */
   next(signal?: AbortSignal): Promise<UcxEndpoint | null> {
     return this.#queue.next(signal);
   }
 
-  /** The connections, until there will be none. */
+  /** The connections, until there will be no more. */
   iterate(): AsyncIterableIterator<UcxEndpoint> {
     return this.#queue.iterate();
   }
 
   // law ucx/PendingConnections.end: ucx/listener
-  /** Nobody comes any more: closes those that nobody has taken. */
+  /** Accepts no more connections, and closes those not yet taken. */
   async end(): Promise<void> {
     this.#isOver = true;
     this.#queue.end();
@@ -99,10 +98,10 @@ export class PendingConnections {
   }
 
   // law ucx/PendingConnections.drop: ucx/ucxx_protocol
-  /** Refuses one that has not greeted. */
+  /** Refuses a connection that has not greeted. */
   #drop(endpoint: UcxEndpoint): void {
     this.#greeting.delete(endpoint);
-    this.#open.delete(endpoint); // now, for another one
+    this.#open.delete(endpoint); // at once, to make room for another
     if (!this.#isOver) this.#refused++;
     void endpoint.close({ force: true });
   }

@@ -1,5 +1,5 @@
 /**
- * Listening for those who know a secret: others learn nothing, and reach no worker.
+ * Listening for peers that know a secret: others learn nothing, and reach no worker.
  *
  * @module
  */
@@ -9,32 +9,32 @@ import { acceptHandshake, connectHandshake, sayFull, type Secret } from "./secre
 import type { HostAndPort } from "./socket_address.ts";
 import { listenTcp, TcpConnection } from "./tcp_connection.ts";
 
-/** What it needs. */
+/** What a secret acceptor needs. */
 export interface SecretAcceptorContext extends AcceptorContext {
   readonly secret: Secret;
-  /** How many may be asked for the secret at a time; the one that was asked first has to go when another comes. */
+  /** How many handshakes may run at a time; the oldest is dropped when another connection arrives. */
   readonly handshakes: number;
-  /** For how long somebody is asked, in milliseconds. */
+  /** How long a handshake may take, in milliseconds. */
   readonly patience: number;
   /** The worker's address. */
   address(): Uint8Array;
-  /** Makes an endpoint to somebody who knows the secret. */
+  /** Creates an endpoint to a peer that knows the secret. */
   accept(address: Uint8Array): void;
 }
 
 // law ucx/listenWithSecret: ucx/secret
 /**
- * Begins to listen.
+ * Starts listening.
  *
- * @param at its host a number
+ * @param at with a numeric host
  * @throws {SystemError} if the port is taken, or the address is not this machine's
  */
 export function listenWithSecret(at: HostAndPort, context: SecretAcceptorContext): Acceptor {
   const { secret, handshakes, patience } = context;
   const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
-  /** Those who have proved nothing, in the order in which they came. */
+  /** Peers that have not proved the secret, in order of arrival. */
   const asked = new Set<TcpConnection>();
-  /** Those who have, and have yet to read the answer. */
+  /** Peers that have, and have yet to read the answer. */
   const leaving = new Set<TcpConnection>();
   const meet = (connection: TcpConnection, address: Uint8Array): boolean => {
     asked.delete(connection);
@@ -53,7 +53,7 @@ export function listenWithSecret(at: HostAndPort, context: SecretAcceptorContext
       await acceptHandshake(connection, secret, context.address(), (address) => meet(connection, address));
       await connection.finish();
     } catch {
-      // Counted already, if it was dropped.
+      // A dropped connection is counted already.
       if (asked.has(connection) || leaving.has(connection)) context.refused();
     } finally {
       clearTimeout(timer);
@@ -85,13 +85,13 @@ export function listenWithSecret(at: HostAndPort, context: SecretAcceptorContext
 }
 
 /**
- * Connects to somebody who listens so.
+ * Connects to a listener that requires a secret.
  *
- * @param to its host a number
- * @param own the address of the worker that is to be connected
- * @returns the address of the worker behind it
- * @throws {SecretError} unless who listens there knows the secret
- * @throws {UcxError} UCS_ERR_REJECTED if the listener takes on no more
+ * @param to with a numeric host
+ * @param own the address of the local worker
+ * @returns the address of the listener's worker
+ * @throws {SecretError} unless the listener knows the secret
+ * @throws {UcxError} UCS_ERR_REJECTED if the listener accepts no more
  * @throws {SystemError} ECONNREFUSED if nobody listens there
  * @throws the signal's reason
  */

@@ -1,13 +1,12 @@
 /**
- * Who shares a secret proves it to the other, before either knows how to reach the other's worker.
+ * Both sides prove that they share a secret, before either knows how to reach the other's worker.
  *
- * Both sides talk over a connection of their own, TCP without UCX: whoever connects to a worker of UCX can send it
- * messages at once, and UCX does not say whose they are. The side that listens sends a number that is used once. The
- * other answers with one of its own, its worker's address, and a proof: an HMAC with the secret of all of that. Then the
- * first sends its worker's address with a proof of everything. A listener that takes on no more says so instead, which
- * anybody between the two could say, too: it is no more than the reason of a failure. So a proof is of one connection and one side alone:
- * replayed, or sent back, it proves nothing. Nothing is encrypted: a secret that can be guessed can be found out by who
- * has listened in.
+ * They talk over a separate connection, TCP without UCX: any program that connects to a UCX worker can send it messages
+ * at once, and UCX does not say whose they are. The listener sends a nonce. The client answers with its own nonce, its
+ * worker's address, and a proof: an HMAC with the secret over all of that. Then the listener sends its worker's address
+ * with a proof over everything. A listener that accepts no more says so instead; anyone in between could forge that,
+ * too, but it is only the reason for a failure. So a proof is valid for one connection and one side only: replayed or
+ * reflected, it proves nothing. Nothing is encrypted: an eavesdropper can find out a secret that can be guessed.
  *
  * @module
  */
@@ -19,19 +18,19 @@ import type { TcpConnection } from "./tcp_connection.ts";
 const greeting = new TextEncoder().encode("causeway 1\n");
 const nonceBytes = 32;
 const proofBytes = 32;
-/** The most bytes that the address of a worker can have. */
+/** The maximum size of a worker's address, in bytes. */
 const longestAddress = 65_536;
 
-/** What both sides know: a text, or bytes. */
+/** A shared secret: a text, or bytes. */
 export type Secret = string | Uint8Array;
 
 // law ucx/takeSecret: ucx/secret
 /**
- * The secret of an object that may have one, as it is now: whoever clears its bytes later changes nothing.
+ * The secret of an object that may have one, as it is now: clearing its bytes later changes nothing.
  *
  * @returns null if the object has none
- * @throws {TypeError} unless it is a text or bytes, and some of them. One that is there and `undefined` is an
- *   environment variable that is not set: nobody is let in without a secret because of it
+ * @throws {TypeError} unless it is a non-empty text or bytes. A property that is present but `undefined` may be an
+ *   unset environment variable, which must not let peers in without a secret
  */
 export function takeSecret(given: { readonly secret?: Secret }): Secret | null {
   if (!("secret" in given)) return null;
@@ -46,7 +45,7 @@ export function takeSecret(given: { readonly secret?: Secret }): Secret | null {
   );
 }
 
-/** The other side does not know the secret, or does not talk as it should. */
+/** The other side does not know the secret, or violates the handshake. */
 export class SecretError extends Error {
   /** `SecretError`. */
   override readonly name: string = "SecretError";
@@ -75,17 +74,17 @@ function withLength(bytes: Uint8Array): Uint8Array {
   return framed;
 }
 
-/** A length that no address has: the listener takes on no more. */
+/** A length that no address has: the listener accepts no more. */
 const fullMark = 0xffff_ffff;
 
-/** How a listener says so. */
+/** The message that says so. */
 function full(): Uint8Array {
   const mark = new Uint8Array(4);
   new DataView(mark.buffer).setUint32(0, fullMark, littleEndian);
   return mark;
 }
 
-/** @throws {SecretError} if the connection ends before */
+/** @throws {SecretError} if the connection ends first */
 async function take(connection: Receiving, count: number, missing: string): Promise<Uint8Array> {
   const bytes = await connection.receive(count);
   if (bytes === null) throw new SecretError(`Cannot agree on a secret: ${missing}`);
@@ -111,15 +110,15 @@ async function takeFramed(connection: Receiving, missing: string): Promise<Uint8
 
 type Receiving = Pick<TcpConnection, "receive">;
 
-/** What a handshake needs of a connection. */
+/** What a handshake needs from a connection. */
 export type HandshakeConnection = Pick<TcpConnection, "receive" | "send">;
 
 // law ucx/acceptHandshake: ucx/secret
 /**
- * The side that listens.
+ * The listener's side of the handshake.
  *
  * @param own its worker's address
- * @param meet what to do with the other's address, before the other learns this one. It answers whether there is room
+ * @param meet called with the client's address, before the client learns this one. It returns whether there is room
  * @throws {SecretError} unless the other side knows the secret
  */
 export async function acceptHandshake(
@@ -140,19 +139,19 @@ export async function acceptHandshake(
   else sayFull(connection);
 }
 
-/** Says to a client that the listener takes on no more, at once if the system can send a few bytes. */
+/** Tells a client that the listener accepts no more, at once if the system can send a few bytes. */
 export function sayFull(connection: Pick<TcpConnection, "send">): void {
   void connection.send(full());
 }
 
 // law ucx/connectHandshake: ucx/secret
 /**
- * The side that connects.
+ * The client's side of the handshake.
  *
  * @param own its worker's address
- * @returns the address of the worker that listens
+ * @returns the address of the listener's worker
  * @throws {SecretError} unless the other side knows the secret
- * @throws {UcxError} UCS_ERR_REJECTED if it takes on no more
+ * @throws {UcxError} UCS_ERR_REJECTED if it accepts no more
  */
 export async function connectHandshake(
   connection: HandshakeConnection,

@@ -1,5 +1,5 @@
 /**
- * Addresses of the internet as C has them: `struct sockaddr_in` and `sockaddr_in6`.
+ * Internet addresses in C's representation: `struct sockaddr_in` and `sockaddr_in6`.
  *
  * @module
  */
@@ -14,30 +14,30 @@ export interface HostAndPort {
   readonly port: number;
 }
 
-/** An address in memory. */
+/** An address in native memory. */
 export interface SocketAddress {
-  /** Its `AF`. */
+  /** The address family, an `AF`. */
   readonly family: number;
   readonly addr: bigint;
   readonly addrlen: number;
 }
 
-/** Bytes of a `struct sockaddr_storage`. */
+/** Size of a `struct sockaddr_storage` in bytes. */
 export const storageBytes = 128;
 
-/** As people write it. */
+/** A host and port in the usual notation. */
 export function formatHostAndPort({ host, port }: HostAndPort): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The address of this machine for its programs. A name server is not asked for it (RFC 6761). */
+/** The address of this machine for its own programs. No name server is asked for it (RFC 6761). */
 const localhost = { 0: "127.0.0.1", 4: "127.0.0.1", 6: "::1" } as const;
 
 // law ucx/numericHost: ucx/socket_address
 /**
- * The address of a host that need not be looked up.
+ * The address of a host that needs no lookup.
  *
- * @param family of the address for `localhost`; 0 for any
+ * @param family the address family for `localhost`; 0 for any
  * @returns null for any other name
  */
 export function numericHost(host: string, family: 0 | 4 | 6): string | null {
@@ -46,11 +46,11 @@ export function numericHost(host: string, family: 0 | 4 | 6): string | null {
 }
 
 /**
- * The address of a host, which is looked up if it is a name.
+ * The address of a host, resolved if it is a name.
  *
- * @param family of the address; 0 for any
- * @throws {FfiError} where the runtime asks for a permission, and has not got it
- * @throws {Error} if nothing is known by the name, as node:dns says it
+ * @param family the address family; 0 for any
+ * @throws {FfiError} where the runtime requires a permission that was not granted
+ * @throws {Error} if the name does not resolve, as node:dns reports it
  */
 export async function lookUp(host: string, family: 0 | 4 | 6): Promise<string> {
   const numeric = numericHost(host, family);
@@ -61,9 +61,9 @@ export async function lookUp(host: string, family: 0 | 4 | 6): Promise<string> {
 
 // law ucx/checkFamily: ucx/socket_address
 /**
- * Checks that UCX can use an address. With an IPv6 one where its own connections over TCP use IPv4, it writes past the
- * end of its memory (`uct_tcp_ep_set_dest_addr`: valgrind shows it in 1.13.1, and 1.22.0 crashes). The other way round
- * no connection comes about (1.22.0).
+ * Checks that UCX can use an address. Given an IPv6 one where its own TCP connections use IPv4, it writes past the end
+ * of its memory (`uct_tcp_ep_set_dest_addr`: valgrind shows it in 1.13.1, and 1.22.0 crashes). The other way round the
+ * connection fails (1.22.0).
  *
  * @throws {TypeError} if it cannot
  */
@@ -80,10 +80,10 @@ export function checkFamily(address: string, family: 4 | 6): void {
 
 // law ucx/writeSocketAddress: ucx/socket_address
 /**
- * Writes an address.
+ * Writes an address to native memory.
  *
- * @param at its host a number
- * @throws {RangeError} if the port is none
+ * @param at with a numeric host
+ * @throws {RangeError} if the port is invalid
  * @throws {TypeError} if the interface that the address names (`%eth0`) does not exist
  */
 export function writeSocketAddress(arena: NativeArena, { host, port }: HostAndPort): SocketAddress {
@@ -106,7 +106,7 @@ export function writeSocketAddress(arena: NativeArena, { host, port }: HostAndPo
   return { family: AF.INET6, addr: at.$address, addrlen: struct(sockaddr_in6).size };
 }
 
-/** The number of the interface that stands behind an address, by its name or number; 0 if none does. */
+/** The index of the interface that follows an address, by name or number; 0 if there is none. */
 function zoneOf(host: string): number {
   const [, zone] = host.split("%");
   if (zone === undefined) return 0;
@@ -125,9 +125,9 @@ export function readSocketAddress(bytes: Uint8Array): HostAndPort {
   return { host: zone === 0 ? shortest(groups) : `${shortest(groups)}%${zone}`, port };
 }
 
-/** The sixteen bytes of an IPv6 address, which node:net has found to be one. */
+/** The sixteen bytes of an IPv6 address, which node:net has validated. */
 function bytesOfIpv6(text: string): Uint8Array {
-  // What ends as an IPv4 address has that for its last two groups.
+  // A trailing IPv4 address stands for the last two groups.
   const plain = text.replace(/%.*$/, "").replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
     const group = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16);
     return `${group(a, b)}:${group(c, d)}`;
@@ -141,7 +141,7 @@ function bytesOfIpv6(text: string): Uint8Array {
   return bytes;
 }
 
-/** The usual spelling: the longest run of at least two zeros, the first one of several, is `::`. */
+/** The usual spelling: the longest run of at least two zeros, the first one if several, becomes `::`. */
 function shortest(groups: readonly string[]): string {
   let [start, length] = [0, 1];
   for (let i = 0; i < 8; i++) {

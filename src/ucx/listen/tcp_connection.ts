@@ -1,6 +1,6 @@
 /**
- * Connections over TCP that are not UCX's: sockets of the system, so that a listener has its port when the call returns,
- * and a runtime's permissions are asked for nothing that UCX does without them.
+ * TCP connections that are not UCX's: system sockets, so that a listener has its port when the call returns, and no
+ * runtime permission is needed for what UCX does without one.
  *
  * @module
  */
@@ -19,14 +19,14 @@ import {
 import { cannotListen } from "./no_listener.ts";
 
 const kind = SOCK.STREAM | SOCK.NONBLOCK | SOCK.CLOEXEC;
-/** Connections that the system keeps until they are accepted. */
+/** How many connections the system keeps until they are accepted. */
 const systemBacklog = 4096;
-/** Connections that are accepted before the event loop turns. */
+/** How many connections are accepted before the event loop turns. */
 const acceptedPerTurn = 64;
 /** How long to wait for a descriptor when there are none left, in milliseconds. */
 const descriptorPause = 50;
 
-/** A connection. */
+/** A TCP connection. */
 export class TcpConnection {
   readonly #descriptor: FileDescriptor;
   readonly #closing = new AbortController();
@@ -65,7 +65,7 @@ export class TcpConnection {
   }
 
   // law ucx/TcpConnection.receive: ucx/tcp_connection, ucx/secret
-  /** Receives exactly so many bytes, at least one; null if the connection ends before. */
+  /** Receives exactly `count` bytes, at least one; null if the connection ends first. */
   async receive(count: number): Promise<Uint8Array<ArrayBuffer> | null> {
     using arena = new NativeArena();
     const into = arena.bytes(count);
@@ -74,13 +74,13 @@ export class TcpConnection {
       const { number } = this.#descriptor;
       const received = attempt(() => libc().sockets.recv(number, into.address + BigInt(at), BigInt(count - at), 0));
       if (received > 0) at += received;
-      else if (received !== -errno.EAGAIN) return null; // its end, or a failure, which is one
+      else if (received !== -errno.EAGAIN) return null; // its end, or a failure, which counts as one
       else await untilReady(number, "readable", this.#closing.signal).catch(() => {});
     }
     return into.bytes.slice();
   }
 
-  /** Sends bytes. @returns whether all of them could be */
+  /** Sends bytes. @returns whether all were sent */
   async send(bytes: Uint8Array): Promise<boolean> {
     using arena = new NativeArena();
     const from = arena.bytes(bytes.length);
@@ -98,22 +98,22 @@ export class TcpConnection {
   }
 
   // law ucx/TcpConnection.finish: ucx/tcp_connection
-  /** Sends no more, and settles when the other side has read all and ended it, too. */
+  /** Shuts down sending, and settles when the other side has read everything and closed, too. */
   async finish(): Promise<void> {
     if (this.#descriptor.isClosed) return;
     libc().sockets.shutdown(this.#descriptor.number, SHUT.WR);
-    while (await this.receive(4096) !== null); // a close would drop what is under way if anything is unread
+    while (await this.receive(4096) !== null); // a close would drop bytes in flight if anything is unread
     this.close();
   }
 
-  /** Ends it at once, and whatever waits for it. Closing twice is harmless. */
+  /** Closes the connection at once, and ends all waits for it. Closing twice is harmless. */
   close(): void {
-    this.#closing.abort(new TypeError("The connection was closed")); // first: nothing polls a descriptor that is closed
+    this.#closing.abort(new TypeError("The connection was closed")); // first: a closed descriptor must not be polled
     this.#descriptor.close();
   }
 }
 
-/** A port that is listened at. */
+/** A port with a listener. */
 export interface TcpListener extends HostAndPort {
   close(): void;
 }
@@ -123,7 +123,7 @@ export interface TcpListener extends HostAndPort {
  * Listens, and keeps the process alive.
  *
  * @param onConnection is called with each connection
- * @param onShortage is called when there are no descriptors left for one that waits: to close another
+ * @param onShortage is called when no descriptor is left for a waiting connection: to close another
  * @throws {SystemError} EADDRINUSE if the port is taken, EADDRNOTAVAIL if the address is not this machine's
  */
 export function listenTcp(
@@ -140,7 +140,7 @@ export function listenTcp(
     const check = (call: string, code: number) => {
       if (code < 0) throw cannotListen(at, call, -code);
     };
-    // Connections of an earlier process that linger do not keep its port.
+    // Lingering connections of an earlier process do not keep its port busy.
     const yes = arena.out("i32");
     yes.value = 1;
     check("setsockopt", attempt(() => sockets.setsockopt(number, SOL.SOCKET, SO.REUSEADDR, yes.$address, 4)));
@@ -159,7 +159,7 @@ export function listenTcp(
         else if (code === -errno.EAGAIN) break;
         else if (code !== -errno.ECONNABORTED) {
           onShortage();
-          timer = setTimeout(() => watch.start(), descriptorPause); // at once would be again and again
+          timer = setTimeout(() => watch.start(), descriptorPause); // restarting at once would loop
           return;
         }
       }

@@ -1,6 +1,6 @@
 /**
- * Active messages: they come without anybody having asked, with a header that says what they are, and are received into
- * memory that is made for them.
+ * Active messages: they arrive unsolicited, with a header that describes them, and are received into memory that is
+ * allocated for them.
  *
  * @module
  */
@@ -19,19 +19,19 @@ import { notStaged, type PoolStaging } from "../pool_staging.ts";
 import type { Progress } from "../progress.ts";
 import type { WorkerResources } from "../worker_resources.ts";
 
-/** How active messages go over the wire. */
+/** The wire format of active messages. */
 export interface ActiveMessageFormat {
-  /** The number by which UCX tells these messages from others. */
+  /** The id by which UCX tells these messages from others. */
   readonly id: number;
-  /** Bytes that are added to a header. */
+  /** Bytes that the format adds to a header. */
   readonly added: number;
-  /** A header as it goes over the wire. `isCuda`: where the data are. */
+  /** Encodes a header for the wire. `isCuda`: whether the data are on a GPU. */
   write(header: Uint8Array, isCuda: boolean): Uint8Array;
-  /** The header that the sender gave; null if it is of another format. */
+  /** Decodes the sender's header; null if it is of another format. */
   read(header: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null;
 }
 
-/** Active messages with headers as they were given. UCXX's have the number 0. */
+/** Active messages whose headers go over the wire unchanged. UCXX's have id 0. */
 export const plainMessages: ActiveMessageFormat = {
   id: 1,
   added: 0,
@@ -39,26 +39,26 @@ export const plainMessages: ActiveMessageFormat = {
   read: (header) => header,
 };
 
-/** Those that bring arrays, whose headers say of what type and shape: see `array_header.ts`. */
+/** Active messages that carry arrays, whose headers give type and shape: see `array_header.ts`. */
 export const arrayMessages: ActiveMessageFormat = { ...plainMessages, id: 2 };
 
-/** What active messages need of their worker. */
+/** What active messages need from their worker. */
 export interface ActiveMessageContext {
   readonly resources: WorkerResources;
   readonly cuda: PoolStaging | null;
   readonly progress: Progress;
-  /** Hands on a message that has come from the endpoint with this handle, or 0n. @returns whether somebody takes it */
+  /** Passes on a message from the endpoint with this handle, or 0n. @returns whether it was accepted */
   deliver(message: UcxActiveMessage, from: bigint): boolean;
 }
 
-/** Where the data of a message are: still at the sender, or in memory that UCX lends, or nowhere, because there are none. */
+/** Where UCX holds the data of a message: still at the sender, in memory that it lends, or nowhere. */
 type Place = "sender" | "borrowed" | "none";
 
-/** Has the messages of a worker delivered. */
+/** Delivers the messages of a worker. */
 export class ActiveMessages implements MessageTaker {
   readonly #context: MessageContext;
   readonly #format: ActiveMessageFormat;
-  /** Messages whose data are UCX's. */
+  /** Messages whose data UCX holds. */
   readonly #open = new Set<UcxActiveMessage>();
 
   constructor(context: ActiveMessageContext, format: ActiveMessageFormat) {
@@ -73,13 +73,13 @@ export class ActiveMessages implements MessageTaker {
     return header !== null && this.#take(header, message);
   }
 
-  /** Gives back what nobody has received: before the worker is destroyed. */
+  /** Releases messages that were not received, before the worker is destroyed. */
   release(): void {
     for (const message of this.#open) message.release();
   }
 
   // law ucx/ActiveMessages.take: ucx/active_messages
-  /** @returns whether the data stay UCX's for us */
+  /** @returns whether UCX keeps the data for us */
   #take(header: Uint8Array<ArrayBuffer>, { place: where, data, length, from }: Incoming): boolean {
     const place: Place = where === "call" || (where === "borrowed" && length === 0) ? "none" : where;
     const bytes = place === "none" ? copyOf(data, length) : null;
@@ -92,7 +92,7 @@ export class ActiveMessages implements MessageTaker {
     if (!this.#context.deliver(message, from) && place !== "none") {
       this.#open.delete(message);
       lent.delete(data);
-      return false; // UCX takes back what nobody wants
+      return false; // UCX reclaims data that are not kept
     }
     return place !== "none";
   }
@@ -104,17 +104,17 @@ interface MessageContext extends ActiveMessageContext {
 
 interface MessageData {
   readonly place: Place;
-  /** What UCX knows the data by. */
+  /** UCX's handle for the data. */
   readonly data: bigint;
   /** The data, if they are ours already. */
   readonly bytes: Uint8Array<ArrayBuffer> | null;
 }
 
-/** An active message that has come: its header is here, its data are received by whoever wants them. */
+/** An active message that has arrived: its header is here, its data are received on demand. */
 export class UcxActiveMessage {
-  /** What the sender gave as header. */
+  /** The sender's header. */
   readonly header: Uint8Array<ArrayBuffer>;
-  /** Bytes of data. */
+  /** Size of the data in bytes. */
   readonly length: number;
   readonly #context: MessageContext;
   #data: MessageData;
@@ -131,19 +131,19 @@ export class UcxActiveMessage {
     this.#data = data;
   }
 
-  /** The header as a text: UTF-8. */
+  /** The header as UTF-8 text. */
   get text(): string {
     return new TextDecoder().decode(this.header);
   }
 
   /**
-   * The data, received into new memory: once, when they are first asked for. Whoever reads it need not release the
-   * message. Rejected as {@linkcode recv} is.
+   * The data, received into new memory: once, on first access. After reading it the message need not be released.
+   * Rejected as {@linkcode recv} is.
    */
   get data(): Promise<Uint8Array<ArrayBuffer>> {
     if (this.#received === undefined) {
       this.#received = this.bytes();
-      this.#received.catch(() => {}); // whoever destructures a message need not want them
+      this.#received.catch(() => {}); // destructuring a message reads them, wanted or not
     }
     return this.#received;
   }
@@ -155,7 +155,7 @@ export class UcxActiveMessage {
     return into;
   }
 
-  /** Whether the data can be received into a GPU's memory: large ones can, where UCX knows CUDA. */
+  /** Whether the data can be received into a GPU's memory: large ones can, where UCX supports CUDA. */
   get canComeToGpu(): boolean {
     return this.#data.place === "sender" && this.#context.cuda !== null;
   }
@@ -165,11 +165,11 @@ export class UcxActiveMessage {
    * Receives the data, once.
    *
    * @param into contiguous writable memory of at least the message's length: a view, a buffer, JavaScript's own, or
-   *   another library's array; or several, which are filled one after the other
-   * @throws {RangeError} if the memory is too small: the message can be received still
-   * @throws {TypeError} if it was received or released before, or the memory is read-only, not contiguous, or a GPU's
-   *   and the data are here already: receive them on the host then
-   * @throws {UcxError} if the sender has gone
+   *   another library's array; or several, which are filled in order
+   * @throws {RangeError} if the memory is too small: the message can still be received
+   * @throws {TypeError} if it was received or released before, or the memory is read-only, not contiguous, or on a GPU
+   *   although the data have already arrived: receive them on the host then
+   * @throws {UcxError} if the sender is gone
    */
   async recv(into: Receivable | readonly Receivable[], options: LimitOptions = none): Promise<void> {
     checkOptions(options, limitOptionNames);
@@ -220,7 +220,7 @@ export class UcxActiveMessage {
     if (isList(into)) {
       memory = takeList(operation, into, "receive into", cuda, hostReady);
     } else {
-      // What has come to the host is copied by the host, if at all.
+      // Data that have arrived on the host are copied by the host, if at all.
       const staged = this.#data.place === "sender" ? cuda : notStaged;
       const buffer = takeMemory(operation, into, "receive into", cuda === null ? null : staged);
       const ready = buffer === null ? null : hostReady(buffer);
@@ -246,7 +246,7 @@ export class UcxActiveMessage {
     await progress.settled(operation, signal);
   }
 
-  /** Copies what is here to where it is wanted, and gives back what UCX has lent. */
+  /** Copies data that have arrived to their destination, and returns what UCX has lent. */
   #copyTo(pieces: readonly TakenMemory[]): void {
     const { place, data, bytes } = this.#data;
     let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
@@ -262,7 +262,7 @@ export class UcxActiveMessage {
 
   // law ucx/UcxActiveMessage.keep: ucx/active_messages
   /**
-   * Has the data be ours, when the endpoint that they came by is gone. Called by the endpoint.
+   * Makes the data our own, because the endpoint that they came through is closing. Called by the endpoint.
    *
    * @returns false if they are still at the sender
    */
@@ -282,14 +282,14 @@ export class UcxActiveMessage {
     ucp.activeMessage.ucp_am_data_release(handle, data);
   }
 
-  /** Has UCX drop the data: nobody wants them. Harmless if they were received, or twice. */
+  /** Makes UCX drop the data. Harmless after a receive, or twice. */
   release(): void {
     if (this.#state === "over") return;
     this.#state = "over";
     if (this.#data.place !== "none") this.#giveBack(this.#data.data);
   }
 
-  /** Has UCX drop the data, if nobody has received them. */
+  /** Makes UCX drop the data, if they were not received. */
   [Symbol.dispose](): void {
     this.release();
   }
@@ -304,7 +304,7 @@ export class UcxActiveMessage {
   }
 }
 
-/** The messages of a queue, in turn, with limits of the wait for each. */
+/** The messages of a queue, in turn, with limits for each wait. */
 export function messagesOf(
   queue: MessageQueue<UcxActiveMessage>,
   options: LimitOptions,

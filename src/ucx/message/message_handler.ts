@@ -1,5 +1,5 @@
 /**
- * Being called by UCX when active messages come: those of one number.
+ * The callback by which UCX reports active messages of one id.
  *
  * @module
  */
@@ -18,19 +18,22 @@ import { writeFields } from "../struct_fields.ts";
 /** A message as UCX reports it. */
 export interface Incoming {
   readonly header: Uint8Array<ArrayBuffer>;
-  /** The data, or what UCX knows them by while they are at the sender; UCX's, unless they are kept. */
+  /** The data, or UCX's handle for them while they are at the sender; owned by UCX, unless they are kept. */
   readonly data: bigint;
-  /** Bytes of data. */
+  /** Size of the data in bytes. */
   readonly length: number;
-  /** Where the data are: still at the sender, in memory that UCX can lend, or in memory of the call alone. */
+  /**
+   * Where the data are: still at the sender, in memory that UCX can lend, or in memory that is valid only during the
+   * call.
+   */
   readonly place: "sender" | "borrowed" | "call";
-  /** The handle of the endpoint that leads to the sender; 0n if UCX does not say. */
+  /** The handle of the endpoint to the sender; 0n if UCX does not report it. */
   readonly from: bigint;
 }
 
-/** Who takes messages. */
+/** The consumer of incoming messages. */
 export interface MessageTaker {
-  /** Takes a message; inside of it UCX must not be polled. @returns whether the data are kept */
+  /** Takes a message; must not poll UCX. @returns whether the data are kept */
   takeIncoming(message: Incoming): boolean;
 }
 
@@ -38,9 +41,9 @@ const field = layoutOf(ucp_am_recv_param_t).offsets;
 
 // law ucx/handleMessages: ucx/active_messages, ucx/dropped
 /**
- * Has UCX call somebody for each active message with a number, as long as there is somebody: UCX does not keep them.
+ * Makes UCX call a taker for each active message with an id, as long as the taker lives: UCX does not keep it alive.
  *
- * @returns the callback: to be closed only when UCX calls no more
+ * @returns the callback, to be closed only when UCX makes no more calls
  */
 export function handleMessages(
   { ucp, handle }: { readonly ucp: UcpFunctions; readonly handle: bigint },
@@ -72,7 +75,7 @@ export function handleMessages(
   return handler;
 }
 
-/** Bytes that are UCX's, as ours. */
+/** Copies bytes that UCX owns. */
 export function copyOf(address: bigint, length: number): Uint8Array<ArrayBuffer> {
   return length === 0 ? new Uint8Array(new ArrayBuffer(0)) : new Uint8Array(ffiPort().memory(address, length).slice(0));
 }

@@ -1,15 +1,15 @@
 /**
- * How many unsolicited messages are kept: active ones and arrays, which come without a receive that has asked for them.
+ * Limits on unsolicited messages: active ones and arrays, which arrive without a receive that has requested them.
  *
  * @module
  */
 import { checkOptions, type OptionNames } from "../../layout/mod.ts";
 
-/** How many unsolicited messages are kept, active ones and arrays. */
+/** Limits on unsolicited messages, active ones and arrays. */
 export interface MessageLimits {
-  /** Messages that may wait to be taken. Default as many as there is memory for. */
+  /** Messages that may wait to be taken. Default: as many as fit in memory. */
   readonly messages?: number;
-  /** Bytes that one may have, or all parts of one of several parts. Default as many as there is memory for. */
+  /** The maximum size of one, or of all parts of one of several parts, in bytes. Default: as many as fit in memory. */
   readonly messageBytes?: number;
 }
 
@@ -25,7 +25,7 @@ export function checkLimitNumbers(limits: Readonly<Record<string, number>>): voi
 }
 
 /**
- * Fills in what was not given.
+ * Checks the limits and fills in defaults.
  *
  * @throws {TypeError} for an unknown limit
  * @throws {RangeError} if one is out of range
@@ -37,7 +37,7 @@ export function takeMessageLimits(given: MessageLimits): Required<MessageLimits>
   return { messages, messageBytes };
 }
 
-/** Why a message is not taken on, where so many wait already; null if it is. */
+/** Why a message is refused when `waiting` others wait already; null if it is accepted. */
 export function excessOf(limits: Required<MessageLimits>, waiting: number, bytes: number): string | null {
   const { messages, messageBytes } = limits;
   if (bytes > messageBytes) return `a message of ${bytes} bytes, and up to ${messageBytes} are taken`;

@@ -1,5 +1,5 @@
 /**
- * What has come and waits to be taken, and who waits for what is to come.
+ * Items that wait to be taken, and takers that wait for items.
  *
  * @module
  */
@@ -9,22 +9,22 @@ export class MessageQueue<T> {
   readonly #here: T[] = [];
   readonly #takers: ((next: T | null) => void)[] = [];
   readonly #retain: (() => () => void) | null;
-  /** Ends what {@linkcode #retain} began, while somebody waits. */
+  /** Ends what {@linkcode #retain} began; set while a taker waits. */
   #release: (() => void) | null = null;
   #isOver = false;
   #failure: Error | null = null;
 
-  /** @param retain keeps the process alive while somebody waits, until what it returns is called */
+  /** @param retain keeps the process alive while a taker waits, until the function that it returns is called */
   constructor(retain: (() => () => void) | null = null) {
     this.#retain = retain;
   }
 
-  /** What nobody has taken. */
+  /** Items not yet taken. */
   get waiting(): readonly T[] {
     return this.#here;
   }
 
-  /** Adds an item. @returns whether it was taken on: nothing is, once the queue is over */
+  /** Adds an item. @returns whether it was accepted: nothing is, once the queue has ended */
   push(item: T): boolean {
     if (this.#isOver) return false;
     const take = this.#takers.shift();
@@ -34,7 +34,7 @@ export class MessageQueue<T> {
     return true;
   }
 
-  /** The next item; null if there will be none. With a signal that aborts first, what comes is for the next taker. */
+  /** The next item; null if there will be no more. If the signal aborts first, the next item goes to the next taker. */
   next(signal?: AbortSignal): Promise<T | null> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const item = this.#here.shift();
@@ -58,10 +58,10 @@ export class MessageQueue<T> {
 
   // law ucx/MessageQueue.iterate: ucx/message_queue
   /**
-   * The items, until there will be none; then it throws the failure that the queue has ended with, if any. An item that
-   * comes after `return` was called, also while a `next` is pending, is for the next taker.
+   * The items, until there will be no more; then it throws the failure that ended the queue, if any. An item that
+   * arrives after `return` was called, even while a `next` is pending, goes to the next taker.
    *
-   * @param limit a limit of each wait, and what takes it back
+   * @param limit makes the limit of each wait, and the function that clears it
    */
   iterate(limit: () => { signal?: AbortSignal; clear: () => void } = noLimit): AsyncIterableIterator<T> {
     const returned = new AbortController();
@@ -94,7 +94,7 @@ export class MessageQueue<T> {
     };
   }
 
-  /** Takes all that is here, or what fits a condition. */
+  /** Takes all queued items, or those that match a predicate. */
   takeAll(fits: (item: T) => boolean = () => true): T[] {
     const { take = [], keep = [] } = Object.groupBy(this.#here.splice(0), (item) => fits(item) ? "take" : "keep");
     this.#here.push(...keep);
@@ -102,9 +102,9 @@ export class MessageQueue<T> {
   }
 
   /**
-   * Nothing comes any more. What is here can still be taken.
+   * Ends the queue. Queued items can still be taken.
    *
-   * @param failure what {@linkcode iterate} throws when all is taken
+   * @param failure what {@linkcode iterate} throws when all items are taken
    */
   end(failure: Error | null = null): void {
     if (this.#isOver) return;

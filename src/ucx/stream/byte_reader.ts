@@ -10,29 +10,29 @@ import { UcxError } from "../error.ts";
 import type { RawStream } from "../raw_stream.ts";
 import type { StreamControl } from "./stream_control.ts";
 
-/** Receives chunks, and has a stream of them. */
+/** Receives chunks, and exposes them as a stream. */
 export class ByteReader {
   readonly readable: ReadableStream<Uint8Array<ArrayBuffer>>;
   readonly #raw: RawStream;
   readonly #notify: (control: StreamControl) => void;
   readonly #head = new DataView(new ArrayBuffer(headBytes));
   #controller: ReadableByteStreamController | undefined;
-  /** Bytes of the chunk that is being read which have yet to be received. */
+  /** Bytes of the current chunk that have yet to be received. */
   #left = 0;
-  /** Bytes that the program has taken, and that the writer knows of. */
+  /** Bytes that the program has taken, and how many of them the writer knows of. */
   #taken = 0;
   #notified = 0;
-  /** Whether nothing is read any more. */
+  /** Whether reading has ended. */
   #isOver = false;
   readonly #onOver: () => void;
 
-  /** `onOver` is called once, when nothing is read any more. */
+  /** `onOver` is called once, when reading ends. */
   constructor(raw: RawStream, notify: (control: StreamControl) => void, onOver: () => void) {
     this.#raw = raw;
     this.#notify = notify;
     this.#onOver = onOver;
-    // Nothing is asked for before somebody reads (a highWaterMark of 0), and chunks for reads without a view are made
-    // here, not by autoAllocateChunkSize: it would make them before it is known how many bytes there are.
+    // Nothing is requested before a read (a highWaterMark of 0), and chunks for reads without a view are allocated
+    // here, not by autoAllocateChunkSize: it would allocate them before it is known how many bytes there are.
     this.readable = new ReadableStream({
       type: "bytes",
       start: (controller) => {
@@ -48,7 +48,7 @@ export class ByteReader {
       if (this.#left === 0) this.#left = await this.#nextChunk();
       if (this.#isOver) return;
       if (this.#left === 0) return this.#end(controller);
-      // Asked for after the chunk has been announced: who reads may have gone, or come with a view, meanwhile.
+      // Fetched only after the chunk has been announced: the reader may have gone, or supplied a view, meanwhile.
       const request = controller.byobRequest;
       const into = request?.view ?? new Uint8Array(this.#left);
       const length = Math.min(this.#left, into.byteLength);
@@ -56,7 +56,7 @@ export class ByteReader {
       await this.#raw.recvAll(bytes);
       this.#left -= length;
       if (this.#isOver) return;
-      if (request === null) controller.enqueue(bytes); // not ours from here on, and empty
+      if (request === null) controller.enqueue(bytes); // transferred, and empty from here on
       else request.respond(length);
       this.#take(length);
     } catch (error) {
@@ -65,7 +65,7 @@ export class ByteReader {
   }
 
   // law ucx/ByteReader.nextChunk: ucx/byte_stream
-  /** @returns how many bytes it has; 0 for the end */
+  /** @returns how many bytes the chunk has; 0 for the end */
   async #nextChunk(): Promise<number> {
     await this.#raw.recvAll(this.#head);
     const length = this.#head.getBigUint64(0, littleEndian);
@@ -83,11 +83,11 @@ export class ByteReader {
   #end(controller: ReadableByteStreamController): void {
     this.#stop("end");
     controller.close();
-    controller.byobRequest?.respond(0); // a read that waits with a view gets it back
+    controller.byobRequest?.respond(0); // a read that waits with a view gets the view back
   }
 
   // law ucx/ByteReader.take: ucx/byte_stream
-  /** The writer is notified half a window at a time: it never waits then for a reader who has taken everything. */
+  /** Notifies the writer half a window at a time, so that it never waits for a reader that has taken everything. */
   #take(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken - this.#notified < streamWindow / 2) return;
@@ -102,7 +102,7 @@ export class ByteReader {
     this.#notify({ kind, taken: this.#taken });
   }
 
-  /** Nothing can be read any more, and the writer is notified. */
+  /** Ends reading with an error, and notifies the writer. */
   fail(reason: unknown): void {
     if (this.#isOver) return;
     this.#stop("cancelled");

@@ -9,28 +9,28 @@ import type { EndpointOperations } from "../endpoint_operations.ts";
 import type { RawStream } from "../raw_stream.ts";
 import { sendControl, type StreamControl } from "./stream_control.ts";
 
-/** The two streams of one endpoint, made when they are first asked for. */
+/** The two streams of one endpoint, created on first access. */
 export class ByteStream {
   readonly #raw: RawStream;
   readonly #notify: (control: StreamControl) => void;
   readonly #waitsFor: (end: Promise<void>) => Promise<void>;
   #reader: ByteReader | undefined;
   #writer: ByteWriter | undefined;
-  /** Whether the other side writes, or reads no more: also before anybody here has asked for the streams. */
+  /** Whether the other side writes, or reads no more: known even before the streams are accessed here. */
   #hasWriter = false;
   #cancelled: StreamControl | undefined;
   #isClosing = false;
   readonly #canNotify: boolean;
   readonly #keep: () => () => void;
-  /** Why there is nothing more to read or to write. */
+  /** Why reading and writing have ended. */
   #over: { readonly reason: unknown } | undefined;
 
   /**
-   * @param canNotify whether the other side can be notified of the end: where errors are not handled, what comes to an
-   *   endpoint that was closed meanwhile ends its process with a failed assertion of UCX's
-   * @param sender the check of this worker's address
-   * @param keep keeps the worker from being collected, until what it returns is called: as long as a stream is open
-   *   somebody may wait for its end
+   * @param canNotify whether the other side can be notified of the end: without error handling, a message to an
+   *   endpoint that was closed meanwhile aborts its process with a failed assertion in UCX
+   * @param sender the checksum of this worker's address
+   * @param keep keeps the worker from being collected, until the returned function is called: as long as a stream is
+   *   open its end may be awaited
    */
   constructor(
     own: EndpointOperations,
@@ -67,17 +67,17 @@ export class ByteStream {
     return this.#writer.writable;
   }
 
-  /** Settles when what was written and closed has been taken, or never will be; null if there is nothing to wait for. */
+  /** Settles when a closed stream has been taken to its end, or never will be; null if there is nothing to wait for. */
   get delivered(): Promise<void> | null {
     return this.#writer?.delivered ?? null;
   }
 
   // law ucx/ByteStream.onControl: ucx/byte_stream
-  /** What the other side's streams say. Called by the worker. */
+  /** Handles a control message from the other side's streams. Called by the worker. */
   onControl(control: StreamControl): void {
     if (control.kind === "writing") {
       this.#hasWriter = true;
-      // It was on its way when the close began, which had nobody to notify then.
+      // It was in flight when the close began, which had no writer to notify then.
       if (this.#over !== undefined && this.#reader === undefined) this.#notify({ kind: "cancelled", taken: 0 });
     }
     if (control.kind === "cancelled") this.#cancelled = control;
@@ -85,7 +85,7 @@ export class ByteStream {
   }
 
   // law ucx/ByteStream.closing: ucx/byte_stream
-  /** The endpoint is being closed: nothing is read any more, and what was not closed is not written. */
+  /** Ends reading, and ends writing unless the stream was closed, because the endpoint is closing. */
   closing(reason: unknown): void {
     if (this.#over !== undefined) return;
     this.#isClosing = true;
@@ -96,13 +96,13 @@ export class ByteStream {
     this.#over = { reason };
   }
 
-  /** Notifies the other side of something about the endpoint. @returns whether it can be */
+  /** Notifies the other side about the endpoint. @returns whether it can be notified */
   notify(kind: "closed" | "acknowledged"): boolean {
     if (this.#canNotify) this.#notify({ kind, taken: 0 });
     return this.#canNotify;
   }
 
-  /** The endpoint is gone. */
+  /** Ends both streams, because the endpoint is gone. */
   end(reason: unknown): void {
     this.closing(reason);
     this.#writer?.fail(reason);

@@ -10,7 +10,7 @@ import { UcxError } from "../error.ts";
 import type { RawStream } from "../raw_stream.ts";
 import type { StreamControl } from "./stream_control.ts";
 
-/** Chunks up to here are copied behind their length and sent at once. */
+/** Chunks up to this size are copied after their length and sent together. */
 const copiedBytes = 4096;
 
 /** Sends chunks that are written to a stream. */
@@ -21,17 +21,17 @@ export class ByteWriter {
   readonly #waitsFor: (end: Promise<void>) => Promise<void>;
   readonly #delivered = Promise.withResolvers<void>();
   #controller: WritableStreamDefaultController | undefined;
-  /** Bytes sent, and those of them that the reader has taken. */
+  /** Bytes sent, and how many of them the reader has taken. */
   #sent = 0;
   #taken = 0;
-  /** What a write waits for that is a whole window ahead. */
+  /** What a write waits for when it is a whole window ahead. */
   #room: PromiseWithResolvers<void> | null = null;
   #state: "open" | "closed" | "failed" = "open";
   #failure: { readonly reason: unknown } | null = null;
 
   readonly #onOver: () => void;
 
-  /** `waitsFor` has a promise keep the process alive; `onOver` is called when nothing is written any more. */
+  /** `waitsFor` keeps the process alive until a promise settles; `onOver` is called when writing ends. */
   constructor(
     raw: Pick<RawStream, "send">,
     notify: (control: StreamControl) => void,
@@ -54,7 +54,7 @@ export class ByteWriter {
     }, strategy);
   }
 
-  /** Settles when the other side has taken the end, or never will; null if it was not notified of an end. */
+  /** Settles when the other side has taken the end, or never will; null if no end was sent. */
   get delivered(): Promise<void> | null {
     return this.#state === "closed" ? this.#waitsFor(this.#delivered.promise) : null;
   }
@@ -84,7 +84,7 @@ export class ByteWriter {
         await this.#send(piece);
       }
     } catch (error) {
-      // The stream knows already what has become of it; its reader may not.
+      // The stream already knows that it has failed; its reader may not.
       if (this.#state === "open") await this.#mark(abortMark, "failed").catch(() => {});
       throw error;
     }
@@ -104,7 +104,7 @@ export class ByteWriter {
   // law ucx/ByteWriter.moreRoom: ucx/byte_stream
   async #moreRoom(): Promise<void> {
     this.#controller?.signal.throwIfAborted();
-    if (this.#failure !== null) throw this.#failure.reason; // meanwhile: nobody would say it again
+    if (this.#failure !== null) throw this.#failure.reason; // meanwhile: it would not be reported again
     this.#room = Promise.withResolvers();
     await this.#waitsFor(this.#room.promise);
   }
@@ -121,7 +121,7 @@ export class ByteWriter {
   }
 
   // law ucx/ByteWriter.told: ucx/byte_stream
-  /** What the reader says. */
+  /** Handles a control message from the reader. */
   onControl({ kind, taken }: StreamControl): void {
     if (kind === "cancelled") {
       this.fail(canceled("The other side reads no more: it has cancelled its stream, or closed its endpoint"));
@@ -136,14 +136,14 @@ export class ByteWriter {
     }
   }
 
-  /** Nothing is written any more, and the reader is notified behind the bytes that were. */
+  /** Ends writing, and notifies the reader after the bytes that were written. */
   giveUp(reason: unknown): void {
     if (this.#state !== "open") return;
     if (this.#sent > 0) this.#raw.send(head(abortMark, 0)).catch(() => {});
     this.fail(reason);
   }
 
-  /** Nothing can be written any more. UCX may be calling. */
+  /** Ends writing with an error. May run inside a UCX callback. */
   fail(reason: unknown): void {
     this.#delivered.resolve();
     if (this.#state !== "open") return;
@@ -159,12 +159,12 @@ function canceled(hint: string): UcxError {
   return new UcxError("ucp_stream_send_nbx", ucs_status_t.UCS_ERR_CANCELED, hint);
 }
 
-/** Shared memory is none: UCX could not send it, and would have sent its length before. */
+/** Whether a chunk can be sent. Shared memory cannot: UCX would fail to send it, after its length was already sent. */
 function isBytes(chunk: unknown): chunk is ArrayBuffer | ArrayBufferView<ArrayBuffer> {
   return chunk instanceof ArrayBuffer || (ArrayBuffer.isView(chunk) && chunk.buffer instanceof ArrayBuffer);
 }
 
-/** What stands before a chunk, with room for its bytes. */
+/** The length before a chunk, with room for its bytes. */
 function head(length: bigint, room: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(headBytes + room);
   new DataView(bytes.buffer).setBigUint64(0, length, littleEndian);

@@ -1,6 +1,6 @@
 /**
- * What the two ends of a byte stream say to each other beside the bytes: active messages of their own, which come also
- * while nobody reads.
+ * Control messages between the two ends of a byte stream: separate active messages, which arrive even while nothing is
+ * read.
  *
  * @module
  */
@@ -12,39 +12,41 @@ import { handleMessages, type Incoming, type MessageTaker } from "../message/mes
 import { sendActiveMessage } from "../message_sender.ts";
 import type { WorkerResources } from "../worker_resources.ts";
 
-/** The number by which UCX tells these from other active messages. */
+/** The id by which UCX tells these from other active messages. */
 const controlId = 3;
 
 /**
- * The reader: it has `taken` bytes; it has taken the `end`; it takes no more, `cancelled`. The writer: there is one,
- * `writing`, whom a reader that goes has to notify. Either: its endpoint is being `closed` in order, not lost; it has
- * `acknowledged` that, and all that was sent before.
+ * From the reader: it has `taken` bytes; it has taken the `end`; it takes no more, `cancelled`. From the writer: there
+ * is one, `writing`, which a reader that goes must notify. From either: its endpoint is being `closed` in order, not
+ * lost; it has `acknowledged` that, and everything sent before.
  */
 export const controlKinds = ["taken", "end", "cancelled", "writing", "closed", "acknowledged"] as const;
 
-/** What the other end says. */
+/** A control message from the other end. */
 export interface StreamControl {
   readonly kind: typeof controlKinds[number];
   /** Bytes that the reader has taken since the stream began. */
   readonly taken: number;
 }
 
-/** Whether it stays true until the endpoint is closed, also for an endpoint that leads back and is made later. */
+/**
+ * Whether it stays true until the endpoint is closed, even for an endpoint back to the sender that is created later.
+ */
 export function isLasting(kind: StreamControl["kind"]): kind is "cancelled" | "writing" {
   return kind === "cancelled" || kind === "writing";
 }
 
-/** What has come, and of whom. */
+/** A received control message, with its sender. */
 interface Received extends StreamControl {
-  /** The check of the sending worker's address. */
+  /** The checksum of the sending worker's address. */
   readonly sender: number;
 }
 
-/** A kind, a number of bytes, and the sender. */
+/** Size of a control message: a kind, a number of bytes, and the sender. */
 const controlBytes = 24;
 
 // law ucx/readControl: ucx/byte_stream
-/** @returns null if it is something else */
+/** @returns null if it is not a control message */
 export function readControl(bytes: Uint8Array): Received | null {
   if (bytes.length !== controlBytes) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, controlBytes);
@@ -57,7 +59,7 @@ export function readControl(bytes: Uint8Array): Received | null {
   };
 }
 
-/** Notifies the other end, if the endpoint still can. @param sender the check of this worker's address */
+/** Notifies the other end, if the endpoint still can. @param sender the checksum of this worker's address */
 export function sendControl(own: EndpointOperations, { kind, taken }: StreamControl, sender: number): void {
   if (own.failure !== undefined || own.handle === 0n) return;
   const bytes = new Uint8Array(controlBytes);
@@ -69,25 +71,25 @@ export function sendControl(own: EndpointOperations, { kind, taken }: StreamCont
   operation.address = 0n;
   operation.bytes = 0;
   operation.memoryType = UCS_MEMORY_TYPE.HOST;
-  sendActiveMessage(own, operation, controlId, bytes, null, none).catch(() => {}); // the endpoint says why
+  sendActiveMessage(own, operation, controlId, bytes, null, none).catch(() => {}); // the endpoint reports why
 }
 
-/** What it needs of its worker. */
+/** What delivery needs from its worker. */
 export interface StreamControlContext {
   readonly resources: WorkerResources;
-  /** Hands it to the endpoint with this handle. @returns whether there is one */
+  /** Passes a control message to the endpoint with this handle. @returns whether there is one */
   deliver(control: StreamControl, from: bigint): boolean;
 }
 
-/** Peers whose endpoints here have yet to be made that are remembered: of more, the oldest are forgotten. */
+/** How many peers are remembered whose endpoints here have yet to be created: beyond that the oldest are forgotten. */
 export const mostEarly = 1024;
 
-/** Delivers what comes to the endpoints of a worker. */
+/** Delivers control messages to the endpoints of a worker. */
 export class StreamControlDelivery implements MessageTaker {
   readonly #context: StreamControlContext;
   /**
-   * What lasts and was said to endpoints that the program has yet to make, by their handles. UCX gives the handle of one
-   * that is gone to another: so it counts only for an endpoint to the worker that has said it.
+   * Lasting messages to endpoints that the program has yet to create, by their handles. UCX reuses the handles of
+   * endpoints that are gone: so a message counts only for an endpoint to the worker that sent it.
    */
   readonly #early = new Map<bigint, { readonly sender: number; readonly kinds: Set<"cancelled" | "writing"> }>();
 
@@ -109,7 +111,7 @@ export class StreamControlDelivery implements MessageTaker {
   }
 
   // law ucx/StreamControlDelivery.deliver: ucx/byte_stream, ucx/stream_control
-  /** Takes what has come to the endpoint with a handle. */
+  /** Delivers a control message to the endpoint with a handle. */
   deliver(control: Received, from: bigint): void {
     const { kind, sender } = control;
     if (this.#context.deliver(control, from)) return;
@@ -124,7 +126,7 @@ export class StreamControlDelivery implements MessageTaker {
   }
 
   // law ucx/StreamControlDelivery.made: ucx/byte_stream, ucx/stream_control
-  /** An endpoint has been made: what it was said before comes now. @param peer the check of its worker's address, if known */
+  /** Delivers what was sent to a new endpoint before. @param peer the checksum of its worker's address, if known */
   made(endpoint: bigint, peer: number | null): void {
     const early = this.#early.get(endpoint);
     this.#early.delete(endpoint);

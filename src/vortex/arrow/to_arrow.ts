@@ -1,5 +1,5 @@
 /**
- * Decoded arrays as Arrow's, over the same memory.
+ * Decoded arrays as Arrow arrays, over the same memory.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import type { VortexSession } from "../session.ts";
 import { type Bytes, bytesOf } from "../wire/source.ts";
 import { fieldOf } from "./types.ts";
 
-/** A decoded array as one of Arrow. Nothing is copied but bits that begin inside a byte, and decimals of another width. */
+/** A decoded array as an Arrow array. Only bits that start inside a byte and decimals of another width are copied. */
 export function toArrowArray(
   array: CanonicalArray,
   name: string,
@@ -31,7 +31,7 @@ export function toArrowArray(
 
 // law vortex/arrayOf: vortex/core/built
 function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): ArrowArray {
-  // Inside of maps and extensions nothing is kept: there the field has no dictionary, whatever the array has.
+  // Nothing is kept inside maps and extensions: the field has no dictionary there, whatever the array has.
   const isKept = field.type.kind === "dictionary" || field.type.kind === "run_end_encoded";
   const array = isKept ? given : flatten(given, allocate);
   const { length } = array;
@@ -96,7 +96,7 @@ function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): 
   }
 }
 
-/** A view of bytes. Over memory that was handed over it is the memory's own, so that exports keep that. */
+/** A view of bytes. Over handed-over memory it is a view of the memory itself, so that exports retain it. */
 export function viewOf(bytes: Bytes): StridedMemoryView {
   const memory = memoryOf(bytes);
   if (memory === undefined) return StridedMemoryView.fromTypedArray(bytes);
@@ -105,7 +105,7 @@ export function viewOf(bytes: Bytes): StridedMemoryView {
 }
 
 // law vortex/decimalsOf: vortex/core/ipc
-/** Decimals as wide as Arrow has them of their precision, which every value fits. */
+/** Decimals at Arrow's width for their precision, which fits every value. */
 function decimalsOf({ bytes, width, length, dtype }: DecimalArray, allocate: Allocate): Bytes {
   const wanted = decimalWidth(dtype.precision);
   if (wanted === width) return bytes;
@@ -117,7 +117,7 @@ function decimalsOf({ bytes, width, length, dtype }: DecimalArray, allocate: All
   return out;
 }
 
-/** Codes in twice as many bytes: none of them becomes negative. */
+/** Codes widened to twice their size, so that none becomes negative. */
 function indicesOf({ values, length }: PrimitiveArray, width: number, allocate: Allocate): Bytes {
   const bytes = allocate(length * width);
   const words = valuesAt(width === 2 ? "u16" : "u32", bytes.buffer, 0, width === 8 ? 2 * length : length);

@@ -1,5 +1,5 @@
 /**
- * Vortex's dtypes as Arrow's types.
+ * Vortex dtypes as Arrow types.
  *
  * @module
  */
@@ -26,14 +26,14 @@ const numbers: Readonly<Record<PType, ArrowType>> = {
 
 const decimalBits = { 4: 32, 8: 64, 16: 128, 32: 256 } as const;
 
-/** Indices of dictionaries: with sign, and wide enough for every unsigned code, as Vortex itself exports them. */
+/** Bits of dictionary indices: signed, and wide enough for every unsigned code, as Vortex itself exports them. */
 export const indexBits = { u8: 16, u16: 32, u32: 64 } as const;
 
 /**
- * The field of a dtype: text and bytes by views, lists by offsets of 32 bits, decimals as narrow as their precision
- * allows, extensions as their session says.
+ * The field of a dtype: text and bytes by views, lists by 32-bit offsets, decimals as narrow as their precision allows,
+ * extensions as their session defines them.
  *
- * @param array where it is given, its dictionaries are dictionaries of the type, too
+ * @param array if given, its dictionaries are dictionaries in the type too
  */
 export function fieldOf(dtype: VortexDType, name: string, session: VortexSession, array?: CanonicalArray): ArrowField {
   const { nullable } = dtype;
@@ -100,7 +100,7 @@ function extensionField(dtype: DTypeOf<"extension">, name: string, session: Vort
   if (type !== null) return arrowField(type, { name, nullable, metadata: known?.fieldMetadata ?? {} });
   const storage = fieldOf(dtype.storage, name, session);
   if (known !== null) return { ...storage, metadata: new Map(Object.entries(known.fieldMetadata ?? {})) };
-  // Nobody here knows it: whoever reads the field may.
+  // The extension is unknown here; the reader of the field may know it.
   const metadata: ArrowMetadata = new Map<string, string | Uint8Array>([
     ["ARROW:extension:name", dtype.id],
     ["ARROW:extension:metadata", dtype.metadata],
@@ -108,7 +108,7 @@ function extensionField(dtype: DTypeOf<"extension">, name: string, session: Vort
   return { ...storage, metadata };
 }
 
-/** What an extension says that its values are; what it objects to is an error of the dtype. */
+/** The Arrow type that an extension gives its values; its TypeErrors become errors about the dtype. */
 function typeOfExtension(known: VortexExtension, dtype: DTypeOf<"extension">): ArrowType | null {
   try {
     return known.toArrow(dtype);

@@ -6,5 +6,5 @@
 import type { VortexEncoding } from "../encoding.ts";
 import { pcoEncoding, zstdEncoding } from "./encodings.ts";
 
-/** Encodings by general compressors. */
+/** Encodings that use general-purpose compressors. */
 export const compressedEncodings: readonly VortexEncoding[] = [zstdEncoding, pcoEncoding] as readonly VortexEncoding[];

@@ -1,5 +1,5 @@
 /**
- * The encodings that know only the values that are not null, and how general compressors store them.
+ * The encodings that store only non-null values, by means of general-purpose compressors.
  *
  * @module
  */
@@ -19,17 +19,17 @@ import { scatter } from "./scatter.ts";
 import { decompressZstd } from "./zstd.ts";
 import { prefixedText } from "./prefixed_text.ts";
 
-/** How many rows are not null. */
+/** The number of non-null rows. */
 function validRows(node: EncodedNode, validity: Bytes | null): number {
   return validity === null ? node.length : countSet(validity, 0, node.length);
 }
 
-/** Memory for a number of each row, the first of which will be those that are not null. */
+/** Memory for one number per row; the non-null ones are written to its start. */
 function roomFor(node: EncodedNode, ptype: PType, context: DecodeContext): Bytes {
   return context.allocate(node.length * widthOf(ptype), node);
 }
 
-/** Numbers of which those that are not null come first. */
+/** The array over `bytes`, at whose start the non-null numbers are. */
 function numbersOf(
   dtype: DTypeOf<"primitive">,
   bytes: Bytes,
@@ -48,13 +48,13 @@ function numbersOf(
 interface OpenedZstd {
   readonly dtype: DTypeOf<"primitive" | "utf8" | "binary">;
   readonly hasDictionary: boolean;
-  /** Bytes of each frame's content. */
+  /** The decompressed size of each frame in bytes. */
   readonly sizes: readonly number[];
   readonly validity: EncodedNode | null;
 }
 
 // law vortex/compressed/zstdEncoding: vortex/strings/built, vortex/compressed/malformed
-/** Numbers, or strings each behind its size, in frames of Zstandard. */
+/** Numbers, or strings each prefixed with its size, in Zstandard frames. */
 export const zstdEncoding: VortexEncoding<OpenedZstd> = {
   id: "vortex.zstd",
   open(node) {
@@ -75,7 +75,7 @@ export const zstdEncoding: VortexEncoding<OpenedZstd> = {
     const size = sizes.reduce((sum, one) => sum + one, 0);
     const frames = hasDictionary ? buffers.slice(1) : buffers;
     const dictionary = hasDictionary ? buffers[0] ?? noBytes : noBytes;
-    context.charge(size, node); // what the runtime decompresses to, before it is copied
+    context.charge(size, node); // the runtime's decompressed output, before it is copied
     if (dtype.kind === "primitive") {
       const expected = count * widthOf(dtype.ptype);
       if (size !== expected) fail(`${size} bytes, expected ${expected} for ${count} values of ${dtype.ptype}`);
@@ -96,12 +96,12 @@ interface OpenedPco {
   readonly dtype: DTypeOf<"primitive">;
   readonly type: PcoType;
   readonly header: Bytes;
-  /** How many numbers each page of each chunk has. */
+  /** The count of numbers in each page of each chunk. */
   readonly chunks: readonly (readonly number[])[];
   readonly validity: EncodedNode | null;
 }
 
-/** The ptypes that pco compresses. */
+/** The ptype, which must be one that pco compresses. */
 function pcoTypeOf(node: EncodedNode, ptype: PType): PcoType {
   if (ptype === "u8" || ptype === "i8") {
     return node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected numbers of 16, 32 or 64 bits`);
@@ -110,7 +110,7 @@ function pcoTypeOf(node: EncodedNode, ptype: PType): PcoType {
 }
 
 // law vortex/compressed/pcoEncoding: vortex/strings/built, vortex/compressed/malformed
-/** Numbers as pco compresses them: chunks, each of which has pages. */
+/** Numbers compressed by pco: chunks, each made of pages. */
 export const pcoEncoding: VortexEncoding<OpenedPco> = {
   id: "vortex.pco",
   open(node) {

@@ -1,5 +1,5 @@
 /**
- * Strings one behind the other, the size of each in 4 bytes before it, only of rows that are not null.
+ * Concatenated strings of the non-null rows, each prefixed with its size in 4 bytes.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { TextBytes } from "../utf8.ts";
 import type { Bytes } from "../wire/source.ts";
 
 /**
- * The views of all rows, into the bytes as they are. Those of nulls are of no bytes.
+ * The views of all rows into the bytes, which stay as they are. Views of null rows are empty.
  *
  * @param isText whether the strings must be UTF-8
  */

@@ -1,5 +1,5 @@
 /**
- * From the values that are not null to a value for each row.
+ * Expands the non-null values to one value per row.
  *
  * @module
  */
@@ -7,10 +7,10 @@ import { bitAt } from "../bits.ts";
 import type { PrimitiveValues } from "../ptype.ts";
 
 /**
- * Moves values, which are the first ones of an array, to the rows that are not null; all others become 0. Floats move
- * as numbers never do: give their bits as integers.
+ * Moves the values at the start of an array to the non-null rows, in place; all other rows become 0. Moving floats as
+ * numbers may change their bits: pass them as integers.
  *
- * @param validity a bit for each row, as many of them set as there are values
+ * @param validity one bit per row, of which `count` are set
  */
 export function scatter(
   values: Exclude<PrimitiveValues, Float32Array | Float64Array>,

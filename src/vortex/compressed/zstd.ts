@@ -1,5 +1,5 @@
 /**
- * Zstandard as the runtime has it.
+ * Zstandard as the runtime provides it.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import type { Fail } from "../strings/fail.ts";
 import { readZstdFrame } from "./zstd_frame.ts";
 
 /**
- * Decompresses frames, one behind the other.
+ * Decompresses frames, one after another.
  *
- * @param sizes bytes of each frame's content, as somebody else says
- * @param out as many bytes as all contents have
- * @param dictionary what the frames share; empty if they share nothing
+ * @param sizes the expected decompressed size of each frame in bytes
+ * @param out exactly large enough for all contents
+ * @param dictionary the dictionary that the frames share; empty if they have none
  */
 export function decompressZstd(
   frames: readonly Uint8Array[],
@@ -61,14 +61,14 @@ function decompress(frame: Uint8Array, size: number, dictionary: Uint8Array, fai
 let knowsDictionaries: boolean | undefined;
 
 // law vortex/compressed/hasDictionaries: vortex/compressed/zstd
-/** Whether the runtime uses a dictionary that is given to it; one that does not ignores it without a word. */
+/** Whether the runtime uses the dictionary it is passed; a runtime that does not silently ignores it. */
 export function hasDictionaries(): boolean {
   if (knowsDictionaries === undefined) {
     const { zstdCompressSync, zstdDecompressSync } = nodeBuiltin("node:zlib");
     const dictionary = new TextEncoder().encode("what both sides know need not be said".repeat(4));
-    const known: ZstdOptions & { readonly dictionary: Uint8Array } = { dictionary }; // Deno's own types lack it
+    const known: ZstdOptions & { readonly dictionary: Uint8Array } = { dictionary }; // missing from Deno's own types
     const compressed = zstdCompressSync(dictionary, known);
-    // Much shorter than without it, if it was used; and to be read with it alone.
+    // If the dictionary was used, the output is much shorter than without it, and decompresses only with it.
     const isShort = compressed.length < zstdCompressSync(dictionary).length;
     knowsDictionaries = isShort && zstdDecompressSync(compressed, known).length === dictionary.length;
   }

@@ -1,7 +1,6 @@
 /**
- * The outer form of a frame of Zstandard (RFC 8878): enough to know, before anything is decompressed, how large its
- * content is and that the frame is all there. The runtimes differ in what they do with frames that are cut off, and
- * with bytes behind one.
+ * The outer structure of a Zstandard frame (RFC 8878): enough to know, before decompression, how large its content is
+ * and that the frame is complete. The runtimes differ in how they treat truncated frames and trailing bytes.
  *
  * @module
  */
@@ -9,27 +8,27 @@ import type { Fail } from "../strings/fail.ts";
 
 const MAGIC = 0xfd2f_b528;
 
-/** Bytes of the dictionary's id, by two bits of the descriptor. */
+/** The size of the dictionary id in bytes, by two bits of the descriptor. */
 const ID_BYTES = [0, 1, 2, 4] as const;
 
-/** What a frame says of itself. */
+/** What a frame declares about itself. */
 export interface ZstdFrame {
-  /** Bytes of its content. */
+  /** The size of its content in bytes. */
   readonly contentSize: number;
-  /** The id of the dictionary that it needs; 0 if it needs none, or does not say which. */
+  /** The id of the dictionary it needs; 0 if it needs none or does not say which. */
   readonly dictionaryId: number;
 }
 
 // law vortex/compressed/readZstdFrame: vortex/compressed/zstd
 /**
- * Reads a frame's header, and walks over its blocks.
+ * Reads a frame's header and walks its blocks.
  *
  * @param bytes exactly one frame
  */
 export function readZstdFrame(bytes: Uint8Array, fail: Fail): ZstdFrame {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
-  /** Goes on, and says from where. */
+  /** Advances, and returns the position before. */
   const skip = (count: number): number => {
     if (at + count > bytes.length) fail(`a zstd frame ends inside, after ${bytes.length} bytes`);
     at += count;
@@ -53,7 +52,7 @@ export function readZstdFrame(bytes: Uint8Array, fail: Fail): ZstdFrame {
     isLast = (header & 1) === 1;
     const type = header >> 1 & 3;
     if (type === 3) fail("a zstd frame with a block of a reserved type");
-    skip(type === 1 ? 1 : header >> 3); // of a repeated byte there is one
+    skip(type === 1 ? 1 : header >> 3); // an RLE block stores its byte once
   }
   if ((descriptor & 0x04) !== 0) skip(4); // the checksum
   if (at !== bytes.length) fail(`a zstd frame of ${at} bytes in a buffer of ${bytes.length}`);

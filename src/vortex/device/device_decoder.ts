@@ -1,5 +1,5 @@
 /**
- * Decodes columns of numbers on a device: what is encoded is sent there, and becomes words there.
+ * Decodes columns of numbers on a device: the encoded data is uploaded and decoded to words there.
  *
  * @module
  */
@@ -43,28 +43,28 @@ import {
 export interface DeviceNumbers {
   readonly dtype: DTypeOf<"primitive">;
   readonly length: number;
-  /** The words; whoever has the column closes it. */
+  /** The words; the column's owner closes them. */
   readonly words: MemoryBuffer;
-  /** On the host. A bit for each row; null: all are valid. */
+  /** One bit per row, on the host; null if all rows are valid. */
   readonly validity: Bytes | null;
 }
 
-/** Words, and which of them are valid. */
+/** Words and their validity. */
 type Words = Pick<DeviceNumbers, "words" | "validity">;
 
-/** Rows that kernels count with 32 bits: the last blocks must fit, too. */
+/** The limit on rows, as kernels count them in 32 bits: the last blocks must fit, too. */
 const mostRows = 2 ** 31 - 2 ** 11;
 
-/** One decoding on one stream. */
+/** One decode on one stream. */
 export class DeviceDecoder {
   readonly #context: DecodeContext;
   readonly #stream: CudaStream;
-  /** All memory of this decoding that is not closed. */
+  /** All memory of this decode that is not yet closed. */
   readonly #open = new Set<MemoryBuffer>();
-  /** Words that become 1 if codes stand for no value or runs do not follow each other, and what says so then. */
+  /** Words that the device sets to 1 if codes are out of range or runs are out of order, and what throws then. */
   readonly #wrong: { readonly word: MemoryBuffer; readonly fail: () => void }[] = [];
 
-  /** @param stream on which everything happens, and where the results belong */
+  /** @param stream runs all the work, and is the home stream of the results */
   constructor(context: DecodeContext, stream: CudaStream) {
     this.#context = context;
     this.#stream = stream;
@@ -72,16 +72,16 @@ export class DeviceDecoder {
 
   // law vortex/device.numbers: vortex/device/decode
   /**
-   * Decodes a node whose dtype is primitive. What the device cannot decode the host does, and it is sent there.
+   * Decodes a node whose dtype is primitive. The host decodes and uploads what the device cannot decode.
    *
-   * @throws {VortexError} if the data is wrong; codes are known to be right only after `finish`
+   * @throws {VortexError} if the data is invalid; codes are only known to be valid after `finish`
    */
   numbers(node: EncodedNode): DeviceNumbers {
     const dtype = primitiveOf(node.dtype);
     return { dtype, length: node.length, ...this.#column(node) };
   }
 
-  /** Bytes of the host on the device. Whoever asks closes it. */
+  /** Copies host bytes to the device. The caller closes the result. */
   upload(bytes: Bytes, node: EncodedNode): MemoryBuffer {
     const buffer = this.#allocate(bytes.length, node);
     if (bytes.length > 0) buffer.copyFrom(bytes, { stream: this.#stream });
@@ -89,9 +89,9 @@ export class DeviceDecoder {
   }
 
   /**
-   * Waits for what has to be known of the codes, if anything has.
+   * Waits for the device's checks of codes and runs, if there are any.
    *
-   * @throws {VortexError} if a code stands for no value
+   * @throws {VortexError} if a check failed, as for a code that is out of range
    */
   finish(): void {
     for (const { word, fail } of this.#wrong.splice(0)) {
@@ -101,10 +101,10 @@ export class DeviceDecoder {
       this.#close(word);
       if (found[0] !== 0) fail();
     }
-    this.#open.clear(); // what is left belongs to the results
+    this.#open.clear(); // the remaining buffers belong to the results
   }
 
-  /** Closes everything, results too: after an error. */
+  /** Closes everything, results included, after an error. */
   abandon(): void {
     for (const buffer of this.#open) buffer.close();
     this.#open.clear();
@@ -154,7 +154,7 @@ export class DeviceDecoder {
     return { words: this.upload(bytesOf(array), node), validity: array.validity };
   }
 
-  /** Words and what happens to them, in one kernel. */
+  /** Decodes words and applies steps to them, in one kernel. */
   #chain(node: EncodedNode, steps: readonly Step[]): Words {
     const { encoding } = openNode(this.#context.session, node);
     if (steps.length < mostSteps) {
@@ -171,13 +171,13 @@ export class DeviceDecoder {
       return column;
     }
     const { width, offset, patches, validity } = node.opened(bitPackedEncoding.open);
-    if (typeof width !== "number") throw new TypeError("The widths are not known yet"); // only those of .v2
+    if (typeof width !== "number") throw new TypeError("The widths are not known yet"); // only in .v2
     const words = this.#allocate(node.length * bits / 8, node);
     const raw = rawBufferOf(node, 0);
     const unpack = ({ ptr }: MemoryBuffer) => this.#unpack(words, ptr, node, { bits, width, offset, steps });
     const device = raw instanceof Uint8Array || raw.size === 0 ? null : raw.memory.device;
     if (!(raw instanceof Uint8Array) && device !== null && isSameDevice(device, this.#stream.device)) {
-      this.#using(raw.memory, unpack); // where it is
+      this.#using(raw.memory, unpack); // in place
     } else {
       const packed = this.upload(node.buffer(0), node);
       unpack(packed);
@@ -214,7 +214,7 @@ export class DeviceDecoder {
     return words;
   }
 
-  /** Patches are few: the host looks at their rows, and which of them counts. */
+  /** Patches are few: the host checks their rows, and picks the last patch of each row. */
   #patch(
     words: MemoryBuffer,
     bits: Bits,
@@ -246,7 +246,7 @@ export class DeviceDecoder {
     this.#close(put);
   }
 
-  /** A dictionary's rows; null if the host has to look at them. */
+  /** The rows of a dictionary; null if the host has to decode them. */
   #take(node: EncodedNode): Words | null {
     const { codes, values } = node.opened(dictEncoding.open);
     const codeBits = bitsOf(primitiveOf(codes.dtype).ptype);
@@ -271,7 +271,7 @@ export class DeviceDecoder {
     return { words, validity };
   }
 
-  /** Whether codes cannot be wrong, because they have too few bits for it: then nobody has to wait for the device. */
+  /** Whether codes have too few bits to be out of range: then the host need not wait for the device. */
   #areRight(codes: EncodedNode, entries: number): boolean {
     if (openNode(this.#context.session, codes).encoding !== bitPackedEncoding) return false;
     const { width, patches } = codes.opened(bitPackedEncoding.open);
@@ -285,7 +285,7 @@ export class DeviceDecoder {
     const bits = bitsOf(primitiveOf(node.dtype).ptype);
     const words = this.#allocate(length * bits / 8, node);
     const endBits = bitsOf(primitiveOf(endsNode.dtype).ptype);
-    // Validity is the host's, and needs the ends there.
+    // Validity is on the host, and needs the ends there.
     const isOnDevice = values.validity === null && endBits !== 64 && endsNode.length > 0;
     const ends = isOnDevice ? null : this.#checkedEnds(node, endsNode, offset);
     const sent = ends === null ? this.#endsOnDevice(node, endsNode, endBits, offset) : this.#sendEnds(ends, node);
@@ -306,12 +306,12 @@ export class DeviceDecoder {
 
   #sendEnds(ends: Indices, node: EncodedNode): MemoryBuffer {
     const least = this.#context.allocate(4 * ends.length, node);
-    // An end that 32 bits cannot say is behind the last row in any case.
+    // An end that overflows 32 bits is past the last row anyway.
     new Uint32Array(least.buffer, 0, ends.length).set(ends.map((end) => Math.min(end, 0xffff_ffff)));
     return this.upload(least, node);
   }
 
-  /** Ends that the device decodes and checks: the host looks at them only to say what is wrong. */
+  /** Decodes and checks ends on the device; the host reads them only to report what is wrong. */
   #endsOnDevice(node: EncodedNode, endsNode: EncodedNode, endBits: Bits, offset: number): MemoryBuffer {
     if (endBits === 64) throw new TypeError("Ends of 64 bits are the host's");
     const { words: given } = this.#column(endsNode);
@@ -324,7 +324,7 @@ export class DeviceDecoder {
     return sent;
   }
 
-  /** Enqueues what uses memory that was handed over, in the order of its own stream. */
+  /** Enqueues work that uses memory handed over by its owner, ordered with that memory's home stream. */
   #using(memory: MemoryBuffer, enqueue: (memory: MemoryBuffer) => void): void {
     orderStreams(memory.stream, this.#stream);
     enqueue(memory);
@@ -344,7 +344,7 @@ export class DeviceDecoder {
     return buffer;
   }
 
-  /** Frees memory in order: behind the kernels that use it. */
+  /** Frees memory in stream order, after the kernels that use it. */
   #close(buffer: MemoryBuffer): void {
     this.#open.delete(buffer);
     buffer.close();

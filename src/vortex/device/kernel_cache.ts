@@ -1,34 +1,34 @@
 /**
- * Kernels that decoding has needed, compiled once for each device and closed with it.
+ * Kernels for decoding, compiled once per device on demand and closed with the device.
  *
  * @module
  */
 import { type CudaDevice, type Kernel, PerDevice, type Program } from "../../device/mod.ts";
 import type { NumberKernel } from "./number_kernels.ts";
 
-/** How many are kept for each device: those used last. */
+/** The number of most recently used programs kept per device. */
 const enough = 256;
 
-/** By their keys; what was used last comes last. */
+/** Programs by key, least recently used first. */
 const caches = new PerDevice<Map<string, Program>>(
   () => new Map(),
   (programs, device) => {
-    if (programs.size > 0) device.synchronize(); // code that runs must stay
+    if (programs.size > 0) device.synchronize(); // running code must stay loaded
     for (const program of programs.values()) program.close();
   },
 );
 
-/** A kernel, which the driver compiles at first use. */
+/** A kernel, compiled by the driver on first use. */
 export function kernelOn(device: CudaDevice, { key, ptx }: NumberKernel): Kernel {
   const programs = caches.of(device);
   const program = programs.get(key) ?? device.loadPtx(ptx());
-  programs.delete(key); // so that it comes last
+  programs.delete(key); // to move it to the end
   programs.set(key, program);
   if (programs.size > enough) {
     const [oldest] = programs;
     if (oldest !== undefined) {
       programs.delete(oldest[0]);
-      device.synchronize(); // code that runs must stay
+      device.synchronize(); // running code must stay loaded
       oldest[1].close();
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Kernels that decode columns of words, in PTX. All parameters are of 64 bits; the kernel of each program is `decode`.
+ * PTX kernels that decode columns of words. All parameters have 64 bits; each program's kernel is named `decode`.
  *
  * @module
  */
@@ -8,48 +8,48 @@ import { firstOfRow } from "../numeric/fastlanes.ts";
 import type { Step } from "../numeric/kernel.ts";
 import type { Bits } from "../numeric/words.ts";
 
-/** Threads of a block. */
+/** Threads per block. */
 export const THREADS = 128;
 
-/** A program that the driver compiles, and what tells it from others. */
+/** A program for the driver to compile, and the key that identifies it. */
 export interface NumberKernel {
   readonly key: string;
   readonly ptx: () => string;
 }
 
-/** The kind of registers for words of a type: shorter ones than 32 bits are in the low bits of one of 32. */
+/** The kind of register for a word; words of fewer than 32 bits are in the low bits of a 32-bit register. */
 type Kind = "r" | "d";
 
 const kindOf = (bits: Bits): Kind => bits === 64 ? "d" : "r";
 const size = (kind: Kind) => kind === "d" ? 64 : 32;
 
-/** A parameter. */
+/** Loads a parameter. */
 function parameter(ptx: PtxWriter, name: string): Register {
   return ptx.make("d", `ld.param.u64 $, [${name}]`);
 }
 
-/** A parameter that is an address. */
+/** Loads a parameter that is an address. */
 function pointer(ptx: PtxWriter, name: string): Register {
   return ptx.make("d", `cvta.to.global.u64 $, ${parameter(ptx, name)}`);
 }
 
-/** A parameter that is below 2^32. */
+/** Loads a parameter that is less than 2^32. */
 function small(ptx: PtxWriter, name: string): Register {
   return ptx.make("r", `cvt.u32.u64 $, ${parameter(ptx, name)}`);
 }
 
-/** The number of the thread among all. */
+/** The global index of the thread. */
 function threadNumber(ptx: PtxWriter): Register {
   const [block, thread] = [ptx.make("r", "mov.u32 $, %ctaid.x"), ptx.make("r", "mov.u32 $, %tid.x")];
   return ptx.make("r", `mad.lo.u32 $, ${block}, ${THREADS}, ${thread}`);
 }
 
-/** `base + index * step`, of an index without a sign. */
+/** `base + index * step`, for an unsigned index. */
 function at(ptx: PtxWriter, base: Register, index: Register, step: number): Register {
   return ptx.make("d", `mad.lo.s64 $, ${ptx.make("d", `cvt.u64.u32 $, ${index}`)}, ${step}, ${base}`);
 }
 
-/** Reads a word; where the guard says no it is 0. */
+/** Reads a word; 0 where the guard is false. */
 function loadWord(ptx: PtxWriter, bits: Bits, address: string, guard = ""): Register {
   if (bits > 16) {
     const kind = kindOf(bits);
@@ -67,23 +67,23 @@ function storeWord(ptx: PtxWriter, bits: Bits, address: string, word: Register, 
   ptx.line(`${guard}st.global.u${bits} [${address}], ${stored}`);
 }
 
-/** Ends the threads for which there is nothing to do. */
+/** Exits the threads that have nothing to do. */
 function endUnless(ptx: PtxWriter, index: Register, count: Register): void {
   const isOver = ptx.make("p", `setp.ge.u32 $, ${index}, ${count}`);
   ptx.line(`@${isOver} ret`);
 }
 
-/** All low bits. */
+/** A mask of the low bits. */
 const ones = (bits: number) => `0x${((1n << BigInt(bits)) - 1n).toString(16)}`;
 
-/** The parameters that steps have: `s0`, and `t0` of those that have two. */
+/** The names of the steps' parameters: `s0`, and also `t0` for steps that have two. */
 export function stepParameters(steps: readonly Step[]): string[] {
   return steps.flatMap(({ kind }, index) =>
     kind === "add" ? [`s${index}`] : kind === "alp" ? [`s${index}`, `t${index}`] : []
   );
 }
 
-/** What is passed for them. */
+/** The arguments for the steps' parameters. */
 export function stepArguments(bits: Bits, steps: readonly Step[]): bigint[] {
   const view = new DataView(new ArrayBuffer(8));
   return steps.flatMap((step) => {
@@ -97,7 +97,7 @@ export function stepArguments(bits: Bits, steps: readonly Step[]): bigint[] {
   });
 }
 
-/** Reads the steps' parameters, and gives what takes a word through them. */
+/** Reads the steps' parameters, and returns a function that applies the steps to a word. */
 function stepper(ptx: PtxWriter, bits: Bits, steps: readonly Step[]): (word: Register) => Register {
   const kind = kindOf(bits);
   const own = (name: string) => kind === "d" ? parameter(ptx, name) : small(ptx, name);
@@ -130,15 +130,15 @@ const chainKey = (bits: Bits, steps: readonly Step[]) => `${bits} ${steps.map(({
 
 // law vortex/device.unpackKernel: vortex/device/decode
 /**
- * Unpacks blocks of 1024 words: a thread for each lane, so that neighbours read and write neighbouring words.
+ * Unpacks blocks of 1024 words, one thread per lane, so that adjacent threads read and write adjacent words.
  *
- * Parameters: `to`, `from`, `skip` (words of the first block that are not wanted), `count`, and those of the steps.
+ * Parameters: `to`, `from`, `skip` (unwanted words at the start of the first block), `count`, and those of the steps.
  */
 export function unpackKernel(bits: Bits, width: number, steps: readonly Step[]): NumberKernel {
   return { key: `unpack ${width} ${chainKey(bits, steps)}`, ptx: () => unpackProgram(bits, width, steps) };
 }
 
-/** Threads that unpacking so many words takes. */
+/** The number of threads needed to unpack `words` words. */
 export function unpackThreads(bits: Bits, words: number): number {
   return Math.ceil(words / 1024) * (1024 / bits);
 }
@@ -154,7 +154,7 @@ function unpackProgram(bits: Bits, width: number, steps: readonly Step[]): strin
   const end = ptx.make("r", `add.u32 $, ${ptx.make("r", `add.u32 $, ${skip}, ${count}`)}, 1023`);
   endUnless(ptx, block, ptx.make("r", `shr.u32 $, ${end}, 10`));
   const source = at(ptx, at(ptx, from, block, 128 * width), lane, bytes);
-  // The place of row 0, which of the first block may be before the first word: then it wraps, beyond the count.
+  // The index of row 0. In the first block it may precede the first word: then it wraps around to beyond the count.
   const place = ptx.make("r", `sub.u32 $, ${ptx.make("r", `mad.lo.u32 $, ${block}, 1024, ${lane}`)}, ${skip}`);
   const signed = ptx.make("d", `cvt.s64.s32 $, ${place}`);
   const target = ptx.make("d", `mad.lo.s64 $, ${signed}, ${bytes}, ${to}`);
@@ -181,7 +181,7 @@ function unpackProgram(bits: Bits, width: number, steps: readonly Step[]): strin
 }
 
 // law vortex/device.stepKernel: vortex/device/decode
-/** Takes words through steps where they are. Parameters: `to`, `count`, and those of the steps. */
+/** Applies steps to words in place. Parameters: `to`, `count`, and those of the steps. */
 export function stepKernel(bits: Bits, steps: readonly Step[]): NumberKernel {
   const ptx = () => {
     const ptx = new PtxWriter();
@@ -196,9 +196,9 @@ export function stepKernel(bits: Bits, steps: readonly Step[]): NumberKernel {
 
 // law vortex/device.takeKernel: vortex/device/decode
 /**
- * Looks words up. A code that stands for none gives 0, and the word at `wrong` becomes 1 if its row is valid.
+ * Looks words up. An out-of-range code yields 0, and sets the word at `wrong` to 1 if its row is valid.
  *
- * Parameters: `to`, `codes`, `values`, `count`, `entries`, `wrong`, and if there is a mask of rows, `valid`.
+ * Parameters: `to`, `codes`, `values`, `count`, `entries`, `wrong`, and `valid` if rows are masked.
  */
 export function takeKernel(bits: Bits, codeBits: 8 | 16 | 32, hasMask: boolean): NumberKernel {
   const ptx = () => {
@@ -224,27 +224,27 @@ export function takeKernel(bits: Bits, codeBits: 8 | 16 | 32, hasMask: boolean):
   return { key: `take ${bits} ${codeBits} ${hasMask}`, ptx };
 }
 
-/** Rows of a thread that repeats runs: a block seeks the runs of its first and its last row, once for all between. */
+/** Rows per thread when repeating runs: a block searches once for the runs of its first and last rows. */
 const RUN_ROWS = 8;
 
-/** Threads that repeat the runs of so many rows. */
+/** The number of threads needed to repeat runs over `rows` rows. */
 export function runThreads(rows: number): number {
   return Math.ceil(rows / (RUN_ROWS * THREADS)) * THREADS;
 }
 
 // law vortex/device.runKernel: vortex/device/decode
 /**
- * Repeats words to the ends of their runs: each row seeks the first run that ends behind it, between those of the first
- * and the last row of its block.
+ * Repeats words up to the ends of their runs: each row searches for the first run that ends after it, between the runs
+ * of its block's first and last rows.
  *
- * Parameters: `to`, `ends` (of 32 bits, rising, the last behind the last row), `values`, `count`, `runs`, `offset`.
+ * Parameters: `to`, `ends` (32-bit, ascending, the last one after the last row), `values`, `count`, `runs`, `offset`.
  */
 export function runKernel(bits: Bits): NumberKernel {
   const ptx = () => {
     const ptx = new PtxWriter();
     const [to, ends, values] = [pointer(ptx, "to"), pointer(ptx, "ends"), pointer(ptx, "values")];
     const [count, offset] = [small(ptx, "count"), small(ptx, "offset")];
-    // Ends that are wrong are found by `endsKernel`, and must not lead behind the values until somebody hears of it.
+    // `endsKernel` detects invalid ends; until the host reads its result, they must not index past the values.
     const last = ptx.make("r", `sub.u32 $, ${small(ptx, "runs")}, 1`);
     const [block, thread] = [ptx.make("r", "mov.u32 $, %ctaid.x"), ptx.make("r", "mov.u32 $, %tid.x")];
     const first = ptx.make("r", `mul.lo.u32 $, ${block}, ${RUN_ROWS * THREADS}`);
@@ -261,7 +261,7 @@ export function runKernel(bits: Bits): NumberKernel {
       ptx.place(found);
     };
     const copy = (of: Register) => ptx.make("r", `mov.u32 $, ${of}`);
-    // Threads 0 and 32, of different warps, seek at the same time.
+    // Threads 0 and 32, in different warps, search at the same time.
     const tile = ptx.make("r", "mov.u32 $, tile");
     const isSeeker = ptx.make("p", `setp.eq.u32 $, ${ptx.make("r", `and.b32 $, ${thread}, ${~32 >>> 0}`)}, 0`);
     const known = ptx.label();
@@ -292,8 +292,8 @@ export function runKernel(bits: Bits): NumberKernel {
 
 // law vortex/device.endsKernel: vortex/device/decode
 /**
- * Widens the ends of runs to 32 bits. The word at `wrong` becomes 1 if one is not behind the one before it, the first is
- * before `offset`, or the last before `least`, where the rows end.
+ * Widens the ends of runs to 32 bits. Sets the word at `wrong` to 1 if an end is not greater than the one before it, if
+ * the first is less than `offset`, or if the last is less than `least`, where the rows end.
  *
  * Parameters: `to`, `ends`, `count`, `offset`, `least`, `wrong`.
  */
@@ -324,7 +324,7 @@ export function endsKernel(endBits: 8 | 16 | 32): NumberKernel {
 }
 
 // law vortex/device.sequenceKernel: vortex/device/decode
-/** Words that differ by the same step, 0 for one word everywhere. Parameters: `to`, `count`, `base`, `step`. */
+/** Writes words in constant steps; a step of 0 repeats one word. Parameters: `to`, `count`, `base`, `step`. */
 export function sequenceKernel(bits: Bits): NumberKernel {
   const ptx = () => {
     const ptx = new PtxWriter();
@@ -340,7 +340,7 @@ export function sequenceKernel(bits: Bits): NumberKernel {
 }
 
 // law vortex/device.patchKernel: vortex/device/decode
-/** Puts words in the places of others. Parameters: `to`, `rows` (of 32 bits, no two the same), `values`, `count`. */
+/** Overwrites words at given rows. Parameters: `to`, `rows` (32-bit, all distinct), `values`, `count`. */
 export function patchKernel(bits: Bits): NumberKernel {
   const ptx = () => {
     const ptx = new PtxWriter();

@@ -1,5 +1,5 @@
 /**
- * Arrays of Vortex as Arrow's on a device.
+ * Converts Vortex arrays to Arrow arrays on a device.
  *
  * @module
  */
@@ -22,11 +22,11 @@ import { DeviceDecoder } from "./device_decoder.ts";
 
 // law vortex/toArrowOnDevice: vortex/device/arrow
 /**
- * Decodes an array to Arrow's on the device of a stream, whose order it is in. Numbers, also of structs and extensions,
- * are decoded there; all else is decoded by the host and sent there, as is what the context keeps encoded.
+ * Decodes an array to an Arrow array on a stream's device, in stream order. Numbers, also in structs and extensions,
+ * are decoded there; everything else, and what the context keeps encoded, is decoded on the host and uploaded.
  *
- * @returns an array whose memory is freed by its `close`
- * @throws {VortexError} if the data is wrong
+ * @returns an array whose `close` frees its memory
+ * @throws {VortexError} if the data is invalid
  */
 export function toArrowOnDevice(
   root: EncodedNode,
@@ -45,7 +45,7 @@ export function toArrowOnDevice(
   }
 }
 
-/** Arrays of one decoding. Those inside another one are closed with it. */
+/** Builds the arrays of one decode. Closing an array closes the arrays nested in it. */
 class DeviceArrow {
   readonly #decoder: DeviceDecoder;
   readonly #context: DecodeContext;
@@ -72,7 +72,7 @@ class DeviceArrow {
     return this.#decoded(node, fieldOf(node.dtype, name, session));
   }
 
-  /** An array of which nothing is kept. */
+  /** A fully decoded array, nothing of which stays encoded. */
   #decoded(node: EncodedNode, field: ArrowField): ArrowArray {
     const { session } = this.#context;
     const { encoding } = openNode(session, node);
@@ -87,7 +87,7 @@ class DeviceArrow {
     return this.#sent(array, node);
   }
 
-  /** An array of the host, sent to the device. */
+  /** Uploads a host array to the device. */
   #sent(array: ArrowArray, node: EncodedNode): ArrowArray {
     const { field, length, offset, nullCount } = array;
     const buffers = array.buffers.map((view) => view === null ? null : this.#decoder.upload(bytesOf(view), node));
@@ -117,7 +117,7 @@ function viewOf(buffer: MemoryBuffer | null): StridedMemoryView | null {
   return buffer === null ? null : StridedMemoryView.fromBuffer(buffer, { shape: [buffer.size], dtype: "uint8" });
 }
 
-/** The bytes of a view of the host's memory. */
+/** The bytes of a view of host memory. */
 function bytesOf(view: StridedMemoryView): Bytes {
   return view.buffer.bytes().subarray(view.offset, view.offset + view.nbytes);
 }

@@ -17,7 +17,7 @@ import {
 import { boolEncoding, byteBoolEncoding, nullEncoding, primitiveEncoding } from "./null_bool_primitive.ts";
 import { varBinEncoding, varBinViewEncoding } from "./text.ts";
 
-/** Encodings that are near to Arrow's own forms, and those that put others together. */
+/** Encodings close to Arrow's own layouts, and encodings composed of others. */
 export const canonicalEncodings: readonly VortexEncoding[] = [
   nullEncoding,
   boolEncoding,

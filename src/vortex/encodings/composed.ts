@@ -1,5 +1,5 @@
 /**
- * Arrays that are put together from others, and arrays that a few bytes stand for.
+ * Arrays composed of other arrays, and arrays that a few bytes describe.
  *
  * @module
  */
@@ -24,12 +24,12 @@ import { checkOffsets, wholeDType, wholeNumbers, wholesOf } from "./whole_number
 
 interface OpenedChunks {
   readonly offsets: EncodedNode;
-  /** The chunks, where each says its own length: in tuples. Null where the offsets say them. */
+  /** The chunks, if each states its own length, as in tuples; null if only the offsets give the lengths. */
   readonly chunks: readonly EncodedNode[] | null;
 }
 
 // law vortex/chunkedEncoding: vortex/core/contradictions
-/** Arrays of one dtype, one after the other; offsets say where each begins. */
+/** Concatenated arrays of one dtype; offsets say where each begins. */
 export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   id: "vortex.chunked",
   open(node) {
@@ -53,7 +53,7 @@ export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   },
 };
 
-/** The chunks, by where each begins. */
+/** The chunks, with lengths taken from the offsets. */
 function chunksBy(node: EncodedNode, offsetsNode: EncodedNode, context: DecodeContext): EncodedNode[] {
   const offsets = wholeNumbers(offsetsNode, context, "Offset");
   checkOffsets(offsets, node.length, node, "the chunks");
@@ -67,7 +67,7 @@ function chunksBy(node: EncodedNode, offsetsNode: EncodedNode, context: DecodeCo
   );
 }
 
-/** Has an error say which node it is about: what is done with decoded arrays knows none. */
+/** Adds the node to a RangeError: operations on decoded arrays do not know their node. */
 function withoutRangeError<T>(node: Place, act: () => T): T {
   try {
     return act();
@@ -77,7 +77,7 @@ function withoutRangeError<T>(node: Place, act: () => T): T {
   }
 }
 
-/** One value for all elements. */
+/** A single value for all elements. */
 export const constantEncoding: VortexEncoding<null> = {
   id: "vortex.constant",
   open(node) {
@@ -98,7 +98,7 @@ interface OpenedSequence {
 }
 
 // law vortex/sequenceEncoding: vortex/core/contradictions
-/** Numbers that rise or fall by the same step. */
+/** Numbers that rise or fall by a constant step. */
 export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
   id: "vortex.sequence",
   open(node) {
@@ -125,13 +125,13 @@ export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
       fillSteps(new Int32Array(values.buffer, 0, 2 * length), base, multiplier);
     } else {
       const [first, step] = [Number(base), Number(multiplier)];
-      for (let i = 0; i < length; i++) values[i] = first + step * i; // less than 2^32, as is each product then
+      for (let i = 0; i < length; i++) values[i] = first + step * i; // less than 2^32, and so is each product
     }
     return { kind: "primitive", dtype, length, validity: null, values };
   },
 };
 
-/** A number of the metadata, which has a sign of its own. */
+/** A number from the metadata, which may be signed or unsigned. */
 function termOf(node: EncodedNode, message: ProtoMessage, field: number): bigint {
   const term = message.message(field) ?? node.fail(`The metadata of the sequence has no field ${field}`);
   const scalar = scalarOf(term, primitiveDType(term.has(4) ? "u64" : "i64"), node.path);
@@ -139,7 +139,7 @@ function termOf(node: EncodedNode, message: ProtoMessage, field: number): bigint
 }
 
 /**
- * Writes numbers of 64 bits by halves: a bigint for each would take ten times as long, and so would halves without sign,
+ * Writes 64-bit numbers as halves: a bigint per number would take ten times as long, and so would unsigned halves,
  * which engines compute as floats.
  */
 function fillSteps(halves: Int32Array, base: bigint, step: bigint): void {
@@ -151,12 +151,12 @@ function fillSteps(halves: Int32Array, base: bigint, step: bigint): void {
     halves[i] = low;
     halves[i + 1] = high;
     low = low + stepLow | 0;
-    // A sum that is less than what was added, both without sign, has a bit too many for its half.
+    // If the sum is less than the addend, both unsigned, the low half overflowed: carry.
     high = high + stepHigh + ((low ^ sign) < least ? 1 : 0) | 0;
   }
 }
 
-/** Turned over in two numbers of 32 bits, it makes comparing them compare them without sign. */
+/** Flipping this bit in two 32-bit numbers makes a signed comparison of them unsigned. */
 const sign = 1 << 31;
 
 interface OpenedDictionary {
@@ -165,7 +165,7 @@ interface OpenedDictionary {
 }
 
 // law vortex/dictEncoding: vortex/core/built
-/** Values, and which of them each element is. */
+/** Distinct values, and a code per element that selects one. */
 export const dictEncoding: VortexEncoding<OpenedDictionary> = {
   id: "vortex.dict",
   open(node) {
@@ -189,8 +189,8 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
 
 // law vortex/checkedCodes: vortex/core/contradictions
 /**
- * Codes none of which leads outside: every element's is less than the number of values. There may be no values if all
- * are null.
+ * Bounds-checks codes: each non-null element's code is less than the number of values. There may be no values if all
+ * elements are null.
  */
 export function checkedCodes(
   array: PrimitiveArray,
@@ -211,13 +211,13 @@ export function checkedCodes(
   if (isClean && !(wholes instanceof Float64Array)) {
     return { kind: "primitive", dtype, length, validity, values: wholes };
   }
-  // Where an element is null its code is arbitrary: 0 is one that every lookup can take.
+  // The code of a null element is arbitrary: replace it with 0, which every lookup accepts.
   const values = context.allocateValues(ptype, length, place);
   for (let i = 0; i < length; i++) values[i] = (wholes[i] ?? 0) < count ? wholes[i] ?? 0 : 0;
   return { kind: "primitive", dtype, length, validity, values };
 }
 
-/** The elements that checked codes stand for, or both together where dictionaries are kept. */
+/** Looks up checked codes, or returns codes and values as a dictionary where dictionaries are kept. */
 export function dictionaryOf(
   dtype: VortexDType,
   codes: PrimitiveArray,
@@ -242,13 +242,13 @@ interface OpenedMask {
 }
 
 // law vortex/maskedEncoding: vortex/core/built
-/** An array without nulls, and which of its elements are null all the same. */
+/** A non-nullable array, and a mask that marks some of its elements null. */
 export const maskedEncoding: VortexEncoding<OpenedMask> = {
   id: "vortex.masked",
   open(node) {
     node.expectNoMetadata();
     node.expectBuffers(0);
-    // The child has no nulls; PyVortex says of some in its tuples that they could.
+    // The child has no nulls; PyVortex declares some of them nullable in its tuples.
     const own = rawOf(node).children[0]?.outer?.dtype;
     const dtype = own !== undefined && equalDTypes(own, node.dtype) ? own : withNullable(node.dtype, false);
     return { array: node.child(0, dtype, node.length), validity: node.validityChild(1) };

@@ -11,7 +11,7 @@ import type { Bytes } from "../wire/source.ts";
 import { signedOf } from "../wire/scalar.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
 
-/** Bytes of an integer, by the code of its type. */
+/** The size of an integer in bytes, by its type code. */
 const widths = [1, 2, 4, 8, 16, 32] as const;
 
 interface OpenedDecimal {
@@ -20,7 +20,7 @@ interface OpenedDecimal {
   readonly validity: EncodedNode | null;
 }
 
-/** Integers with sign, of which each is as wide. */
+/** Signed integers of equal width. */
 export const decimalEncoding: VortexEncoding<OpenedDecimal> = {
   id: "vortex.decimal",
   open(node) {
@@ -50,7 +50,7 @@ export function checkDigits(
   node: EncodedNode,
 ): void {
   const limit = 10n ** BigInt(precision);
-  if (limit > 1n << BigInt(8 * width - 1)) return; // no integer of this width has so many
+  if (limit > 1n << BigInt(8 * width - 1)) return; // no integer of this width has that many
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const length = bytes.length / width;
   const fail = (i: number): never => node.fail(`Element ${i} has more than the ${precision} digits of its decimal`);
@@ -67,10 +67,10 @@ export function checkDigits(
     }
     return;
   }
-  const most = Number(limit); // a little less exact than the limit: what comes near it is looked at exactly
+  const most = Number(limit); // rounded: values near the limit are compared exactly
   for (let i = 0; i < length; i++) {
     const at = width * i;
-    // The highest word has the sign, and the others are added as they are.
+    // The highest word is signed, the others are unsigned.
     let value = view.getInt32(at + width - 4, true);
     for (let j = width - 8; j >= 0; j -= 4) value = value * 2 ** 32 + view.getUint32(at + j, true);
     if (Math.abs(value) < most * 0.999 || isNull(i)) continue;

@@ -1,5 +1,5 @@
 /**
- * Arrays that have arrays inside: structs, lists of every kind, maps, extensions.
+ * Nested arrays: structs, all kinds of lists, maps, extensions.
  *
  * @module
  */
@@ -23,7 +23,7 @@ interface OpenedStruct {
 }
 
 // law vortex/structEncoding: vortex/core/built
-/** An array for each field; validity comes before them, and not behind as elsewhere. */
+/** One array per field; validity comes before the fields, not after as elsewhere. */
 export const structEncoding: VortexEncoding<OpenedStruct> = {
   id: "vortex.struct",
   open(node) {
@@ -55,7 +55,7 @@ interface OpenedList {
   readonly validity: EncodedNode | null;
 }
 
-/** Elements one after the other, and where each list begins. */
+/** Concatenated elements, and the offset at which each list begins. */
 export const listEncoding: VortexEncoding<OpenedList> = {
   id: "vortex.list",
   open(node) {
@@ -76,7 +76,7 @@ export const listEncoding: VortexEncoding<OpenedList> = {
 };
 
 // law vortex/listsOf: vortex/core/contradictions
-/** Lists by where each begins, which is checked: the last offset says where the last list ends. */
+/** Builds lists from their offsets, which are checked; the last offset is the end of the last list. */
 export function listsOf(
   dtype: DTypeOf<"list">,
   at: PrimitiveArray,
@@ -93,7 +93,7 @@ export function listsOf(
   return { kind: "list", dtype, length: wholes.length - 1, validity, offsets, elements };
 }
 
-/** @throws {VortexError} for more elements than offsets of 32 bits can say */
+/** @throws {VortexError} if there are more elements than 32-bit offsets can address */
 function checkCount(count: number, node: Place): void {
   if (count > mostListElements) node.fail(tooManyElements(count).message);
 }
@@ -107,7 +107,7 @@ interface OpenedListView {
 }
 
 // law vortex/listViewEncoding: vortex/core/contradictions
-/** A range of the elements for each list: ranges may overlap, and may leave elements out. */
+/** A range of the elements per list: ranges may overlap, and may leave elements out. */
 export const listViewEncoding: VortexEncoding<OpenedListView> = {
   id: "vortex.listview",
   open(node) {
@@ -138,7 +138,7 @@ export const listViewEncoding: VortexEncoding<OpenedListView> = {
       if (start + size > count) node.fail(`List ${i} ends at element ${start + size} of ${count}`);
       [from[i], of[i]] = [start, size];
     }
-    // Lists that follow each other need not be gathered: an empty one is wherever the one before it ends.
+    // Contiguous lists need no gather; an empty list starts wherever the previous one ends.
     let end = from[of.findIndex((size) => size > 0)] ?? 0;
     let isInRow = true;
     for (let i = 0; i < length && isInRow; i++) {
@@ -176,7 +176,7 @@ interface OpenedFixed {
   readonly validity: EncodedNode | null;
 }
 
-/** As many elements for each list. */
+/** Lists with equal numbers of elements. */
 export const fixedSizeListEncoding: VortexEncoding<OpenedFixed> = {
   id: "vortex.fixed_size_list",
   open(node) {
@@ -225,7 +225,7 @@ interface OpenedExtension {
   readonly storage: EncodedNode;
 }
 
-/** Values of an extension, as what they are stored as. */
+/** Values of an extension type, held in their storage array. */
 export const extensionEncoding: VortexEncoding<OpenedExtension> = {
   id: "vortex.ext",
   open(node) {

@@ -1,5 +1,5 @@
 /**
- * Encodings whose buffers are the elements: nulls, truth values, numbers.
+ * Encodings whose buffers hold the elements directly: nulls, booleans, numbers.
  *
  * @module
  */
@@ -9,14 +9,14 @@ import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { type PrimitiveValues, valuesAt, widthOf } from "../ptype.ts";
 
-/** The node's dtype, which must be of a kind that the encoding has. */
+/** The node's dtype, which must be of a kind that the encoding supports. */
 export function dtypeOf<Kind extends VortexDType["kind"]>(node: EncodedNode, ...kinds: readonly Kind[]): DTypeOf<Kind> {
   const isOfKind = (dtype: VortexDType): dtype is DTypeOf<Kind> => kinds.some((kind) => kind === dtype.kind);
   if (isOfKind(node.dtype)) return node.dtype;
   return node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected ${kinds.join(" or ")}`);
 }
 
-/** Nothing but nulls. */
+/** All nulls. */
 export const nullEncoding: VortexEncoding<VortexDType> = {
   id: "vortex.null",
   open(node) {
@@ -28,13 +28,13 @@ export const nullEncoding: VortexEncoding<VortexDType> = {
 
 interface OpenedBool {
   readonly dtype: VortexDType;
-  /** Bits before the first. */
+  /** The number of bits before the first element. */
   readonly offset: number;
   readonly validity: EncodedNode | null;
 }
 
 // law vortex/boolEncoding: vortex/core/built
-/** A bit for each truth value. */
+/** One bit per boolean. */
 export const boolEncoding: VortexEncoding<OpenedBool> = {
   id: "vortex.bool",
   open(node) {
@@ -57,7 +57,7 @@ interface OpenedPlain<DType> {
 }
 
 // law vortex/byteBoolEncoding: vortex/core/built
-/** A byte for each truth value. */
+/** One byte per boolean. */
 export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   id: "vortex.bytebool",
   open(node) {
@@ -76,7 +76,7 @@ export const byteBoolEncoding: VortexEncoding<OpenedPlain<VortexDType>> = {
   },
 };
 
-/** Numbers as they are. */
+/** Plain numbers. */
 export const primitiveEncoding: VortexEncoding<OpenedPlain<DTypeOf<"primitive">>> = {
   id: "vortex.primitive",
   open(node) {

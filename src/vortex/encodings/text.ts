@@ -1,5 +1,5 @@
 /**
- * Text and bytes of any size: by offsets, and by views.
+ * Variable-size text and bytes: with offsets, and with views.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import type { Bytes } from "../wire/source.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
 import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers } from "./whole_numbers.ts";
 
-/** The most bytes that a view has in itself. */
+/** The most bytes that a view holds inline. */
 const inlineBytes = 12;
-/** The most bytes of a buffer: views point with 31 bits. */
+/** The most bytes of a buffer: offsets in views have 31 bits. */
 const mostBytes = 2 ** 31 - 1;
 
 type TextType = DTypeOf<"utf8" | "binary">;
@@ -26,7 +26,7 @@ interface OpenedVarBin {
   readonly validity: EncodedNode | null;
 }
 
-/** Elements one after the other in one buffer, and where each begins. */
+/** Concatenated elements in one buffer, and the offset at which each begins. */
 export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
   id: "vortex.varbin",
   open(node) {
@@ -55,7 +55,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
 };
 
 // law vortex/viewsOf: vortex/core/built
-/** A view of each range of bytes. The offsets were checked. */
+/** Builds a view of each range of bytes. The offsets must have been checked. */
 export function viewsOf(bytes: Bytes, offsets: WholeNumbers, allocate: Allocate): Bytes {
   const length = offsets.length - 1;
   const views = allocate(16 * length);
@@ -78,7 +78,7 @@ interface OpenedView {
   readonly validity: EncodedNode | null;
 }
 
-/** A view of each element, and buffers with what the views have no room for. */
+/** One view per element, and buffers for elements that do not fit in their views. */
 export const varBinViewEncoding: VortexEncoding<OpenedView> = {
   id: "vortex.varbinview",
   open(node) {
@@ -113,13 +113,13 @@ export const varBinViewEncoding: VortexEncoding<OpenedView> = {
   },
 };
 
-/** A view's row, how many of its bytes are right, and what is wrong with the others; null: padding that is not zero. */
+/** A view's row, how many of its bytes are valid, and what is wrong with the rest; null means nonzero padding. */
 type WrongView = readonly [row: number, used: number, why: string | null];
 
 // law vortex/wrongViews: vortex/core/contradictions
 /**
- * The views that lead outside, or whose prefix, text or padding is wrong. Vortex takes any padding, and Arrow's
- * consumers compare short texts with it, as it must be zero there.
+ * The views that are out of bounds, or whose prefix, text or padding is wrong. Vortex accepts any padding; in Arrow it
+ * must be zero, so Arrow consumers include it when comparing short texts.
  */
 function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Generator<WrongView> {
   const length = views.length / 16;
@@ -130,7 +130,7 @@ function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Gen
     const size = words[at] ?? 0;
     if (size <= inlineBytes) {
       const [first, second, third] = [words[at + 1] ?? 0, words[at + 2] ?? 0, words[at + 3] ?? 0];
-      // Most texts are ASCII: a bit of a byte of the three words says that one is not.
+      // Most texts are ASCII: only a set top bit in some byte of the three words needs the UTF-8 check.
       const high = (first | second | third) & 0x8080_8080;
       if (isText && high !== 0 && !isUtf8(views.subarray(16 * i + 4, 16 * i + 4 + size))) {
         yield [i, 0, "is no UTF-8"];
@@ -146,7 +146,7 @@ function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Gen
   }
 }
 
-/** The bits of three words behind their first 0 to 12 bytes, or'ed. */
+/** The bits of three words after their first 0 to 12 bytes, OR-ed together. */
 function paddingOf(size: number, first: number, second: number, third: number): number {
   if (size < 4) return first >>> 8 * size | second | third;
   if (size < 8) return second >>> 8 * (size - 4) | third;

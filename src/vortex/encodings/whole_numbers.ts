@@ -1,5 +1,5 @@
 /**
- * Numbers that count or point: offsets, sizes, codes.
+ * Numbers used as counts or indices: offsets, sizes, codes.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import type { Place } from "../error.ts";
 import { isFloat, isSigned, widthOf } from "../ptype.ts";
 import { ptypeOfCode } from "../wire/dtype_flatbuffer.ts";
 
-/** Whole numbers, none of which is negative. Those of 64 bits are rounded beyond 2^53, which no bound allows. */
+/** Non-negative whole numbers. 64-bit numbers beyond 2^53 are rounded; every bound rejects them. */
 export type WholeNumbers =
   | Uint8Array<ArrayBuffer>
   | Uint16Array<ArrayBuffer>
   | Uint32Array<ArrayBuffer>
   | Float64Array<ArrayBuffer>;
 
-/** The dtype of numbers whose ptype stands in a field of the metadata. @throws {VortexError} unless they are whole */
+/** The dtype of numbers whose ptype is a metadata field. @throws {VortexError} unless it is an integer type */
 export function wholeDType(node: EncodedNode, code: number, what: string, nullable = false): VortexDType {
   const ptype = ptypeOfCode(code, node.path, what);
   if (isFloat(ptype)) node.fail(`The ptype of ${what} is ${ptype}. Expected whole numbers`);
@@ -27,17 +27,17 @@ export function wholeDType(node: EncodedNode, code: number, what: string, nullab
 }
 
 /**
- * Decodes numbers. What a null has is arbitrary, and 0 here if it is negative.
+ * Decodes numbers. The value of a null element is arbitrary; a negative one becomes 0.
  *
- * @param what what they are, for errors
- * @throws {VortexError} if one is negative
+ * @param what names the numbers in errors
+ * @throws {VortexError} if a non-null number is negative
  */
 export function wholeNumbers(node: EncodedNode, context: DecodeContext, what: string): WholeNumbers {
   return wholesOf(context.primitive(node), node, context, what);
 }
 
 // law vortex/wholesOf: vortex/core/contradictions
-/** The same of numbers that were decoded. */
+/** The same for numbers that are already decoded. */
 export function wholesOf(array: PrimitiveArray, node: Place, context: DecodeContext, what: string): WholeNumbers {
   const { values, validity, length } = array;
   const { ptype } = array.dtype;
@@ -75,9 +75,9 @@ export function wholesOf(array: PrimitiveArray, node: Place, context: DecodeCont
 }
 
 /**
- * Numbers that do not fall and end within so many elements.
+ * Checks that offsets never decrease and that the last one is at most `most`.
  *
- * @throws {VortexError} if they do not
+ * @throws {VortexError} if the offsets are invalid
  */
 export function checkOffsets(offsets: WholeNumbers, most: number, node: Place, what: string): void {
   let before = 0;

@@ -1,38 +1,38 @@
 /**
- * Which reads bring some ranges of bytes: neighbours are read together, because a request costs more than a few bytes
- * that nobody wants.
+ * Which reads fetch a set of byte ranges: neighbours are read together, because a request costs more than a few
+ * unwanted bytes.
  *
  * @module
  */
 
-/** A run of bytes of a file. */
+/** A contiguous range of bytes in a file. */
 export interface ByteRange {
-  /** Bytes before it. */
+  /** Offset of the first byte. */
   readonly offset: number;
-  /** How many bytes. */
+  /** Number of bytes. */
   readonly length: number;
 }
 
-/** A read, and the ranges that lie in it, by their place in the list that was given. */
+/** A read, and the ranges that it covers, by their index in the given list. */
 export interface PlannedRead extends ByteRange {
   readonly parts: readonly number[];
 }
 
 /** What may be read together. */
 export interface CoalesceOptions {
-  /** Unwanted bytes between two ranges that are cheaper than a read of their own. */
+  /** Largest number of unwanted bytes between two ranges that is cheaper than a separate read. */
   readonly gap: number;
-  /** Bytes of a read at most, but for a single range that is larger. */
+  /** Maximum bytes of a read, except for a single range that is larger. */
   readonly largest: number;
 }
 
 // law vortex/coalesce: vortex/file/coalesce
 /**
- * Plans the reads of ranges, which may overlap.
+ * Plans the reads for ranges, which may overlap.
  *
  * @param ranges in the order in which they are needed
- * @returns reads in the order in which their first range is needed. Every range lies in exactly one of them; an empty
- *   range needs none, and is in none
+ * @returns reads in the order in which their first range is needed. Every range lies in exactly one of them, except
+ *   empty ranges, which need no read
  */
 export function coalesce(ranges: readonly ByteRange[], { gap, largest }: CoalesceOptions): PlannedRead[] {
   const wanted = ranges.map((range, part) => ({ ...range, part })).filter(({ length }) => length > 0)

@@ -1,5 +1,5 @@
 /**
- * Rows of a layout: which segments they are in, and the elements, decoded.
+ * Rows of a layout: which segments hold them, and their decoded elements.
  *
  * @module
  */
@@ -29,22 +29,22 @@ import {
   type StructLayout,
 } from "./layout.ts";
 
-/** What readers need beside layouts. */
+/** What readers need besides layouts. */
 export interface ScanHome extends ArrayHome {
   readonly arrayIds: readonly string[];
-  /** The bytes of a flat layout's segment. Each layout asks once. */
+  /** The bytes of a flat layout's segment. Called once per layout. */
   readonly segment: (layout: FlatLayout) => Promise<Uint8Array>;
 }
 
-/** Reads rows of a column, in rising order: what lies before the last rows that were read is forgotten. */
+/** Reads rows of a column, in increasing order: everything before the rows read last is dropped. */
 export interface ColumnReader {
   readonly dtype: VortexDType;
-  /** Has `add` called for each layout whose segment rows need, in the order in which they are read. */
+  /** Calls `add` for each layout whose segment the rows need, in the order in which the segments are read. */
   segments(start: number, end: number, add: (layout: FlatLayout) => void): void;
   read(start: number, end: number): Promise<CanonicalArray>;
 }
 
-/** A reader of a layout. @param fields of a struct at the root, those that are wanted. Default: all */
+/** A reader for a layout. @param fields the wanted fields of a struct at the root. Default: all */
 export function readerOf(layout: Layout, home: ScanHome, fields?: readonly number[]): ColumnReader {
   switch (layout.kind) {
     case "flat":
@@ -86,7 +86,7 @@ class FlatReader implements ColumnReader {
     if (end === start) return zeros(this.dtype, 0, allocatorOf(this.#home));
     this.#array ??= this.#decode();
     const array = await this.#array;
-    if (end === this.#layout.rows) this.#array = null; // nobody comes back
+    if (end === this.#layout.rows) this.#array = null; // nothing reads it again
     return sliceOf(array, start, end, allocatorOf(this.#home));
   }
 
@@ -113,7 +113,7 @@ class ChunkedReader implements ColumnReader {
   readonly #layout: ChunkedLayout;
   readonly #home: ScanHome;
   readonly #fields: readonly number[] | undefined;
-  /** Readers of chunks that rows were asked of, and that are not behind. */
+  /** Readers of chunks from which rows were requested, except chunks already passed. */
   readonly #readers = new Map<number, ColumnReader>();
 
   constructor(layout: ChunkedLayout, home: ScanHome, fields: readonly number[] | undefined) {
@@ -123,7 +123,7 @@ class ChunkedReader implements ColumnReader {
     this.dtype = projected(layout.dtype, fields);
   }
 
-  /** The chunks that rows are in, and which of their rows these are. */
+  /** The chunks that hold the rows, and the range of rows within each. */
   *#parts(start: number, end: number): Generator<readonly [reader: ColumnReader, start: number, end: number]> {
     const { chunks, starts } = this.#layout;
     for (let i = chunkAt(starts, start); i < chunks.length; i++) {
@@ -146,13 +146,13 @@ class ChunkedReader implements ColumnReader {
     if (end > start) {
       for (const [reader, from, to] of this.#parts(start, end)) pieces.push(await reader.read(from, to));
     }
-    // Chunks that end here hold arrays that nobody will ask for, also where a filter skipped their last rows.
+    // Nothing will read the arrays of chunks that end here, even if a filter skipped the last rows.
     for (const i of this.#readers.keys()) if ((this.#layout.starts[i + 1] ?? 0) <= end) this.#readers.delete(i);
     return concatOf(this.dtype, pieces, allocatorOf(this.#home));
   }
 }
 
-/** A struct's dtype with some of its fields. */
+/** A struct's dtype with only some of its fields. */
 export function projected(dtype: VortexDType, fields: readonly number[] | undefined): VortexDType {
   if (fields === undefined || dtype.kind !== "struct") return dtype;
   const pick = <T>(all: readonly T[]): T[] => fields.flatMap((i) => all[i] ?? []);

@@ -1,5 +1,5 @@
 /**
- * The frame of a file: what its end says of the rest.
+ * The container of a file: what its end says about the rest.
  *
  * @module
  */
@@ -12,21 +12,21 @@ import { type Bytes, noBytes, ownBytes } from "../wire/source.ts";
 import type { ByteRange } from "./coalesce.ts";
 import type { FileReader } from "./reader.ts";
 
-/** A node of the tree of layouts, of which nothing was checked but that it can be read. */
+/** A node of the layout tree that is readable but otherwise unchecked. */
 export interface RawLayout {
   readonly id: string;
   readonly rows: number;
   readonly metadata: Bytes;
   readonly children: readonly RawLayout[];
-  /** Numbers of segments. */
+  /** Indices of segments. */
   readonly segments: readonly number[];
 }
 
-/** What the end of a file says. */
+/** The contents of the end of a file. */
 export interface Container {
   readonly dtype: VortexDType;
   readonly layout: RawLayout;
-  /** What the nodes' numbers of arrays mean. */
+  /** Encoding ids, indexed by the numbers in array nodes. */
   readonly arrayIds: readonly string[];
   readonly segments: readonly ByteRange[];
   /** The flatbuffer with the statistics of whole columns; null if there is none. */
@@ -35,11 +35,11 @@ export interface Container {
 
 const MAGIC = 0x4658_5456; // VTXF
 const VERSION = 1;
-/** Version, size of the postscript, magic. */
+/** Bytes of the tail: version, size of the postscript, magic. */
 const tailBytes = 8;
-/** What is read at once from the end: the postscript is never larger. */
+/** Bytes of the first read, from the end: the postscript is never larger. */
 const firstRead = 65_535;
-/** Segments begin at a multiple of 2 to the power of at most this. */
+/** Largest exponent of an alignment: segments begin at a multiple of at most 2^16. */
 const mostAlignment = 16;
 
 function fail(why: string, path = "file"): never {
@@ -48,9 +48,9 @@ function fail(why: string, path = "file"): never {
 
 // law vortex/readContainer: vortex/file/container
 /**
- * Reads the end of a file: one read, and one more for each part that lies before it.
+ * Reads the end of a file: one read, plus one for each part that begins before it.
  *
- * @param dtype for a file that does not say its own
+ * @param dtype for a file that does not store its own
  */
 export async function readContainer(
   reader: FileReader,
@@ -85,7 +85,7 @@ export async function readContainer(
   };
 }
 
-/** The end of a file, and what lies before it where that is needed. */
+/** The end of a file, and what lies before it where needed. */
 class End {
   readonly bytes: Bytes;
   readonly #reader: FileReader;
@@ -97,7 +97,7 @@ class End {
     this.#start = reader.size - bytes.length;
   }
 
-  /** A part of the file, in memory at a multiple of 8; null if there is no such part. */
+  /** A part of the file, in memory aligned to 8; null if there is no such part. */
   async read(part: ByteRange | null): Promise<Bytes | null> {
     if (part === null) return null;
     const { offset, length } = part;
@@ -118,7 +118,7 @@ function postscriptOf(bytes: Bytes, limits: VortexLimits): FlatTable {
   return FlatTable.root(bytes.slice(tail - size, tail), "postscript", "postscript", limits.nodes);
 }
 
-/** A part of the file, by its place in the postscript. */
+/** A part of the file, by its slot in the postscript. */
 function partOf(postscript: FlatTable, slot: number, size: number): ByteRange | null {
   const table = postscript.table(slot);
   if (table === null) return null;
@@ -130,7 +130,7 @@ function partOf(postscript: FlatTable, slot: number, size: number): ByteRange | 
   return { offset, length };
 }
 
-/** Schemes of compression and encryption are reserved: nothing writes any. */
+/** Compression and encryption schemes are reserved: no writer uses them. */
 function refuseSchemes(footer: FlatTable): void {
   if (footer.count(3) > 0) fail("its segments may be compressed as a whole", "footer");
   if (footer.count(4) > 0) fail("its segments may be encrypted", "footer");

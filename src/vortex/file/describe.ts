@@ -1,5 +1,5 @@
 /**
- * How a file is made up, as data and in lines: for people and for programs that print.
+ * The structure of a file, as data and as lines: for people and for programs that print.
  *
  * @module
  */
@@ -12,26 +12,26 @@ import type { ScannedFile } from "./scan.ts";
 
 /** A part of a file, and what it consists of. */
 export interface VortexLayout {
-  /** The column's name, or what the part is to the one that it is in: `root`, `zones`, `codes`, the number of a chunk. */
+  /** The column's name, or the part's role in its parent: `root`, `zones`, `codes`, the number of a chunk. */
   readonly name: string;
   /** How it is laid out. */
   readonly kind: "flat" | "chunked" | "struct" | "dict" | "zoned" | "list";
-  /** What its rows are. */
+  /** Dtype of its rows. */
   readonly dtype: VortexDType;
-  /** Rows. */
+  /** Number of rows. */
   readonly rows: number;
   /** Bytes of its segments. */
   readonly bytes: number;
-  /** Of zones with statistics, the rows of each. */
+  /** Rows per zone, if there are zones with statistics. */
   readonly zoneRows?: number;
-  /** Of what is in one segment, the encodings of the array; only by `VortexFile.describe`, and of a first piece. */
+  /** Encodings of an array in one segment; only from `VortexFile.describe`, and only for a column's first piece. */
   readonly encodings?: EncodingTree;
-  /** What it consists of. */
+  /** Its parts. */
   readonly children: readonly VortexLayout[];
 }
 
 // law vortex/layoutTree: vortex/file/describe
-/** The tree of a file's layouts. @param encodings those that are known */
+/** The layout tree of a file. @param encodings those that are known */
 export function layoutTree(
   { layout, segments }: Pick<ScannedFile, "layout" | "segments">,
   encodings: ReadonlyMap<Layout, EncodingTree> = new Map(),
@@ -84,10 +84,10 @@ function childrenOf(layout: Layout): readonly (readonly [name: string, child: La
   }
 }
 
-/** What is read at first from the end of a segment: trees are rarely larger. */
+/** Bytes of the first read, from the end of a segment: trees are rarely larger. */
 const firstRead = 4096;
 
-/** The tree with the encodings of the first piece of each column. */
+/** The layout tree with the encodings of each column's first piece. */
 export async function describedTree(file: ScannedFile): Promise<VortexLayout> {
   const pieces: FlatLayout[] = [];
   const look = (layout: Layout): void => {
@@ -116,19 +116,19 @@ async function encodingsOf({ reader, segments, arrayIds, home }: ScannedFile, pi
   return readEncodings(whole.slice(whole.length - 4 - size, whole.length - 4), arrayIds, home.limits);
 }
 
-/** An array's encodings in a line: `fastlanes.for(fastlanes.bitpacked)`. */
+/** An array's encodings on one line: `fastlanes.for(fastlanes.bitpacked)`. */
 export function showEncodings({ id, children }: EncodingTree): string {
   return children.length === 0 ? id : `${id}(${children.map(showEncodings).join(", ")})`;
 }
 
-/** The tree, a part in a line. Pieces of which there are many are only counted. */
+/** The tree, one part per line. Chunks are counted, and only the first is shown. */
 export function layoutLines(layout: VortexLayout): string[] {
   const lines: string[] = [];
   const write = ({ name, kind, dtype, rows, bytes, zoneRows, encodings, children }: VortexLayout, indent: string) => {
     const zones = zoneRows === undefined ? "" : `, zones of ${zoneRows} rows`;
     const chunks = kind === "chunked" ? `, ${children.length} chunks` : "";
     const what = encodings === undefined ? "" : `, ${showEncodings(encodings)}`;
-    // What a struct has follows it, and tables of zones are all alike.
+    // A struct's fields follow it, and zone tables are all alike.
     const of = kind === "struct" || name === "zones" ? "" : ` of ${showDType(dtype)}`;
     lines.push(`${indent}${name}: ${kind}, ${rows} rows${of}, ${bytes} bytes${zones}${chunks}${what}`);
     for (const child of kind === "chunked" ? children.slice(0, 1) : children) write(child, `${indent}  `);

@@ -1,5 +1,5 @@
 /**
- * Filters: which rows are wanted, as a user writes it, and bound to the columns of a file.
+ * Filters: which rows are wanted, as a user writes it, and as bound to the columns of a file.
  *
  * @module
  */
@@ -8,20 +8,20 @@ import type { VortexDType } from "../dtype.ts";
 import { showDType } from "../dtype.ts";
 import { type Literal, literalOf, type LiteralValue, prefixOf } from "./literal.ts";
 
-/** The comparisons. */
+/** Comparison operators. */
 export type VortexComparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
 
-/** Which column: its name, or the names that lead to a field inside structs. */
+/** A column: its name, or the names that lead to a field inside structs. */
 export type VortexColumn = string | readonly string[];
 
 /**
- * Which rows are wanted: those of which the filter is true. As in SQL, a comparison with a null is neither true nor
- * false, so such a row is not wanted, also of a `not`.
+ * Which rows are wanted: those for which the filter is true. As in SQL, a comparison with a null is neither true nor
+ * false, so such a row is not wanted, even under a `not`.
  *
- * Numbers of any width compare by their exact values. Floats are in the total order of IEEE 754, as in PyVortex:
- * -NaN < -Infinity < ... < -0 < 0 < ... < Infinity < NaN. Texts are in the order of their UTF-8 bytes. Dates and times
- * compare with a `Date`, or with the number that is stored; decimals with a number, a bigint, or exactly with a string
- * such as `"12.50"`.
+ * Numbers of any width compare by their exact values. Floats follow the total order of IEEE 754, as in PyVortex:
+ * -NaN < -Infinity < ... < -0 < 0 < ... < Infinity < NaN. Texts follow the order of their UTF-8 bytes. Dates and times
+ * compare with a `Date` or with the stored number; decimals with a number, a bigint, or exactly with a string such as
+ * `"12.50"`.
  *
  * @example
  * ```ts
@@ -51,18 +51,18 @@ export type ColumnTest =
   | { readonly kind: "prefix"; readonly op: "starts_with" | "not_starts_with"; readonly prefix: Uint8Array }
   | { readonly kind: "null"; readonly op: "is_null" | "is_not_null" };
 
-/** A filter whose columns are known, and in which nothing is negated any more: only what is true matters then. */
+/** A filter with resolved columns and without negations, so that only what is true matters. */
 export type Predicate =
   | { readonly kind: "and" | "or"; readonly parts: readonly Predicate[] }
   | {
     readonly kind: "test";
-    /** The fields that lead to the column, from the root of the file. None: the root itself. */
+    /** Indices of the fields that lead to the column, from the root of the file. Empty means the root itself. */
     readonly path: readonly number[];
     readonly dtype: VortexDType;
     readonly test: ColumnTest;
   };
 
-/** What a comparison is where it is negated. */
+/** The negation of each comparison. */
 const opposite: Readonly<Record<VortexComparison, VortexComparison>> = {
   "==": "!=",
   "!=": "==",
@@ -76,7 +76,7 @@ const opposite: Readonly<Record<VortexComparison, VortexComparison>> = {
 /**
  * Binds a filter to the columns of a dtype.
  *
- * @throws {TypeError} if it is no filter, a column is not there, or a value cannot be compared with a column's
+ * @throws {TypeError} if it is not a filter, a column does not exist, or a value cannot be compared with a column's
  */
 export function bindFilter(filter: VortexFilter, dtype: VortexDType): Predicate {
   return bind(filter, dtype, false);
@@ -106,7 +106,7 @@ function bind(filter: VortexFilter, dtype: VortexDType, negated: boolean): Predi
       if (!Array.isArray(value)) throw new TypeError(`Cannot filter by "in" with ${show(value)}: expected an array`);
       const op = negated ? "!=" : "==";
       const parts = value.map((one: LiteralValue) => test({ kind: "compare", op, literal: literalOf(one, of, where) }));
-      // No value is in an empty list; but a null is not outside of it either.
+      // No value is in an empty list, but a null is not outside it either.
       if (negated && parts.length === 0) return test({ kind: "null", op: "is_not_null" });
       return { kind: negated ? "and" : "or", parts };
     }
@@ -128,14 +128,14 @@ function bindAll(
   return { kind, parts: filters.map((one: VortexFilter) => bind(one, dtype, negated)) };
 }
 
-/** A filter that says one thing: what stands beside it would be left aside in silence. */
+/** Requires a filter with one key only: any other key would be silently ignored. */
 function only<Filter extends object>(filter: Filter): Filter {
   if (Object.keys(filter).length !== 1) throw noFilter(filter);
   return filter;
 }
 
 // law vortex/columnOf: vortex/file/filter
-/** Where a column is. @throws {TypeError} if it is not there, or there are several of that name */
+/** Finds a column. @throws {TypeError} if it does not exist, or there are several with that name */
 export function columnOf(column: VortexColumn, root: VortexDType): {
   readonly path: readonly number[];
   readonly dtype: VortexDType;
@@ -162,11 +162,11 @@ export function columnOf(column: VortexColumn, root: VortexDType): {
   return { path, dtype };
 }
 
-/** At most so many names are listed: what was meant is said before, and thousands would bury it. */
+/** Maximum number of names to list: the suggestion comes before them, and thousands would bury it. */
 const listed = 20;
 
 // law vortex/columnsNear: vortex/file/filter
-/** What may have been meant, and what there is. */
+/** A suggestion of what was meant, and the names that exist. */
 function columnsNear(given: unknown, names: readonly string[]): string {
   if (names.length === 0) return ": there are none";
   const { name: near, letters } = nearestOf(String(given), names);
@@ -194,7 +194,7 @@ function describe(value: unknown): string {
   } }`;
 }
 
-/** The columns that a predicate looks at, by the fields that lead to them. */
+/** The columns that a predicate tests, as indices of the fields that lead to them. */
 export function columnsOf(predicate: Predicate): (readonly number[])[] {
   if (predicate.kind === "test") return [predicate.path];
   const all = predicate.parts.flatMap(columnsOf);

@@ -1,5 +1,5 @@
 /**
- * Ranges of a file behind a URL, by HTTP's range requests.
+ * Ranges of a file behind a URL, by HTTP range requests.
  *
  * @module
  */
@@ -9,25 +9,25 @@ import type { VortexReader } from "./reader.ts";
 
 /** Options of {@linkcode HttpReader}. */
 export interface HttpReaderOptions {
-  /** Sent with every request: an authorization, for example. Default: none. */
+  /** Headers sent with every request, such as an authorization. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Makes the requests. Default: the global `fetch`. One of your own may sign them or try again. */
+  /** Makes the requests. Default: the global `fetch`. A custom one may sign them or retry. */
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
-  /** Unwanted bytes that are cheaper than one more request. Default 65536. */
+  /** Largest number of unwanted bytes that is cheaper than one more request. Default 65536. */
   readonly gap?: number;
 }
 
 const optionNames: OptionNames<HttpReaderOptions> = { headers: true, fetch: true, gap: true };
 
-/** What must stay the same from one answer to the next. */
+/** What must stay the same from one response to the next. */
 interface Version {
   readonly size: number;
   readonly tag: string | null;
 }
 
 /**
- * Reads ranges of a file by HTTP. The server must answer range requests (206). That the file stays the same is seen by
- * its size, and by its `ETag` or `Last-Modified` where the server sends one.
+ * Reads ranges of a file over HTTP. The server must support range requests (206). A change of the file is detected by
+ * its size, and by its `ETag` or `Last-Modified` if the server sends one.
  *
  * @example
  * ```ts ignore
@@ -36,13 +36,13 @@ interface Version {
  * ```
  */
 export class HttpReader implements VortexReader {
-  /** Bytes in all, asked for at first need. */
+  /** Size of the file in bytes, requested on first use. */
   get size(): Promise<number> {
     this.#version ??= this.#ask();
     return this.#version.then(({ size }) => size);
   }
 
-  /** Unwanted bytes that are cheaper than one more request. */
+  /** Largest number of unwanted bytes that is cheaper than one more request. */
   readonly gap: number;
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ export class HttpReader implements VortexReader {
   readonly #abort = new AbortController();
   #version: Promise<Version> | undefined;
 
-  /** A reader of a URL. @throws {TypeError} if the URL is none, or an option is unknown */
+  /** A reader for a URL. @throws {TypeError} if the URL is invalid, or an option is unknown */
   constructor(url: string | URL, options: HttpReaderOptions = {}) {
     checkOptions(options, optionNames);
     this.#url = new URL(url);
@@ -62,7 +62,7 @@ export class HttpReader implements VortexReader {
     this.gap = options.gap ?? 65536;
   }
 
-  /** Reads a range. @throws {VortexError} if the server does not give exactly that, or of another file than before */
+  /** Reads a range. @throws {VortexError} if the server does not return exactly that range, or the file has changed */
   async read(offset: number, length: number): Promise<Uint8Array> {
     if (length === 0) return new Uint8Array(0);
     this.#version ??= this.#ask();
@@ -76,12 +76,12 @@ export class HttpReader implements VortexReader {
     return await this.#body(response, length);
   }
 
-  /** Ends the requests that are under way. */
+  /** Aborts the requests in flight. */
   close(): void {
     this.#abort.abort();
   }
 
-  /** Asks for the first byte, and so for the size: not every server that knows ranges answers HEAD alike. */
+  /** Requests the first byte to learn the size: not every server that supports ranges answers HEAD alike. */
   async #ask(): Promise<Version> {
     const response = await this.#request(0, 1);
     const version = await this.#check(response, 0, 1);
@@ -103,7 +103,7 @@ export class HttpReader implements VortexReader {
   }
 
   // law vortex/HttpReader.check: vortex/file/http_reader
-  /** Whether an answer is what was asked for. */
+  /** Checks that a response is what was requested. */
   async #check(response: Response, offset: number, length: number): Promise<Version> {
     const { status, headers } = response;
     const range = /^bytes (?<start>\d+)-(?<end>\d+)\/(?<size>\d+)$/.exec(headers.get("content-range") ?? "")?.groups;
@@ -128,7 +128,7 @@ export class HttpReader implements VortexReader {
   }
 
   // law vortex/HttpReader.body: vortex/file/http_reader
-  /** The body, of which no more is kept than was asked for, whatever the server sends. */
+  /** Reads the body, and keeps no more than was requested, whatever the server sends. */
   async #body(response: Response, length: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(length);
     let done = 0;
@@ -150,7 +150,7 @@ export class HttpReader implements VortexReader {
   }
 
   static {
-    // Without the name and the password that a URL may have, and what is behind a question mark, which may be a secret.
+    // Without the user name and password that a URL may have, and without its query, which may hold a secret.
     showAs(HttpReader, (reader) => {
       return `${reader.#url.origin}${reader.#url.pathname}${reader.#abort.signal.aborted ? ", closed" : ""}`;
     });

@@ -1,5 +1,5 @@
 /**
- * The tree of layouts with dtypes: which rows of which columns are in which segment. Nothing is read here.
+ * The layout tree with dtypes: which rows of which columns are in which segment. Nothing is read here.
  *
  * @module
  */
@@ -22,19 +22,19 @@ interface Node {
 export interface FlatLayout extends Node {
   readonly kind: "flat";
   readonly segment: number;
-  /** The array's tree, where it stands beside the segment as well. */
+  /** The array's tree, if it is also stored outside the segment. */
   readonly tree: Bytes | null;
 }
 
-/** Rows in pieces. */
+/** Rows in chunks. */
 export interface ChunkedLayout extends Node {
   readonly kind: "chunked";
   readonly chunks: readonly Layout[];
-  /** The first row of each chunk, and the number of all. */
+  /** The first row of each chunk, and the total number of rows. */
   readonly starts: readonly number[];
 }
 
-/** The first chunk that ends behind a row. @param starts where each begins, and where the last ends */
+/** The first chunk that ends after a row. @param starts where each chunk begins, and where the last one ends */
 export function chunkAt(starts: readonly number[], row: number): number {
   let [low, high] = [0, starts.length - 1];
   while (low < high) {
@@ -53,22 +53,22 @@ export interface StructLayout extends Node {
   readonly fields: readonly Layout[];
 }
 
-/** Values once for all rows, and which of them each row has. */
+/** Values stored once for all rows, and a code per row that selects one of them. */
 export interface DictLayout extends Node {
   readonly kind: "dict";
   readonly values: Layout;
   readonly codes: Layout;
 }
 
-/** Rows with statistics of zones of them. */
+/** Rows with statistics per zone. */
 export interface ZonedLayout extends Node {
   readonly kind: "zoned";
   readonly data: Layout;
-  /** Null where they cannot be understood. */
+  /** Null if they cannot be interpreted. */
   readonly zones: Zones | null;
 }
 
-/** Lists: their elements have rows of their own. */
+/** Lists: their elements have separate rows. */
 export interface ListLayout extends Node {
   readonly kind: "list";
   readonly dtype: DTypeOf<"list">;
@@ -85,9 +85,9 @@ type Read = (raw: RawLayout, node: Node, fail: (why: string) => never) => Layout
 
 // law vortex/typedLayout: vortex/file/container, vortex/file/old_files
 /**
- * Gives a tree of layouts its dtypes.
+ * Gives the nodes of a layout tree their dtypes.
  *
- * @throws {VortexError} if it does not fit the dtype, or has a layout that is unknown
+ * @throws {VortexError} if the tree does not fit the dtype, or has an unknown layout
  */
 export function typedLayout(raw: RawLayout, dtype: VortexDType, path = "layout"): Layout {
   const fail = (why: string): never => {
@@ -98,7 +98,7 @@ export function typedLayout(raw: RawLayout, dtype: VortexDType, path = "layout")
   return read(raw, { dtype, rows: raw.rows, path }, fail);
 }
 
-/** A child, which must have so many rows. */
+/** A child, which must have `rows` rows, or any number if that is null. */
 function childOf(raw: RawLayout, index: number, dtype: VortexDType, rows: number | null, path: string): Layout {
   const child = raw.children[index];
   if (child === undefined) throw new VortexError(path, `The layout ${raw.id} has no child ${index}`);
@@ -186,7 +186,7 @@ const layouts: Readonly<Record<string, Read>> = {
     };
   },
 
-  // Indexes are for who searches: the rows are the first child.
+  // Indexes only serve searches: the rows are the first child.
   "vortex.indexed": (raw, { dtype, rows, path }, fail) => {
     if (raw.children.length === 0) fail("has no child");
     return childOf(raw, 0, dtype, rows, path);

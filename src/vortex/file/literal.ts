@@ -1,5 +1,5 @@
 /**
- * Values of filters, and how the values of a column compare with them.
+ * Literals of filters, and how the values of a column compare with them.
  *
  * @module
  */
@@ -10,33 +10,33 @@ import type { VortexDType } from "../dtype.ts";
 export type LiteralValue = number | bigint | string | boolean | Uint8Array | Date;
 
 /**
- * A value of a column as it is compared: integers, decimals (their digits without the point) and what is stored for
- * dates and times as number or bigint, floats as number, text as its UTF-8 bytes.
+ * A value of a column in the form that is compared: integers, decimals (their digits without the point) and the stored
+ * values of dates and times as number or bigint, floats as number, text as its UTF-8 bytes.
  */
 export type ColumnValue = number | bigint | boolean | Uint8Array;
 
-/** The kinds of order in which values stand. */
+/** How values are ordered. */
 export type ValueOrder = "number" | "float" | "bool" | "bytes";
 
-/** A value of a filter: it lies at `value`, or just above it. */
+/** A literal of a filter: it equals `value`, or lies just above it. */
 export interface Literal {
   readonly order: ValueOrder;
-  /** The literal, or the greatest value of the column that is less. */
+  /** The literal, or the greatest value of the column below it. */
   readonly value: ColumnValue;
-  /** Whether the column can have this very value: 12.345 lies between two decimals of two digits. */
+  /** Whether the column can hold exactly this value: 12.345 lies between two decimals of two digits. */
   readonly isExact: boolean;
 }
 
 // law vortex/compareWith: vortex/file/filter
-/** Where a value stands: below the literal (-1), at it (0), above it (1). */
+/** Compares a value with a literal: below it (-1), equal to it (0), above it (1). */
 export function compareWith(value: ColumnValue, literal: Literal): -1 | 0 | 1 {
   const order = compareValues(value, literal.value, literal.order);
   return order !== 0 || literal.isExact ? order : -1;
 }
 
-/** Where one value stands beside another. */
+/** Compares two values. */
 export function compareValues(one: ColumnValue, other: ColumnValue, order: ValueOrder): -1 | 0 | 1 {
-  if (order === "bytes") return compareBytes(one as Uint8Array, other as Uint8Array); // what this order is of
+  if (order === "bytes") return compareBytes(one as Uint8Array, other as Uint8Array); // values in this order are bytes
   if (order === "float") return compareFloats(Number(one), Number(other));
   return one < other ? -1 : one > other ? 1 : 0; // bigints and numbers compare exactly
 }
@@ -45,7 +45,7 @@ const float = new Float64Array(1);
 const bits = new BigInt64Array(float.buffer);
 
 // law vortex/floatKey: vortex/file/filter
-/** An integer for each float, in the total order of IEEE 754. */
+/** Maps each float to an integer, in the total order of IEEE 754. */
 export function floatKey(value: number): bigint {
   float[0] = value;
   const key = bits[0] ?? 0n;
@@ -60,7 +60,7 @@ function compareFloats(one: number, other: number): -1 | 0 | 1 {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The order of bytes: the first that differs, else the shorter one is less. */
+/** Lexicographic order of bytes: the first difference decides, otherwise the shorter is less. */
 export function compareBytes(one: Uint8Array, other: Uint8Array): -1 | 0 | 1 {
   const length = Math.min(one.length, other.length);
   for (let i = 0; i < length; i++) {
@@ -72,7 +72,7 @@ export function compareBytes(one: Uint8Array, other: Uint8Array): -1 | 0 | 1 {
 
 const encoder = new TextEncoder();
 
-/** Days, or parts of a second, of a `Date`'s millisecond. */
+/** Factors from a `Date`'s milliseconds to days, seconds or parts of a second, by the code of the unit. */
 const units = {
   0: { multiply: 1_000_000n, divide: 1n },
   1: { multiply: 1000n, divide: 1n },
@@ -82,10 +82,10 @@ const units = {
 } as const;
 
 /**
- * A value as a column's literal.
+ * A value as a literal for a column.
  *
  * @param where the column, for errors
- * @throws {TypeError} if the column has no such values
+ * @throws {TypeError} if the column cannot have such values
  */
 export function literalOf(value: LiteralValue, dtype: VortexDType, where: string): Literal {
   const wrong = (expected: string): never => {
@@ -108,7 +108,7 @@ export function literalOf(value: LiteralValue, dtype: VortexDType, where: string
     case "binary":
       return value instanceof Uint8Array ? exact("bytes", value) : wrong("a Uint8Array");
     case "extension": {
-      const unit = units[(dtype.metadata[0] ?? -1) as keyof typeof units]; // undefined for what is no unit
+      const unit = units[(dtype.metadata[0] ?? -1) as keyof typeof units]; // undefined for an unknown unit
       const isTime = ["vortex.timestamp", "vortex.date", "vortex.time"].includes(dtype.id);
       if (!isTime) return wrong("nothing: values of this extension have no order that is known");
       if (value instanceof Date && dtype.id !== "vortex.time" && unit !== undefined) {
@@ -124,7 +124,7 @@ export function literalOf(value: LiteralValue, dtype: VortexDType, where: string
   }
 }
 
-/** The bytes that a text or binary value begins with. @throws {TypeError} for other columns */
+/** A prefix of text or binary values, as bytes. @throws {TypeError} for other columns */
 export function prefixOf(value: string | Uint8Array, dtype: VortexDType, where: string): Uint8Array {
   const { order, value: prefix } = literalOf(value, dtype, where);
   if (order === "bytes" && prefix instanceof Uint8Array) return prefix;
@@ -142,7 +142,7 @@ function floored(dividend: bigint, divisor: bigint): Literal {
 }
 
 // law vortex/decimalLiteral: vortex/file/filter
-/** A number as the digits of a decimal of that scale; null if it is none. */
+/** A number as the digits of a decimal of the given scale; null if it is not a number. */
 function decimalLiteral(value: LiteralValue, scale: number): Literal | null {
   if (typeof value === "number" && !Number.isFinite(value)) return null;
   if (typeof value !== "number" && typeof value !== "bigint" && typeof value !== "string") return null;

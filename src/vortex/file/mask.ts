@@ -1,5 +1,5 @@
 /**
- * Filters on rows that were read.
+ * Applies filters to rows that were read.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { ColumnTest, Predicate, VortexComparison } from "./filter.ts";
 import { rowOrderOf, type TextCursor, textCursor } from "./row_order.ts";
 
 // law vortex/matches: vortex/file/files
-/** A byte for each row: 1 where a predicate is true. */
+/** One byte per row: 1 where a predicate is true. */
 export function matches(predicate: Predicate, array: CanonicalArray): Uint8Array {
   if (predicate.kind === "test") return test(predicate.test, columnAt(array, predicate.path));
   const isAnd = predicate.kind === "and";
@@ -21,7 +21,7 @@ export function matches(predicate: Predicate, array: CanonicalArray): Uint8Array
   return all;
 }
 
-/** The numbers of the rows that a predicate is true of. */
+/** The indices of the rows for which a predicate is true. */
 export function matchingRows(predicate: Predicate, array: CanonicalArray): Uint32Array {
   const mask = matches(predicate, array);
   let count = 0;
@@ -32,7 +32,7 @@ export function matchingRows(predicate: Predicate, array: CanonicalArray): Uint3
   return rows;
 }
 
-/** A column inside of structs, and the structs that it is in. */
+/** A column inside structs, and its null rows, including those of the enclosing structs. */
 interface Column {
   readonly array: CanonicalArray;
   readonly isNull: (row: number) => boolean;
@@ -88,7 +88,7 @@ function startsWith({ bytes, start, size }: TextCursor, prefix: Uint8Array): boo
   return true;
 }
 
-/** Whether an operator is true of what is less than the literal, equal to it, greater. */
+/** Whether each operator is true for values less than the literal, equal to it, and greater. */
 const places: Readonly<Record<VortexComparison, readonly [less: 0 | 1, equal: 0 | 1, greater: 0 | 1]>> = {
   "==": [0, 1, 0],
   "!=": [1, 0, 1],

@@ -1,22 +1,22 @@
 /**
- * Where the pieces end that columns are stored in: a batch that ends there has nothing to copy, and one that goes on
- * has its columns put together.
+ * Where the stored pieces of columns end: a batch that ends there copies nothing, and one that continues past it
+ * concatenates its columns.
  *
  * @module
  */
 import { chunkAt, type Layout } from "./layout.ts";
 import type { RowRange } from "./rows.ts";
 
-/** How large a batch is where nobody has said it. */
+/** Batch sizes when the caller gives none. */
 export interface BatchSizes {
-  /** Rows of one at most. */
+  /** Maximum number of rows in a batch. */
   readonly most: number;
-  /** Pieces with fewer rows than these are put together: a batch has its price, however small it is. */
+  /** Pieces with fewer rows than this are concatenated: a batch has a fixed cost, however small it is. */
   readonly least: number;
 }
 
 // law vortex/batchesOfPieces: vortex/file/pieces
-/** Ranges in batches that end where a piece of a column does, if that is not too near. */
+/** Splits ranges into batches that end where a piece of a column ends, if that is not too close. */
 export function* batchesOfPieces(
   ranges: Iterable<RowRange>,
   layout: Layout,
@@ -32,11 +32,11 @@ export function* batchesOfPieces(
   }
 }
 
-/** The first row behind `start` where a piece ends that is not too small; `end` if there is none before. */
+/** The first row after `start` where a piece that is not too small ends; `end` if there is none before it. */
 function pieceEnd(layout: Layout, start: number, end: number, least: number, fields?: readonly number[]): number {
   switch (layout.kind) {
     case "flat":
-    case "list": // is read as a whole
+    case "list": // read as a whole
       return end;
     case "zoned":
       return pieceEnd(layout.data, start, end, least, fields);

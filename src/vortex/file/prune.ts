@@ -1,22 +1,22 @@
 /**
- * What statistics say about a filter: whether some rows can be left unread.
+ * What statistics say about a filter: whether some rows can be skipped.
  *
  * @module
  */
 import type { ColumnTest, Predicate } from "./filter.ts";
 import { type ColumnValue, compareBytes, compareWith, type Literal, type ValueOrder } from "./literal.ts";
 
-/** What is known of the values of a column in some rows. What is missing is not known. */
+/** What is known about the values of a column in some rows. Missing properties are unknown. */
 export interface ColumnBounds {
-  /** Rows in all. */
+  /** Total number of rows. */
   readonly rows: number;
-  /** No value that is neither null nor NaN is less. */
+  /** Lower bound of the values that are neither null nor NaN. */
   readonly min?: ColumnValue | undefined;
-  /** No value that is neither null nor NaN is greater. */
+  /** Upper bound of the values that are neither null nor NaN. */
   readonly max?: ColumnValue | undefined;
-  /** How many are null. */
+  /** Number of nulls. */
   readonly nullCount?: number | undefined;
-  /** How many floats are NaN. */
+  /** Number of floats that are NaN. */
   readonly nanCount?: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface ColumnBounds {
 /**
  * Whether no row can make a predicate true.
  *
- * @param boundsOf what is known of a column, or null
+ * @param boundsOf what is known about a column, or null
  */
 export function isFalsified(
   predicate: Predicate,
@@ -42,7 +42,7 @@ export function isFalsified(
 function isTestFalsified(test: ColumnTest, bounds: ColumnBounds): boolean {
   const { rows, nullCount, min, max } = bounds;
   if (test.op === "is_null") return nullCount === 0;
-  if (nullCount === rows) return true; // of a null, nothing else is true
+  if (nullCount === rows) return true; // no other test is true for a null
   switch (test.kind) {
     case "null":
       return false;
@@ -52,7 +52,7 @@ function isTestFalsified(test: ColumnTest, bounds: ColumnBounds): boolean {
       const { prefix } = test;
       const starts = (value: ColumnValue | undefined) =>
         value instanceof Uint8Array && compareBytes(value.subarray(0, prefix.length), prefix) === 0;
-      if (test.op === "not_starts_with") return starts(min) && starts(max); // and so does what lies between
+      if (test.op === "not_starts_with") return starts(min) && starts(max); // then so does everything between them
       if (min instanceof Uint8Array && compareBytes(min.subarray(0, prefix.length), prefix) > 0) return true;
       return max instanceof Uint8Array && compareBytes(max, prefix) < 0;
     }
@@ -65,7 +65,7 @@ function isComparisonFalsified(
   literal: Literal,
   { min, max, nanCount }: ColumnBounds,
 ): boolean {
-  // NaN is in no bounds, but compares as less or greater than everything.
+  // NaN is not within the bounds, but compares as less or greater than everything.
   if (literal.order === "float" && nanCount !== 0) return false;
   const low = at(min, literal, -0);
   const high = at(max, literal, 0);
@@ -86,15 +86,15 @@ function isComparisonFalsified(
 }
 
 /**
- * Where a bound stands beside a literal; undefined if it is not known. A zero may have lost its sign when the bound was
- * found, so it is the outer one of the two.
+ * Compares a bound with a literal; undefined if the bound is unknown. A zero may have lost its sign when the bound was
+ * computed, so the outer of the two zeros is assumed.
  */
 function at(bound: ColumnValue | undefined, literal: Literal, zero: number): -1 | 0 | 1 | undefined {
   if (bound === undefined || !isOf(bound, literal.order)) return undefined;
   return compareWith(literal.order === "float" && bound === 0 ? zero : bound, literal);
 }
 
-/** Whether a value is one of that order; a bound that is NaN bounds nothing. */
+/** Whether a value belongs to an order; a bound that is NaN bounds nothing. */
 function isOf(value: ColumnValue, order: ValueOrder): boolean {
   switch (order) {
     case "bytes":

@@ -1,18 +1,18 @@
 /**
- * Reads what will be needed before it is needed, and holds no more of it than was said.
+ * Reads data before it is needed, and holds no more of it than a given limit.
  *
  * @module
  */
 import { type ByteRange, coalesce, type PlannedRead } from "./coalesce.ts";
 import type { FileReader } from "./reader.ts";
 
-/** How far is read ahead. */
+/** How far to read ahead. */
 export interface ReadAheadOptions {
   /**
-   * Bytes of reads that are under way or whose ranges wait to be taken; a single range that is larger is read alone.
+   * Maximum bytes of reads that are in flight or have ranges waiting to be taken; a single larger range is read alone.
    */
   readonly bytes: number;
-  /** Reads under way at once. */
+  /** Maximum number of reads in flight. */
   readonly requests: number;
 }
 
@@ -21,26 +21,26 @@ interface Started {
   readonly offset: number;
   readonly length: number;
   readonly bytes: Promise<Uint8Array>;
-  /** Ranges of it that nobody has taken or dropped. */
+  /** Number of its ranges that are neither taken nor dropped. */
   waiting: number;
 }
 
 /**
  * Reads ranges in the order in which they are needed.
  *
- * Ranges that come soon after each other are read together where they are neighbours: half of what may be held is
- * planned at once, so that the other half is there to be worked on.
+ * Ranges needed soon after each other are read together if they are neighbours: half of what may be held is planned at
+ * once, so that the other half is available to work on.
  */
 export class ReadAhead {
   readonly #reader: FileReader;
   readonly #ranges: ByteRange[];
   readonly #options: ReadAheadOptions;
-  /** The read of each range, once it is started. */
+  /** The read of each range, once started. */
   readonly #reads = new Map<number, Started>();
   readonly #dropped = new Set<number>();
   /** Planned reads that wait for room, soonest first. */
   readonly #planned: PlannedRead[] = [];
-  /** The first range that no plan has. */
+  /** The first range that is not planned yet. */
   #next = 0;
   #held = 0;
   #underWay = 0;
@@ -53,18 +53,18 @@ export class ReadAhead {
     for (const range of ranges) this.add(range);
   }
 
-  /** One more range, which is needed after those that are known. @returns its number, by which it is taken */
+  /** Adds a range that is needed after those already added. @returns its number, by which it is taken */
   add(range: ByteRange): number {
     this.#wanted += range.length;
     return this.#ranges.push(range) - 1;
   }
 
-  /** Bytes of ranges that are known, and were neither taken nor dropped. */
+  /** Bytes of ranges that were added, and neither taken nor dropped. */
   get wanted(): number {
     return this.#wanted;
   }
 
-  /** Bytes that are held or on their way. */
+  /** Bytes held or in flight. */
   get held(): number {
     return this.#held;
   }
@@ -93,7 +93,7 @@ export class ReadAhead {
     }
   }
 
-  /** Says that a range will not be taken. It is not read if that has not begun. */
+  /** Drops a range that will not be taken. It is not read unless its read has already started. */
   drop(at: number): void {
     if (this.#dropped.has(at)) return;
     this.#dropped.add(at);
@@ -109,7 +109,7 @@ export class ReadAhead {
   }
 
   // law vortex/ReadAhead.fill: vortex/file/read_ahead
-  /** Starts what there is room for. */
+  /** Starts the reads that there is room for. */
   #fill(): void {
     while (this.#underWay < this.#options.requests) {
       const next = this.#upcoming();
@@ -119,7 +119,7 @@ export class ReadAhead {
     }
   }
 
-  /** Starts the read of a range that is needed now, whether there is room or not: who waits may hold the room. */
+  /** Starts the read of a range needed now, whether there is room or not: the waiting caller may hold the room. */
   #startFor(at: number): void {
     while (this.#next <= at) this.#plan();
     const place = this.#planned.findIndex(({ parts }) => parts.includes(at));
@@ -128,7 +128,7 @@ export class ReadAhead {
     this.#start(read);
   }
 
-  /** The next planned read of which something is still wanted. */
+  /** The next planned read with a range that is still wanted. */
   #upcoming(): PlannedRead | undefined {
     for (;;) {
       if (this.#planned.length === 0) this.#plan();
@@ -139,7 +139,7 @@ export class ReadAhead {
   }
 
   // law vortex/ReadAhead.plan: vortex/file/read_ahead
-  /** Plans the next ranges, of about half the bytes that may be held. */
+  /** Plans the next ranges, up to about half the bytes that may be held. */
   #plan(): void {
     const budget = Math.max(1, Math.floor(this.#options.bytes / 2));
     const group: number[] = [];
@@ -161,7 +161,7 @@ export class ReadAhead {
     this.#underWay++;
     this.#held += length;
     const bytes = this.#reader.read(offset, length).finally(() => this.#underWay--);
-    bytes.catch(() => {}); // who takes a range of it sees the error
+    bytes.catch(() => {}); // the caller that takes a range of it sees the error
     const wanted = parts.filter((part) => !this.#dropped.has(part));
     const started: Started = { offset, length, bytes, waiting: wanted.length };
     for (const part of wanted) this.#reads.set(part, started);

@@ -1,5 +1,5 @@
 /**
- * Where a file's bytes come from: a range of them at a time.
+ * Where a file's bytes come from, one range at a time.
  *
  * @module
  */
@@ -8,32 +8,32 @@ import { show } from "../../layout/mod.ts";
 import { VortexError } from "../error.ts";
 import { HttpReader } from "./http_reader.ts";
 
-/** A source of bytes of your own. Several reads may be under way at once. */
+/** A custom source of bytes. Several reads may be in flight at once. */
 export interface VortexReader {
-  /** Bytes in all. */
+  /** Size in bytes. */
   readonly size: number | Promise<number>;
   /**
-   * Reads exactly `length` bytes from `offset` on. The bytes are the reader's caller's from then on: nobody writes to
-   * them, arrays may lie in them.
+   * Reads exactly `length` bytes starting at `offset`. The caller owns the bytes from then on: nothing may write to
+   * them, because arrays may use them in place.
    */
   read(offset: number, length: number): Promise<Uint8Array>;
-  /** Unwanted bytes that are cheaper than one more read. Default 16384. */
+  /** Largest number of unwanted bytes that is cheaper than one more read. Default 16384. */
   readonly gap?: number;
-  /** Called when the file is closed and no read is under way. */
+  /** Called once the file is closed and no read is in flight. */
   close?(): void;
 }
 
 /**
- * What a file can be opened from: its bytes, a Blob or File, a path, a `file:`, `http:` or `https:` URL (also as a
- * string, if it is of HTTP), a reader of your own.
+ * What a file can be opened from: its bytes, a Blob or File, a path, a `file:`, `http:` or `https:` URL (for HTTP, also
+ * as a string), or a custom reader.
  */
 export type VortexSource = Uint8Array | ArrayBuffer | Blob | string | URL | VortexReader;
 
-/** A source whose size is known, and which gives exactly what it is asked for. */
+/** A source of known size that returns exactly what is requested. */
 export interface FileReader {
   readonly size: number;
   readonly gap: number;
-  /** Bytes that were read so far, and in how many reads. */
+  /** Bytes read so far, and in how many reads. */
   readonly statistics: { readonly bytes: number; readonly reads: number };
   read(offset: number, length: number): Promise<Uint8Array>;
   close(): void;
@@ -42,9 +42,9 @@ export interface FileReader {
 /**
  * Opens a source.
  *
- * @throws {TypeError} if it is none
+ * @throws {TypeError} if it is not a source
  * @throws {SystemError} if it is a file that cannot be opened
- * @throws {VortexError} if its size is none
+ * @throws {VortexError} if its size is invalid
  */
 export async function openReader(source: VortexSource): Promise<FileReader> {
   const reader = readerOf(source);
@@ -82,7 +82,7 @@ function openPath(path: string | URL): VortexReader {
   const file = openFile(path);
   const read = async (offset: number, length: number) => {
     const bytes = new Uint8Array(length);
-    return bytes.subarray(0, await file.readAt(bytes, offset)); // who asked sees that bytes are missing
+    return bytes.subarray(0, await file.readAt(bytes, offset)); // the caller sees that bytes are missing
   };
   return { size: file.size, gap: 4096, read, close: () => file[Symbol.dispose]() };
 }
@@ -127,7 +127,7 @@ class CheckedReader implements FileReader {
   }
 
   // law vortex/CheckedReader.close: vortex/file/reader
-  /** Closes the source when no read is under way: a descriptor that is closed below a read may be another file's. */
+  /** Closes the source once no read is in flight: a descriptor closed during a read may be reused for another file. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -1,6 +1,6 @@
 /**
- * Where each value of a decoded column stands beside a literal: loops without an object or a bigint for each row, where
- * the kind of values allows it.
+ * How each value of a decoded column compares with a literal: loops without an object or a bigint per row, where the
+ * kind of values allows it.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import type { CanonicalArray, VarBinViewArray } from "../canonical.ts";
 import { compareWith, type Literal } from "./literal.ts";
 import { valueAt } from "./zones.ts";
 
-/** Below the literal, at it, above it; undefined for what has no order. Not to be asked of nulls. */
+/** Below the literal, equal to it, above it; undefined for values without an order. Must not be called for nulls. */
 export type RowOrder = (row: number) => -1 | 0 | 1 | undefined;
 
 /**
  * How rows compare with a literal.
  *
- * @param isEquality whether nobody asks which of two different values is less
+ * @param isEquality whether it does not matter which of two different values is less
  */
 export function rowOrderOf(array: CanonicalArray, literal: Literal, isEquality: boolean): RowOrder {
   if (array.kind === "extension") return rowOrderOf(array.storage, literal, isEquality);
@@ -33,7 +33,7 @@ function fastOrderOf(array: CanonicalArray, literal: Literal, isEquality: boolea
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) return wideOrder(values, literal);
   if (literal.order === "float") return (row) => compareWith(values[row] ?? 0, literal);
   if (literal.order !== "number") return null;
-  const wanted = Number(literal.value); // rounded only beyond what 32 bits hold
+  const wanted = Number(literal.value); // rounded only beyond the range of 32 bits
   const equal = literal.isExact ? 0 : -1;
   return (row) => {
     const value = values[row] ?? 0;
@@ -42,7 +42,7 @@ function fastOrderOf(array: CanonicalArray, literal: Literal, isEquality: boolea
 }
 
 // law vortex/wideOrder: vortex/file/row_order
-/** Integers of 64 bits, as two halves; null where the literal is none of them. */
+/** Order of 64-bit integers, as two halves; null if the literal is not an integer. */
 function wideOrder(
   values: BigInt64Array<ArrayBuffer> | BigUint64Array<ArrayBuffer>,
   literal: Literal,
@@ -52,7 +52,7 @@ function wideOrder(
   const isSigned = values instanceof BigInt64Array;
   const wanted = BigInt(value);
   if ((isSigned ? BigInt.asIntN(64, wanted) : BigInt.asUintN(64, wanted)) !== wanted) return () => wanted < 0n ? 1 : -1;
-  // Flipping the highest bit puts signed numbers into the order of unsigned ones.
+  // Flipping the sign bit makes signed numbers sort as unsigned ones.
   const flip = isSigned ? 0x8000_0000 : 0;
   const high = (Number(BigInt.asUintN(32, wanted >> 32n)) ^ flip) >>> 0;
   const low = Number(BigInt.asUintN(32, wanted));
@@ -66,14 +66,14 @@ function wideOrder(
   };
 }
 
-/** Bytes of text that are compared, without an array for each. */
+/** The bytes of a text to compare, without an array per text. */
 export interface TextCursor {
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly size: number;
 }
 
-/** Moves over an array's texts: what it returns is the same object, changed. */
+/** Moves over an array's texts: every call returns the same object, updated. */
 export function textCursor({ views, data }: VarBinViewArray): (row: number) => TextCursor {
   const view = new DataView(views.buffer, views.byteOffset, views.byteLength);
   const none = new Uint8Array(0);

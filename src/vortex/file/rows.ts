@@ -12,19 +12,19 @@ export interface RowRange {
 
 // law vortex/keptRows: vortex/file/rows
 /**
- * The rows that are left when some pieces are not wanted. They are looked for as they are asked for: who wrote the file
- * says how many pieces there are.
+ * The rows that are left when some pieces are not wanted. They are computed lazily: the writer of the file determines
+ * how many pieces there are.
  *
- * @param zones how many rows are between two borders, for each column of which something is known by zones
- * @param isWanted of a piece between two borders, whosever they are
- * @returns neighbours as one range
+ * @param zones rows between two borders, for each column with zone statistics
+ * @param isWanted whether a piece between two borders, of whichever columns, is wanted
+ * @returns ranges, with neighbours merged
  */
 export function* keptRows(
   { start, end }: RowRange,
   zones: readonly number[],
   isWanted: (piece: RowRange) => boolean,
 ): Generator<RowRange> {
-  let from = start; // of what is kept and not given yet, up to where we are
+  let from = start; // start of the rows kept and not yet yielded, which end at `at`
   for (let at = start; at < end;) {
     const next = zones.reduce((least, zone) => Math.min(least, (Math.floor(at / zone) + 1) * zone), end);
     if (!isWanted({ start: at, end: next })) {
@@ -37,7 +37,7 @@ export function* keptRows(
 }
 
 // law vortex/batchesOf: vortex/file/rows
-/** Ranges in pieces of at most so many rows. */
+/** Splits ranges into pieces of at most `most` rows. */
 export function* batchesOf(ranges: Iterable<RowRange>, most: number): Generator<RowRange> {
   for (const { start, end } of ranges) {
     for (let at = start; at < end; at += most) yield { start: at, end: Math.min(end, at + most) };

@@ -1,5 +1,5 @@
 /**
- * Scans: which rows of which columns are wanted, and how they come in batches, with no more in memory than was said.
+ * Scans: which rows of which columns are wanted, and how they come in batches, with no more in memory than a limit.
  *
  * @module
  */
@@ -25,15 +25,15 @@ import { boundsOfZone, type Zones } from "./zones.ts";
 
 /** Options of `VortexFile.scan`. */
 export interface VortexScanOptions {
-  /** Names of the columns that are wanted, in the order in which they come. Default: all. */
+  /** Names of the wanted columns, in the order of the output. Default: all. */
   readonly columns?: readonly string[];
-  /** The first row, and the one behind the last. Default: all. */
+  /** The first row, and the one after the last. Default: all. */
   readonly rows?: readonly [start: number, end: number];
   /** Which rows are wanted. Default: all. */
   readonly filter?: VortexFilter;
-  /** Rows of a batch at most. Default 65536, or fewer where a piece of a column ends, so that it need not be copied. */
+  /** Maximum rows per batch. Default 65536, or fewer where a piece of a column ends, so that it need not be copied. */
   readonly batchRows?: number;
-  /** Bytes that are read ahead at most, beside the batch that is worked on. Default 64 MiB. */
+  /** Maximum bytes to read ahead, besides the current batch. Default 64 MiB. */
   readonly readAhead?: number;
 }
 
@@ -45,52 +45,52 @@ const scanOptionNames: OptionNames<VortexScanOptions> = {
   readAhead: true,
 };
 
-/** What is scanned. */
+/** The file that is scanned. */
 export interface ScannedFile {
   readonly dtype: VortexDType;
   readonly layout: Layout;
   readonly reader: FileReader;
   readonly home: ArrayHome;
-  /** What the nodes' numbers of arrays mean. */
+  /** Encoding ids, indexed by the numbers in array nodes. */
   readonly arrayIds: readonly string[];
   readonly segments: readonly ByteRange[];
   /** Statistics of whole columns; empty if the file has none. */
   readonly statistics: () => readonly VortexColumnStatistics[];
 }
 
-/** A scan, checked. */
+/** A checked scan. */
 export interface ScanPlan {
   readonly rows: RowRange;
-  /** The filter by the places of the columns that are read. */
+  /** The filter, with columns by their index among those that are read. */
   readonly predicate: Predicate | null;
-  /** The same by the places of the file's columns. */
+  /** The same, with columns by their index in the file. */
   readonly original: Predicate | null;
   /** The root fields that are read; undefined for all. */
   readonly fields: readonly number[] | undefined;
-  /** How many of them, at the end, only the filter needs. */
+  /** How many of these fields, at the end, only the filter needs. */
   readonly extra: number;
   /** The dtype of the batches. */
   readonly dtype: VortexDType;
   readonly batchRows: number;
-  /** Whether batches may have fewer rows than these. */
+  /** Whether batches may have fewer rows than `batchRows`. */
   readonly isFree: boolean;
   readonly readAhead: number;
 }
 
-/** Reads under way at once. */
+/** Maximum number of reads in flight. */
 const requests = 4;
-/** Rows whose segments are planned together, and how often that is done ahead. */
+/** Rows whose segments are planned together, and how many such windows are planned ahead. */
 const windowRows = 65_536;
 const windowsAhead = 64;
-/** Rows of a batch where nobody said how many. Writers have statistics of so many rows as the least. */
+/** Batch sizes when the caller gives none. The least is the number of rows for which writers store statistics. */
 const batchSizes: BatchSizes = { most: 65_536, least: 8192 };
 
 // law vortex/planScan: vortex/file/scan
 /**
- * Checks what a scan is asked for.
+ * Checks the options of a scan.
  *
- * @throws {TypeError} for a column that is not there, or a filter that does not fit
- * @throws {RangeError} for rows that are not there
+ * @throws {TypeError} for a column that does not exist, or a filter that does not fit
+ * @throws {RangeError} for rows that do not exist
  */
 export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOptions): ScanPlan {
   checkOptions(options, scanOptionNames);
@@ -109,7 +109,7 @@ export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOpti
   const wanted = columns?.map((name) => rootColumn(name, dtype));
   const twice = columns?.find((name, i) => columns.indexOf(name) !== i);
   if (twice !== undefined) throw new TypeError(`Cannot scan the column ${show(twice)} twice at once`);
-  // Columns of the filter are read as well, behind those that are wanted.
+  // Columns of the filter are read too, after the wanted ones.
   const roots = predicate === null ? [] : columnsOf(predicate).flatMap(([first]) => first ?? []);
   const fields = wanted === undefined
     ? undefined
@@ -132,7 +132,7 @@ function rootColumn(name: string, dtype: VortexDType): number {
   return columnOf([name], dtype).path[0] ?? 0;
 }
 
-/** A predicate on some of the root's fields. */
+/** A predicate remapped to some of the root's fields. */
 function moved(predicate: Predicate, fields: readonly number[]): Predicate {
   if (predicate.kind !== "test") {
     return { ...predicate, parts: predicate.parts.map((part) => moved(part, fields)) };
@@ -142,7 +142,7 @@ function moved(predicate: Predicate, fields: readonly number[]): Predicate {
 }
 
 // law vortex/batchesOfScan: vortex/file/scan
-/** The rows of a scan, decoded, in batches of which none is empty. */
+/** The decoded rows of a scan, in non-empty batches. */
 export async function* batchesOfScan(file: ScannedFile, plan: ScanPlan): AsyncGenerator<CanonicalArray, void, void> {
   const ahead = new ReadAhead(file.reader, [], { bytes: plan.readAhead, requests });
   const numbers = new Map<FlatLayout, number>();
@@ -155,7 +155,7 @@ export async function* batchesOfScan(file: ScannedFile, plan: ScanPlan): AsyncGe
   const add = (layout: FlatLayout) => {
     if (!numbers.has(layout)) numbers.set(layout, ahead.add(rangeOf(file, layout)));
   };
-  // What will be read is planned a window at a time: a file may have more rows than anybody can count.
+  // Reads are planned one window at a time: a file may have too many rows to enumerate.
   const rows = await survivors(file, plan);
   const windows = plan.isFree
     ? batchesOfPieces(rows, file.layout, plan.fields, batchSizes)
@@ -181,7 +181,7 @@ function rangeOf({ segments }: ScannedFile, { segment }: FlatLayout): ByteRange 
   return segments[segment] ?? { offset: 0, length: 0 };
 }
 
-/** The rows of a batch that the filter is true of, without the columns that only it needs. */
+/** The rows of a batch for which the filter is true, without the columns that only the filter needs. */
 function filtered(array: CanonicalArray, { predicate, extra }: ScanPlan, { session, limits }: ArrayHome) {
   const kept = predicate === null ? null : matchingRows(predicate, array);
   const bare = extra === 0 || array.kind !== "struct" ? array : withoutLast(array, extra);
@@ -196,14 +196,14 @@ function withoutLast(array: CanonicalArray & { readonly kind: "struct" }, extra:
 }
 
 // law vortex/survivors: vortex/file/old_files, vortex/file/container
-/** The rows of which statistics do not say that the filter is true of none. */
+/** The rows, except those that statistics rule out for the filter. */
 async function survivors(file: ScannedFile, { rows, original }: ScanPlan): Promise<Iterable<RowRange>> {
   if (rows.start === rows.end) return [];
   if (original === null) return [rows];
   const { dtype, layout } = file;
   const whole = await unlessWrong(() => file.statistics()) ?? [];
   const wholeBounds = (path: readonly number[]): ColumnBounds | null => {
-    // Statistics of fields do not know which rows of the root are null.
+    // Statistics of fields do not cover which rows of the root are null.
     if (dtype.kind !== "struct") return path.length === 0 ? whole[0] ?? null : null;
     return path.length === 1 && !dtype.nullable ? whole[path[0] ?? -1] ?? null : null;
   };
@@ -227,7 +227,7 @@ async function survivors(file: ScannedFile, { rows, original }: ScanPlan): Promi
     }));
 }
 
-/** Statistics of a column's zones, read. */
+/** The statistics of a column's zones, once read. */
 interface ZoneTable {
   readonly zones: Zones;
   /** Rows of the column. */
@@ -235,7 +235,7 @@ interface ZoneTable {
   readonly table: CanonicalArray;
 }
 
-/** Reads the zones of a column; null if it has none, or none that can be understood: then all rows are looked at. */
+/** Reads the zones of a column; null if it has none that can be interpreted: then all rows are read. */
 async function zoneTable(file: ScannedFile, zoned: ZonedLayout | undefined): Promise<ZoneTable | null> {
   if (zoned === undefined || zoned.zones === null) return null;
   const { zones, rows } = zoned;
@@ -251,7 +251,7 @@ async function zoneTable(file: ScannedFile, zoned: ZonedLayout | undefined): Pro
   return table === null ? null : { zones, rows, table };
 }
 
-/** Statistics, or null if they are wrong or nobody here understands them: they spare work, and rows are right without. */
+/** Statistics, or null if they are wrong or not understood: they only save work, and rows are right without them. */
 async function unlessWrong<Read>(read: () => Read | Promise<Read>): Promise<Read | null> {
   try {
     return await read();
@@ -262,8 +262,8 @@ async function unlessWrong<Read>(read: () => Read | Promise<Read>): Promise<Read
 }
 
 /**
- * The zones of a column; undefined if it has none. Those below a struct that may be null were made without looking at
- * its nulls, and say nothing.
+ * The zones of a column; undefined if it has none. Those below a nullable struct were computed without regard to its
+ * nulls, and say nothing.
  */
 function zonedAt(layout: Layout, path: readonly number[]): ZonedLayout | undefined {
   if (layout.kind === "zoned") return path.length === 0 ? layout : zonedAt(layout.data, path);

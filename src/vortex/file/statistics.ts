@@ -1,5 +1,5 @@
 /**
- * Statistics of whole columns, from a file's end.
+ * Statistics of whole columns, from the end of a file.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import type { Bytes } from "../wire/source.ts";
 import type { ColumnValue } from "./literal.ts";
 import type { ColumnBounds } from "./prune.ts";
 
-/** What a file says of a column. What it does not say is missing. */
+/** What a file says about a column. What it does not say is missing. */
 export interface VortexColumnStatistics extends ColumnBounds {
-  /** Bytes of the column if it were not compressed. */
+  /** Uncompressed size of the column in bytes. */
   readonly uncompressedBytes?: number | undefined;
 }
 
 // law vortex/fileStatistics: vortex/file/files
-/** Statistics of each root field, or of the one column of a file whose root is no struct. */
+/** Statistics of each root field, or of the one column of a file whose root is not a struct. */
 export function fileStatistics(
   bytes: Bytes,
   dtype: VortexDType,
@@ -51,7 +51,7 @@ export function fileStatistics(
   });
 }
 
-/** A scalar as filters compare it; undefined for a null and for what has no order. */
+/** A scalar in the form that filters compare; undefined for a null and for values without an order. */
 function asColumnValue(scalar: VortexScalar, dtype: VortexDType): ColumnValue | undefined {
   if (scalar === null || typeof scalar === "boolean") return scalar ?? undefined;
   if (scalar instanceof Uint8Array) return scalar;

@@ -1,5 +1,5 @@
 /**
- * Files of Vortex: their columns, read in the pieces that are wanted.
+ * Vortex files: their columns, of which only the wanted pieces are read.
  *
  * @module
  */
@@ -18,22 +18,22 @@ import { fileStatistics, type VortexColumnStatistics } from "./statistics.ts";
 
 /** Options of {@linkcode openVortex}. */
 export interface OpenVortexOptions extends VortexReadOptions {
-  /** The file's dtype, for one that does not say it. */
+  /** The file's dtype, for a file that does not store it. */
   readonly dtype?: VortexDType;
 }
 
-/** Makes a file. Filled in by the class, whose constructor is private. */
+/** Makes a file. Set by the class, whose constructor is private. */
 let make: (reader: FileReader, container: Container, home: ArrayHome) => VortexFile;
 
 const openOptionNames: OptionNames<OpenVortexOptions> = { session: true, limits: true, dtype: true };
 
 // law vortex/openVortex: vortex/file/scan
 /**
- * Opens a file: its end is read, and nothing else.
+ * Opens a file: only its end is read.
  *
- * @param source bytes, a Blob or File, a path, a URL, or a reader of ranges of your own
+ * @param source bytes, a Blob or File, a path, a URL, or a custom reader of ranges
  * @throws {SystemError} if it cannot be opened
- * @throws {VortexError} if it is no file of Vortex, or of a version that is not known
+ * @throws {VortexError} if it is not a Vortex file, or its version is unknown
  *
  * @example
  * ```ts ignore
@@ -57,11 +57,11 @@ export async function openVortex(source: VortexSource, options: OpenVortexOption
   }
 }
 
-/** A file. It reads when it is scanned, and only what is wanted. Use {@linkcode openVortex}. */
+/** A Vortex file. It is read when it is scanned, and only what is wanted is read. Use {@linkcode openVortex}. */
 export class VortexFile {
-  /** What the rows are: of a table a struct. */
+  /** Dtype of the rows: for a table, a struct. */
   readonly dtype: VortexDType;
-  /** Rows. */
+  /** Number of rows. */
   readonly rowCount: number;
   readonly #file: ScannedFile;
 
@@ -87,20 +87,20 @@ export class VortexFile {
     make = (reader, container, home) => new VortexFile(reader, container, home);
   }
 
-  /** Bytes of the file. */
+  /** Size of the file in bytes. */
   get byteLength(): number {
     return this.#file.reader.size;
   }
 
-  /** Bytes that were read so far, and in how many reads. */
+  /** Bytes read so far, and in how many reads. */
   get readStatistics(): { readonly bytes: number; readonly reads: number } {
     return { ...this.#file.reader.statistics };
   }
 
   /**
-   * What the file says of its columns, by their names; of a root that is no struct, by the empty name.
+   * The file's statistics of its columns, by name; by the empty name if the root is not a struct.
    *
-   * @throws {VortexError} if it cannot be read
+   * @throws {VortexError} if they cannot be read
    */
   get statistics(): ReadonlyMap<string, VortexColumnStatistics> {
     const all = this.#file.statistics();
@@ -109,12 +109,12 @@ export class VortexFile {
   }
 
   /**
-   * Reads rows in batches. Columns that are not wanted are not read, nor are zones of rows in which, by their
-   * statistics, the filter is true of none. Each loop over what is returned scans once more.
+   * Reads rows in batches. Columns that are not wanted are not read, nor are zones in which, by their statistics, the
+   * filter is true for no row. Each loop over the result scans again.
    *
-   * @throws {TypeError} for a column that is not there, or a filter that does not fit
-   * @throws {RangeError} for rows that are not there
-   * @throws {VortexError} if what is read is wrong
+   * @throws {TypeError} for a column that does not exist, or a filter that does not fit
+   * @throws {RangeError} for rows that do not exist
+   * @throws {VortexError} if the data that is read is wrong
    */
   scan(options: VortexScanOptions = {}): AsyncIterable<VortexArray> {
     const plan = planScan(this.#file, options);
@@ -126,12 +126,12 @@ export class VortexFile {
   }
 
   /**
-   * All rows that are wanted as a stream of Arrow, for a consumer that asks for arrays one by one. It asks where no
-   * JavaScript can run, so all of them are read before.
+   * All wanted rows as an Arrow stream, for a consumer that pulls arrays one by one. It pulls where no JavaScript can
+   * run, so all rows are read beforehand.
    *
-   * @throws {TypeError} for a column that is not there, or a filter that does not fit
-   * @throws {RangeError} for rows that are not there
-   * @throws {VortexError} if what is read is wrong
+   * @throws {TypeError} for a column that does not exist, or a filter that does not fit
+   * @throws {RangeError} for rows that do not exist
+   * @throws {VortexError} if the data that is read is wrong
    */
   async toArrowStream(options: VortexScanOptions = {}): Promise<ArrowStreamExport> {
     const plan = planScan(this.#file, options);
@@ -140,21 +140,21 @@ export class VortexFile {
     return exportArrowStream(arrays, { field: fieldOf(plan.dtype, "", this.#file.home.session) });
   }
 
-  /** How the file is made up: which parts its columns have, and how large each is. Nothing is read for it. */
+  /** The structure of the file: the parts of its columns, and the size of each. Nothing is read for it. */
   get layout(): VortexLayout {
     return layoutTree(this.#file);
   }
 
   /**
-   * The same with the encodings of each column's first piece, of which only the description is read.
+   * Like `layout`, with the encodings of each column's first piece, of which only the description is read.
    *
-   * @throws {VortexError} if what is read is wrong
+   * @throws {VortexError} if the data that is read is wrong
    */
   describe(): Promise<VortexLayout> {
     return describedTree(this.#file);
   }
 
-  /** What the file consists of: rows, columns, and the tree of layouts with the bytes of each, one in a line. */
+  /** The contents of the file: rows, columns, and the layout tree with the bytes of each part, one per line. */
   explain(): string {
     return [
       `${this.rowCount} rows of ${showDType(this.dtype)}`,
@@ -163,7 +163,7 @@ export class VortexFile {
     ].join("\n");
   }
 
-  /** Closes the source when no read is under way. Closing twice is harmless. */
+  /** Closes the source once no read is in flight. Closing twice is harmless. */
   close(): void {
     this.#file.reader.close();
   }

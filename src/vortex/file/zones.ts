@@ -1,5 +1,5 @@
 /**
- * Statistics of zones of a column: how their table is made up, and what a zone says.
+ * Statistics of a column's zones: the structure of their table, and what it says about a zone.
  *
  * @module
  */
@@ -13,21 +13,21 @@ import type { Layout } from "./layout.ts";
 import type { ColumnValue } from "./literal.ts";
 import type { ColumnBounds } from "./prune.ts";
 
-/** What a column of a table of zones is. */
+/** The statistic in a column of a zone table. */
 type Statistic = "min" | "max" | "boundedMin" | "boundedMax" | "maxCut" | "minCut" | "nullCount" | "nanCount" | "other";
 
 /** The zones of a column. */
 export interface Zones {
-  /** Rows of a zone, but for the last. */
+  /** Rows of a zone, except for the last. */
   readonly length: number;
-  /** What each column of the table is. */
+  /** The statistic in each column of the table. */
   readonly columns: readonly Statistic[];
   /** The table's dtype. */
   readonly dtype: DTypeOf<"struct">;
   readonly table: Layout;
 }
 
-/** What is known of a table before it is read. */
+/** What is known about a table before it is read. */
 type ZonesHead = Omit<Zones, "table">;
 
 const u64 = primitiveDType("u64", true);
@@ -52,7 +52,7 @@ function headOf(length: number, columns: readonly Column[]): ZonesHead | null {
   };
 }
 
-/** Whether values have an order that zones know of. */
+/** Whether values have an order that zones use. */
 function isOrdered({ kind }: VortexDType): boolean {
   return ["bool", "primitive", "decimal", "utf8", "binary", "extension"].includes(kind);
 }
@@ -64,7 +64,7 @@ function isFloat(dtype: VortexDType): boolean {
 // law vortex/zonesOf: vortex/file/scan, vortex/file/judged
 /** The zones of `vortex.zoned`; null if one of its aggregates is unknown, which leaves the table's dtype unknown. */
 export function zonesOf(metadata: Bytes, dtype: VortexDType): ZonesHead | null {
-  if (metadata[0] !== 1) return null; // of a version that is not known
+  if (metadata[0] !== 1) return null; // of an unknown version
   const message = new ProtoMessage(metadata.subarray(1), "layout", "metadata of zones");
   const columns: Column[] = [];
   for (const spec of message.everyMessage(2)) {
@@ -76,7 +76,7 @@ export function zonesOf(metadata: Bytes, dtype: VortexDType): ZonesHead | null {
   return headOf(message.u32(1), columns);
 }
 
-/** The column of an aggregate; null if it says nothing of such a dtype, undefined if it is unknown. */
+/** The column of an aggregate; null if it does not apply to the dtype, undefined if it is unknown. */
 function aggregateOf(id: string, dtype: VortexDType): Omit<Column, "name"> | null | undefined {
   const own = withNullable(dtype, true);
   switch (id) {
@@ -106,7 +106,7 @@ function aggregateOf(id: string, dtype: VortexDType): Omit<Column, "name"> | nul
   }
 }
 
-/** The dtype of sums; null where there are none. */
+/** The dtype of sums; null if there are none. */
 function sumOf(dtype: VortexDType): VortexDType | null {
   if (dtype.kind === "bool") return u64;
   if (dtype.kind === "decimal") return { ...dtype, precision: Math.min(76, dtype.precision + 10), nullable: true };
@@ -115,7 +115,7 @@ function sumOf(dtype: VortexDType): VortexDType | null {
 }
 
 // law vortex/legacyZones: vortex/file/old_files
-/** The zones of `vortex.stats`, of files up to the edition of October 2025: a bit for each statistic. */
+/** The zones of `vortex.stats`, of files up to the October 2025 edition: one bit per statistic. */
 export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | null {
   if (metadata.length < 4) return null;
   const length = new DataView(metadata.buffer, metadata.byteOffset, 4).getUint32(0, true);
@@ -143,7 +143,7 @@ export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | nu
         add("min", "min", own);
         add("min_is_truncated", "minCut", boolDType);
         break;
-      case 5: { // of an extension, that of what is stored, which today's zones do not have
+      case 5: { // for an extension, the sum of its storage, which today's zones do not have
         const sum = sumOf(dtype.kind === "extension" ? dtype.storage : dtype);
         if (sum !== null) add("sum", "other", sum);
         break;
@@ -165,7 +165,7 @@ export function legacyZones(metadata: Bytes, dtype: VortexDType): ZonesHead | nu
 }
 
 // law vortex/boundsOfZone: vortex/file/scan, vortex/file/judged
-/** What a table of zones says of one zone. */
+/** What a zone table says about one zone. */
 export function boundsOfZone(
   { columns }: Pick<Zones, "columns">,
   table: CanonicalArray,
@@ -199,7 +199,7 @@ export function boundsOfZone(
       case "nanCount":
         nanCount = valueAt(field, zone);
         break;
-      case "maxCut": // a bound that was cut bounds still: those of the old files are rounded up
+      case "maxCut": // a truncated bound still bounds: those of old files are rounded up
       case "minCut":
       case "other":
         break;
@@ -220,7 +220,7 @@ const half = typeof Float16Array === "function"
   ? (bits: number) => new Float16Array(Uint16Array.of(bits).buffer)[0]
   : null;
 
-/** A value as filters compare it; undefined for a null, and for what has no order. */
+/** A value in the form that filters compare; undefined for a null, and for values without an order. */
 export function valueAt(array: CanonicalArray, at: number): ColumnValue | undefined {
   if (isNull(array, at)) return undefined;
   switch (array.kind) {

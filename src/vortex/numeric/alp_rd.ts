@@ -3,9 +3,9 @@ import { type Indices, isValid, type Validity, words32 } from "./words.ts";
 
 // law vortex/numeric.lookUpLeft: vortex/numeric/alp_rd
 /**
- * The upper parts of floats, by their codes.
+ * Looks up the upper parts of floats by code.
  *
- * @throws {DataError} if the code of a row that is there is not in the dictionary
+ * @throws {DataError} if the code of a valid row is not in the dictionary
  */
 export function lookUpLeft(
   codes: Indices,
@@ -25,10 +25,10 @@ export function lookUpLeft(
 
 // law vortex/numeric.joinInto: vortex/numeric/alp_rd
 /**
- * Puts the upper parts of floats before the lower ones: `left << width | right`.
+ * Joins the upper and lower parts of floats: `left << width | right`.
  *
  * @param right words of `bits` bits
- * @param width bits of a lower part, below `bits`
+ * @param width bits of a lower part, less than `bits`
  */
 export function joinInto(out: Uint8Array, left: Uint16Array, right: Uint8Array, bits: 32 | 64, width: number): void {
   const [to, from] = [words32(out), words32(right)];
@@ -40,7 +40,7 @@ export function joinInto(out: Uint8Array, left: Uint16Array, right: Uint8Array, 
       to[2 * row + 1] = (left[row] ?? 0) << (width - 32) | (from[2 * row + 1] ?? 0);
     }
   } else {
-    const carried = 2 ** (width - 32); // a shift by 32 would be none
+    const carried = 2 ** (width - 32); // a shift by 32 would be a shift by 0
     for (let row = 0; row < left.length; row++) {
       to[2 * row] = (left[row] ?? 0) << width | (from[2 * row] ?? 0);
       to[2 * row + 1] = (left[row] ?? 0) * carried | (from[2 * row + 1] ?? 0);

@@ -1,5 +1,5 @@
 /** Bytes that contradict themselves: an index out of bounds, a run that ends before it begins. */
 export class DataError extends Error {
-  /** As the class is called. */
+  /** The name of the class. */
   override readonly name = "DataError";
 }

@@ -1,7 +1,7 @@
 import { compile, type Instruction, scratch } from "../../wasm/mod.ts";
 import type { Bits } from "./words.ts";
 
-/** Integers of any size. */
+/** Integers of any word size. */
 export interface Integers {
   /** The words. */
   readonly bytes: Uint8Array;
@@ -9,7 +9,7 @@ export interface Integers {
   readonly isSigned: boolean;
 }
 
-/** Rows at a time. */
+/** Rows per call. */
 const ROWS = 2048;
 const AREA = 8 * ROWS;
 
@@ -17,10 +17,10 @@ const joins = new Map<string, (rows: number) => void>();
 
 // law vortex/numeric.joinTimesInto: vortex/numeric/date_time_parts
 /**
- * Instants from days, seconds of the day and what is left: `days * 86400 * k + seconds * k + rest`, wrapping.
+ * Computes instants from days, seconds of the day and the remainder: `days * 86400 * k + seconds * k + rest`, wrapping.
  *
- * @param out 64-bit integers, as many as there are of each part
- * @param perSecond units of a second, k: 1 to 10^9
+ * @param out 64-bit integers, as many as each part has
+ * @param perSecond units per second, k: 1 to 10^9
  */
 export function joinTimesInto(
   out: Uint8Array,
@@ -41,7 +41,7 @@ export function joinTimesInto(
   }
 }
 
-/** A loop over rows: the rest, the seconds times k, and the days times 86400 k. */
+/** A loop over rows that adds up the rest, the seconds times k, and the days times 86400 k. */
 function compileJoin(parts: readonly [Integers, Integers, Integers], perSecond: number): (rows: number) => void {
   const [rowsLeft, row, sum] = [0, 1, 2];
   const units = [86_400n * BigInt(perSecond), BigInt(perSecond), 1n];

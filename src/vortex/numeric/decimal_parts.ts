@@ -1,7 +1,7 @@
 import { smallWords, words32 } from "./words.ts";
 import type { Bits } from "./words.ts";
 
-/** A column of integers that are parts of longer ones. */
+/** A column of integers that are parts of wider integers. */
 export interface Part {
   /** The words. */
   readonly bytes: Uint8Array;
@@ -10,10 +10,10 @@ export interface Part {
 
 // law vortex/numeric.joinPartsInto: vortex/numeric/decimal_parts
 /**
- * Integers of 128 or 256 bits from the most significant part, which is signed, and one to three unsigned ones of 64
- * bits' room each, the most significant first.
+ * Joins 128- or 256-bit integers from their most significant part, which is signed, and one to three unsigned parts
+ * that occupy 64 bits each, most significant first.
  *
- * @param out as many words as there are, of `width` bytes
+ * @param out one integer of `width` bytes per row
  */
 export function joinPartsInto(out: Uint8Array, width: 16 | 32, first: Part, lower: readonly Part[]): void {
   const to = words32(out);

@@ -4,11 +4,11 @@ import { type Bits, smallWords, words32 } from "./words.ts";
 
 // law vortex/numeric.deltaInto: vortex/numeric/delta
 /**
- * Adds up differences, lane by lane of each transposed block, wrapping.
+ * Adds up differences in each lane of each transposed block, wrapping.
  *
- * @param out takes the words from `offset` on, as many as it has room for
+ * @param out receives the words from `offset` on, as many as fit
  * @param deltas whole blocks of 1024 words
- * @param bases what each lane of each block begins with: 1024 / bits words a block
+ * @param bases the initial word of each lane of each block: 1024 / bits words per block
  */
 export function deltaInto(
   out: Uint8Array,
@@ -38,20 +38,20 @@ export function deltaInto(
   }
 }
 
-/** A block of words that JavaScript can add. */
+/** Decodes a block of words small enough for JavaScript to add. */
 function decodeSmall(out: Uint8Array, deltas: Uint8Array, bases: Uint8Array, bits: Bits): void {
   const [to, from, sums] = [smallWords(out, bits), smallWords(deltas, bits), smallWords(bases.slice(), bits)];
   for (let row = 0; row < bits; row++) {
     const first = firstOfRow(row);
     for (let lane = 0; lane < sums.length; lane++) {
       const sum = (sums[lane] ?? 0) + (from[first + lane] ?? 0) | 0;
-      sums[lane] = sum; // which keeps as many bits as there are
+      sums[lane] = sum; // truncated to the word size
       to[transposition[first + lane] ?? 0] = sum;
     }
   }
 }
 
-/** A block of words of two halves, with a carry. */
+/** Decodes a block of 64-bit words as halves, with a carry. */
 function decode64(out: Uint8Array, deltas: Uint8Array, bases: Uint8Array): void {
   const [to, from, sums] = [words32(out), words32(deltas), words32(bases.slice())];
   for (let row = 0; row < 64; row++) {

@@ -1,5 +1,5 @@
 /**
- * Floats as decimal fractions, and as an upper part that repeats and a lower one that does not.
+ * Floats encoded as decimal fractions, or split into a repetitive upper part and an arbitrary lower part.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import type { Step } from "./kernel.ts";
 import { childrenOf, type NodePatches, openPatches, patchWords } from "./node_patches.ts";
 import { indicesOf } from "./words.ts";
 
-/** A node's dtype, which must be of floats of 32 or 64 bits, and its bits. */
+/** A node's dtype, which must be f32 or f64, and its bit width. */
 function floatDType(node: EncodedNode): { readonly dtype: DTypeOf<"primitive">; readonly bits: 32 | 64 } {
   const { dtype } = node;
   if (dtype.kind === "primitive" && dtype.ptype === "f32") return { dtype, bits: 32 };
@@ -32,7 +32,7 @@ interface OpenedAlp {
 }
 
 // law vortex/numeric.alpEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Integers that stand for decimal fractions; those that no fraction stands for are patches, bit for bit. */
+/** Integers that encode decimal fractions; floats that no fraction represents are patches, bit for bit. */
 export const alpEncoding: VortexEncoding<OpenedAlp> = {
   id: "vortex.alp",
   open(node) {
@@ -55,7 +55,7 @@ export const alpEncoding: VortexEncoding<OpenedAlp> = {
 interface OpenedAlpRd {
   readonly dtype: DTypeOf<"primitive">;
   readonly bits: 32 | 64;
-  /** Bits of a lower part. */
+  /** The bit width of a lower part. */
   readonly width: number;
   readonly dictionary: readonly number[];
   readonly left: EncodedNode;
@@ -63,11 +63,11 @@ interface OpenedAlpRd {
   readonly patches: NodePatches | null;
 }
 
-/** Most entries of a dictionary of upper parts. */
+/** The most entries in a dictionary of upper parts. */
 const mostEntries = 8;
 
 // law vortex/numeric.alpRdEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Upper parts by a small dictionary, with patches for those that are not in it, and lower parts as they are. */
+/** Upper parts from a small dictionary, with patches for those not in it, and plain lower parts. */
 export const alpRdEncoding: VortexEncoding<OpenedAlpRd> = {
   id: "vortex.alprd",
   open(node) {

@@ -1,6 +1,6 @@
 /**
- * Integers packed to fewer bits, and those that differ from them by a step: a reference added, or the sign put at the
- * low end. A chain of them is decoded at once, see `kernel.ts`.
+ * Integers packed to fewer bits, and encodings that add one step: a reference is added, or the sign is moved to the low
+ * bit. A chain of them is decoded in one pass, see `kernel.ts`.
  *
  * @module
  */
@@ -27,26 +27,26 @@ import { childrenOf, type NodePatches, openPatches, patchWords } from "./node_pa
 import type { Bits } from "./words.ts";
 import { applySteps, packedBytes, unpackInto } from "./unpack.ts";
 
-/** An encoding whose words are those of its only child, taken through a step. */
+/** An encoding that applies a step to the words of its only child. */
 interface OpenedStep {
   readonly dtype: DTypeOf<"primitive">;
   readonly child: EncodedNode;
   readonly step: Step;
 }
 
-/** Words that are packed in blocks of 1024. */
+/** Words packed in blocks of 1024. */
 interface OpenedPacked {
   readonly dtype: DTypeOf<"primitive">;
-  /** Rows of the first block that are not wanted. */
+  /** Rows to skip in the first block. */
   readonly offset: number;
-  /** Bits of each word, or the child that says where each block begins, which says how many bits it has. */
+  /** The bit width of each word, or the child with the offset of each block, which implies the block's width. */
   readonly width: number | EncodedNode;
   readonly patches: NodePatches | null;
   readonly validity: EncodedNode | null;
 }
 
 // law vortex/numeric.forEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Frame of reference: differences to one value. */
+/** Frame of reference: differences from a single value. */
 export const forEncoding: VortexEncoding<OpenedStep> = {
   id: "fastlanes.for",
   open(node) {
@@ -54,7 +54,7 @@ export const forEncoding: VortexEncoding<OpenedStep> = {
     node.expectBuffers(0);
     node.expectChildren(1);
     const reference = readScalar(node.metadata, withNullable(dtype, false), node.path);
-    // Null was refused already, because the dtype that it was read as has none.
+    // Null was already rejected, as the scalar is read with a non-nullable dtype.
     if (typeof reference !== "bigint") return node.fail(`The reference of ${node.id} is no integer`);
     return { dtype, child: node.child(0, dtype, node.length), step: { kind: "add", reference } };
   },
@@ -62,7 +62,7 @@ export const forEncoding: VortexEncoding<OpenedStep> = {
 };
 
 // law vortex/numeric.zigzagEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Signed integers as unsigned ones, small where these are near to 0. */
+/** Signed integers as unsigned ones that are small where the signed ones are near 0. */
 export const zigzagEncoding: VortexEncoding<OpenedStep> = {
   id: "vortex.zigzag",
   open(node) {
@@ -78,7 +78,7 @@ export const zigzagEncoding: VortexEncoding<OpenedStep> = {
 };
 
 // law vortex/numeric.bitPackedEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Words of one width. */
+/** Words packed at one bit width. */
 export const bitPackedEncoding: VortexEncoding<OpenedPacked> = {
   id: "fastlanes.bitpacked",
   open(node) {
@@ -96,7 +96,7 @@ export const bitPackedEncoding: VortexEncoding<OpenedPacked> = {
 };
 
 // law vortex/numeric.bitPackedV2Encoding: vortex/numeric/built, vortex/numeric/malformed
-/** Words of a width of each block's own. The last child says where each block begins, and where the last ends. */
+/** Words packed at a bit width per block. The last child has the start of each block, and the end of the last. */
 export const bitPackedV2Encoding: VortexEncoding<OpenedPacked> = {
   id: "fastlanes.bitpacked.v2",
   open(node) {
@@ -130,7 +130,7 @@ interface OpenedForV2 {
 }
 
 // law vortex/numeric.forV2Encoding: vortex/numeric/built
-/** Differences to a value of each block of 1024. */
+/** Differences from one value per block of 1024. */
 export const forV2Encoding: VortexEncoding<OpenedForV2> = {
   id: "fastlanes.for.v2",
   open(node) {
@@ -158,7 +158,7 @@ export const forV2Encoding: VortexEncoding<OpenedForV2> = {
   },
 };
 
-/** A word as what wraps to it. */
+/** A word as a bigint that wraps to it. */
 function wordAt(view: DataView, index: number, ptype: PType): bigint {
   switch (bitsOf(ptype)) {
     case 8:
@@ -178,23 +178,23 @@ function decodeChain(node: EncodedNode, dtype: DTypeOf<"primitive">, context: De
 }
 
 /**
- * A loop is compiled for each chain that turns up: so many steps in one, beyond which nobody chains them, keep what a
- * file can have compiled small.
+ * The most steps in one loop. A loop is compiled for each chain encountered; this limit, which no writer's chains
+ * exceed, bounds the code that a file can cause to be compiled.
  */
 export const mostSteps = 3;
 
 // law vortex/numeric.decodeWords: vortex/numeric/built, vortex/numeric/malformed
 /**
- * Decodes a node's words, which then go through steps.
+ * Decodes a node's words, and then applies steps to them.
  *
- * @param steps in the order in which they happen
+ * @param steps in the order in which they apply
  */
 export function decodeWords(
   node: EncodedNode,
   steps: readonly Step[],
   context: DecodeContext,
 ): { readonly bytes: Bytes; readonly validity: Bytes | null } {
-  // Encodings are told by what they are and not by id: a session may have others of the same id.
+  // Encodings are compared by identity, not by id: a session may have others with the same id.
   const { encoding } = openNode(context.session, node);
   if (steps.length < mostSteps) {
     for (const one of [forEncoding, zigzagEncoding]) {
@@ -231,7 +231,7 @@ function unpackNode(node: EncodedNode, opened: OpenedPacked, steps: readonly Ste
   return { bytes, validity: context.validity(opened.validity) };
 }
 
-/** Blocks from `first` to before `last`, of one width, and their bytes. */
+/** Blocks `first` up to but excluding `last`, all of one width, and their range of bytes. */
 interface Part {
   readonly first: number;
   readonly last: number;
@@ -240,7 +240,7 @@ interface Part {
   readonly end: number;
 }
 
-/** Neighbouring blocks of one width together. */
+/** Merges adjacent blocks of equal width. */
 function partsOf(node: EncodedNode, boundaries: EncodedNode, bits: Bits, context: DecodeContext): Part[] {
   const [starts, size] = [indexColumn(boundaries, context), node.bytes(0).length];
   const parts: Part[] = [];

@@ -1,9 +1,9 @@
 /**
- * Loops that give words: read as they are or unpacked from fewer bits, and taken through steps on the way.
+ * Loops that produce words: read plain or unpacked from fewer bits, with steps applied on the way.
  *
- * A column of numbers is usually packed twice or three times, `alp(zigzag(bitpacked))`. Done one after the other each
- * encoding would read and write all of it; here a loop is written for the whole chain, so that a word is loaded,
- * unpacked, shifted, converted and stored once. One is written for each chain that turns up, at its first use.
+ * A column of numbers is usually encoded two or three times over, `alp(zigzag(bitpacked))`. Decoded one by one, each
+ * encoding would read and write the whole column; here one loop is generated for the whole chain, so that a word is
+ * loaded, unpacked, shifted, converted and stored once. Each chain's loop is generated on first use.
  *
  * @module
  */
@@ -11,27 +11,27 @@ import { compile, type Instruction, type WasmFunction } from "../../wasm/mod.ts"
 import { firstOfRow } from "./fastlanes.ts";
 import type { Bits } from "./words.ts";
 
-/** What is done with each word, in the order of decoding. */
+/** An operation applied to each word, in decoding order. */
 export type Step =
-  /** The reference is added, wrapping. */
+  /** Adds the reference, wrapping. */
   | { readonly kind: "add"; readonly reference: bigint }
   /** Unsigned to signed: 0, -1, 1, -2 and so on. */
   | { readonly kind: "zigzag" }
-  /** A signed integer becomes a float, which is multiplied twice, rounded each time. Of 32 or 64 bits. */
+  /** Converts a signed integer to a float and multiplies it twice, rounding each time. 32 or 64 bits. */
   | { readonly kind: "alp"; readonly factors: readonly [number, number] };
 
-/** Where the words are read: as they are, or from blocks of 1024 that are packed at a width of 0 to all their bits. */
+/** How the words are read: plain, or from blocks of 1024 packed at a width from 0 to all their bits. */
 export type Source = "plain" | number;
 
-/** A loop: from an address to an address, so many turns. A turn is a block, or of plain words 64 bytes. */
+/** A loop from an input to an output address. A turn is one block, or 64 bytes of plain words. */
 export type Kernel = (input: number, output: number, turns: number) => void;
 
-/** Bytes at the beginning of the scratch memory where the steps' parameters are, 16 for each step. */
+/** Bytes reserved for the steps' parameters at the start of the scratch memory, 16 per step. */
 export const PARAMETER_BYTES = 128;
 
 const kernels = new Map<string, Kernel>();
 
-/** The loop of a chain, compiled once. */
+/** The loop for a chain, compiled once. */
 export function kernelOf(bits: Bits, source: Source, steps: readonly Step[]): Kernel {
   const key = `${bits} ${source} ${steps.map(({ kind }) => kind)}`;
   return kernels.getOrInsertComputed(
@@ -40,7 +40,7 @@ export function kernelOf(bits: Bits, source: Source, steps: readonly Step[]): Ke
   );
 }
 
-/** Puts the steps' parameters where the loops look for them. */
+/** Writes the steps' parameters to where the loops read them. */
 export function setParameters(memory: Uint8Array, bits: Bits, steps: readonly Step[]): void {
   const view = new DataView(memory.buffer);
   for (const [index, step] of steps.entries()) {
@@ -54,7 +54,7 @@ export function setParameters(memory: Uint8Array, bits: Bits, steps: readonly St
   }
 }
 
-// Locals of every loop; after them a vector for each step's parameter, of which one that has two takes two.
+// Locals of every loop, followed by one vector for each parameter of each step.
 const INPUT = 0;
 const OUTPUT = 1;
 const TURNS = 2;
@@ -74,8 +74,8 @@ const splats = {
 // law vortex/numeric.unpack: vortex/numeric/unpack
 /**
  * A block of 1024 words has 1024 / bits lanes, each a stream of `bits` rows of `width` bits, low bits first. The
- * streams' words stand side by side, so that a vector has one word of 16 / (bits / 8) lanes, and eight vectors all of
- * them: of every type the k-th words of the lanes are 128 bytes.
+ * streams' words are interleaved, so a vector holds one word from each of 16 / (bits / 8) lanes, and eight vectors
+ * cover all lanes: for every word size, the k-th words of all lanes take 128 bytes.
  */
 function unpack(bits: Bits, width: number, steps: readonly Step[]): WasmFunction {
   const rows: Instruction[] = [];
@@ -110,7 +110,7 @@ function unpack(bits: Bits, width: number, steps: readonly Step[]): WasmFunction
   ]);
 }
 
-/** Four vectors a turn. */
+/** Four vectors per turn. */
 function plain(bits: Bits, steps: readonly Step[]): WasmFunction {
   const vectors = [0, 16, 32, 48].flatMap((offset): Instruction[] => [
     ["local.get", OUTPUT],
@@ -144,14 +144,14 @@ function parametersOf({ kind }: Step, index: number): number[] {
 }
 
 // law vortex/numeric.steps: vortex/numeric/steps
-/** What the steps do with the vector on the stack. */
+/** Applies the steps to the vector on the stack. */
 function applied(bits: Bits, steps: readonly Step[]): Instruction[] {
   return steps.flatMap((step, index): Instruction[] => {
     const [first = 0, second = 0] = parametersOf(step, index);
     switch (step.kind) {
       case "add":
         return [["local.get", first], [`${shapes[bits]}.add`]];
-      case "zigzag": // half of it, and all bits turned if it is odd: 0 - 1 has all bits
+      case "zigzag": // half of it, with all bits inverted if it is odd: 0 - 1 has all bits set
         return [
           ["local.tee", NEXT],
           ...shifted(bits, "shr_u", 1),
@@ -172,8 +172,8 @@ function applied(bits: Bits, steps: readonly Step[]): Instruction[] {
 
 /**
  * Signed 64-bit integers to floats, for which there is no instruction: each half becomes the mantissa of a float whose
- * exponent gives it its place, 2^84 for the upper one, shifted to be unsigned, and 2^52 for the lower one. Taking both
- * exponents and the shift off the upper float is exact, so that the sum is rounded once.
+ * exponent gives it its weight, 2^84 for the upper half, biased to be unsigned, and 2^52 for the lower half.
+ * Subtracting both exponents and the bias from the upper float is exact, so the sum is rounded once.
  */
 function toFloat64(): Instruction[] {
   const splat = (value: bigint): Instruction => ["v128.const", value, value];
@@ -194,7 +194,7 @@ function toFloat64(): Instruction[] {
   ];
 }
 
-/** Shifts words; bytes as halves of 16-bit words, because processors cannot: what comes from the neighbour is masked. */
+/** Shifts words; bytes as halves of 16-bit words, as CPUs have no byte shifts: the neighbour's bits get masked off. */
 function shifted(bits: Bits, direction: "shl" | "shr_u", by: number): Instruction[] {
   return by === 0 ? [] : [["i32.const", by], [`${shapes[bits === 8 ? 16 : bits]}.${direction}`]];
 }
@@ -215,7 +215,7 @@ function advance(local: number, by: number): Instruction[] {
   return [["local.get", local], ["i32.const", by], ["i32.add"], ["local.set", local]];
 }
 
-/** Goes round the innermost loop again until the count is 0. */
+/** Decrements the count, and repeats the innermost loop until it is 0. */
 function countdown(local: number): Instruction[] {
   return [["local.get", local], ["i32.const", 1], ["i32.sub"], ["local.tee", local], ["br_if", 0]];
 }

@@ -1,5 +1,5 @@
 /**
- * Patches as nodes have them: rows whose values did not fit, each with its place.
+ * Patches as stored in nodes: the values that did not fit, each with its row.
  *
  * @module
  */
@@ -14,25 +14,25 @@ import { patchInto } from "./patches.ts";
 import { applySteps } from "./unpack.ts";
 import type { Bits } from "./words.ts";
 
-/** Patches that have been opened. */
+/** Opened patches. */
 export interface NodePatches {
-  /** Rows, counted from before `offset` was cut off. */
+  /** Row numbers, from before `offset` rows were sliced off. */
   readonly indices: EncodedNode;
   readonly values: EncodedNode;
   readonly offset: number;
-  /** How many children they are. */
+  /** The number of children they occupy. */
   readonly children: 2 | 3;
 }
 
 // law vortex/numeric.openPatches: vortex/numeric/malformed
 /**
- * Opens patches. A third child says where those of each block begin, for readers that look up single rows; its dtype
+ * Opens patches. A third child says where each block's patches begin, for readers that look up single rows; its dtype
  * and length are checked.
  *
- * @param message what the metadata says of them, or null if there are none
- * @param first the child that is the first of them
- * @param dtype of their values
- * @throws {VortexError} if there are none of them, or more than rows
+ * @param message the metadata of the patches, or null if there are none
+ * @param first the index of the patches' first child
+ * @param dtype the dtype of their values
+ * @throws {VortexError} if `message` declares no patches, or more patches than rows
  */
 export function openPatches(
   node: EncodedNode,
@@ -52,15 +52,15 @@ export function openPatches(
   return { indices, values, offset, children: hasBlocks ? 3 : 2 };
 }
 
-/** How many children patches are. */
+/** The number of children that patches occupy. */
 export function childrenOf(patches: NodePatches | null): number {
   return patches === null ? 0 : patches.children;
 }
 
 /**
- * Puts the patches' values among words.
+ * Writes the patches' values into words.
  *
- * @param steps what has happened to the words since they were packed, and happens to the values too
+ * @param steps the steps applied to the words since unpacking; they are applied to the values, too
  */
 export function patchWords(
   out: Bytes,

@@ -10,7 +10,7 @@ import { dateTimePartsEncoding, decimalPartsEncoding, decimalPartsV2Encoding } f
 import { deltaEncoding, rleEncoding, runEndEncoding } from "./runs.ts";
 import { patchedEncoding, sparseEncoding } from "./sparse.ts";
 
-/** Encodings that make numbers small, and those that work on arrays of any dtype by way of numbers. */
+/** Encodings that shrink numbers, and encodings of arrays of any dtype that rely on numbers. */
 export const numericEncodings: readonly VortexEncoding[] = [
   forEncoding,
   forV2Encoding,

@@ -1,5 +1,5 @@
 /**
- * Values whose parts are columns of their own: instants of days, seconds and what is left; decimals of words.
+ * Values whose parts are separate columns: instants as days, seconds and the remainder; decimals as words.
  *
  * @module
  */
@@ -20,10 +20,10 @@ interface OpenedTimes {
 }
 
 // law vortex/numeric.dateTimePartsEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Units of a second, by the first byte of a timestamp's metadata: nanoseconds to seconds. */
+/** Units per second, by the first byte of a timestamp's metadata: nanoseconds to seconds. */
 const unitsPerSecond = [1e9, 1e6, 1e3, 1];
 
-/** Instants as days, seconds of the day, and parts of the second. */
+/** Instants as days, seconds of the day, and fractions of a second. */
 export const dateTimePartsEncoding: VortexEncoding<OpenedTimes> = {
   id: "vortex.datetimeparts",
   open(node) {
@@ -63,14 +63,14 @@ export const dateTimePartsEncoding: VortexEncoding<OpenedTimes> = {
 interface OpenedDecimal {
   readonly dtype: DTypeOf<"decimal">;
   readonly first: EncodedNode;
-  /** The unsigned ones behind it. */
+  /** The unsigned parts after it. */
   readonly lower: readonly EncodedNode[];
 }
 
-/** Most parts of a decimal behind the first: 256 bits. */
+/** The most parts of a decimal after the first: 256 bits in all. */
 const mostLower = 3;
 
-/** Opens a decimal whose metadata names the ptype of its first part, and those of the others. */
+/** Opens a decimal from the ptype of its first part, which its metadata names, and those of the others. */
 function openDecimal(node: EncodedNode, lowerCodes: readonly number[]): OpenedDecimal {
   const { dtype, length } = node;
   if (dtype.kind !== "decimal") {
@@ -112,7 +112,7 @@ const decodeDecimal: VortexEncoding<OpenedDecimal>["decode"] = (node, { dtype, f
 };
 
 // law vortex/numeric.decimalPartsEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Decimals that fit integers of at most 64 bits. */
+/** Decimals that fit in integers of at most 64 bits. */
 export const decimalPartsEncoding: VortexEncoding<OpenedDecimal> = {
   id: "vortex.decimal_byte_parts",
   open(node) {
@@ -124,7 +124,7 @@ export const decimalPartsEncoding: VortexEncoding<OpenedDecimal> = {
 };
 
 // law vortex/numeric.decimalPartsV2Encoding: vortex/numeric/built, vortex/numeric/malformed
-/** Decimals of a signed part and up to three unsigned ones, the highest first. */
+/** Decimals of a signed part and up to three unsigned parts, most significant first. */
 export const decimalPartsV2Encoding: VortexEncoding<OpenedDecimal> = {
   id: "vortex.decimal_byte_parts.v2",
   open: (node) => openDecimal(node, node.message().everyNumber(2)),

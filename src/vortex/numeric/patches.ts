@@ -3,11 +3,11 @@ import { type Indices, smallWords, words32 } from "./words.ts";
 
 // law vortex/numeric.patchInto: vortex/numeric/patches
 /**
- * Puts words in the places of others: `out[indices[k] - offset] = values[k]` for every k, the last one counting.
+ * Overwrites words: `out[indices[k] - offset] = values[k]` for every k; the last write to a word wins.
  *
  * @param width bytes of a word: 1, 2 or a multiple of 4
- * @param offset what has been sliced off in front
- * @throws {DataError} if one is put before the first word or behind the last one
+ * @param offset the number of rows sliced off the front
+ * @throws {DataError} if an index is before the first word or after the last
  */
 export function patchInto(out: Uint8Array, values: Uint8Array, width: number, indices: Indices, offset: number): void {
   const length = out.length / width;
@@ -30,12 +30,12 @@ export function patchInto(out: Uint8Array, values: Uint8Array, width: number, in
 
 // law vortex/numeric.patchLanesInto: vortex/numeric/patches
 /**
- * Patches sorted by the block of 1024 that they are in, and there by lanes: entries `laneOffsets[c * lanes]` to
- * `laneOffsets[(c + 1) * lanes]` belong to block c, and each says its place in the block. Those that a slice has cut
- * off are still among them.
+ * Applies patches sorted by block of 1024, and by lane within a block: entries `laneOffsets[c * lanes]` to
+ * `laneOffsets[(c + 1) * lanes]` belong to block c, and each states its place in the block. Patches of rows that were
+ * sliced off are still included.
  *
- * @param offset rows of the first block that have been sliced off
- * @throws {DataError} if the offsets fall, or end beyond the patches
+ * @param offset rows sliced off the first block
+ * @throws {DataError} if the offsets decrease, or extend past the patches
  */
 export function patchLanesInto(
   out: Uint8Array,

@@ -4,14 +4,14 @@ import { type Indices, isValid, type Validity } from "./words.ts";
 
 // law vortex/numeric.rleInto: vortex/numeric/rle
 /**
- * Blocks of 1024 indices, each into values of its own: block b has those from `starts[b]` on, up to the next block's.
+ * Decodes blocks of 1024 indices, each block with separate values: block b's run from `starts[b]` to the next block's.
  *
  * @param width bytes of a word: 1, 2, 4 or 8
- * @param indices whole blocks, of which the first `offset` have been sliced off; where a block has one value they may
- *   be anything
- * @param starts where each block's values begin, counted from anywhere
+ * @param indices whole blocks, of which the first `offset` indices have been sliced off; in a block with one value they
+ *   may be anything
+ * @param starts where each block's values begin, relative to an arbitrary origin
  * @param validity of the indices after `offset`
- * @throws {DataError} if blocks have no values, or an index none
+ * @throws {DataError} if a block's values or an index are out of bounds
  */
 export function rleInto(
   out: Uint8Array,

@@ -3,10 +3,10 @@ import { type Indices, smallWords, words32 } from "./words.ts";
 
 // law vortex/numeric.checkRuns: vortex/numeric/run_end
 /**
- * Ends of runs rise, the last one reaches the last row, and none ends before the first.
+ * Checks that the ends of runs ascend, that the last one reaches the last row, and that none is before the first.
  *
- * @param offset rows that have been sliced off in front, which the ends still count
- * @throws {DataError} if they do not
+ * @param offset rows sliced off the front, which the ends still count
+ * @throws {DataError} if the ends are invalid
  */
 export function checkRuns(ends: Indices, length: number, offset: number): void {
   let previous = offset - 1;
@@ -22,7 +22,7 @@ export function checkRuns(ends: Indices, length: number, offset: number): void {
 
 // law vortex/numeric.runsInto: vortex/numeric/run_end
 /**
- * Repeats each word to the end of its run; runs are those that `checkRuns` takes.
+ * Repeats each word to the end of its run; the runs must have passed `checkRuns`.
  *
  * @param width bytes of a word: 1, 2 or a multiple of 4
  */
@@ -33,7 +33,7 @@ export function runsInto(out: Uint8Array, values: Uint8Array, width: number, end
   else repeatRuns(words32(out), words32(values), width >> 2, ends, offset);
 }
 
-/** Which run each row is in, for values that are no words. */
+/** The run of each row, for values that are not words. */
 export function runOfRows(ends: Indices, length: number, offset: number): Uint32Array {
   const runs = new Uint32Array(length);
   let row = 0;
@@ -45,7 +45,7 @@ export function runOfRows(ends: Indices, length: number, offset: number): Uint32
   return runs;
 }
 
-/** Runs up to this long are written by a loop: a call of `fill` takes as long. */
+/** Runs up to this long are written by a loop: a call to `fill` takes as long. */
 const SHORT = 16;
 
 function fillRuns(
@@ -56,7 +56,7 @@ function fillRuns(
 ): void {
   let row = 0;
   for (let run = 0; row < to.length; run++) {
-    const end = (ends[run] ?? 0) - offset; // what lies behind the last row is written nowhere
+    const end = (ends[run] ?? 0) - offset; // writes past the last row have no effect
     const value = values[run] ?? 0;
     if (end - row > SHORT) to.fill(value, row, end);
     else for (let at = row; at < end; at++) to[at] = value;
@@ -64,7 +64,7 @@ function fillRuns(
   }
 }
 
-/** Words of several halves: the first ones are written, and then what is there is copied behind itself. */
+/** Repeats values of several 32-bit words: each word is written to every row of the run. */
 function repeatRuns(to: Int32Array, values: Int32Array, count: number, ends: Indices, offset: number): void {
   const length = to.length / count;
   let row = 0;

@@ -1,5 +1,5 @@
 /**
- * Arrays whose neighbours are alike: runs of one value, differences to the neighbour, few values in each block.
+ * Arrays with similar neighbours: runs of one value, differences from the neighbour, few values per block.
  *
  * @module
  */
@@ -36,11 +36,11 @@ interface OpenedRuns {
   readonly offset: number;
 }
 
-/** Most rows of which ends of 32 bits can say where they are. */
+/** The most rows that signed 32-bit ends can count. */
 const mostKept = 2 ** 31 - 1;
 
 // law vortex/numeric.runEndEncoding: vortex/numeric/built, vortex/numeric/malformed, vortex/numeric/kept_runs
-/** Runs of one value, of any dtype, each with its end. */
+/** Runs of one value, of any dtype, each with the row at which it ends. */
 export const runEndEncoding: VortexEncoding<OpenedRuns> = {
   id: "vortex.runend",
   open(node) {
@@ -60,7 +60,7 @@ export const runEndEncoding: VortexEncoding<OpenedRuns> = {
   },
 };
 
-/** Runs as they are: without those that a slice has cut off, in front and behind. */
+/** Keeps runs encoded, without those sliced off at either end. */
 function keptRuns(
   node: EncodedNode,
   values: CanonicalArray,
@@ -108,7 +108,7 @@ function flatRuns(
   }
 }
 
-/** A bit of each run for each of its rows. */
+/** Repeats each run's bit for each of its rows. */
 export function repeatBits(
   bits: Bytes,
   from: number,
@@ -136,7 +136,7 @@ interface OpenedDelta {
 }
 
 // law vortex/numeric.deltaEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Differences to the word before in its lane, in blocks of 1024. */
+/** Differences from the previous word in the lane, in blocks of 1024. */
 export const deltaEncoding: VortexEncoding<OpenedDelta> = {
   id: "fastlanes.delta",
   open(node) {
@@ -170,7 +170,7 @@ interface OpenedRle {
 }
 
 // law vortex/numeric.rleEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Indices in blocks of 1024, each block's into values of its own. */
+/** Indices in blocks of 1024, each block with separate values. */
 export const rleEncoding: VortexEncoding<OpenedRle> = {
   id: "fastlanes.rle",
   open(node) {

@@ -1,5 +1,5 @@
 /**
- * One value nearly everywhere, and others at some rows; and numbers with others put over some of them.
+ * One value for most rows, and others for a few; and numbers, some of which are overwritten by patches.
  *
  * @module
  */
@@ -26,7 +26,7 @@ interface OpenedSparse {
 }
 
 // law vortex/numeric.sparseEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** One value but for some rows, of any dtype. */
+/** One value for all but some rows, of any dtype. */
 export const sparseEncoding: VortexEncoding<OpenedSparse> = {
   id: "vortex.sparse",
   open(node) {
@@ -34,7 +34,7 @@ export const sparseEncoding: VortexEncoding<OpenedSparse> = {
     node.expectChildren(2);
     const message = node.message().message(1);
     const patches = openPatches(node, message, 0, node.dtype) ?? node.fail(`The metadata of ${node.id} has no patches`);
-    // Where buffers were only counted the value is not known, nor needed.
+    // When buffers were only counted, the value is unknown and not needed.
     const fill = node.bufferSize(0) === null ? null : readScalar(node.buffer(0), node.dtype, node.path);
     return { fill, patches };
   },
@@ -64,7 +64,7 @@ export const sparseEncoding: VortexEncoding<OpenedSparse> = {
   },
 };
 
-/** The mask of the fill value's rows, changed where values are. */
+/** The validity of the fill value, overwritten at the patched rows. */
 function patchedValidity(
   node: EncodedNode,
   filled: Bytes | null,
@@ -96,7 +96,7 @@ interface OpenedPatched {
 }
 
 // law vortex/numeric.patchedEncoding: vortex/numeric/built, vortex/numeric/malformed
-/** Numbers, and others that are put over some of them, sorted by block and lane. */
+/** Numbers, and patches that overwrite some of them, sorted by block and lane. */
 export const patchedEncoding: VortexEncoding<OpenedPatched> = {
   id: "vortex.patched",
   open(node) {

@@ -3,11 +3,11 @@ import { type Indices, isValid, smallWords, type Validity, words32 } from "./wor
 
 // law vortex/numeric.takeInto: vortex/numeric/take
 /**
- * Looks words up: `out[i] = values[codes[i]]`. Where no row is, the code may be anything, and some value is taken or
- * none.
+ * Looks words up: `out[i] = values[codes[i]]`. The code of a null row may be anything, and yields an arbitrary value or
+ * 0.
  *
  * @param width bytes of a word: 1, 2 or a multiple of 4
- * @throws {DataError} if the code of a row that is there has no value
+ * @throws {DataError} if the code of a valid row is out of bounds
  */
 export function takeInto(
   out: Uint8Array,

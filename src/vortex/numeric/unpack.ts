@@ -2,7 +2,7 @@ import { scratch } from "../../wasm/mod.ts";
 import { kernelOf, PARAMETER_BYTES, setParameters, type Step } from "./kernel.ts";
 import type { Bits } from "./words.ts";
 
-/** Words that are decoded at a time, in bytes: they and what they come from stay in the nearest caches. */
+/** Bytes of words decoded at a time: input and output stay in the nearest caches. */
 const BLOCK_BYTES = 32_768;
 const INPUT = PARAMETER_BYTES;
 const OUTPUT = INPUT + BLOCK_BYTES;
@@ -10,26 +10,26 @@ const SCRATCH = OUTPUT + BLOCK_BYTES;
 
 /** How words are packed. */
 export interface Packing {
-  /** Bits of a word when it is unpacked. */
+  /** The bit width of an unpacked word. */
   readonly bits: Bits;
-  /** Bits of a packed one, 0 to `bits`. */
+  /** The bit width of a packed word, 0 to `bits`. */
   readonly width: number;
-  /** Words of the first block that are not wanted, below 1024. */
+  /** Words to skip in the first block, less than 1024. */
   readonly offset: number;
-  /** What happens to each word afterwards. */
+  /** The steps then applied to each word. */
   readonly steps?: readonly Step[];
 }
 
-/** Bytes of so many words, packed in blocks of 1024, with those before them. */
+/** The size of `length` words packed in blocks of 1024, including the skipped words before them. */
 export function packedBytes(length: number, { width, offset }: Packing): number {
   return 128 * width * Math.ceil((offset + length) / 1024);
 }
 
 // law vortex/numeric.unpackInto: vortex/numeric/unpack
 /**
- * Unpacks words that FastLanes packed.
+ * Unpacks words in the FastLanes format.
  *
- * @param out takes the words, as many as it has room for
+ * @param out receives the words, as many as fit
  * @param packed {@linkcode packedBytes} of them
  */
 export function unpackInto(out: Uint8Array, packed: Uint8Array, packing: Packing): void {
@@ -46,13 +46,13 @@ export function unpackInto(out: Uint8Array, packed: Uint8Array, packing: Packing
     const [from, to] = [first / block, Math.ceil(end / block)];
     memory.set(packed.subarray(from * packedBlock, to * packedBlock), INPUT);
     run(INPUT, OUTPUT, to - from);
-    const start = Math.max(first, skipped); // which is in the first part: a block is smaller
+    const start = Math.max(first, skipped); // `skipped` is within the first part: a block is smaller
     out.set(memory.subarray(OUTPUT + start - first, OUTPUT + end - first), start - skipped);
   }
 }
 
 // law vortex/numeric.applySteps: vortex/numeric/steps
-/** Takes words through steps. `out` may be `input`, and has as many bytes. */
+/** Applies steps to words. `out` has the size of `input`, and may be `input`. */
 export function applySteps(out: Uint8Array, input: Uint8Array, bits: Bits, steps: readonly Step[]): void {
   if (out.length === 0) return;
   const run = kernelOf(bits, "plain", steps);

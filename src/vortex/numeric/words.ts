@@ -1,7 +1,7 @@
 /**
- * Numbers as this folder sees them: words of 8 to 64 bits in plain bytes, whose meaning only the last step knows.
+ * Numbers as this folder treats them: words of 8 to 64 bits in plain bytes, which only the last step interprets.
  *
- * Bytes given to a codec begin at a multiple of the word's size, as the buffers of a node do.
+ * Bytes passed to a codec are aligned to the word size, as the buffers of a node are.
  *
  * @module
  */
@@ -13,8 +13,8 @@ export type { Indices };
 export type Bits = 8 | 16 | 32 | 64;
 
 /**
- * Bytes as 32-bit words; a word of 64 bits is two of them. No codec here moves numbers as floats or as bigints: one
- * engine changes the bits of a NaN that way, and takes a hundred times as long for a bigint.
+ * Bytes as 32-bit words; a 64-bit word is two of them. No codec here moves numbers as floats or bigints: one engine
+ * changes the bits of a NaN that way, and takes a hundred times as long for a bigint.
  */
 export function words32(bytes: Uint8Array): Int32Array {
   return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2);
@@ -32,8 +32,7 @@ export function smallWords(bytes: Uint8Array, bits: Bits): Uint8Array | Uint16Ar
 
 // law vortex/numeric.indicesOf: vortex/numeric/patches
 /**
- * Unsigned words as indices. Of 64 bits each becomes a float: exactly below 2^53, and above that it is out of bounds in
- * any case.
+ * Unsigned words as indices. 64-bit words become floats: exact below 2^53, and beyond that out of bounds anyway.
  */
 export function indicesOf(bytes: Uint8Array, bits: Bits): Indices {
   if (bits === 8) return bytes;
@@ -47,10 +46,10 @@ export function indicesOf(bytes: Uint8Array, bits: Bits): Indices {
   return indices;
 }
 
-/** Whether a row is there, by the bits of a mask; null: every row is. */
+/** A mask with a bit set for each valid row; null if every row is valid. */
 export type Validity = Uint8Array | null;
 
-/** Whether a row is there. */
+/** Whether a row is valid. */
 export function isValid(validity: Validity, row: number): boolean {
   return validity === null || ((validity[row >> 3] ?? 0) >> (row & 7) & 1) === 1;
 }

@@ -1,5 +1,5 @@
 /**
- * Decoded arrays one after the other as one.
+ * Concatenation of decoded arrays.
  *
  * @module
  */
@@ -16,9 +16,9 @@ import { mostListElements, tooManyElements } from "./take.ts";
 
 // law vortex/concatOf: vortex/core/ops
 /**
- * The elements of arrays of one dtype, one after the other.
+ * Concatenates arrays of one dtype.
  *
- * @throws {RangeError} if lists have more elements together than offsets of 32 bits can say
+ * @throws {RangeError} if lists have more elements in total than 32-bit offsets can address
  */
 export function concatOf(dtype: VortexDType, parts: readonly CanonicalArray[], allocate: Allocate): CanonicalArray {
   const [first] = parts;
@@ -80,11 +80,11 @@ export function concatOf(dtype: VortexDType, parts: readonly CanonicalArray[], a
         storage: inner(only.dtype.storage, all(arrays, "extension").map((one) => one.storage)),
       };
     default:
-      throw new TypeError(`Expected plain arrays, got ${only.kind}`); // `flatten` has left none
+      throw new TypeError(`Expected plain arrays, got ${only.kind}`); // removed by `flatten`
   }
 }
 
-/** The same arrays, which must be of one kind. */
+/** The same arrays, all of which must be of one kind. */
 function all<Kind extends CanonicalArray["kind"]>(arrays: readonly CanonicalArray[], kind: Kind): CanonicalOf<Kind>[] {
   const isOfKind = (one: CanonicalArray): one is CanonicalOf<Kind> => one.kind === kind;
   const found = arrays.filter(isOfKind);
@@ -114,7 +114,7 @@ function validityOf(arrays: readonly CanonicalArray[], length: number, allocate:
   return bits;
 }
 
-/** Copies integers to wider ones, with their sign. */
+/** Sign-extends integers into wider ones. */
 export function widen(from: Uint8Array, width: number, to: Uint8Array, wider: number): void {
   if (width === wider) {
     to.set(from);
@@ -127,7 +127,7 @@ export function widen(from: Uint8Array, width: number, to: Uint8Array, wider: nu
   }
 }
 
-/** More and smaller buffers than these are copied to one: each costs its consumers more than its bytes. */
+/** If buffers are more and smaller than this they are merged: each costs consumers more than copying its bytes. */
 const manyBuffers = 16;
 const smallBuffer = 4096;
 
@@ -182,7 +182,7 @@ function joinLists(
     base += one.elements.length;
     if (base > mostListElements) throw tooManyElements(base);
   }
-  // A list ends where the next one begins: between two arrays that is so only if the first ends with its elements.
+  // A list ends where the next one begins: across two arrays, only if the first array's lists end with its elements.
   offsets[at] = base;
   const isWhole = lists.every((one) => one.offsets[0] === 0 && one.offsets[one.length] === one.elements.length);
   const elementsOf = (one: CanonicalOf<"list">) => one.elements;
@@ -192,7 +192,7 @@ function joinLists(
   return joinLists(dtype, cut, length, allocate);
 }
 
-/** Lists that begin and end with their elements. */
+/** The same lists, with offsets that start at 0 and end with the elements. */
 function wholeLists(one: CanonicalOf<"list">, allocate: Allocate): CanonicalOf<"list"> {
   const [start, end] = [one.offsets[0] ?? 0, one.offsets[one.length] ?? 0];
   const offsets = new Int32Array(allocate(4 * (one.length + 1)).buffer, 0, one.length + 1);

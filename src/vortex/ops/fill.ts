@@ -1,5 +1,5 @@
 /**
- * Arrays of nothing but nulls, or zeros.
+ * Arrays of only nulls or only zeros.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { decimalWidth, entriesOf, type VortexDType } from "../dtype.ts";
 import { VortexError } from "../error.ts";
 import { valuesAt, widthOf } from "../ptype.ts";
 
-/** Elements that are all null. The dtype is nullable. */
+/** An array of nulls. The dtype must be nullable. */
 export function allNull(dtype: VortexDType, length: number, allocate: Allocate): CanonicalArray {
   const array = zeros(dtype, length, allocate);
   if (array.kind === "null" || length === 0) return array;
@@ -19,7 +19,7 @@ export function allNull(dtype: VortexDType, length: number, allocate: Allocate):
   return { ...array, validity, storage: allNull(array.dtype.storage, length, allocate) };
 }
 
-/** Elements that are zero, empty or false, and not null but for a dtype of nulls: what may stand where nobody looks. */
+/** Zero, empty or false elements, non-null unless the dtype is null: placeholders where the values do not matter. */
 export function zeros(dtype: VortexDType, length: number, allocate: Allocate): CanonicalArray {
   const plain = { length, validity: null };
   switch (dtype.kind) {

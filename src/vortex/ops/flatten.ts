@@ -1,5 +1,5 @@
 /**
- * Dictionaries and runs as the plain elements that they stand for.
+ * Expands dictionaries and runs to plain elements.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { allNull } from "./fill.ts";
 import { fillRuns, indexArray, type Indices, takeOf } from "./take.ts";
 
 // law vortex/flatten: vortex/core/ops
-/** The elements one by one. Nothing happens to arrays that are plain already; what is in them is left as it is. */
+/** Expands an array to plain elements. Arrays that are already plain are returned as is, nested arrays included. */
 export function flatten(array: CanonicalArray, allocate: Allocate): CanonicalArray {
   if (array.kind === "dictionary") {
     if (array.values.length === 0) return allNull(array.dtype, array.length, allocate); // no code can be valid
@@ -24,7 +24,7 @@ export function flatten(array: CanonicalArray, allocate: Allocate): CanonicalArr
   return array;
 }
 
-/** Codes as indices, which are not u64: those are narrowed when they are decoded. */
+/** Codes as indices; they are never u64, as decoding narrows them. */
 function indicesOf({ values }: PrimitiveArray): Indices {
   if (values instanceof Uint8Array || values instanceof Uint16Array || values instanceof Uint32Array) return values;
   throw new TypeError(`Expected unsigned codes of up to 32 bits, got ${values.constructor.name}`);

@@ -1,5 +1,5 @@
 /**
- * Arrays of one value.
+ * Arrays of a single value.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { allNull, zeros } from "./fill.ts";
 import { takeOf } from "./take.ts";
 
 // law vortex/repeat: vortex/core/built
-/** An element again and again. */
+/** Repeats an element. */
 export function repeat(dtype: VortexDType, scalar: VortexScalar, length: number, allocate: Allocate): CanonicalArray {
   if (scalar === null) return allNull(dtype, length, allocate);
   const plain = { length, validity: null };
@@ -54,7 +54,7 @@ export function repeat(dtype: VortexDType, scalar: VortexScalar, length: number,
   }
 }
 
-/** One element that is a list, a map or a struct. */
+/** An array with one element: a list, a map or a struct. */
 function single(dtype: VortexDType, scalar: VortexScalar, allocate: Allocate): CanonicalArray {
   if (!Array.isArray(scalar)) throw new TypeError(`Expected the parts of a ${dtype.kind}`);
   const parts: readonly VortexScalar[] = scalar;
@@ -78,7 +78,7 @@ function single(dtype: VortexDType, scalar: VortexScalar, allocate: Allocate): C
   }
 }
 
-/** Fills bytes with copies of others. */
+/** Fills bytes with copies of `one`. */
 function fillBytes(to: Uint8Array, one: Uint8Array): void {
   if (to.length === 0) return;
   to.set(one);

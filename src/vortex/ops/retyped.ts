@@ -1,5 +1,5 @@
 /**
- * Arrays with other nulls, or as their dtype has it.
+ * Arrays with a different dtype or different nulls.
  *
  * @module
  */
@@ -10,20 +10,20 @@ import type { VortexDType } from "../dtype.ts";
 import type { Bytes } from "../wire/source.ts";
 import { flatten } from "./flatten.ts";
 
-/** The same elements under a dtype that differs in nothing but where it has nulls, or is a map's beside a list's. */
+/** The same elements under a dtype that differs only in nullability, or in being a map instead of a list. */
 export function retyped(array: CanonicalArray, dtype: VortexDType): CanonicalArray {
   if (array.dtype === dtype) return array;
-  const same = { ...array, dtype } as CanonicalArray; // the kind is the same, which the caller has seen to
+  const same = { ...array, dtype } as CanonicalArray; // the caller guarantees the same kind
   return same.kind === "extension" && dtype.kind === "extension"
     ? { ...same, storage: retyped(same.storage, dtype.storage) }
     : same;
 }
 
 /**
- * The same elements, of which only those can be valid that a bitmap has.
+ * The same elements; those whose bit in a bitmap is clear become null.
  *
- * @param dtype the result's: nullable
- * @param valid null: all
+ * @param dtype the result's dtype: nullable
+ * @param valid null if all are valid
  */
 export function masked(
   array: CanonicalArray,

@@ -1,5 +1,5 @@
 /**
- * Some of the elements of a decoded array, without a copy but of bitmaps that begin inside a byte.
+ * Slices of decoded arrays; only bitmaps that start within a byte are copied.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { bitmapFrom } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 
 // law vortex/sliceOf: vortex/core/ops
-/** The elements from `start` to before `end`, which must be in the array. */
+/** The elements from `start` up to but excluding `end`, which must be within the array. */
 export function sliceOf(array: CanonicalArray, start: number, end: number, allocate: Allocate): CanonicalArray {
   const length = end - start;
   if (length === array.length) return array;
@@ -36,7 +36,7 @@ export function sliceOf(array: CanonicalArray, start: number, end: number, alloc
       return { ...array, ...part, storage: sliced(array.storage) };
     case "dictionary": {
       const codes = sliced(array.codes);
-      return codes.kind === "primitive" ? { ...array, ...part, codes } : array; // it is what it was
+      return codes.kind === "primitive" ? { ...array, ...part, codes } : array; // always primitive
     }
     case "runEnd": {
       const first = runOf(array.ends, start);
@@ -47,7 +47,7 @@ export function sliceOf(array: CanonicalArray, start: number, end: number, alloc
   }
 }
 
-/** The run that an element is in. */
+/** The run that contains an element. */
 function runOf(ends: Int32Array, element: number): number {
   let [low, high] = [0, ends.length];
   while (low < high) {

@@ -1,5 +1,5 @@
 /**
- * Elements of a decoded array in another order: what dictionaries and list views are decoded by.
+ * Gathers elements of a decoded array by index, to decode dictionaries and list views.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { withNullable } from "../dtype.ts";
 import { type PrimitiveValues, valuesAt, widthOf } from "../ptype.ts";
 import type { Bytes } from "../wire/source.ts";
 
-/** Numbers that say where something is: patches, ends of runs, codes. */
+/** Numbers used as indices: patches, ends of runs, codes. */
 export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
 // law vortex/takeOf: vortex/core/ops
 /**
- * The elements at some indices, each of which must be smaller than the array's length.
+ * The elements at the given indices, each of which must be less than the array's length.
  *
- * @param valid which of the results are not null whatever they are taken from; null: all. Makes the dtype nullable
+ * @param valid a mask: results whose bit is clear are null, whatever their source. Makes the dtype nullable unless null
  */
 export function takeOf(
   array: CanonicalArray,
@@ -88,13 +88,13 @@ export function takeOf(
   }
 }
 
-/** New indices into so many elements. */
+/** Allocates indices wide enough for `elements` elements. */
 export function indexArray(allocate: Allocate, length: number, elements: number): Uint32Array | Float64Array {
   if (elements <= 2 ** 32) return new Uint32Array(allocate(4 * length).buffer, 0, length);
   return new Float64Array(allocate(8 * length).buffer, 0, length);
 }
 
-/** The number of the run that each element is in. */
+/** Writes the index of each element's run. */
 export function fillRuns(ends: ArrayLike<number>, runs: Uint32Array | Float64Array): void {
   let at = 0;
   for (let run = 0; run < ends.length; run++) {
@@ -122,7 +122,7 @@ function takeValues(
   const { buffer } = allocate(length * width);
   if (width === 8) {
     const from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
-    const to = new Uint32Array(buffer, 0, 2 * length); // by halves: a bigint for each would be made
+    const to = new Uint32Array(buffer, 0, 2 * length); // as halves, which allocates no bigints
     let at = 0;
     for (let i = 0; i < length; i++) {
       const source = 2 * (indices[i] ?? 0);
@@ -130,7 +130,7 @@ function takeValues(
       to[at++] = from[source + 1] ?? 0;
     }
   } else {
-    // By unsigned twins: a NaN must keep its bits.
+    // As the unsigned type of equal width: a NaN must keep its bits.
     const kind = width === 1 ? Uint8Array : width === 2 ? Uint16Array : Uint32Array;
     const from = new kind(values.buffer, values.byteOffset, values.length);
     const to = new kind(buffer, 0, length);
@@ -172,16 +172,16 @@ function takeWide(from: Bytes, width: number, indices: Indices, to: Bytes): void
   }
 }
 
-/** What lists are given as: where each begins and how many elements it has. */
+/** Lists as ranges: where each begins and how many elements it has. */
 export interface Ranges {
   readonly starts: ArrayLike<number>;
   readonly sizes: ArrayLike<number>;
 }
 
 /**
- * Lists of ranges of elements, which must lie in them: the elements are gathered. The caller says what is null.
+ * Gathers the elements of lists given as ranges, which must be in bounds. The caller sets validity.
  *
- * @throws {RangeError} if they have more elements together than offsets of 32 bits can say
+ * @throws {RangeError} if they have more elements in total than 32-bit offsets can address
  */
 export function gatherLists(
   { starts, sizes }: Ranges,
@@ -205,10 +205,10 @@ export function gatherLists(
   return { offsets, elements: takeOf(elements, inner, null, allocate) };
 }
 
-/** The most elements that lists with offsets of 32 bits can have. */
+/** The most elements that lists with 32-bit offsets can have. */
 export const mostListElements: number = 2 ** 31 - 1;
 
-/** The error for more of them. */
+/** The error for exceeding `mostListElements`. */
 export function tooManyElements(count: number): RangeError {
   return new RangeError(
     `The lists have ${count} elements together, more than offsets of 32 bits can say: decode fewer rows at a time`,

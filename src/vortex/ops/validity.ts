@@ -1,5 +1,5 @@
 /**
- * Validity that came as an array of truth values.
+ * Validity stored as an array of booleans.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { allSet, bitmapFrom } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import type { Bytes } from "../wire/source.ts";
 
-/** A bit for each element, or null if all are valid. */
+/** One bit per element, or null if all are valid. */
 export function validityOf(array: CanonicalArray | null, allocate: Allocate): Bytes | null {
   if (array === null) return null;
   if (array.kind !== "bool") throw new TypeError(`Expected truth values, got ${array.kind}`);

@@ -1,6 +1,6 @@
 /**
- * The loop that replaces codes by what they stand for, in WebAssembly: a load and a store for each code. It stops where
- * something is wrong, which is then said elsewhere.
+ * The WebAssembly loop that replaces codes with their symbols, with one load and one store per code. It stops at the
+ * first error, which is then reported elsewhere.
  *
  * @module
  */
@@ -8,27 +8,27 @@ import { compile, type Instruction, scratch, type WasmFunction } from "../../was
 import type { CodedStrings } from "./codes.ts";
 import { MOST_ROWS } from "./string_views.ts";
 
-/** Most codes of a block; a row that has more is not done here. */
+/** The most codes in a block; a row with more is not decoded here. */
 const MOST_CODES = 16_384;
 
-// Addresses in the scratch memory. The table comes first, as large as it is, then the block.
-/** All literal bytes, or'ed. */
+// Addresses in the scratch memory. The table, of variable size, comes first, then the block.
+/** All literal bytes, OR-ed together. */
 const SEEN = 0;
-/** Where the output ends. */
+/** The end of the output. */
 const OUT_END = 4;
 const SIZES = 64;
 
-/** How far a block came. */
+/** How far decoding got. */
 interface Done {
   /** The first row that was not decoded. */
   readonly row: number;
   /** Where that row begins in the output. */
   readonly at: number;
-  /** All literal bytes, or'ed. */
+  /** All literal bytes, OR-ed together. */
   readonly seen: number;
 }
 
-/** A loop with a table in the scratch memory: nobody else may use that until the last row is done. */
+/** A loop with a table in the scratch memory, which no other code may use until the last row is decoded. */
 export class CodeLoop {
   readonly #strings: CodedStrings;
   readonly #codeBytes: 1 | 2;
@@ -44,7 +44,7 @@ export class CodeLoop {
     const { table: { sizes, symbols, symbolBytes, hasEscape }, codes } = strings;
     this.#strings = strings;
     this.#codeBytes = codes.BYTES_PER_ELEMENT === 1 ? 1 : 2;
-    // A code of a byte is looked up without asking whether there is such a one: the others have no size.
+    // One-byte codes are looked up without a bounds check: undefined codes have size 0.
     const count = this.#codeBytes === 1 ? 256 : sizes.length;
     this.#symbolsAt = SIZES + Math.ceil(count / 16) * 16;
     const offsetsAt = this.#symbolsAt + count * symbolBytes;
@@ -63,9 +63,9 @@ export class CodeLoop {
 
   // law vortex/strings/CodeLoop.run: vortex/strings/string_views, vortex/strings/built, vortex/strings/malformed
   /**
-   * Decodes rows from `start` on, to `out` from `at` on, until `end` or a row that must be looked at more closely.
+   * Decodes rows from `start` on, into `out` from `at` on, up to `end` or a row that this loop cannot decode.
    *
-   * @param end at most `MOST_ROWS` further
+   * @param end at most `start + MOST_ROWS`
    */
   run(start: number, end: number, out: Uint8Array, at: number): Done {
     const { offsets, lengths, codes, table } = this.#strings;
@@ -106,7 +106,7 @@ export class CodeLoop {
   }
 
   // law vortex/strings/CodeLoop.lastOfBlock: vortex/strings/string_views
-  /** Behind the last row that the block has room for. */
+  /** The end of the rows that fit in the block. */
   #lastOfBlock(row: number, end: number): number {
     const { offsets } = this.#strings;
     const most = (offsets[row] ?? 0) + MOST_CODES;
@@ -131,14 +131,14 @@ const STOP = 8;
 const SYMBOL = 9;
 const SIZE = 10;
 const LITERALS = 11;
-/** Where the row began. */
+/** Where the row's output begins. */
 const BEGIN = 12;
 
 let escapedLoop: ((...numbers: number[]) => number) | undefined;
 let wideLoop: ((...numbers: number[]) => number) | undefined;
 
 // law vortex/strings/escaped: vortex/strings/string_views, vortex/strings/malformed
-/** Codes of one byte for up to 8, with an escape. */
+/** One-byte codes for up to 8 bytes, with an escape. */
 function escaped(): (...numbers: number[]) => number {
   return escapedLoop ??= compile(rowLoop(1, [
     ["local.get", CODE],
@@ -158,7 +158,7 @@ function escaped(): (...numbers: number[]) => number {
     ...add(OUT, [["local.get", SIZE]]),
     ...add(CODE, [["i32.const", 1]]),
     ["else"],
-    // No symbol. Labels from here: 0 is this branch, 1 the codes, 2 their end, 3 the rows, 4 whatever is wrong.
+    // No symbol. Labels from here: 0 is this branch, 1 the codes, 2 their end, 3 the rows, 4 any error.
     ["local.get", SYMBOL],
     ["i32.const", 255],
     ["i32.ne"],
@@ -185,7 +185,7 @@ function escaped(): (...numbers: number[]) => number {
 }
 
 // law vortex/strings/wide: vortex/strings/string_views, vortex/strings/malformed
-/** Codes of two bytes for up to 16. */
+/** Two-byte codes for up to 16 bytes. */
 function wide(): (...numbers: number[]) => number {
   return wideLoop ??= compile(rowLoop(2, [
     ["local.get", CODE],
@@ -193,7 +193,7 @@ function wide(): (...numbers: number[]) => number {
     ["local.tee", SYMBOL],
     ["local.get", COUNT],
     ["i32.ge_u"],
-    ["br_if", 3], // labels: 0 is the codes, 1 their end, 2 the rows, 3 whatever is wrong
+    ["br_if", 3], // labels: 0 is the codes, 1 their end, 2 the rows, 3 any error
     ["local.get", OUT],
     ["local.get", SYMBOLS],
     ["local.get", SYMBOL],
@@ -212,9 +212,9 @@ function add(local: number, amount: readonly Instruction[]): readonly Instructio
 }
 
 // law vortex/strings/rowLoop: vortex/strings/string_views, vortex/strings/malformed
-/** All rows; leaves how many were not decoded. */
+/** Decodes all rows; returns how many were not decoded. */
 function rowLoop(codeBytes: 1 | 2, body: readonly Instruction[]): WasmFunction {
-  /** The address of the code whose number is at an address. */
+  /** The address of a code, whose index is loaded from `OFFSETS` + `place`. */
   const addressOf = (place: number): readonly Instruction[] => [
     ["local.get", CODES],
     ["local.get", OFFSETS],
@@ -254,7 +254,7 @@ function rowLoop(codeBytes: 1 | 2, body: readonly Instruction[]): WasmFunction {
       ["i32.ne"],
       ["br_if", 1],
       ["local.get", OUT],
-      ["local.set", BEGIN], // what is wrong begins here, if anything
+      ["local.set", BEGIN], // any error is in the row that begins here
       ...add(OFFSETS, [["i32.const", 4]]),
       ...add(LENGTHS, [["i32.const", 4]]),
       ...add(ROWS, [["i32.const", -1]]),

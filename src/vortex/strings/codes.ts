@@ -1,5 +1,5 @@
 /**
- * Strings as sequences of codes, each of which stands for a few bytes by a table.
+ * Strings as sequences of codes, each of which a table maps to a few bytes.
  *
  * @module
  */
@@ -9,48 +9,48 @@ import type { Fail } from "./fail.ts";
 import { checkTotal } from "./row_numbers.ts";
 import { type DataBuffer, decodeStrings, type StringViews } from "./string_views.ts";
 
-/** Decoded strings, and whether it is known that they are all ASCII. */
+/** Decoded strings, and whether they are all known to be ASCII. */
 export interface DecodedStrings extends StringViews {
   readonly isAscii: boolean;
 }
 
-/** The code that says that the next one is a byte that stands for itself, in a table that has it. */
+/** In tables with an escape, the code that makes the next code a literal byte. */
 export const ESCAPE = 255;
 
-/** What the codes stand for. */
+/** A table of the symbols that codes stand for. */
 export interface CodeTable {
-  /** Bytes of each symbol: 1 to `symbolBytes`. */
+  /** The size of each symbol in bytes: 1 to `symbolBytes`. */
   readonly sizes: Uint8Array;
-  /** The symbols, `symbolBytes` for each; what is behind a symbol's own bytes is arbitrary. */
+  /** The symbols, `symbolBytes` each; the padding after a symbol is arbitrary. */
   readonly symbols: Uint8Array;
   readonly symbolBytes: 8 | 16;
   /** Whether there is an {@linkcode ESCAPE}. */
   readonly hasEscape: boolean;
-  /** Whether all symbols are ASCII: then so is every string without escapes. */
+  /** Whether all symbols are ASCII, and thus every string without escapes. */
   readonly isAscii: boolean;
 }
 
-/** Strings as codes. */
+/** Strings encoded as codes. */
 export interface CodedStrings {
   readonly table: CodeTable;
   /** The codes of all strings. */
   readonly codes: Uint8Array | Uint16Array;
-  /** Where the codes of each string begin, and where those of the last end; checked not to fall and to be inside. */
+  /** Where each string's codes begin, and where the last string's end; checked to be non-decreasing and in bounds. */
   readonly offsets: Uint32Array;
-  /** Bytes of each string. */
+  /** The size of each string in bytes. */
   readonly lengths: Uint32Array;
 }
 
 /**
  * Decodes the strings, each to exactly its length.
  *
- * @param limit bytes of a data buffer
+ * @param limit the most bytes in a data buffer
  */
 export function decodeCodes(strings: CodedStrings, allocate: Allocate, fail: Fail, limit?: number): DecodedStrings {
   const { table, offsets, lengths } = strings;
   const total = checkTotal(lengths, table.symbolBytes * ((offsets.at(-1) ?? 0) - (offsets[0] ?? 0)), fail);
   const loop = new CodeLoop(strings);
-  // Symbols that are no ASCII may be in any row.
+  // Non-ASCII symbols may be in any row.
   let seen = table.isAscii ? 0 : 0x80;
   const decodeRows = (start: number, end: number, data: DataBuffer, from: number): void => {
     let at = from;
@@ -60,7 +60,7 @@ export function decodeCodes(strings: CodedStrings, allocate: Allocate, fail: Fai
       at = done.at;
       row = done.row;
       if (row === end) break;
-      // The loop has stopped at a row that is wrong, or too long for its memory.
+      // The loop stopped at a row that is invalid, or too long for its memory.
       seen |= decodeRow(strings, row, data.bytes, at, fail);
       at += lengths[row++] ?? 0;
     }
@@ -69,7 +69,7 @@ export function decodeCodes(strings: CodedStrings, allocate: Allocate, fail: Fai
   return { ...views, isAscii: seen < 0x80 };
 }
 
-/** Decodes one row, byte by byte. @returns all literal bytes, or'ed */
+/** Decodes one row, byte by byte. @returns all literal bytes, OR-ed together */
 function decodeRow(strings: CodedStrings, row: number, out: Uint8Array, start: number, fail: Fail): number {
   const { codes, offsets, lengths, table: { sizes, symbols, symbolBytes, hasEscape } } = strings;
   const length = lengths[row] ?? 0;

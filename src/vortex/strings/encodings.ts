@@ -1,5 +1,5 @@
 /**
- * The encodings whose strings are sequences of codes.
+ * The encodings that store strings as sequences of codes.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import { textArray } from "./text_array.ts";
 
 type TextType = DTypeOf<"utf8" | "binary">;
 
-/** The codes of all rows, where those of each begin, and which rows are null. */
+/** The codes of all rows, where each row's codes begin, and the rows' validity. */
 interface Codes {
   readonly codes: Bytes;
   readonly offsets: Uint32Array;
@@ -31,14 +31,14 @@ interface Codes {
 interface OpenedFsst {
   readonly dtype: TextType;
   readonly lengths: EncodedNode;
-  /** Where the rows' codes are: the places in the third buffer, or a child that has them as bytes. */
+  /** Where the rows' codes are: at offsets in the third buffer, or in a child of bytes. */
   readonly codes:
     | { readonly kind: "buffer"; readonly offsets: EncodedNode; readonly validity: EncodedNode | null }
     | { readonly kind: "child"; readonly child: EncodedNode };
 }
 
 // law vortex/strings/fsstEncoding: vortex/strings/built, vortex/strings/malformed
-/** Codes of a byte. Versions before 0.76 had the codes in a child of bytes. */
+/** One-byte codes. Versions before 0.76 stored the codes in a child of bytes. */
 export const fsstEncoding: VortexEncoding<OpenedFsst> = {
   id: "vortex.fsst",
   open(node) {
@@ -84,7 +84,7 @@ interface OpenedOnPair {
 }
 
 // law vortex/strings/onPairEncoding: vortex/strings/built, vortex/strings/malformed
-/** Codes of two bytes. */
+/** Two-byte codes. */
 export const onPairEncoding: VortexEncoding<OpenedOnPair> = {
   id: "vortex.onpair",
   open(node) {
@@ -130,19 +130,19 @@ function uint32Of(node: EncodedNode, limit: number, what: string, context: Decod
   return asUint32(integers, limit, what, (problem) => node.fail(problem));
 }
 
-/** Places in something that has so many elements, checked not to fall. */
+/** Offsets into `end` elements, checked to be non-decreasing and in bounds. */
 function offsetsIn(node: EncodedNode, end: number, what: string, context: DecodeContext): Uint32Array {
   const offsets = uint32Of(node, 0xffff_ffff, `place of ${what}`, context);
   checkOffsets(offsets, end, `places of ${what}`, (problem) => node.fail(problem));
   return offsets;
 }
 
-/** Bytes of each row. */
+/** The size of each row in bytes. */
 function lengthsOf(node: EncodedNode, context: DecodeContext): Uint32Array {
   return uint32Of(node, MAX_BUFFER_BYTES, "length", context);
 }
 
-/** Codes of 16 bits, whatever integers they are. */
+/** 16-bit codes from integers of any type. */
 function codesOf(node: EncodedNode, context: DecodeContext): Uint16Array {
   const integers = integersOf(node, context);
   if (integers instanceof Uint16Array) return integers;
@@ -156,7 +156,7 @@ function bytesOf(node: EncodedNode, context: DecodeContext): VarBinViewArray {
   return array.kind === "varbinview" ? array : node.fail(`Expected bytes, got ${array.kind}`);
 }
 
-/** Rows' bytes, one behind the other. What a null has counts as well, as it does in the other form. */
+/** Concatenates the bytes of all rows. Bytes of null rows are included, as in the other form. */
 function concatenated(array: VarBinViewArray, node: EncodedNode, context: DecodeContext): Codes {
   const { length, data, validity, views } = array;
   const words = new Uint32Array(views.buffer, views.byteOffset, 4 * length);

@@ -1,8 +1,8 @@
 /**
- * How a decoder of bytes says that they are wrong: it knows of no nodes, so whoever calls it says where the bytes are.
+ * How a decoder of bytes reports invalid data: it knows no nodes, so its caller says where the bytes are.
  *
  * @module
  */
 
-/** Throws the error of the node whose bytes are decoded, with this text. */
+/** Throws the error of the node whose bytes are being decoded, with this text. */
 export type Fail = (problem: string) => never;

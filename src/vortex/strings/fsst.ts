@@ -1,21 +1,21 @@
 /**
- * FSST: a string is a sequence of codes of 8 bits, each of which stands for 1 to 8 bytes; code 255 says that the next
- * byte stands for itself.
+ * FSST: a string is a sequence of 8-bit codes, each of which stands for 1 to 8 bytes; code 255 makes the next byte a
+ * literal.
  *
  * @module
  */
 import { type CodeTable, ESCAPE } from "./codes.ts";
 import type { Fail } from "./fail.ts";
 
-/** Bytes that each symbol has in the table. */
+/** Bytes per symbol in the table. */
 const SYMBOL_BYTES = 8;
 
 // law vortex/strings/fsstTable: vortex/strings/string_views, vortex/strings/malformed
 /**
- * What the codes stand for.
+ * Builds the table of the codes.
  *
- * @param symbols 8 bytes for each code
- * @param sizes how many of them count, 1 to 8
+ * @param symbols 8 bytes per code
+ * @param sizes how many of each code's bytes are used, 1 to 8
  */
 export function fsstTable(symbols: Uint8Array, sizes: Uint8Array, fail: Fail): CodeTable {
   const count = sizes.length;

@@ -1,5 +1,5 @@
 /**
- * OnPair: a string is a sequence of codes of 16 bits, each of which stands for 1 to 16 bytes.
+ * OnPair: a string is a sequence of 16-bit codes, each of which stands for 1 to 16 bytes.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import type { Fail } from "./fail.ts";
 /** The most bytes that a code stands for. */
 const TOKEN_BYTES = 16;
 
-/** The most codes that 16 bits have. */
+/** The number of 16-bit codes. */
 export const MAX_TOKENS = 0x1_0000;
 
 // law vortex/strings/onPairTable: vortex/strings/string_views, vortex/strings/malformed
 /**
- * What the codes stand for.
+ * Builds the table of the codes.
  *
- * @param dictionary all tokens, one behind the other
- * @param offsets where each begins and where the last ends: checked not to fall and to be inside
+ * @param dictionary all tokens, concatenated
+ * @param offsets where each token begins and where the last ends: checked to be non-decreasing and in bounds
  */
 export function onPairTable(dictionary: Uint8Array, offsets: Uint32Array, fail: Fail): CodeTable {
   const count = offsets.length - 1;

@@ -1,5 +1,5 @@
 /**
- * Numbers of each row that say how long it is or where it begins.
+ * Lengths and offsets of rows.
  *
  * @module
  */
@@ -7,10 +7,10 @@ import type { Fail } from "./fail.ts";
 
 // law vortex/strings/asUint32: vortex/strings/malformed
 /**
- * Rows' lengths or places, of any integer type, as uint32: the same memory if they are.
+ * Lengths or offsets of rows, of any integer type, as uint32; uint32 arrays are returned as is.
  *
- * @param what what they are, for an error
- * @param limit the greatest that may be
+ * @param what names the numbers in errors
+ * @param limit the greatest allowed value
  */
 export function asUint32(values: IntegerArray, limit: number, what: string, fail: Fail): Uint32Array {
   const check = (words: Uint32Array): Uint32Array => {
@@ -27,12 +27,12 @@ export function asUint32(values: IntegerArray, limit: number, what: string, fail
     return check(words);
   }
   if (values instanceof Uint32Array) return check(values);
-  // What is negative is too large now. The engine's own copy is several times as fast as a loop over any type.
+  // Negative numbers wrap and become too large. The engine's copy is several times as fast as a loop for any type.
   const words = new Uint32Array(values);
   return limit >= 0xffff && (values instanceof Uint8Array || values instanceof Uint16Array) ? words : check(words);
 }
 
-/** What children with lengths and places hold. */
+/** The element types of children with lengths and offsets. */
 export type IntegerArray =
   | Uint8Array
   | Uint16Array
@@ -47,7 +47,7 @@ function wrong(values: IntegerArray, index: number, limit: number, what: string,
   return fail(`${what} ${index} is ${values[index]}, expected 0 to ${limit}`);
 }
 
-/** Checks that places never fall, and that the last is inside. */
+/** Checks that offsets never decrease, and that the last is in bounds. */
 export function checkOffsets(offsets: Uint32Array, end: number, what: string, fail: Fail): void {
   let last = 0;
   let falls = 0;
@@ -67,11 +67,11 @@ export function checkOffsets(offsets: Uint32Array, end: number, what: string, fa
 }
 
 /**
- * Checks, before memory is allocated for them, that strings are not longer than their codes can make them.
+ * Checks that strings are no longer than their codes can make them, before memory is allocated for them.
  *
- * @param lengths bytes of each row
- * @param most bytes that all codes can stand for
- * @returns bytes of all rows
+ * @param lengths the size of each row in bytes
+ * @param most the most bytes that all codes can stand for
+ * @returns the size of all rows in bytes
  */
 export function checkTotal(lengths: Uint32Array, most: number, fail: Fail): number {
   let total = 0;

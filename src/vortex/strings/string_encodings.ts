@@ -6,5 +6,5 @@
 import type { VortexEncoding } from "../encoding.ts";
 import { fsstEncoding, onPairEncoding } from "./encodings.ts";
 
-/** Encodings of strings by tables of what codes stand for. */
+/** Encodings of strings that use tables of codes. */
 export const stringEncodings: readonly VortexEncoding[] = [fsstEncoding, onPairEncoding] as readonly VortexEncoding[];

@@ -1,6 +1,6 @@
 /**
- * Arrow's string views: 16 bytes a row, the length, then either all of at most 12 bytes, or the first 4, the number of
- * a data buffer and the place in it.
+ * Arrow's string views: 16 bytes per row, with the length, then either the string inline if it has at most 12 bytes, or
+ * its first 4 bytes, the index of a data buffer and the offset in it.
  *
  * @module
  */
@@ -8,21 +8,21 @@ import type { Allocate } from "../allocator.ts";
 import type { Bytes } from "../wire/source.ts";
 import type { Fail } from "./fail.ts";
 
-/** Strings or binaries as Arrow has them. */
+/** Strings or binaries in Arrow's layout. */
 export interface StringViews {
-  /** 16 bytes a row. */
+  /** 16 bytes per row. */
   readonly views: Bytes;
-  /** What the views of more than 12 bytes point into: the bytes of all rows, one behind the other. */
+  /** The concatenated bytes of all rows; views of more than 12 bytes point into them. */
   readonly buffers: readonly Bytes[];
 }
 
-/** The longest string that a view has in itself. */
+/** The longest string that a view holds inline. */
 export const INLINE_BYTES = 12;
 
-/** A place in a data buffer is an int32. */
+/** Offsets in a data buffer are int32. */
 export const MAX_BUFFER_BYTES = 0x7fff_ffff;
 
-/** Bytes behind a data buffer's that may be read: a view's words are read whole, wherever a string ends. */
+/** Readable bytes after a data buffer: a view's words are read whole, wherever a string ends. */
 export const SLACK_BYTES = 16;
 
 /** Rows that share a data buffer. */
@@ -30,16 +30,16 @@ export interface Part {
   /** Row numbers. */
   readonly start: number;
   readonly end: number;
-  /** Bytes of all of them. */
+  /** The total size of the rows in bytes. */
   readonly bytes: number;
 }
 
 /**
- * The rows in parts, one data buffer each: a part ends where the next row would not fit.
+ * Splits rows into parts, one data buffer each: a part ends where the next row would not fit.
  *
- * @param lengths bytes of each row
- * @param total bytes of all rows
- * @param limit bytes of a data buffer, at least those of the longest row
+ * @param lengths the size of each row in bytes
+ * @param total the size of all rows in bytes
+ * @param limit the most bytes in a data buffer, at least those of the longest row
  */
 export function partsOf(lengths: Uint32Array, total: number, fail: Fail, limit = MAX_BUFFER_BYTES): readonly Part[] {
   if (total <= limit && lengths.length > 0) return [{ start: 0, end: lengths.length, bytes: total }];
@@ -62,11 +62,11 @@ export function partsOf(lengths: Uint32Array, total: number, fail: Fail, limit =
   return parts;
 }
 
-/** A data buffer's memory, with slack behind it, and the bytes of it that belong to rows. */
+/** A data buffer's memory followed by slack, and the bytes in it that belong to rows. */
 export class DataBuffer {
-  /** The buffer as Arrow gets it. */
+  /** The buffer as passed to Arrow. */
   readonly bytes: Bytes;
-  /** The same and the slack: words at any byte's address. */
+  /** The same and the slack, for unaligned reads of words. */
   readonly words: DataView<ArrayBuffer>;
 
   constructor(size: number, allocate: Allocate) {
@@ -76,18 +76,18 @@ export class DataBuffer {
   }
 }
 
-/** Writes at most {@linkcode MOST_ROWS} rows to a data buffer from a place on. */
+/** Writes at most {@linkcode MOST_ROWS} rows to a data buffer, starting at offset `at`. */
 export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => void;
 
-/** Most rows that are decoded before their views are written, while their bytes are near. */
+/** The most rows decoded before their views are written, while their bytes are still in cache. */
 export const MOST_ROWS = 2048;
 
 /**
  * Decodes strings, each to exactly its length, and writes their views.
  *
- * @param lengths bytes of each row
- * @param total bytes of all rows
- * @param limit bytes of a data buffer
+ * @param lengths the size of each row in bytes
+ * @param total the size of all rows in bytes
+ * @param limit the most bytes in a data buffer
  */
 export function decodeStrings(
   lengths: Uint32Array,
@@ -116,14 +116,14 @@ export function decodeStrings(
 }
 
 /**
- * Writes the views of rows that follow each other in a data buffer.
+ * Writes the views of contiguous rows in a data buffer.
  *
- * @param views those of all rows
+ * @param views the views of all rows
  * @param start the first row
- * @param end behind the last row
- * @param lengths bytes of each row
- * @param words the data buffer, with at least 8 bytes behind the last row's
- * @param index the data buffer's number
+ * @param end one past the last row
+ * @param lengths the size of each row in bytes
+ * @param words the data buffer, with at least 8 bytes after the last row's
+ * @param index the data buffer's index
  * @param at where the first row begins in it
  */
 export function writeViews(
@@ -158,7 +158,7 @@ export function writeViews(
   }
 }
 
-/** The bits of a word's first 1 to 4 bytes. */
+/** A mask of a word's first 1 to 4 bytes. */
 function keptBits(bytes: number): number {
   return -1 >>> (32 - bytes * 8);
 }

@@ -1,5 +1,5 @@
 /**
- * Decoded strings as an array of the room, once they are known to be text where text is expected.
+ * Decoded strings as a canonical array, after checking that they are text where text is expected.
  *
  * @module
  */
@@ -12,9 +12,9 @@ import type { Fail } from "./fail.ts";
 import type { DecodedStrings } from "./codes.ts";
 
 /**
- * The array.
+ * Builds the array.
  *
- * @param lengths bytes of each row
+ * @param lengths the size of each row in bytes
  */
 export function textArray(
   dtype: DTypeOf<"utf8" | "binary">,
@@ -27,7 +27,7 @@ export function textArray(
   return { kind: "varbinview", dtype, length: lengths.length, validity, views, data: buffers };
 }
 
-/** Checks the text of every row that is not null. Rows lie one behind the other; the first one of a buffer at 0. */
+/** Checks the text of every non-null row. Rows are contiguous; the first row of each buffer is at 0. */
 function checkText(buffers: readonly Bytes[], lengths: Uint32Array, validity: Bytes | null, fail: Fail): void {
   if (buffers.every(isAscii)) return;
   const texts = buffers.map((bytes) => new TextBytes(bytes));

@@ -1,6 +1,6 @@
 /**
- * Arrays as they stand in a segment of a file and in the body of a message: buffers, then a flatbuffer with the nodes,
- * then its size.
+ * Arrays as stored in a segment of a file and in the body of a message: buffers, then a flatbuffer with the nodes, then
+ * its size.
  *
  * @module
  */
@@ -11,11 +11,11 @@ import { FlatTable } from "./flatbuffer.ts";
 import { type Bytes, noBytes } from "./source.ts";
 
 /**
- * Reads the nodes of an array. Buffers are not copied, and lie as they lie in the segment.
+ * Reads the nodes of an array. Buffers are not copied, and are aligned as in the segment.
  *
- * @param segment all of it
- * @param ids what the nodes' numbers mean
- * @param tree the flatbuffer, where it stands elsewhere as well. Default: the end of the segment
+ * @param segment the whole segment
+ * @param ids encoding ids, indexed by the nodes' numbers
+ * @param tree the flatbuffer, if it is also stored elsewhere. Default: the end of the segment
  * @throws {VortexError} if anything lies outside, or exceeds the limits
  */
 export function readArray(segment: Bytes, ids: readonly string[], limits: VortexLimits, tree?: Bytes): RawNode {
@@ -30,11 +30,11 @@ export function readArray(segment: Bytes, ids: readonly string[], limits: Vortex
 export interface EncodingTree {
   /** The serialized id: `fastlanes.bitpacked`. */
   readonly id: string;
-  /** Those of the children. */
+  /** Encodings of the children. */
   readonly children: readonly EncodingTree[];
 }
 
-/** Reads what the nodes of an array are, from its flatbuffer alone. @throws {VortexError} as `readArray` does */
+/** Reads the encodings of an array's nodes, from its flatbuffer alone. @throws {VortexError} as `readArray` does */
 export function readEncodings(flatbuffer: Bytes, ids: readonly string[], limits: VortexLimits): EncodingTree {
   const table = FlatTable.root(flatbuffer, "$", "array", limits.nodes);
   return encodingsOf(table.table(0) ?? table.fail("it has no root"), ids, limits.depth);
@@ -46,7 +46,7 @@ function encodingsOf(table: FlatTable, ids: readonly string[], depth: number): E
   return { id, children: table.tables(2).map((child) => encodingsOf(child, ids, depth - 1)) };
 }
 
-/** Where the buffers end, and the flatbuffer behind them. */
+/** Where the buffers end, and the flatbuffer after them. */
 function bordersOf(segment: Bytes): readonly [number, Bytes] {
   const fail = (why: string): never => {
     throw new VortexError("$", `Cannot read an array of ${segment.length} bytes: ${why}`);
@@ -61,7 +61,7 @@ function bordersOf(segment: Bytes): readonly [number, Bytes] {
 
 const COMPRESSION_NONE = 0;
 
-/** The buffers. */
+/** The array's buffers, not copied. */
 function buffersOf(table: FlatTable, bytes: Bytes): Bytes[] {
   let at = 0;
   return table.structs(1, 8).map((one, i) => {

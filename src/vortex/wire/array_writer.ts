@@ -1,5 +1,5 @@
 /**
- * Writing arrays as messages have them: buffers, then the tree.
+ * Writes arrays as in messages: buffers, then the tree.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import { hostBytesOf, type RawNode } from "../raw_node.ts";
 import { FlatWriter, type Written } from "./flatbuffer_writer.ts";
 import type { Bytes } from "./source.ts";
 
-/** An array, and what its nodes' numbers mean. */
+/** An array, and the encoding ids that its nodes' numbers index. */
 export interface WrittenArray {
-  /** The body of a message: the buffers one after the other, the tree, the tree's size. */
+  /** The body of a message: the buffers back to back, the tree, the tree's size. */
   readonly body: Bytes;
   readonly ids: readonly string[];
 }
 
 // law vortex/writeArray: vortex/core/ipc, vortex/core/built
-/** Writes an array, which was opened as far as it is known. Its buffers must have been handed over. */
+/** Writes an array that was opened as far as it is known. Its buffers must have been handed over. */
 export function writeArray(root: EncodedNode): WrittenArray {
   const ids = new Map<string, number>();
   const buffers: Bytes[] = [];

@@ -1,5 +1,5 @@
 /**
- * Dtypes on the wire: tables of a flatbuffer.
+ * Dtypes on the wire: flatbuffer tables.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { FlatTable } from "./flatbuffer.ts";
 import { FlatWriter, type Written } from "./flatbuffer_writer.ts";
 import type { Bytes } from "./source.ts";
 
-/** The codes of the kinds. */
+/** The code of each kind. */
 const codes = {
   null: 1,
   bool: 2,
@@ -35,8 +35,8 @@ const kinds = new Map<number, VortexDType["kind"]>(
 /**
  * Reads a dtype.
  *
- * @param path what it belongs to, for errors
- * @throws {VortexError} if the bytes are no dtype, or it is nested too deeply
+ * @param path what the dtype belongs to, for errors
+ * @throws {VortexError} if the bytes are not a dtype, or it is nested too deeply
  */
 export function readDType(bytes: Bytes, path: string, limits: VortexLimits): VortexDType {
   return dtypeOf(FlatTable.root(bytes, path, "dtype", limits.nodes), limits.depth);
@@ -141,7 +141,7 @@ function all(writer: FlatWriter, dtypes: readonly VortexDType[]): Written {
   return writer.offsets(dtypes.map((dtype) => write(writer, dtype)));
 }
 
-/** The ptype of a code in a message. @throws {VortexError} if there is none of this code */
+/** The ptype of a code in a message. @throws {VortexError} if no ptype has this code */
 export function ptypeOfCode(code: number, path: string, what: string): PType {
   const ptype = ptypes[code];
   if (ptype === undefined) throw new VortexError(path, `The ptype of ${what} is ${code}. Expected 0 to 10`);

@@ -1,12 +1,12 @@
 /**
- * Reading flatbuffers. Every offset is checked where it is followed: nothing is read that lies outside the bytes,
- * whatever they say.
+ * Reads flatbuffers. Every offset is checked where it is followed: nothing outside the bytes is read, whatever they
+ * say.
  *
  * @module
  */
 import { type Bytes, textOf, WireSource } from "./source.ts";
 
-/** A table: fields by slot, each of which may be absent. */
+/** A table: fields by slot, any of which may be absent. */
 export class FlatTable {
   readonly #source: WireSource;
   /** Where the table begins. */
@@ -35,10 +35,10 @@ export class FlatTable {
   }
 
   /**
-   * The outermost table.
+   * The root table.
    *
    * @param path the node that the bytes belong to, for errors
-   * @param what what they are, for errors
+   * @param what what the bytes are, for errors
    * @param visits how many tables may be visited
    */
   static root(bytes: Bytes, path: string, what: string, visits: number): FlatTable {
@@ -52,7 +52,7 @@ export class FlatTable {
     this.#source.fail(why);
   }
 
-  /** Where a field of so many bytes is; 0 if it is absent. */
+  /** The position of a field of `bytes` bytes; 0 if it is absent. */
   #field(slot: number, bytes: number): number {
     const entry = 4 + 2 * slot;
     if (entry + 2 > this.#vtableSize) return 0;
@@ -62,7 +62,7 @@ export class FlatTable {
     return this.#at + offset;
   }
 
-  /** Whether a field is there. */
+  /** Whether a field is present. */
   has(slot: number): boolean {
     return this.#field(slot, 0) !== 0;
   }
@@ -103,7 +103,7 @@ export class FlatTable {
     return at === 0 ? absent : u64At(this.#source, at);
   }
 
-  /** Where an offset in a field leads; 0 if the field is absent. */
+  /** The target of an offset in a field; 0 if the field is absent. */
   #follow(slot: number): number {
     const at = this.#field(slot, 4);
     return at === 0 ? 0 : at + this.#source.view.getUint32(at, true);
@@ -129,7 +129,7 @@ export class FlatTable {
     return { start, count };
   }
 
-  /** Elements of a vector; 0 if it is absent. */
+  /** Number of elements of a vector; 0 if it is absent. */
   count(slot: number): number {
     return this.#vector(slot, 0)?.count ?? 0;
   }
@@ -146,19 +146,19 @@ export class FlatTable {
     return bytes === null ? null : textOf(bytes) ?? this.fail(`the text in field ${slot} is no UTF-8`);
   }
 
-  /** A vector of u16; none if it is absent. */
+  /** A vector of u16; empty if it is absent. */
   u16s(slot: number): number[] {
     const { start, count } = this.#vector(slot, 2) ?? nothing;
     return Array.from({ length: count }, (_, i) => this.#source.view.getUint16(start + 2 * i, true));
   }
 
-  /** A vector of u32; none if it is absent. */
+  /** A vector of u32; empty if it is absent. */
   u32s(slot: number): number[] {
     const { start, count } = this.#vector(slot, 4) ?? nothing;
     return Array.from({ length: count }, (_, i) => this.#source.view.getUint32(start + 4 * i, true));
   }
 
-  /** A vector of tables; none if it is absent. */
+  /** A vector of tables; empty if it is absent. */
   tables(slot: number): FlatTable[] {
     const { start, count } = this.#vector(slot, 4) ?? nothing;
     const tables: FlatTable[] = [];
@@ -169,7 +169,7 @@ export class FlatTable {
     return tables;
   }
 
-  /** A vector of texts; none if it is absent. */
+  /** A vector of texts; empty if it is absent. */
   texts(slot: number): string[] {
     const { start, count } = this.#vector(slot, 4) ?? nothing;
     const { view, bytes } = this.#source;
@@ -180,14 +180,14 @@ export class FlatTable {
       const size = at + 4 <= view.byteLength ? view.getUint32(at, true) : 0;
       if (at + 4 + size > view.byteLength) this.fail(`text ${i} of field ${slot} lies outside`);
       total += size;
-      // Offsets may all lead to one long text.
+      // All offsets may lead to one long text.
       if (total > view.byteLength) this.fail(`the texts of field ${slot} share their bytes`);
       texts.push(textOf(bytes.subarray(at + 4, at + 4 + size)) ?? this.fail(`text ${i} of field ${slot} is no UTF-8`));
     }
     return texts;
   }
 
-  /** A vector of structs of so many bytes, as a view of each; none if it is absent. */
+  /** A vector of structs of `width` bytes, as one view per struct; empty if it is absent. */
   structs(slot: number, width: number): DataView<ArrayBuffer>[] {
     const { start, count } = this.#vector(slot, width) ?? nothing;
     const { buffer, byteOffset } = this.#source.view;

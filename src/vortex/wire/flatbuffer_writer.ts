@@ -1,16 +1,16 @@
 /**
- * Writing flatbuffers, from the inside out: what a table refers to is written before it, and lies behind it.
+ * Writes flatbuffers, from the inside out: what a table refers to is written before it, and lies after it.
  *
  * @module
  */
 import type { Bytes } from "./source.ts";
 
-/** Something written: where it begins, in bytes from the end of the finished buffer. */
+/** A written object: where it begins, in bytes from the end of the finished buffer. */
 export interface Written {
   readonly end: number;
 }
 
-/** A field of a table. Null is absent. */
+/** A field of a table. Null means absent. */
 export type FlatField =
   | { readonly u8: number }
   | { readonly bool: boolean }
@@ -20,14 +20,14 @@ export type FlatField =
   | Written
   | null;
 
-/** Writes one buffer. It grows downwards, so that every offset is positive, as the format demands. */
+/** Writes one buffer. It grows downwards, so that every offset is positive, as the format requires. */
 export class FlatWriter {
   #bytes: Bytes = new Uint8Array(256);
   #view = new DataView(this.#bytes.buffer);
-  /** Bytes that are written, at the end. */
+  /** Bytes written so far, at the end. */
   #used = 0;
 
-  /** Makes room for `size` bytes, such that `used` is a multiple of `align` after them. */
+  /** Makes room for `size` bytes, such that `#used` is then a multiple of `align`. */
   #reserve(size: number, align: number): number {
     const used = Math.ceil((this.#used + size) / align) * align;
     if (used > this.#bytes.length) {
@@ -40,9 +40,9 @@ export class FlatWriter {
     return this.#bytes.length - used;
   }
 
-  /** A vector of elements of so many bytes: the count, then what `fill` writes. */
+  /** A vector with `bytes` bytes of elements: the count, then what `fill` writes. */
   #vector(count: number, bytes: number, align: number, fill: (at: number) => void): Written {
-    // The elements begin at a multiple of their alignment, which the count before them need not have.
+    // The elements begin at a multiple of their alignment, the count before them need not.
     const padding = (align - (this.#used + bytes) % align) % align;
     const at = this.#reserve(4 + bytes + padding, 4);
     this.#view.setUint32(at, count, true);
@@ -55,7 +55,7 @@ export class FlatWriter {
     return this.#vector(bytes.length, bytes.length, 4, (at) => this.#bytes.set(bytes, at));
   }
 
-  /** Text, with the zero byte behind it. */
+  /** Text, followed by the zero byte. */
   text(text: string): Written {
     const bytes = new TextEncoder().encode(text);
     return this.#vector(bytes.length, bytes.length + 1, 4, (at) => this.#bytes.set(bytes, at));
@@ -68,7 +68,7 @@ export class FlatWriter {
     });
   }
 
-  /** A vector of structs of 8 bytes, aligned to 4. */
+  /** A vector of 8-byte structs, aligned to 4. */
   structs(structs: readonly Uint8Array[]): Written {
     return this.#vector(structs.length, 8 * structs.length, 4, (at) => {
       structs.forEach((one, i) => this.#bytes.set(one, at + 8 * i));
@@ -89,7 +89,7 @@ export class FlatWriter {
   /** A table with its fields by slot. */
   table(fields: readonly FlatField[]): Written {
     let size = 4;
-    // By falling width, so that no field needs padding; the table itself begins at a multiple of 8 if one needs that.
+    // By decreasing width, so that no field needs padding; the table itself begins at a multiple of 8 if one needs it.
     const places = new Map<number, number>();
     const align = fields.some((field) => widthOf(field) === 8) ? 8 : 4;
     for (const width of [8, 4, 2, 1]) {
@@ -121,7 +121,7 @@ export class FlatWriter {
     return { end };
   }
 
-  /** The buffer, whose root is a table. Its size is a multiple of 8. */
+  /** The finished buffer, whose root is a table. Its size is a multiple of 8. */
   finish(root: Written): Bytes {
     const at = this.#reserve(4, 8);
     this.#offset(at, root.end);

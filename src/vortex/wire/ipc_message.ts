@@ -1,5 +1,5 @@
 /**
- * Messages of Vortex's IPC: a size, a flatbuffer that says what follows, and a body.
+ * Vortex IPC messages: a size, a flatbuffer that describes what follows, and a body.
  *
  * @module
  */
@@ -13,14 +13,14 @@ export type IpcMessage =
   | { readonly kind: "array"; readonly body: Bytes; readonly rowCount: number; readonly ids: readonly string[] }
   | { readonly kind: "buffer"; readonly body: Bytes };
 
-/** What a message's header says: of which kind it is, and how many bytes of body follow. */
+/** The header of a message: its kind, and how many bytes of body follow. */
 export interface IpcHeader {
   readonly bodySize: number;
-  /** The message, once its body is there. */
+  /** Makes the message, once its body has arrived. */
   readonly withBody: (body: Bytes) => IpcMessage;
 }
 
-/** Tables of a header: few. */
+/** Maximum number of tables in a header, which has few. */
 const headerTables = 8;
 
 function fail(why: string): never {
@@ -49,7 +49,7 @@ export function readHeader(bytes: Bytes): IpcHeader {
   }
 }
 
-/** The messages in bytes, one after the other. */
+/** Reads the messages in bytes, one after the other. */
 export function* messagesOf(bytes: Bytes): Generator<IpcMessage> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at < bytes.length;) {

@@ -1,14 +1,14 @@
 /**
- * Writing the few messages of Protocol Buffers that metadata consists of.
+ * Writes the few Protocol Buffers messages that metadata consists of.
  *
  * @module
  */
 import type { Bytes } from "./source.ts";
 
-/** A field: its number, and an unsigned number up to 2^53 - 1, or bytes. */
+/** A field: its number, and an unsigned integer up to 2^53 - 1, or bytes. */
 export type ProtoField = readonly [field: number, value: number | Uint8Array];
 
-/** A message of fields, in their order. Numbers that are 0 are left out, as every writer does. */
+/** A message of fields, in their order. Numbers that are 0 are omitted, as by every writer. */
 export function protoOf(fields: readonly ProtoField[]): Bytes {
   const out: number[] = [];
   for (const [field, value] of fields) {

@@ -1,6 +1,6 @@
 /**
- * Reading messages of Protocol Buffers. Unknown fields are skipped, a field of another wire type than expected is an
- * error, and nothing is read outside the bytes.
+ * Reads Protocol Buffers messages. Unknown fields are skipped, a field with an unexpected wire type is an error, and
+ * nothing outside the bytes is read.
  *
  * @module
  */
@@ -12,7 +12,7 @@ const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
 const FIXED32 = 5;
 
-/** A message: its fields in the order in which they stand. Of a field that stands twice the last counts. */
+/** A message: its fields in wire order. If a field occurs twice, the last one counts. */
 export class ProtoMessage {
   readonly #source: WireSource;
   readonly #numbers: number[] = [];
@@ -22,11 +22,11 @@ export class ProtoMessage {
   readonly #ends: number[] = [];
 
   /**
-   * Reads the fields' borders.
+   * Finds where the fields begin and end.
    *
    * @param path the node that the bytes belong to, for errors
-   * @param what what they are, for errors
-   * @throws {VortexError} if they are no message
+   * @param what what the bytes are, for errors
+   * @throws {VortexError} if they are not a message
    */
   constructor(bytes: Bytes, path: string, what: string) {
     const source = new WireSource(bytes, path, what, 1);
@@ -51,12 +51,12 @@ export class ProtoMessage {
     this.#source.fail(why);
   }
 
-  /** Whether a field is there. */
+  /** Whether a field is present. */
   has(field: number): boolean {
     return this.#numbers.includes(field);
   }
 
-  /** The numbers of the fields that are there. */
+  /** The numbers of the fields that are present. */
   get fields(): readonly number[] {
     return this.#numbers;
   }
@@ -69,13 +69,13 @@ export class ProtoMessage {
     return index;
   }
 
-  /** A varint as it stands: a bigint if it is greater than 2^53 - 1. Up to 64 bits. */
+  /** A raw varint of up to 64 bits: a bigint if it is greater than 2^53 - 1. */
   varint(field: number): number | bigint | null {
     const index = this.#find(field, VARINT);
     return index < 0 ? null : varintAt(this.#source, this.#starts[index] ?? 0)[0];
   }
 
-  /** An unsigned number up to 2^53 - 1. Absent means `absent`, 0 unless it is given. */
+  /** An unsigned integer up to 2^53 - 1. Returns `absent`, by default 0, if the field is absent. */
   number(field: number, absent = 0): number {
     const value = this.varint(field);
     if (value === null) return absent;
@@ -94,13 +94,13 @@ export class ProtoMessage {
     return value === null ? null : value !== 0;
   }
 
-  /** A field of 32 bits of any meaning. */
+  /** A 32-bit field of any meaning. */
   fixed32(field: number): number | null {
     const index = this.#find(field, FIXED32);
     return index < 0 ? null : this.#source.view.getUint32(this.#starts[index] ?? 0, true);
   }
 
-  /** A field of 64 bits of any meaning. */
+  /** A 64-bit field of any meaning. */
   fixed64(field: number): bigint | null {
     const index = this.#find(field, FIXED64);
     return index < 0 ? null : this.#source.view.getBigUint64(this.#starts[index] ?? 0, true);
@@ -140,7 +140,7 @@ export class ProtoMessage {
     return this.everyBytes(field).map((bytes) => new ProtoMessage(bytes, this.#source.path, this.#source.what));
   }
 
-  /** Every value of a repeated unsigned field, whether it is packed or not, each up to 2^53 - 1. */
+  /** Every value of a repeated unsigned field, packed or not, each up to 2^53 - 1. */
   everyNumber(field: number): number[] {
     const all: number[] = [];
     const add = ([value, next]: readonly [number | bigint, number]): number => {

@@ -1,5 +1,5 @@
 /**
- * Single values on the wire: a ScalarValue message, which a dtype gives its meaning.
+ * Single values on the wire: a ScalarValue message, which a dtype interprets.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { type Bytes, textOf } from "./source.ts";
  * |---|---|
  * | any | `null` if it is null |
  * | bool | boolean |
- * | integers, decimals | bigint; of decimals without their scale |
+ * | integers, decimals | bigint; for decimals, without their scale |
  * | floats | bigint: the bits, so that a NaN keeps them |
  * | utf8, binary | bytes |
  * | list, fixed-size list, struct | values of the elements or fields |
@@ -27,15 +27,15 @@ export type VortexScalar = null | boolean | bigint | Bytes | readonly VortexScal
 /**
  * Reads a value.
  *
- * @param path the node that it belongs to, for errors
+ * @param path the node that the value belongs to, for errors
  * @param depth how deeply values may be nested in it
- * @throws {VortexError} if it is none of the dtype
+ * @throws {VortexError} if it is not a value of the dtype
  */
 export function readScalar(bytes: Bytes, dtype: VortexDType, path: string, depth = 64): VortexScalar {
   return scalarOf(new ProtoMessage(bytes, path, "scalar"), dtype, path, depth);
 }
 
-/** Reads a value that is a message already. */
+/** Reads a value from a parsed message. */
 export function scalarOf(message: ProtoMessage, dtype: VortexDType, path: string, depth = 64): VortexScalar {
   if (depth === 0) message.fail("it is nested more deeply than the limit allows");
   const kind = message.fields.at(-1) ?? message.fail("missing kind: it has no value");
@@ -95,7 +95,7 @@ function partsOf(message: ProtoMessage, kind: number, path: string): Bytes[] {
   return new ProtoMessage(list, path, "scalar").everyBytes(1);
 }
 
-/** A number of a ptype; null if the kind is none that it may come as. */
+/** A number of a ptype; null if the ptype cannot come as this kind. */
 function numberOf(message: ProtoMessage, kind: number, ptype: PType): bigint | null {
   const bits = 8 * widthOf(ptype);
   switch (ptype) {
@@ -125,7 +125,7 @@ function magnitude(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-/** An integer with sign, of any number of bytes. */
+/** A signed integer, of any number of bytes. */
 export function signedOf(bytes: Uint8Array): bigint {
   let value = 0n;
   for (let i = bytes.length - 1; i >= 0; i--) value = value << 8n | BigInt(bytes[i] ?? 0);
@@ -133,10 +133,10 @@ export function signedOf(bytes: Uint8Array): bigint {
 }
 
 /**
- * A value that is not null as it is stored: numbers and decimals in as many bytes as their arrays have for each, text
- * and binary as they are.
+ * A non-null value in its stored form: numbers and decimals in as many bytes as an element of their arrays, text and
+ * binary unchanged.
  *
- * @throws {TypeError} if it is no value of the dtype
+ * @throws {TypeError} if it is not a value of the dtype
  */
 export function scalarBytes(dtype: VortexDType, scalar: VortexScalar): Bytes {
   if (scalar instanceof Uint8Array) return scalar;

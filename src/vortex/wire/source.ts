@@ -1,29 +1,29 @@
 /**
- * Bytes from somewhere, with what an error about them needs to say.
+ * Bytes from any source, with the context that errors about them need.
  *
  * @module
  */
 import { VortexError } from "../error.ts";
 
-/** Bytes that own their ArrayBuffer or lie in one, which is never shared or resizable. */
+/** Bytes over all or part of an ArrayBuffer, which is never shared or resizable. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 /** No bytes. */
 export const noBytes: Bytes = new Uint8Array(0);
 
-/** Where bytes come from, and how much may still be read of what lies in them. */
+/** The source of bytes, and how many tables in them may still be visited. */
 export class WireSource {
   /** The bytes. */
   readonly bytes: Bytes;
-  /** Reads numbers of them; all are little endian. */
+  /** Reads numbers from the bytes; all are little-endian. */
   readonly view: DataView<ArrayBuffer>;
-  /** The node or part of a file, for errors. */
+  /** The node or part of a file that the bytes belong to, for errors. */
   readonly path: string;
   /** What the bytes are: `dtype`. */
   readonly what: string;
   #left: number;
 
-  /** @param visits tables that may be visited: offsets can lead to one table again and again */
+  /** @param visits how many tables may be visited: offsets can lead to the same table repeatedly */
   constructor(bytes: Bytes, path: string, what: string, visits: number) {
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -32,7 +32,7 @@ export class WireSource {
     this.#left = visits;
   }
 
-  /** Counts a table. @throws {VortexError} if there were too many */
+  /** Counts a visit to a table. @throws {VortexError} if there were too many */
   visit(): void {
     if (this.#left-- <= 0) this.fail("it has more tables than the limit allows");
   }
@@ -45,7 +45,7 @@ export class WireSource {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Bytes as text, or null if they are no UTF-8. */
+/** Bytes as text, or null if they are not UTF-8. */
 export function textOf(bytes: Uint8Array): string | null {
   try {
     return decoder.decode(bytes);
@@ -54,12 +54,12 @@ export function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-/** The bytes of a view of a buffer, not copied. */
+/** The bytes under a view of a buffer, not copied. */
 export function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Bytes {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** Copies of bytes whose memory may be shared or resized; others as they are. */
+/** A copy of bytes whose memory may be shared or resized; other bytes uncopied. */
 export function ownBytes(bytes: Uint8Array): Bytes {
   const { buffer } = bytes;
   if (buffer instanceof ArrayBuffer && !buffer.resizable) return new Uint8Array(buffer, bytes.byteOffset, bytes.length);

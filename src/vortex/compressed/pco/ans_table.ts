@@ -1,28 +1,28 @@
 /**
- * The bins of a variable and the states of the tANS decoder that says which bin comes next.
+ * The bins of a variable and the states of the tANS decoder that selects the next bin.
  *
  * @module
  */
 import type { Fail } from "../../strings/fail.ts";
 import type { BitReader } from "./bit_reader.ts";
 
-/** The bits of a variable's numbers; deltas' lookbacks and places in a dictionary have 32 whatever the numbers have. */
+/** Bit width of a variable's numbers; lookbacks and dictionary indices always have 32, whatever the numbers have. */
 export type LatentBits = 16 | 32 | 64;
 
-/** What each state of the decoder means; the arrays have a power of two elements. */
+/** The meaning of each decoder state; the lengths of the arrays are powers of two. */
 export interface AnsTable {
   readonly bits: LatentBits;
-  /** The logarithm of the number of states. */
+  /** The base-2 logarithm of the number of states. */
   readonly sizeLog: number;
-  /** Whether there is at least one bin: without one, no number can be read. */
+  /** Whether there is at least one bin; without bins, no number can be read. */
   readonly hasBins: boolean;
-  /** The next state, before bits are added to it (14 bits), how many these are (4), and the offset's bits (7). */
+  /** Per state: the next state before bits are added (14 bits), the count of those bits (4), the offset width (7). */
   readonly nodes: Int32Array;
-  /** The least number of the state's bin. */
+  /** The lower bound of the state's bin; its lower word if numbers have 64 bits. */
   readonly low: Int32Array;
-  /** Its upper word; empty if numbers have no more than 32 bits. */
+  /** The upper word of that bound; empty unless numbers have 64 bits. */
   readonly high: Int32Array;
-  /** The greatest number of bits that any offset has. */
+  /** The maximum bit width of any offset. */
   readonly offsetBits: number;
 }
 
@@ -53,7 +53,7 @@ export function readAnsTable(reader: BitReader, bits: LatentBits, fail: Fail): A
   const nodes = new Int32Array(size);
   const low = new Int32Array(size);
   const high = new Int32Array(bits === 64 ? size : 0);
-  const nextOf = weights.slice(); // of each bin, what its next state stands for
+  const nextOf = weights.slice(); // per bin, the value for its next state
   const sizeZeros = Math.clz32(size);
   for (let state = 0; state < size; state++) {
     const bin = bins[state] ?? 0;
@@ -67,7 +67,7 @@ export function readAnsTable(reader: BitReader, bits: LatentBits, fail: Fail): A
   return { bits, sizeLog, hasBins: count > 0, nodes, low, high, offsetBits: offsets.reduce((a, b) => Math.max(a, b)) };
 }
 
-/** The bin of each state: they are dealt out in order, with steps of about three fifths of the table. */
+/** The bin of each state: bins are spread in order, with a stride of about three fifths of the table. */
 function binsOfStates(weights: Int32Array, size: number): Int32Array {
   const stride = Math.floor(3 * size / 5) | 1;
   const bins = new Int32Array(size);

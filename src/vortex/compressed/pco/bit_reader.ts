@@ -1,29 +1,29 @@
 /**
- * Numbers of any width, packed without gaps, the lowest bit of the first byte first.
+ * Numbers of any bit width, packed without gaps, starting at the lowest bit of the first byte.
  *
  * @module
  */
 import type { Fail } from "../../strings/fail.ts";
 
 /**
- * Zeros behind the packed bytes. A batch is read without looking where the bytes end, and checked afterwards: 256
- * symbols of 14 bits and 256 offsets of 64 are less than this.
+ * Zero bytes after the packed bytes. A batch is read without bounds checks and checked afterwards: 256 symbols of
+ * 14 bits and 256 offsets of 64 bits fit within this padding.
  */
 const PADDING = 4096;
 
-/** Reads from a copy of some bytes, with zeros behind it. */
+/** Reads from a zero-padded copy of the bytes. */
 export class BitReader {
-  /** The bytes, and `PADDING` zeros. */
+  /** The bytes, followed by `PADDING` zeros. */
   readonly view: DataView<ArrayBuffer>;
-  /** The byte with the next bit. */
+  /** The byte that holds the next bit. */
   byte = 0;
-  /** The next bit in that byte, 0 to 7. */
+  /** The index of the next bit in that byte, 0 to 7. */
   bit = 0;
   readonly #size: number;
   readonly #what: string;
   readonly #fail: Fail;
 
-  /** @param what whose bytes they are, for errors */
+  /** @param what names the bytes in errors */
   constructor(bytes: Uint8Array, what: string, fail: Fail) {
     const padded = new Uint8Array(bytes.length + PADDING);
     padded.set(bytes);
@@ -33,12 +33,12 @@ export class BitReader {
     this.#fail = fail;
   }
 
-  /** How many bits are left. */
+  /** The number of bits left. */
   get left(): number {
     return (this.#size - this.byte) * 8 - this.bit;
   }
 
-  /** A number of at most 32 bits. */
+  /** Reads a number of at most 32 bits. */
   read(bits: number): number {
     if (bits > this.left) this.#tooShort();
     const low = this.view.getUint32(this.byte, true);
@@ -49,13 +49,13 @@ export class BitReader {
     return bits === 0 ? 0 : (word << (32 - bits)) >>> (32 - bits);
   }
 
-  /** A number of 16, 32 or 64 bits as two words, as the last two elements of an array would be. */
+  /** Reads a number of 16, 32 or 64 bits as two words, the lower one first. */
   readWords(bits: number): readonly [low: number, high: number] {
     const low = this.read(Math.min(bits, 32));
     return [low, bits > 32 ? this.read(bits - 32) : 0];
   }
 
-  /** Goes on by bits that were read from `view`. */
+  /** Skips bits that were read directly from `view`. */
   advance(bits: number): void {
     const to = this.bit + bits;
     this.byte += to >>> 3;
@@ -63,12 +63,12 @@ export class BitReader {
   }
 
   // law vortex/compressed/BitReader: vortex/compressed/pco, vortex/compressed/malformed
-  /** Checks that all that was read was there. */
+  /** Fails if more was read than there is. */
   check(): void {
     if (this.left < 0) this.#tooShort();
   }
 
-  /** Goes to the next byte's first bit; what is skipped is zero. */
+  /** Advances to the next byte boundary; the skipped bits must be zero. */
   align(): void {
     if (this.bit === 0) return;
     if (this.read(8 - this.bit) !== 0) {

@@ -1,5 +1,5 @@
 /**
- * What stands before the pages: the format's version, and how the numbers of a chunk became variables.
+ * The metadata before the pages: the format version, and how a chunk's numbers were split into variables.
  *
  * @module
  */
@@ -7,47 +7,47 @@ import type { Fail } from "../../strings/fail.ts";
 import { type AnsTable, type LatentBits, readAnsTable } from "./ans_table.ts";
 import { BitReader } from "./bit_reader.ts";
 
-/** The numbers that pco compresses. */
+/** The number types that pco compresses. */
 export type PcoType = "u16" | "u32" | "u64" | "i16" | "i32" | "i64" | "f16" | "f32" | "f64";
 
-/** How one or two variables give a number. */
+/** How one or two variables combine into a number. */
 export type PcoMode =
   | { readonly kind: "classic" }
-  /** number = first * base + second; the base in two words. */
+  /** number = first * base + second; the base is two words. */
   | { readonly kind: "intMult"; readonly low: number; readonly high: number }
-  /** number = first * base, and second units in the last place more. */
+  /** number = first * base, plus `second` units in the last place. */
   | { readonly kind: "floatMult"; readonly base: number }
-  /** The bits that are not in the first variable are in the second. */
+  /** The second variable holds the bits that the first does not. */
   | { readonly kind: "floatQuant"; readonly bits: number }
   | { readonly kind: "dict"; readonly low: Int32Array; readonly high: Int32Array };
 
-/** How a variable's numbers became differences. */
+/** How a variable's numbers were turned into differences. */
 export type PcoDelta =
   | { readonly kind: "none"; readonly states: 0 }
   | { readonly kind: "consecutive"; readonly states: number }
   | { readonly kind: "lookback"; readonly states: number; readonly window: number }
   | { readonly kind: "conv1"; readonly states: number; readonly convolution: Convolution };
 
-/** A number is predicted from those before it. */
+/** The prediction of a number from those before it. */
 export interface Convolution {
-  /** How far the weighted sum is shifted to the right. */
+  /** The right shift of the weighted sum, in bits. */
   readonly quantization: number;
   readonly bias: bigint;
-  /** Signed, for the oldest number first. */
+  /** Signed; the weight of the oldest number comes first. */
   readonly weights: Int32Array;
 }
 
-/** A variable, and its differences. */
+/** A variable and its delta encoding. */
 export interface PcoVariable {
   readonly table: AnsTable;
   readonly delta: PcoDelta;
 }
 
-/** All that a chunk's pages share. */
+/** The metadata that a chunk's pages share. */
 export interface PcoChunk {
   readonly type: PcoType;
   readonly mode: PcoMode;
-  /** How far back to look, with `lookback`. */
+  /** The distances to look back, with `lookback`. */
   readonly lookbacks: AnsTable | null;
   readonly first: PcoVariable;
   readonly second: PcoVariable | null;
@@ -55,16 +55,16 @@ export interface PcoChunk {
 
 const none: PcoDelta = { kind: "none", states: 0 };
 
-/** Bits of a number. */
+/** The bit width of a number. */
 export function bitsOf(type: PcoType): LatentBits {
   return type.endsWith("16") ? 16 : type.endsWith("32") ? 32 : 64;
 }
 
-/** The bits of a float's mantissa that are stored. */
+/** The number of stored mantissa bits of a float, by its bit width. */
 const mantissaBits = { 16: 10, 32: 23, 64: 52 } as const;
 
 // law vortex/compressed/readPcoHeader: vortex/compressed/pco, vortex/compressed/malformed
-/** @returns the major version: 0 to 3 are one byte, 4 has a minor version behind it */
+/** @returns the major version: 0 to 3 are a single byte, 4 is followed by a minor version */
 export function readPcoHeader(header: Uint8Array, fail: Fail): number {
   const [major = -1] = header;
   if (header.length < 1 || (major > 3 && header.length < 2)) fail(`a header of ${header.length} bytes`);
@@ -126,7 +126,7 @@ function readMode(reader: BitReader, type: PcoType, version: number, fail: Fail)
       if (count * bits > reader.left) fail(`a dictionary of ${count} numbers in ${reader.left / 8} bytes`);
       const low = new Int32Array(count);
       const high = new Int32Array(bits === 64 ? count : 0);
-      for (let i = 0; i < count; i++) [low[i], high[i]] = reader.readWords(bits); // of no more than 32 bits no high one
+      for (let i = 0; i < count; i++) [low[i], high[i]] = reader.readWords(bits); // `high` is empty unless 64 bits
       return { kind: "dict", low, high };
     }
     default:
@@ -134,7 +134,7 @@ function readMode(reader: BitReader, type: PcoType, version: number, fail: Fail)
   }
 }
 
-/** A float from its ordered bits: the sign inverted, and of a negative one all bits. */
+/** A float from its ordered bits: the sign is inverted, and for negative floats all bits are. */
 function floatOf(low: number, high: number, bits: LatentBits): number {
   const view = new DataView(new ArrayBuffer(8));
   const isPositive = (bits === 64 ? high : low << (32 - bits)) < 0 || (bits === 64 && high >= 0x8000_0000);

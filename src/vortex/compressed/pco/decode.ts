@@ -1,5 +1,5 @@
 /**
- * pco's wrapped format: a header, and chunks, each with metadata and pages of numbers.
+ * pco's wrapped format: a header and chunks, each with metadata and pages of numbers.
  *
  * @module
  */
@@ -15,21 +15,21 @@ export type { NumberWords } from "./join.ts";
 export type { PcoType } from "./chunk_meta.ts";
 export { bitsOf } from "./chunk_meta.ts";
 
-/** A chunk as its bytes. */
+/** The bytes of a chunk. */
 export interface PcoChunkBytes {
   readonly meta: Uint8Array;
   readonly pages: readonly {
     readonly bytes: Uint8Array;
-    /** How many numbers there are. */
+    /** The count of numbers in the page. */
     readonly length: number;
   }[];
 }
 
 /**
- * Decodes all chunks, one behind the other.
+ * Decodes all chunks, one after another.
  *
- * @param words exactly as large as all numbers
- * @param charge counts memory that decoding takes besides; throws if it is too much
+ * @param words exactly large enough for all numbers
+ * @param charge accounts for the additional memory that decoding needs; throws if it is too much
  */
 export function decodePco(
   header: Uint8Array,
@@ -54,23 +54,23 @@ export function decodePco(
   }
 }
 
-/** About what reading a chunk's metadata takes besides. */
+/** Approximate additional memory for reading a chunk's metadata. */
 const CHUNK_BYTES = 8192;
 
-/** About what reading a page takes besides. */
+/** Approximate additional memory for reading a page. */
 const PAGE_BYTES = 16384;
 
-/** Memory of a chunk's tables, which a few bytes can make large, but no larger than 2^14 states each. */
+/** Memory of a chunk's tables; a few input bytes can make them large, but at most 2^14 states each. */
 function tableBytes({ lookbacks, first, second }: PcoChunk): number {
   const sizeOf = (table: AnsTable | undefined): number => table === undefined ? 0 : 16 * table.nodes.length;
   return sizeOf(lookbacks ?? undefined) + sizeOf(first.table) + sizeOf(second?.table);
 }
 
-/** A variable of a page, and what undoes its differences. */
+/** A variable of a page, and the decoder for its differences. */
 interface Reading {
   readonly variable: PageVariable;
   readonly undelta: Undelta | null;
-  /** Numbers that are in the page's head, and not in its batches. */
+  /** The count of numbers stored in the page's header instead of its batches. */
   readonly states: number;
 }
 
@@ -127,7 +127,7 @@ function readBatch(
   undelta?.apply(variable.latents, count, read, lookbacks);
 }
 
-/** Memory for numbers, as words. */
+/** A view of `memory` as the words of `count` numbers. */
 export function numberWords(memory: Uint8Array<ArrayBuffer>, type: PcoType, count: number): NumberWords {
   const bits = bitsOf(type);
   return bits === 16

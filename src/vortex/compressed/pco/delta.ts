@@ -1,7 +1,7 @@
 /**
- * From differences back to numbers, in place, batch after batch. Differences are stored with their top bit inverted.
+ * Turns differences back into numbers, in place, batch by batch. Differences are stored with their top bit inverted.
  *
- * What comes out lags behind what goes in by the numbers that the page starts with.
+ * The output lags behind the input by the numbers that the page starts with.
  *
  * @module
  */
@@ -10,16 +10,16 @@ import type { LatentBits } from "./ans_table.ts";
 import type { Convolution, PcoDelta } from "./chunk_meta.ts";
 import { BATCH, type Latents, latents } from "./page_variable.ts";
 
-/** Turns a batch of differences into numbers. `read` of them come from the page, the last of all are of no meaning. */
+/** Turns a batch of differences into numbers. Only the first `read` come from the page; any others are meaningless. */
 export interface Undelta {
   apply(batch: Latents, count: number, read: number, lookbacks: Latents | null): void;
 }
 
 /**
- * What undoes a variable's differences in a page.
+ * The decoder for a variable's differences in a page.
  *
  * @param states the numbers that the page starts with
- * @param length numbers of the page
+ * @param length the count of numbers in the page
  */
 export function undeltaOf(
   delta: PcoDelta,
@@ -46,7 +46,7 @@ function recenter({ low, high }: Latents, count: number, bits: LatentBits): void
   for (let i = 0; i < count; i++) words[i] = (words[i] ?? 0) ^ top;
 }
 
-/** The numbers are the sums of the differences, these perhaps the sums of theirs, and so on. */
+/** Running sums of the differences, which may themselves be running sums of differences, and so on. */
 class ConsecutiveSums implements Undelta {
   readonly #bits: LatentBits;
   readonly #moments: Latents;
@@ -69,7 +69,7 @@ class ConsecutiveSums implements Undelta {
   }
 }
 
-/** Replaces each number by the sum of all before it. @returns the sum of all */
+/** Replaces each number with the sum of all before it. @returns the total */
 function sum(words: Int32Array, count: number, total: number, mask: number): number {
   for (let i = 0; i < count; i++) {
     const word = words[i] ?? 0;
@@ -91,16 +91,16 @@ function sumLong({ low, high }: Latents, count: number, totalLow: number, totalH
   return [totalLow, totalHigh] as const;
 }
 
-/** A number is the difference to one further back, and another variable says how far. */
+/** Differences from an earlier number; another variable says how far back it is. */
 class Lookback implements Undelta {
   readonly #bits: LatentBits;
   readonly #window: number;
   readonly #fail: Fail;
   /** All numbers of the page. */
   readonly #past: Latents;
-  /** Where the next difference goes. */
+  /** The index in `#past` that the next difference goes to. */
   #at: number;
-  /** Where the next number is. */
+  /** The index in `#past` of the next number to return. */
   #out = 0;
 
   constructor(bits: LatentBits, states: Latents, length: number, window: number, fail: Fail) {
@@ -123,7 +123,7 @@ class Lookback implements Undelta {
       const at = this.#at + i;
       const back = (lookbacks?.low[i] ?? 0) >>> 0;
       if (back < 1 || back > this.#window) this.#fail(`a lookback of ${back}, expected 1 to ${this.#window}`);
-      const from = at - back; // before the page's first number there are zeros
+      const from = at - back; // zeros precede the page's first number
       const word = batch.low[i] ?? 0;
       const sum = (from < 0 ? 0 : low[from] ?? 0) + word & mask;
       low[at] = sum;
@@ -138,11 +138,11 @@ class Lookback implements Undelta {
   }
 }
 
-/** A number is the difference to what a weighted sum of those before it predicts. */
+/** Differences from the prediction made by a weighted sum of the preceding numbers. */
 class Conv1 implements Undelta {
   readonly #bits: LatentBits;
   readonly #order: number;
-  /** The last numbers, and a batch behind them. */
+  /** The last `#order` numbers, followed by room for a batch. */
   readonly #past: Latents;
   readonly #lowHalves: Float64Array;
   readonly #highHalves: Float64Array;
@@ -155,7 +155,7 @@ class Conv1 implements Undelta {
     this.#past = latents(this.#order + BATCH);
     this.#past.low.set(states.low);
     this.#past.high.set(states.high);
-    // A product of half a weight and a word, and sums of 32 of them, are exact in a double.
+    // A product of half a weight and a word is exact in a double, and so is a sum of 32 of them.
     this.#lowHalves = Float64Array.from(weights, (weight) => weight & 0xffff);
     this.#highHalves = Float64Array.from(weights, (weight) => weight >> 16);
     this.#bias = [Number(bias & 0xffffn), Number(bias >> 16n & 0xffffn), Number(bias >> 32n)];
@@ -184,11 +184,11 @@ class Conv1 implements Undelta {
     high.copyWithin(0, count, count + order);
   }
 
-  /** The weighted sum of `order` numbers from `at` on, at least 0, shifted: its lowest 64 bits. */
+  /** The low 64 bits of the weighted sum of `order` numbers from `at` on, clamped to at least 0 and shifted. */
   #predict(at: number, predicted: { low: number; high: number }): void {
     const { low, high } = this.#past;
     const [lowHalves, highHalves] = [this.#lowHalves, this.#highHalves];
-    let [place0, place16, place32] = this.#bias; // what is multiplied with 2^0, 2^16, 2^32
+    let [place0, place16, place32] = this.#bias; // multiples of 2^0, 2^16, 2^32
     let place48 = 0;
     const order = this.#order;
     for (let j = 0; j < order; j++) {
@@ -202,7 +202,7 @@ class Conv1 implements Undelta {
         place48 += weightHigh * upper;
       }
     }
-    // Carries go up, so that three places have 16 bits each, and the last one the sign and the rest.
+    // Propagate carries so that three places hold 16 bits each, and the last one the sign and the rest.
     const carry16 = Math.floor(place0 / 0x10000);
     const carry32 = Math.floor((place16 += carry16) / 0x10000);
     const carry48 = Math.floor((place32 += carry32) / 0x10000);

@@ -1,8 +1,8 @@
 /**
- * From one or two variables to numbers, as bits.
+ * Combines one or two variables into the bits of numbers.
  *
- * A number's bits are ordered as the numbers are: of a signed one the sign is inverted, of a float the sign, and of a
- * negative float all bits.
+ * The bits sort like the numbers: the sign of signed integers and of floats is inverted, and all bits of negative
+ * floats are.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import type { Fail } from "../../strings/fail.ts";
 import { bitsOf, type PcoMode, type PcoType } from "./chunk_meta.ts";
 import type { Latents } from "./page_variable.ts";
 
-/** Where numbers go: words of 16 or 32 bits, two for a number of 64, the lower one first. */
+/** The output: words of 16 or 32 bits, two per 64-bit number, the lower one first. */
 export type NumberWords = Uint16Array<ArrayBuffer> | Int32Array<ArrayBuffer>;
 
-/** Joins a batch: the ordered bits of its numbers are then in `first`. */
+/** Joins a batch; leaves the ordered bits of its numbers in `first`. */
 export function join(mode: PcoMode, type: PcoType, first: Latents, second: Latents, count: number, fail: Fail): void {
   switch (mode.kind) {
     case "classic":
@@ -44,7 +44,7 @@ function joinLongMult(baseLow: number, baseHigh: number, first: Latents, second:
   for (let i = 0; i < count; i++) {
     const low = first.low[i] ?? 0;
     const [low0, low1] = [low & 0xffff, low >>> 16];
-    // The upper word of low * baseLow, from products of 16 bits.
+    // The upper word of low * baseLow, from 16-bit products.
     const middle = low1 * base0 + (low0 * base0 >>> 16);
     const upper = low1 * base1 + Math.floor(middle / 0x10000) +
       Math.floor(((middle & 0xffff) + low0 * base1) / 0x10000);
@@ -79,14 +79,14 @@ function joinQuant(
   if (beyond !== 0) failQuant(shift, bits, fail);
 }
 
-/** No float gives such parts, so that PyVortex, whose library expects none, makes of them what its compiler chose. */
+/** No float yields such parts; PyVortex, whose library expects none, returns whatever its compiler made of them. */
 function failQuant(shift: number, bits: number, fail: Fail): never {
   return fail(`FloatQuant of parts with more than the ${bits - shift} and ${shift} bits that floats of ${bits} have`);
 }
 
 function joinLongQuant(shift: number, first: Latents, second: Latents, count: number, fail: Fail): void {
   const [allLow, allHigh] = shift < 32 ? [-1 >>> (32 - shift), 0] : [-1, shift === 32 ? 0 : -1 >>> (64 - shift)];
-  // The middle of what was shifted, in the word that has its only bit.
+  // The midpoint of the shifted numbers, as the one word that holds its only bit.
   const middle = 2 ** ((63 - shift) % 32);
   let beyond = 0;
   // law vortex/compressed/joinLongQuant: vortex/compressed/pco, vortex/compressed/malformed
@@ -111,7 +111,7 @@ function joinLongQuant(shift: number, first: Latents, second: Latents, count: nu
   if (beyond !== 0) failQuant(shift, 64, fail);
 }
 
-/** What differs between the floats: 2^digits, from which on an integer stands for the floats in their order. */
+/** Constants per float type; from `exact`, 2^digits, on, integers enumerate the floats in order. */
 const floats = {
   f16: { exact: 2 ** 11, exactBits: 0x6800, top: 0x8000, quiet: 0x0200, infinity: 0x7c00 },
   f32: { exact: 2 ** 24, exactBits: 0x4b80_0000, top: 1 << 31, quiet: 0x0040_0000, infinity: 0x7f80_0000 },
@@ -122,7 +122,7 @@ function joinFloatMult(base: number, type: PcoType, first: Latents, second: Late
   else joinDoubleMult(base, first, second, count);
 }
 
-/** Doubles that are written as numbers and read as words. */
+/** A double that is written as a number and read as words. */
 const double = new Float64Array(1);
 const doubleWords = new Int32Array(double.buffer);
 
@@ -138,11 +138,11 @@ function joinDoubleMult(base: number, first: Latents, second: Latents, count: nu
       const integer = high * 0x1_0000_0000 + (low >>> 0);
       double[0] = (isNegative ? -integer : integer) * base;
     } else {
-      // From 2^53 on the integers count floats: these bits are 2^53's, and so many more.
+      // From 2^53 on, integers enumerate floats: the bits of 2^53 plus the excess over it.
       doubleWords[0] = low;
       doubleWords[1] = high + (0x4340_0000 - 0x20_0000) | (isNegative ? 1 << 31 : 0);
       const isNan = (doubleWords[1] & 0x7ff0_0000) === 0x7ff0_0000 && ((doubleWords[1] & 0xf_ffff) | low) !== 0;
-      // Not left to the engine, which may change a NaN's bits: a product of one is the same one, but quiet.
+      // Not left to the engine, which may change a NaN's bits: the product of a NaN is that NaN, made quiet.
       if (isNan) doubleWords[1] |= 0x8_0000;
       else double[0] = (double[0] ?? 0) * base;
     }
@@ -154,7 +154,7 @@ function joinDoubleMult(base: number, first: Latents, second: Latents, count: nu
   }
 }
 
-/** Floats that are written as numbers and read as bits. */
+/** A float that is written as a number and read as bits. */
 const short = new DataView(new ArrayBuffer(4));
 
 function joinShortFloatMult(
@@ -186,9 +186,9 @@ function joinShortFloatMult(
     if (integer < exact) {
       bits = bitsOf((isNegative ? -integer : integer) * base);
     } else {
-      // By "or": so it is also where an integer beyond all floats has reached the sign, as only damage has it.
+      // "Or" is right even if an integer beyond all floats has overflowed into the sign, as only damaged data does.
       bits = exactBits + (integer - exact) | (isNegative ? top : 0);
-      // Not left to the engine, which may change a NaN's bits: a product of one is the same one, but quiet.
+      // Not left to the engine, which may change a NaN's bits: the product of a NaN is that NaN, made quiet.
       bits = (bits & below) > infinity ? bits | quiet : bitsOf(numberOf(bits) * base);
     }
     const ordered = (bits & top) !== 0 ? ~bits : bits ^ top;
@@ -216,7 +216,7 @@ export function store(type: PcoType, { low, high }: Latents, count: number, word
     let to = at * 2;
     for (let i = 0; i < count; i++, to += 2) {
       const upper = high[i] ?? 0;
-      const inverted = isFloat ? ~(upper >> 31) : 0; // all bits of what was negative, the sign of all others
+      const inverted = isFloat ? ~(upper >> 31) : 0; // all bits of negative numbers, the sign of all others
       words[to] = (low[i] ?? 0) ^ inverted;
       words[to + 1] = upper ^ (top | inverted);
     }

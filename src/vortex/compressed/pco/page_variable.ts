@@ -1,23 +1,23 @@
 /**
- * One variable of a page: its numbers, batch after batch, as the page has them.
+ * One variable of a page: its numbers, batch by batch, as the page stores them.
  *
  * @module
  */
 import type { AnsTable } from "./ans_table.ts";
 import type { BitReader } from "./bit_reader.ts";
 
-/** Numbers of a batch; the last one of a page may have fewer. */
+/** The count of numbers in a batch; a page's last batch may have fewer. */
 export const BATCH = 256;
 
-/** Numbers of a batch, in words. */
+/** The numbers of a batch, as words. */
 export interface Latents {
-  /** The numbers, or of 64 bits their lower words; of 16 bits the upper half is zero. */
+  /** The numbers, or the lower words of 64-bit numbers; the upper half of 16-bit numbers is zero. */
   readonly low: Int32Array;
-  /** The upper words of 64 bits. */
+  /** The upper words of 64-bit numbers. */
   readonly high: Int32Array;
 }
 
-/** Room for a number of latents. */
+/** Allocates room for `count` latents. */
 export function latents(count: number): Latents {
   return { low: new Int32Array(count), high: new Int32Array(count) };
 }
@@ -27,19 +27,19 @@ export class PageVariable {
   readonly #table: AnsTable;
   readonly #states = new Int32Array(4);
   readonly #offsetBits = new Uint8Array(BATCH);
-  /** The batch that was read last. */
+  /** The batch read last. */
   readonly latents: Latents = latents(BATCH);
 
   constructor(table: AnsTable) {
     this.#table = table;
   }
 
-  /** Reads the states of the four decoders that take turns. */
+  /** Reads the states of the four interleaved decoders. */
   readStates(reader: BitReader): void {
     for (let i = 0; i < 4; i++) this.#states[i] = reader.read(this.#table.sizeLog);
   }
 
-  /** Reads the next numbers, at most a batch. */
+  /** Reads the next numbers, at most one batch. */
   read(reader: BitReader, count: number): void {
     if (count === 0) return;
     this.#readBins(reader, count);
@@ -50,7 +50,7 @@ export class PageVariable {
     reader.check();
   }
 
-  /** Which bins they are in: the least number of each, and how many bits follow. */
+  /** Reads the bins of the next numbers: each bin's lower bound and offset width. */
   #readBins(reader: BitReader, count: number): void {
     const { nodes, low: lows, high: highs, bits } = this.#table;
     const { view, byte } = reader;
@@ -60,7 +60,7 @@ export class PageVariable {
     let [a = 0, b = 0, c = 0, d = 0] = this.#states;
     const isLong = bits === 64;
     if (nodes.length === 1) {
-      // One bin: no bits say so.
+      // A single bin takes no bits.
       low.fill(lows[0] ?? 0, 0, count);
       if (isLong) high.fill(highs[0] ?? 0, 0, count);
       offsetBits.fill((nodes[0] ?? 0) >>> 18, 0, count);
@@ -81,7 +81,7 @@ export class PageVariable {
       c = d;
       d = (node & 0x3fff) + added;
     }
-    // They took turns by moving up: after a number that four does not divide, the first is not the first's.
+    // The decoders rotate by one per number: unless the count is a multiple of four, rotate the states back.
     this.#states.set(rotated([a, b, c, d], count & 3));
     reader.advance(bit - reader.bit);
   }
@@ -139,7 +139,7 @@ export class PageVariable {
   }
 }
 
-/** Four states, `by` places further. */
+/** Four states, rotated by `by` places. */
 function rotated(states: readonly number[], by: number): readonly number[] {
   return states.map((_, i) => states[(i + 4 - by) & 3] ?? 0);
 }
