@@ -22,3 +22,28 @@ test("every relative link of a page leads to a file", () => {
   const dead = links.filter(({ page, target }) => !existsSync(join(dirname(page), target)));
   assertEquals(dead.map(({ page, target }) => `${relative(root, page)}: ${target}`), []);
 });
+
+/** The anchor of a heading, as the sites that host repositories make it. */
+function anchorOf(heading: string): string {
+  return heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
+}
+
+// SECURITY.md led to a heading of the README that had moved to a guide.
+test("every link to a heading leads to one", () => {
+  const dead: string[] = [];
+  let links = 0;
+  for (const page of pages) {
+    for (
+      const [, target = "", anchor = ""] of readFileSync(page, "utf8").matchAll(
+        /\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g,
+      )
+    ) {
+      links++;
+      const text = readFileSync(target === "" ? page : join(dirname(page), target), "utf8");
+      const anchors = Array.from(text.matchAll(/^#+ (.*)$/gm), ([, heading = ""]) => anchorOf(heading));
+      if (!anchors.includes(anchor)) dead.push(`${relative(root, page)}: ${target}#${anchor}`);
+    }
+  }
+  assert(links > 5, `${links} links`);
+  assertEquals(dead, []);
+});
