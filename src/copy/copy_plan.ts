@@ -50,8 +50,11 @@ const narrowRow = 512;
 /** The largest pitch that the driver accepts, in bytes. */
 const maxPitch = 2 ** 31 - 1;
 
-/** With at most this many bytes between neighbours that are read together, reads are as efficient as they get. */
+/** A sector of the L2 cache, in bytes: elements that are closer together are read without a tile as efficiently. */
 const sector = 32;
+
+/** Shorter axes leave most of a tile empty. */
+const shortAxis = 8;
 
 /**
  * Decides how to copy.
@@ -95,8 +98,9 @@ function pitched({ axes, word }: CoalescedCopy): Pitched | null {
 
 // law copy/tiled: copy/device_copy
 /**
- * Plans tiles if the axis along which elements are adjacent in the destination is not the one in the source: whichever
- * axis adjacent threads follow, they then read or write far apart, but not through a tile.
+ * Plans tiles if the axis along which elements are adjacent in the destination is not the one in the source. Without a
+ * tile either the reads or the writes of adjacent threads would be far apart; through a tile in shared memory both are
+ * coalesced.
  */
 function tiled({ axes, word, fromWord, alignment, conversion }: CoalescedCopy): Tiled | null {
   const last = axes.length - 1;
@@ -104,12 +108,12 @@ function tiled({ axes, word, fromWord, alignment, conversion }: CoalescedCopy): 
   if (inner === undefined || Math.abs(inner.from) * fromWord <= sector) return null;
   let along = -1;
   axes.forEach(({ extent, from }, axis) => {
-    if (axis === last || from === 0 || extent < 8) return;
+    if (axis === last || from === 0 || extent < shortAxis) return;
     const best = axes[along];
     if (best === undefined || Math.abs(from) < Math.abs(best.from)) along = axis;
   });
   const other = axes[along];
-  if (other === undefined || Math.abs(other.from) >= Math.abs(inner.from) || inner.extent < 8) return null;
+  if (other === undefined || Math.abs(other.from) >= Math.abs(inner.from) || inner.extent < shortAxis) return null;
   const lanes = alignment % 4 === 0 && conversion === null ? lanesOf(axes, word, along) : 1;
   const size = Math.max(word, fromWord);
   const cells = lanes === 1 && size <= 4 ? 64 : 32;

@@ -136,8 +136,8 @@ function stridesBehind(bytes: DataView, from: number, ndim: number): number {
 }
 
 /** Whether eight bytes are 0. Reading them as a bigint would be slower. */
-function isNull(bytes: DataView, at: number): boolean {
-  return bytes.getUint32(at, littleEndian) === 0 && bytes.getUint32(at + 4, littleEndian) === 0;
+function isNull(bytes: DataView, offset: number): boolean {
+  return bytes.getUint32(offset, littleEndian) === 0 && bytes.getUint32(offset + 4, littleEndian) === 0;
 }
 
 // law dlpack/checkPointers: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
@@ -168,33 +168,33 @@ export function misaligned(name: string, address: bigint): ExchangeError {
 /** One of our structs, in one block of memory with a release counter, the shape and the strides. */
 class TensorBlock {
   /**
-   * The block in the widths of its fields. Values known in advance are stored as 32-bit words: storing a bigint takes
+   * The block as typed arrays, one for each width of its fields. Values known in advance are stored as 32-bit words: storing a bigint takes
    * Bun ten times as long.
    */
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
   readonly #longs: BigUint64Array;
-  readonly #head: HeadWords;
-  /** The word index of the counter; the extents follow it, then the strides, with room for `most` of each. */
+  readonly #head: HeadIndices;
+  /** The word index of the counter; the extents follow it, then the strides, with room for `maxAxes` of each. */
   readonly #counter: number;
-  readonly #most: number;
+  readonly #maxAxes: number;
   readonly #pointers: Readonly<Record<"counter" | "deleter" | "shape" | "strides", Words>>;
 
-  constructor(head: HeadWords, most: number, address: bigint, block: DataView<ArrayBuffer>) {
+  constructor(head: HeadIndices, maxAxes: number, address: bigint, block: DataView<ArrayBuffer>) {
     const { buffer, byteOffset, byteLength } = block;
     this.#words = new Int32Array(buffer, byteOffset, byteLength / 4);
     this.#bytes = new Uint8Array(buffer, byteOffset, byteLength);
     this.#longs = new BigUint64Array(buffer, byteOffset, byteLength / 8);
     this.#head = head;
     this.#counter = head.size / 4;
-    this.#most = most;
+    this.#maxAxes = maxAxes;
     const counter = address + BigInt(head.size);
     const shape = counter + BigInt(counterBytes);
     this.#pointers = {
       counter: wordsOf(counter),
       deleter: wordsOf(releaseThunks().address[head.version < 0 ? "DLManagedTensor" : "DLManagedTensorVersioned"]),
       shape: wordsOf(shape),
-      strides: wordsOf(shape + BigInt(8 * most)),
+      strides: wordsOf(shape + BigInt(8 * maxAxes)),
     };
   }
 
@@ -256,7 +256,7 @@ class TensorBlock {
     const numbers = this.#counter + counterBytes / 4;
     for (let axis = 0; axis < ndim; axis++) {
       writeInt64(words, numbers + 2 * axis, shape[axis] ?? 0);
-      writeInt64(words, numbers + 2 * (this.#most + axis), strides[axis] ?? 0);
+      writeInt64(words, numbers + 2 * (this.#maxAxes + axis), strides[axis] ?? 0);
     }
   }
 }
@@ -286,8 +286,8 @@ interface Axes {
 
 const counterBytes = 8;
 
-/** Field offsets: in 32-bit words, the data pointer in 64-bit words, the dtype in bytes. */
-interface HeadWords {
+/** Where the fields are: indices of 32-bit words; `data` is an index of 64-bit words, `dtype` an offset in bytes. */
+interface HeadIndices {
   readonly size: number;
   /** -1 in the old struct. */
   readonly version: number;
@@ -303,7 +303,7 @@ interface HeadWords {
   readonly byteOffset: number;
 }
 
-function headWords(head: typeof versioned | typeof legacy): HeadWords {
+function headIndices(head: typeof versioned | typeof legacy): HeadIndices {
   const { size, offsets } = head;
   const from = offsets.dl_tensor;
   return {
@@ -332,12 +332,12 @@ function writeInt64(words: Int32Array, index: number, value: number): void {
 /** Most tensors have few axes, so their structs are small. */
 const fewAxes = 6;
 
-function poolOf(head: HeadWords, most: number): SlabPool<TensorBlock> {
-  const bytes = head.size + counterBytes + 2 * 8 * most;
-  return new SlabPool(bytes, (address, view) => new TensorBlock(head, most, address, view));
+function poolOf(head: HeadIndices, maxAxes: number): SlabPool<TensorBlock> {
+  const bytes = head.size + counterBytes + 2 * 8 * maxAxes;
+  return new SlabPool(bytes, (address, view) => new TensorBlock(head, maxAxes, address, view));
 }
 
-const heads = { versioned: headWords(versioned), legacy: headWords(legacy) };
+const heads = { versioned: headIndices(versioned), legacy: headIndices(legacy) };
 const pools = {
   versioned: { small: poolOf(heads.versioned, fewAxes), large: poolOf(heads.versioned, MAX_NDIM) },
   legacy: { small: poolOf(heads.legacy, fewAxes), large: poolOf(heads.legacy, MAX_NDIM) },

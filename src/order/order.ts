@@ -31,10 +31,10 @@ export function consumerWaits(buffer: OrderedMemory, stream: CudaStream | null):
 // law order/orderStreams: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Makes everything enqueued on one stream from now on come after everything enqueued on another so far. For work of one
- * call on several streams, and where the producer's stream is known. Null stands for a stream without work.
+ * call on several streams, and where the producer's stream is known. Null: no stream, so there is nothing to order.
  */
-export function orderStreams(first: CudaStream | null, then: CudaStream | null): void {
-  if (first !== null && then !== null) then.wait(first);
+export function orderStreams(before: CudaStream | null, after: CudaStream | null): void {
+  if (before !== null && after !== null) after.wait(before);
 }
 
 // law order/consumerWaitsForEvent: arrow/array, order/programs, arrow/several_homes
@@ -196,12 +196,12 @@ export function comeAfter(stream: CudaStream, event: CudaEvent): void {
  * Orders work that must be ordered, because memory is freed next. If the driver refuses, for example because no event
  * is left, the host waits, and its error says what else is wrong. In a lost context there is nothing left to wait for.
  */
-function orderOrElse(order: () => void, hostWaits: () => unknown): void {
+function orderOrElse(order: () => void, wait: () => unknown): void {
   try {
     order();
   } catch {
     try {
-      hostWaits();
+      wait();
     } catch (error) {
       if (!isSticky(error)) throw error;
     }

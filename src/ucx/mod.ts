@@ -1,7 +1,7 @@
 /**
  * Messages to other processes and machines, over UCX: shared memory, TCP, InfiniBand or NVLink, as libucp chooses.
  *
- * The room knows arrays and the order of their memory; no room of the spine knows it. `Ucx.open` finds libucp and
+ * The room knows arrays and the order of their memory; only the command line and the public files know it. `Ucx.open` finds libucp and
  * creates a context, the context creates workers, and a worker's `connections.ts` are endpoints and listeners
  * (`listen/`, where UCX accepts, or our own sockets with a secret). Whatever is sent or received becomes contiguous
  * memory with a promise (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when
@@ -15,10 +15,11 @@
  * `message/`), arrays (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`), which
  * `stream/` turns into WHATWG streams. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
  *
- * A new kind of request is a class like `TagSender` (`tag_sender.ts`): over `endpoint_operations.ts` it takes an
+ * A new kind of request is a class like `RawStream` (`raw_stream.ts`): over `endpoint_operations.ts` it takes an
  * operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and passes the result to
- * `Progress.begun`. `UcxEndpoint` (`endpoint.ts`) gets a method that forwards to it, `bindings/ucp.ts` the function,
- * and the features that `ucx.ts` requests (`features`) the one that it needs.
+ * `Progress.begun` (`begunForeign` if UCX allocates the request). `UcxEndpoint` (`endpoint.ts`) gets a method that
+ * forwards to it, `bindings/ucp.ts` the function, and `features` or `remoteFeatures` in `ucx.ts` the feature that it
+ * needs. `TagSender` is the same, tuned: it passes no closure, and JavaScript's memory without taking its address.
  *
  * @module
  */

@@ -242,7 +242,7 @@ export const orderMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("order/orderStreams", [
-    ["then.wait(first);", "first.wait(then);", "The consumer writes before the producer has read."],
+    ["after.wait(before);", "before.wait(after);", "The consumer writes before the producer has read."],
   ]),
   ...law("order/consumerWaitsForEvent", [
     ["  if (stream === null) ready.synchronize();\n", "", "The host reads before the producer has written."],
@@ -342,7 +342,7 @@ export const orderMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("order/orderOrElse", [
-    ["      hostWaits();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
+    ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
       "      if (!isSticky(error)) throw error;\n",
       "      throw error;\n",

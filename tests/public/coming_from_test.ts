@@ -1,4 +1,4 @@
-/** docs/coming-from.md promises no call that there is not: the compiler reads the second column of its tables. */
+/** Every call that docs/coming-from.md promises exists: the compiler checks the second column of its tables. */
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { patiently } from "../support/child.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What the rows take for granted. Everything else in them is a public name. */
+/** What the rows assume. Everything else in them is a public name. */
 const prelude = `
 import * as all from "./mod.ts";
 import * as ucxNames from "./src/public/ucx.ts";
@@ -28,7 +28,7 @@ declare const source: string, path: string, address: Uint8Array<ArrayBuffer>;
 declare function work(): void;
 `;
 
-/** The calls of a page: what stands in code in the second column of a table with a third. */
+/** The calls of a page: the code in the second column of a table that has a third. */
 function callsOf(page: string): string[] {
   return page.split("\n").filter((line) => line.startsWith("| ")).flatMap((line) => {
     const [, , ours = ""] = line.split(/ \| | \|$|^\| /);
@@ -36,9 +36,9 @@ function callsOf(page: string): string[] {
   });
 }
 
-/** What the compiler says of calls, each with the call that it is about. */
+/** The compiler's errors about calls, each with its call. */
 function faultsOf(calls: readonly string[]): string[] {
-  const file = join(root, "coming_from.ts"); // is in no folder: the compiler is told what it contains
+  const file = join(root, "coming_from.ts"); // is in no folder: the compiler is passed its contents
   const before = prelude.split("\n").length;
   const text = `${prelude}\n${calls.map((call) => `void (async () => { ${call}; });`).join("\n")}\n`;
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), (path) => readFileSync(path, "utf8"));
@@ -48,7 +48,7 @@ function faultsOf(calls: readonly string[]): string[] {
   host.fileExists = (name) => name === file || fileExists(name);
   host.getSourceFile = (name, ...rest) =>
     name === file ? ts.createSourceFile(name, text, ts.ScriptTarget.Latest) : getSourceFile(name, ...rest);
-  // as in a program that says no more than "strict"
+  // as in a program that sets only "strict"
   const usual = { noUnusedLocals: false, noPropertyAccessFromIndexSignature: false };
   const compiler = ts.createProgram([file], { ...options, ...usual, noEmit: true }, host);
   const made = compiler.getSourceFile(file);

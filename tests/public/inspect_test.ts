@@ -1,6 +1,6 @@
 /**
- * What a console shows of every kind of object, open and closed, alone and in others: a line or a few, without
- * internals, and never an error.
+ * What a console shows for every kind of object, open and closed, alone and nested: a line or a few, without internals,
+ * and never an error.
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
@@ -63,7 +63,7 @@ const symbols = ["Deno.customInspect", "nodejs.util.inspect.custom"].map((name) 
 /** The classes of all objects that were shown. */
 const shownClasses = new Set<unknown>();
 
-/** Whatever the runtimes ask shows the same, also inside of something else. */
+/** Asserts that all hooks of the runtimes show the same, also when nested; returns the text. */
 function shown(object: object, most = 25): string {
   const text = inspect(object);
   shownClasses.add(object.constructor);
@@ -193,7 +193,7 @@ test("rows are shown as toString() prints them, as long as that is a few lines",
       assertEquals(about, `StridedMemoryView int16 (${shape.join(", ")}) on the host`);
       const count = view.size;
       const whole = `${view}`.split("\n");
-      // All elements are alike: of so long axes toString() prints the corners, too.
+      // All elements are equal: toString() prints the corners of such long axes, too.
       const corners = `${view.sliced(...shape.map(() => 0)).broadcastTo(shape.map((long) => long > 6 ? 1001 : long))}`
         .split("\n");
       if (count <= 256 && whole.length <= 24) {
@@ -384,7 +384,7 @@ test("files are shown by what is in them", async () => {
   }
 });
 
-/** Arrays that were written to a file and read again. */
+/** Arrays written to a file and read back. */
 async function npz(arrays: Readonly<Record<string, StridedMemoryView>>): Promise<NpzArrays> {
   const folder = mkdtempSync(join(tmpdir(), "causeway-inspect-"));
   try {

@@ -1,6 +1,6 @@
 /**
- * Imports one file of the package in a fresh process, and prints what it exports, which of its rooms were loaded, and how
- * many errors were made meanwhile.
+ * Imports one file of the package in a fresh process, and prints what it exports, which rooms were loaded, and how many
+ * errors were constructed meanwhile.
  */
 import inspector from "node:inspector";
 import { createRequire } from "node:module";
@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 const [, , path = ""] = process.argv;
 const isBun = process.versions["bun"] !== undefined;
 const parsed: string[] = [];
-if (!isBun) { // Deno's modules are in no cache that a program can see; its debugger is told of each
+if (!isBun) { // Deno's modules are in no cache that a program can see; its debugger is notified of each
   const session = new inspector.Session();
   session.connect();
   session.on("Debugger.scriptParsed", ({ params }) => void parsed.push(params.url));

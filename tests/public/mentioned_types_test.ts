@@ -1,6 +1,6 @@
 /**
- * What a program may have to write down can be imported: every type that a public declaration mentions is public
- * itself, at the root or on a subpath, but for those that nobody is to write.
+ * Every type that a program may have to name can be imported: each type that a public declaration mentions is public
+ * itself, at the root or on a subpath, except those that no program is meant to name.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync } from "node:fs";
@@ -12,7 +12,7 @@ import { patiently } from "../support/child.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const doors = ["mod.ts", ...readdirSync(`${root}/src/public`).map((file) => `src/public/${file}`)];
 
-/** Types that nobody writes down: what the compiler infers, and what the package alone gives its own constructors. */
+/** Types that no program names: those the compiler infers, and those only the package passes to its constructors. */
 const kept: Readonly<Record<string, readonly string[]>> = {
   "inferred by the compiler from the arguments of what makes, views and asks arrays": [
     "Bounds",
@@ -49,7 +49,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The symbol that a name stands for, wherever it was exported again. */
+/** The symbol that a name stands for, wherever it was re-exported. */
 function origin(checker: ts.TypeChecker, symbol: ts.Symbol): ts.Symbol {
   return (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
 }
@@ -60,7 +60,7 @@ function isHidden(member: ts.ClassElement | ts.TypeElement): boolean {
   return (ts.getCombinedModifierFlags(member) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) !== 0;
 }
 
-/** The parts of a declaration that its user sees: not what is within functions, nor private members. */
+/** The parts of a declaration that its user sees: neither function bodies nor private members. */
 function partsOf(node: ts.Node): ts.Node[] {
   if (ts.isClassDeclaration(node)) {
     const members = node.members.filter((member) => !isHidden(member)).flatMap(partsOf);

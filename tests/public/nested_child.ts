@@ -1,4 +1,4 @@
-/** Shows a view inside of other objects, as this runtime's console does. */
+/** Shows a view nested in other objects, as this runtime's console does. */
 import { StridedMemoryView } from "../../mod.ts";
 
 const v = StridedMemoryView.fromArray([[1, 2], [3, 4]]);

@@ -1,6 +1,6 @@
 /**
- * What `new` does with a class whose objects others make: the compiler refuses it, and a program without types reads
- * what to call. All public classes are tried, so that none can be forgotten.
+ * `new` of a class whose objects are created by other calls: the compiler refuses it, and in a program without types
+ * the error says what to call. All public classes are tried, so that none can be forgotten.
  */
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { publicValues } from "./values.ts";
 
 type AnyClass = new (...given: unknown[]) => unknown;
 
-/** The public classes, but for errors, which anybody may make. */
+/** The public classes, except errors, which any program may construct. */
 async function classes(): Promise<Map<AnyClass, string>> {
   const found = new Map<AnyClass, string>();
   for (const { name, value } of await publicValues()) {
@@ -19,10 +19,10 @@ async function classes(): Promise<Map<AnyClass, string>> {
   return found;
 }
 
-/** Those that `new` without anything is meant for. `MemoryResource` is there to be extended. */
+/** Classes that `new` without arguments is meant for. `MemoryResource` is meant to be extended. */
 const makeable = ["HostMemoryResource", "Keywords", "MemoryResource", "NpzArrays", "VortexSession"];
 
-/** What an engine says of the inside of a constructor. */
+/** Engine messages that reveal the inside of a constructor. */
 const internal = /destructur|not an object|not a function|cannot read prop/i;
 
 test("new of any public class makes one, or is a TypeError that says what to call or to give", async () => {

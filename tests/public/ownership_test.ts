@@ -1,4 +1,4 @@
-/** Who owns what after each call: every row of the table in docs/memory.md is run, and every row is run. */
+/** Ownership after each call: every row of the table in docs/memory.md is run, and every row that is run is there. */
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -25,14 +25,14 @@ test("the page has the rows that are run, and no other", () => {
   assertEquals([...written.keys()], Object.keys(rows));
 });
 
-/** How many are dropped. Of these the collector may keep the last: what the stack still names is not garbage yet. */
+/** How many are dropped. The collector may keep the last: an object that the stack still references is not garbage. */
 const count = 12;
 
-/** How many have ended, when the collector had time enough for `due` of them. */
+/** How many have ended, once the collector has had time for `due` of them. */
 async function endedOf(ended: () => number, due: number): Promise<number> {
   for (let round = 0; round < 3 || (ended() < due && round < 60); round++) {
     await collectGarbage();
-    liveExports(); // looking gives back what was released
+    liveExports(); // reading it reclaims what was released
   }
   return ended();
 }

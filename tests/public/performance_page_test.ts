@@ -1,4 +1,4 @@
-/** docs/performance.md says nothing that its reports do not say: each number of a row stands in the file of the row. */
+/** docs/performance.md says nothing that its reports do not say: each number of a row is in the row's file. */
 import { assert, assertEquals } from "@std/assert";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

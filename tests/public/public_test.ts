@@ -1,6 +1,6 @@
 /**
- * What programs can import: the names, each of which is a decision, and what is loaded for them. A subpath works by
- * itself, in a process that has imported nothing else, and loads only the rooms below it.
+ * What programs can import: the names, each of which is a decision, and what is loaded for them. A subpath works alone,
+ * in a process that has imported nothing else, and loads only the rooms below it.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
@@ -14,13 +14,13 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const child = new URL("./loaded_child.ts", import.meta.url);
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-/** Types in italics, as it were: `type CudaProbe`. */
+/** Types are marked as such: `type CudaProbe`. */
 const publicNames: Readonly<Record<string, readonly string[]>> = JSON.parse(read("tests/data/public_names.json"));
 
 const core = ["bindings", "device", "driver", "ffi", "layout", "native", "unix"];
 const arrays = [...core, "copy", "memory", "order", "wasm"];
 
-/** Which rooms each subpath loads. */
+/** The rooms that each subpath loads. */
 const loads: Readonly<Record<string, readonly string[]>> = {
   layout: ["layout"],
   checker: ["bindings", "checker", "driver", "ffi", "layout", "ptx"],
@@ -58,7 +58,14 @@ test("the public names are those that were decided on", () => {
   assertEquals(Object.fromEntries(found), publicNames);
 });
 
-/** What package.json says of the same subpaths: the files that `tools/pack.ts` makes. Layouts run anywhere. */
+test("the page about the house counts the root's names", () => {
+  assertEquals(
+    /what most programs use: (\d+) names/.exec(read("docs/architecture.md"))?.[1],
+    `${publicNames["."]?.length}`,
+  );
+});
+
+/** The entries of the same subpaths in package.json: the files that `tools/pack.ts` makes. Layouts run anywhere. */
 function packed(entries: Readonly<Record<string, string>>): Record<string, Record<string, string>> {
   return Object.fromEntries(
     Object.entries(entries).map(([subpath, source]) => {
@@ -115,7 +122,7 @@ for (const [subpath, rooms] of Object.entries(loads)) {
   });
 }
 
-// For an error that is made at import V8 parses all of the file again, to know where: 30 ms, if all is joined to one.
+// For an error constructed at import V8 parses the whole file again, to locate it: 30 ms, if all is joined to one file.
 test("no error is made while everything is imported", patiently, async () => {
   const loaded = await runScriptForJson(child, { args: [join(root, "mod.ts")] });
   assert(typeof loaded === "object" && loaded !== null && "errors" in loaded);

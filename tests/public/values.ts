@@ -16,7 +16,7 @@ export interface PublicValue {
 
 const root = new URL("../../", import.meta.url);
 
-/** Every name of every subpath. Types are none. */
+/** Every name of every subpath. Types are not values. */
 export async function publicValues(): Promise<PublicValue[]> {
   const files = readdirSync(fileURLToPath(new URL("src/public", root)));
   const modules = [

@@ -1,5 +1,5 @@
 /**
- * Owners of arrays that go to another library and come from one.
+ * Owners of arrays that are exported to another library and imported from one.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { callDeleter } from "../../../src/dlpack/tensor.ts";
 import { describing, viewOf } from "./memory.ts";
 import { CountedMemory, type Dropped, type OwnershipRow } from "./row.ts";
 
-/** A view whose buffer is closed by its owner right after it was used: only what has pinned it keeps it. */
+/** Uses a view whose buffer is then closed at once by its owner: only a pin keeps it alive. */
 function lending<T>(memory: CountedMemory, use: (view: StridedMemoryView) => T): T {
   using buffer = memory.allocate(16);
   return use(viewOf(buffer));
@@ -29,7 +29,7 @@ function droppedLoans(use: (view: StridedMemoryView) => unknown): Dropped {
   return { once: () => void lending(memory, use), ended: () => memory.freed };
 }
 
-/** What was lent ends when it is closed, and only then. */
+/** A loan ends when it is closed, and only then. */
 function endsByClose(use: (view: StridedMemoryView) => Disposable): void {
   const memory = new CountedMemory();
   const lent = lending(memory, use);
@@ -41,7 +41,7 @@ function endsByClose(use: (view: StridedMemoryView) => Disposable): void {
   assertEquals(memory.freed, 1);
 }
 
-/** An export that an import refuses stays the caller's. */
+/** An export that an import refuses remains the caller's. */
 function staysOnError(exported: { readonly ptr: bigint; close(): void }, take: () => unknown): void {
   assertThrows(take, ExchangeError);
   assert(exported.ptr !== 0n); // not taken
@@ -92,7 +92,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
       const view = StridedMemoryView.fromCudaArrayInterface(viewOf(buffer), { stream: consumer });
       view.fill(1); // on its home, the consumer
       view.close();
-      producer.synchronize(); // which comes after the consumer's work
+      producer.synchronize(); // which is ordered after the consumer's work
       assert(consumer.isDone && !buffer.isClosed);
       assertThrows(() => view.ptr, TypeError, "closed");
     },
@@ -164,7 +164,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
     ends() {
       endsByClose((view) => StridedMemoryView.fromArrowDevice(view));
       const exported = new ArrowArray({ field: arrowField("n"), length: 2, buffers: [] }).toArrowDevice();
-      staysOnError(exported, () => StridedMemoryView.fromArrowDevice(exported)); // nulls are no numbers
+      staysOnError(exported, () => StridedMemoryView.fromArrowDevice(exported)); // nulls are not numbers
     },
     drop: () => droppedLoans((view) => StridedMemoryView.fromArrowDevice(view)),
   },

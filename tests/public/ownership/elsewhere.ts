@@ -36,12 +36,12 @@ const ucxMissing = missing(libucp);
 const python = findPython("numpy");
 const pythonMissing = typeof python === "string" ? python : null;
 
-/** How often the file is mapped into this process. */
+/** How many times the file is mapped into this process. */
 function mappings(): number {
   return readFileSync("/proc/self/maps", "utf8").split("\n").filter((line) => line.endsWith(digits)).length;
 }
 
-/** What is used by a stream that has not come to it: the stream is held back until somebody waits. */
+/** Memory for work that a stream has not reached yet: the stream is held back until something waits for it. */
 function late() {
   const cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
@@ -51,7 +51,7 @@ function late() {
   return { device, stream, memory, there };
 }
 
-/** Two processes, as it were, a channel between them, and a pool that one of them shares. */
+/** Two simulated processes, a channel between them, and a pool that one of them shares. */
 function sharing() {
   const [here, there] = [Cuda.simulate({ schedule: "latest" }), Cuda.simulate({ schedule: "latest" })];
   const [one, other] = UnixSocket.pair();
@@ -59,7 +59,7 @@ function sharing() {
   return { here, there, owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there), pool };
 }
 
-/** An array of one worker's and an endpoint by which it goes to another one. */
+/** Two workers, and an endpoint from one to the other. */
 async function twoWorkers() {
   const ucx = Ucx.open();
   const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
@@ -71,7 +71,7 @@ async function twoWorkers() {
   return { endpoint, sender, receiver, [Symbol.asyncDispose]: close };
 }
 
-/** A function of Python that keeps its argument until it is told not to. */
+/** A Python function that retains its argument until told to release it. */
 function keeper() {
   const py = Python.open(typeof python === "string" ? {} : { home: python.executable });
   py.import("numpy");

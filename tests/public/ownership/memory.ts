@@ -1,5 +1,5 @@
 /**
- * Owners of buffers and of views that are made here.
+ * Owners of buffers and of views that are created here.
  *
  * @module
  */
@@ -240,7 +240,7 @@ export const memoryRows: Readonly<Record<string, OwnershipRow>> = {
   },
 };
 
-/** Objects that describe memory, each with memory of its own that ends with it. */
+/** Objects that describe memory, each with its own memory, which is freed with it. */
 export function describing(name: "__array_interface__" | "__cuda_array_interface__", cuda?: Cuda) {
   const collected = new Collected();
   const make = (): object => {

@@ -1,35 +1,35 @@
 /**
- * What a row of the table of owners promises, as something to run.
+ * The promise of a row of the table of owners, as runnable code.
  *
  * @module
  */
 import { HostMemoryResource, MemoryBuffer, MemoryResource } from "../../../mod.ts";
 
-/** Something that is made many times and dropped. */
+/** An object that is created many times and dropped. */
 export interface Dropped {
-  /** Makes it, and lets go of it. */
+  /** Creates it, and drops it. */
   once(): unknown;
   /** How many have ended since. */
   ended(): number;
-  /** What has to happen before they can. */
+  /** Work that has to run before they can end. */
   last?(): unknown;
 }
 
-/** A call that takes or gives memory. */
+/** A call that takes or returns memory. */
 export interface OwnershipRow {
-  /** Why it cannot be tried here; null if it can. */
+  /** Why it cannot be run here; null if it can. */
   readonly missing?: string | null;
-  /** Fails unless the owners before and after the call are as the page says, and what it names ends the matter. */
+  /** Fails unless the owners before and after the call are as the page says, and what it names ends the ownership. */
   ends(): void | Promise<void>;
-  /** For calls whose result can be dropped to some effect, or to its loss. */
+  /** For calls whose result, when dropped, has an effect or is lost. */
   drop?(stack: AsyncDisposableStack): Dropped | Promise<Dropped>;
 }
 
-/** Host memory that counts how often some of it was freed. */
+/** Host memory that counts frees. */
 export class CountedMemory extends MemoryResource {
   override readonly isDeviceAccessible = false;
   override readonly isHostAccessible = true;
-  /** Buffers that were freed. */
+  /** Number of buffers freed. */
   freed = 0;
 
   override allocate(bytes: number): MemoryBuffer {
@@ -47,7 +47,7 @@ export class Collected {
   count = 0;
   readonly #registry = new FinalizationRegistry<null>(() => this.count++);
 
-  /** Has an object counted. */
+  /** Counts an object once it is collected. */
   watch<T extends object>(object: T): T {
     this.#registry.register(object, null);
     return object;
