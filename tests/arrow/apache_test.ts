@@ -13,7 +13,7 @@ import { CountingRelease, RawWriter } from "../support/raw_arrow.ts";
 const words = ["", "one", null, "\u00e4\u{1f600} and more than twelve bytes"];
 const item = (type: arrow.DataType) => new arrow.Field("item", type, true);
 
-/** Vectors that the package makes, and what their elements are here. */
+/** Vectors that the package makes, and their elements here. */
 const vectors: readonly (readonly [name: string, vector: arrow.Vector, values: ArrowValue[]])[] = [
   ...([arrow.Int8, arrow.Int16, arrow.Int32, arrow.Uint8, arrow.Uint16, arrow.Uint32] as const).map((type) =>
     [type.name, arrow.vectorFromArray([1, null, 100, 7], new type()), [1, null, 100, 7]] as const
@@ -91,7 +91,7 @@ test("memory that other threads share is refused: it has no address that stays",
 
 test("what is no vector is refused with a message", () => {
   for (const value of [null, undefined, 3, {}, [1], new Int32Array(2), { data: "text" }]) {
-    const vector = value as unknown as arrow.Vector; // as a program without types may pass it
+    const vector = value as unknown as arrow.Vector; // as an untyped program may pass it
     assertThrows(() => fromApacheArrow(vector), TypeError, "expected one of its vectors, tables or record batches");
   }
 });
@@ -120,12 +120,12 @@ function printable(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? `${value}n` : value;
 }
 
-/** Whether the package has all of a type's parts: no list views, and elements and lists of size 0 it cannot count. */
+/** Whether the package supports all of a type: it lacks list views, and cannot count elements and lists of size 0. */
 function hasApache({ format, children, dictionary }: Model): boolean {
   return !/w:0$|^\+v/.test(format) && children.every(hasApache) && (dictionary === null || hasApache(dictionary));
 }
 
-/** Bytes of an element, by the beginning of the format. */
+/** Bytes of an element, by the start of the format. */
 const widths: Readonly<Record<string, number>> = { c: 1, s: 2, i: 4, l: 8, e: 2, f: 4, g: 8, ts: 8 };
 
 const columns = models.filter(hasApache).chain((model) =>

@@ -1,6 +1,6 @@
 /**
- * Arrow arrays of any type, imported and exported: the values are the model's, the memory is the producer's, and all is
- * released.
+ * Arrow arrays of any type, imported and exported: the values match the model, the memory is the producer's, and
+ * everything is released.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -21,12 +21,12 @@ import {
   readRawSchema,
 } from "../support/raw_arrow.ts";
 
-/** A type and values of it. */
+/** A type and its values. */
 const columns = models.chain((model) =>
   fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 6 }), quirk: quirks })
 );
 
-/** The release callbacks of the structs at these addresses, after they were moved. */
+/** Whether the structs at these addresses were moved: their release callbacks are NULL. */
 function isTaken(array: bigint, schema: bigint): boolean {
   return pointerAt(array, layout.array.release) === 0n && pointerAt(schema, layout.schema.release) === 0n;
 }
@@ -62,7 +62,7 @@ test("an imported array of any type has its producer's values, and is released o
   }
 });
 
-/** Arrow counts the nulls of the array itself: an index that leads to a null is none. */
+/** Arrow counts only the array's own nulls, not indices that refer to a null in the dictionary. */
 function nullsOf(model: Model, values: readonly Value[]): number {
   return model.dictionary === null ? values.filter((value) => value === null).length : 0;
 }
@@ -111,11 +111,11 @@ test("the children of an exported slice of a struct have its length, its offset 
     buffers: [null],
     children: [late],
   });
-  using nothing = one.sliced(1).toArrowDevice(); // PyArrow looks for views of texts, which there may be none of, up to the offset
+  using nothing = one.sliced(1).toArrowDevice(); // PyArrow reads string views up to the offset, even if there are none
   assertEquals(readRawArray(nothing.ptr).children.map(({ length, offset }) => [length, offset]), [[0, 0]]);
   nothing.close();
   const nullable = new ArrowArray({ field, length: 5, buffers: [numbers.sliced(slice(0, 1))], children });
-  for (const [start, offset] of [[0, 0], [2, 2], [5, 0]] as const) { // nulls that nobody has counted, until there is none
+  for (const [start, offset] of [[0, 0], [2, 2], [5, 0]] as const) { // nulls not yet counted; the empty slice has none
     using part = nullable.sliced(start).toArrowDevice();
     assertEquals(readRawArray(part.ptr).offset, offset);
   }
@@ -214,6 +214,6 @@ test("a map whose entries lie beyond the end of its child is refused when it is 
   const where = StridedMemoryView.fromTypedArray(new Uint8Array(offsets.buffer));
   const map = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null, where], children: [entries] });
   assertEquals(map.get(0), [[7, 7]]);
-  offsets[1] = 2; // after it was checked
+  offsets[1] = 2; // after the check
   assertThrows(() => map.get(0), ExchangeError, "entries 0 to 2");
 });

@@ -1,6 +1,6 @@
 /**
- * Exports and imports that nobody closes: prints how many are left after the garbage collector has been, what a child
- * that was kept still says, and how many exports it keeps.
+ * Exports and imports that are never closed: prints how many are left after garbage collection, the values of a child
+ * that was kept, and how many exports it retains.
  */
 import { liveExports } from "../../src/order/reclaim.ts";
 import { ArrowArray, arrowField, StridedMemoryView } from "../../mod.ts";

@@ -1,6 +1,6 @@
 /**
- * Arrow arrays over memory that streams write and the host can read: the host waits before it reads. What is imported
- * by addresses is what was exported, or an error.
+ * Arrow arrays over memory that streams write and the host can read: the host waits before it reads. Importing by
+ * address gives what was exported, or an error.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ test("elements, nulls and offsets are read after they are written, the first tim
       assertEquals(array.get(0), 7);
       elements.fill(8, { stream });
       assertEquals(array.get(15), 8);
-      // Without nulls nothing but the elements is looked at.
+      // Without nulls only the elements are read.
       const plain = new ArrowArray({ field: arrowField("C"), length: 16, buffers: [null, view(elements)] });
       assertEquals(plain.get(0), 8);
       elements.fill(6, { stream });

@@ -1,4 +1,4 @@
-/** When exported Arrow structs are released: each part separately, moved or not, in any order. */
+/** Releasing exported Arrow structs: each part separately, moved or not, in any order. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -10,12 +10,12 @@ import { patiently, runScriptForJson } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 import { layout, moveRaw, pointerAt, releaseRaw } from "../support/raw_arrow.ts";
 
-/** How a consumer treats a struct: which children it moves out before it releases, and what it does with those. */
+/** How a consumer treats a struct: which children it moves out before releasing it, and what it does with them. */
 interface Plan {
   readonly children: readonly Plan[];
   readonly isDictionary: boolean;
   readonly isMovedOut: boolean;
-  /** When it is released, among those that are held at the same time. */
+  /** Its position in the release order of structs held at the same time. */
   readonly turn: number;
 }
 
@@ -28,7 +28,7 @@ const plans = fc.letrec<{ plan: Plan }>((tie) => ({
   }),
 })).plan;
 
-/** An array whose structs are those of a plan: a struct with children, a dictionary, or numbers. */
+/** An array with the structs of a plan: a struct with children, a dictionary, or numbers. */
 function arrayFor(plan: Plan, bytes: StridedMemoryView): ArrowArray {
   const [only] = plan.children;
   if (only === undefined) return new ArrowArray({ field: arrowField("c"), length: 2, buffers: [null, bytes] });
@@ -73,7 +73,7 @@ test("an export is released when the base struct and all that was moved out of i
       buffer.close();
       const taken = exported.take();
       for (const kind of ["schema", "array"] as const) {
-        // A base struct may be used where it is, or be moved first.
+        // A base struct may be used in place, or be moved first.
         const base = movesBase ? arena.bytes(layout[kind].size).address : taken[kind];
         if (movesBase) moveRaw(base, taken[kind], kind);
         const held = [{ address: base, plan }];
@@ -107,7 +107,7 @@ test("exactly one consumer takes an export, and one that no consumer took is rel
   const before = liveExports();
   const once = view.toArrowDevice();
   ArrowArray.from(once).close();
-  // Its memory may be another export's by now.
+  // Its memory may belong to another export by now.
   for (const again of [() => ArrowArray.from(once), () => once.ptr, () => once.schemaPtr, () => once.take()]) {
     assertThrows(again, ExchangeError, "already taken");
   }
@@ -116,7 +116,7 @@ test("exactly one consumer takes an export, and one that no consumer took is rel
   assertThrows(() => exported.take(), ExchangeError, "already taken");
   assertThrows(() => exported.ptr, ExchangeError, "already taken");
   assertThrows(() => ArrowArray.from(exported), ExchangeError, "already taken");
-  exported.close(); // the consumer's now
+  exported.close(); // owned by the consumer now
   assertEquals([exported.released, liveExports()], [false, before + 2]);
   using other = view.toArrowDevice();
   other.close();
@@ -129,7 +129,7 @@ test("exactly one consumer takes an export, and one that no consumer took is rel
 
 test("closing an export does not touch what was moved out of it, or released, without taking it", () => {
   const view = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
-  using array = ArrowArray.from(view); // which is an export, too
+  using array = ArrowArray.from(view); // which is also an export
   const before = liveExports();
   for (const one of [view, array]) {
     using arena = new NativeArena();
@@ -147,7 +147,7 @@ test("closing an export does not touch what was moved out of it, or released, wi
     releaseRaw(over.schemaPtr, "schema");
     releaseRaw(over.ptr, "array");
     assertEquals(liveExports(), before);
-    const others = Array.from({ length: 200 }, () => one.toArrowDevice()); // one of them has its memory
+    const others = Array.from({ length: 200 }, () => one.toArrowDevice()); // one of them reuses its memory
     over.close();
     assertEquals(liveExports(), before + 400);
     for (const other of others) other.close();
@@ -219,7 +219,7 @@ test("a requested schema gives its names; types that the consumer can convert st
   assertEquals([plain.field.name, plain.field.type], ["", { kind: "float", bits: 32 }]);
   for (const format of ["u", "b", "tdD", "n"]) {
     const requestedSchema = arrowField(format);
-    if (format === "b") view.toArrowDevice({ requestedSchema }).close(); // a number too
+    if (format === "b") view.toArrowDevice({ requestedSchema }).close(); // also a number
     else assertThrows(() => view.toArrowDevice({ requestedSchema }), ExchangeError, "requested");
   }
   const list = arrowField({ kind: "list", offsets: 32, child: arrowField("g") });

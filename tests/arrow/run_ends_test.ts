@@ -1,4 +1,4 @@
-/** Run-end encoded arrays: the value of an element is that of the run it is in, here and in PyArrow. */
+/** Run-end encoded arrays: the value of an element is that of its run, here and in PyArrow. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ArrowArray, arrowField, ExchangeError, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
@@ -54,7 +54,7 @@ function encoded(runs: readonly Run[], width: 16 | 32 | 64, start: number, end: 
   });
 }
 
-/** Runs, how wide their ends are, and a part of them. */
+/** Runs, the width of their ends, and a slice of them. */
 const cases = fc.record({ runs: anyRuns, width: bits, cuts: fc.tuple(fc.nat(), fc.nat()) }).map(
   ({ runs, width, cuts }) => {
     const all = elementsOf(runs);

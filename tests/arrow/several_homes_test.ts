@@ -1,6 +1,6 @@
 /**
- * Arrays whose parts have several home streams: a consumer comes after the work of every one of them, not only of the
- * first or the last. Each home stream has a slow backlog: the simulated driver does nothing before it must.
+ * Arrays whose parts have several home streams: a consumer is ordered after the work of every one of them, not only of
+ * the first or the last. Each home stream has a slow backlog: the simulated driver does nothing before it must.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ import { check, fc } from "../support/property.ts";
 
 const length = 8;
 
-/** A struct of bytes, with a buffer for each child, and each buffer with the home of its number. */
+/** A struct of bytes, with one of the buffers for each child. */
 function structOf(buffers: readonly MemoryBuffer[]): ArrowArray {
   const children = buffers.map((buffer, i) => {
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [length], dtype: "uint8" });
@@ -28,7 +28,7 @@ function structOf(buffers: readonly MemoryBuffer[]): ArrowArray {
   return new ArrowArray({ field, length, buffers: [null], children });
 }
 
-/** Which of a few streams each buffer's home is, and whether they ignore the legacy default stream. */
+/** The home stream of each buffer, one of a few. */
 const homes = fc.array(fc.nat(3), { minLength: 1, maxLength: 6 });
 
 test("a consumer of an Arrow array finds what every home has written, on the host and on its stream, whichever wrote last", () => {
@@ -39,7 +39,7 @@ test("a consumer of an Arrow array finds what every home has written, on the hos
       fc.constantFrom("C data interface" as const, "event" as const),
       fc.boolean(),
       (homes, kind, how, nonBlocking) => {
-        if (kind === "device" && how === "C data interface") return; // which is for memory of the host
+        if (kind === "device" && how === "C data interface") return; // which is for host memory
         const reports: string[] = [];
         const cuda = Cuda.simulate({
           schedule: "latest",
@@ -64,7 +64,7 @@ test("a consumer of an Arrow array finds what every home has written, on the hos
           using result = new PinnedMemoryResource(device).allocate(length * buffers.length);
           if (how === "C data interface") {
             const exported = array.__arrow_c_array__();
-            // As a consumer in C reads it: no call of the driver, no stream.
+            // As a C consumer reads it: no driver call, no stream.
             for (const [i, buffer] of buffers.entries()) assertEquals(new Set(buffer.bytes()), new Set([i + 1]));
             exported.close();
           } else {
@@ -116,7 +116,7 @@ test("the length of an imported array's texts is read after its producer has wri
         offsets.fill(0, { stream: home });
         texts.fill(120, { stream: home });
         home.synchronize();
-        offsets.copyFrom(Int32Array.from(ends), { stream: home }); // not done before somebody waits
+        offsets.copyFrom(Int32Array.from(ends), { stream: home }); // not done until someone waits
         const over = (buffer: MemoryBuffer) =>
           StridedMemoryView.fromBuffer(buffer, { shape: [buffer.size], dtype: "uint8" });
         const array = new ArrowArray({

@@ -1,4 +1,4 @@
-/** Arrow streams, exported and imported: every array once and in order, however many are taken, and no leaks. */
+/** Arrow streams, exported and imported: every array once, in order, however many are taken, without leaks. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -71,7 +71,7 @@ test("a stream that is exported and imported gives every array once and in order
       assertEquals(read.map((array) => array.toArray() as Value[]), chunks.slice(0, taken).map(([values]) => values));
       stream.close();
       assertEquals(exported.released, true);
-      liveExports(); // looks after what the stream has released: what was taken is out, what was not is back
+      liveExports(); // reclaims what the stream has released: taken arrays are out, the others are back
       const expected = arrays.map(({ holds }, i) => holds && i < taken ? 0 : 1);
       assertEquals(arrays.map(({ array }) => release.calls.get(array) ?? 0), expected);
       for (const array of read) array.close();
@@ -82,7 +82,7 @@ test("a stream that is exported and imported gives every array once and in order
   );
 });
 
-/** Whether an array has buffers: one without is not needed any more once its lengths have been read. */
+/** Whether an array has buffers: one without is no longer needed once its lengths have been read. */
 function holdsMemory({ buffers, children, dictionary }: RawArray): boolean {
   return buffers.some((pointer) => pointer !== 0n) || children.some(holdsMemory) ||
     (dictionary !== null && holdsMemory(dictionary));
@@ -225,7 +225,7 @@ test("an array of a stream that cannot be imported is released, and the next one
   const before = liveExports();
   const { message } = assertThrows(() => stream.next(), ExchangeError, "length");
   assertEquals(message.split(". ")[1], "It was released, and next() continues with the one after it");
-  assertEquals(liveExports(), before - 2); // the array, and the one whose memory it was
+  assertEquals(liveExports(), before - 2); // the array, and the one that owned its memory
   const second = stream.next();
   assertEquals([second?.toArray(), stream.next()], [[2], null]);
   second?.close();

@@ -1,14 +1,14 @@
-/** The layout of C structs, worked out here a second time: what `src/ffi/struct.ts` is compared with. */
+/** The layout of C structs, computed independently to check `src/ffi/struct.ts`. */
 import type { CScalar, Field, StructDescription } from "../../bindings/abi.ts";
 
-/** Where a struct's fields lie, in bytes. */
+/** A struct's layout, in bytes. */
 export interface Layout {
   readonly size: number;
   readonly alignment: number;
   readonly fields: { readonly [field: string]: { readonly offset: number; readonly size: number } };
 }
 
-/** Bytes of a scalar; its alignment is the same. The width is in the name, and the two without one are 64-bit. */
+/** Bytes of a scalar, also its alignment. The width is in the name; names without a width are 64-bit. */
 function widthOf(scalar: CScalar): number {
   const bits = scalar.slice(1);
   return /^\d+$/.test(bits) ? Number(bits) / 8 : 8;
@@ -25,7 +25,7 @@ function extentOf(field: Field): { size: number; alignment: number } {
   return cLayout(field);
 }
 
-/** Lays a struct out: every field goes where its own alignment allows, and so does the next struct of an array. */
+/** Lays out a struct: every field goes where its alignment allows, and so does the next struct of an array. */
 export function cLayout(description: StructDescription): Layout {
   const fields: Record<string, { offset: number; size: number }> = {};
   let size = 0;

@@ -5,15 +5,15 @@ import { DLPACK_CAPSULE } from "../../bindings/dlpack.ts";
 import { factsOf } from "./facts.ts";
 import { type Constant, libraries, type Library } from "./modules.ts";
 
-/** Field masks are keyed by the fields of structs: `ucp_layout_test.ts` checks them. */
+/** Field masks are keyed by struct fields: `ucp_layout_test.ts` checks them. */
 const isMask = (name: string): boolean => /^UCP_.*_FIELD$/.test(name);
 
-/** Enums of which only some members are listed: the library can name them all. */
+/** Enums with only some members listed: the library can name them all. */
 const PARTIAL = new Set(["cudaError"]);
 
 /**
- * Constants by their name in C. An object of constants is named by the prefix that they share, all capitals, or by
- * their type: then its keys are whole names.
+ * Constants by their C name. An object of constants is named by their common prefix, all capitals, or by their type:
+ * then its keys are whole names.
  */
 function namesOf(library: Library): [name: string, value: Constant][] {
   return Object.entries(library.constants).flatMap(([object, members]): [string, Constant][] => {

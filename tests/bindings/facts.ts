@@ -1,5 +1,5 @@
 /**
- * What is known about C from elsewhere than `bindings/`: `abi_facts.json`, measured with gcc from the real headers by
+ * Facts about C from sources other than `bindings/`: `abi_facts.json`, measured with gcc from the real headers by
  * `abi_facts.py`, and `ucp_layout.json`, measured the same way from every UCX from 1.13.1 to 1.22.
  */
 import { readFileSync } from "node:fs";
@@ -18,12 +18,12 @@ export interface StructFact {
   readonly fields: { readonly [field: string]: readonly [offset: number, size: number, kind: string] };
 }
 
-/** What is known about one library; a section that would be empty is not there. */
+/** The facts about one library; empty sections are omitted. */
 export interface LibraryFacts {
   readonly versions: readonly string[];
   /** Prototypes, in the newest version that has them. */
   readonly prototypes?: { readonly [name: string]: string };
-  /** Prototypes that read differently in an older version. */
+  /** Prototypes that differ in an older version. */
   readonly was?: { readonly [name: string]: { readonly [version: string]: string } };
   readonly types?: { readonly [type: string]: TypeFact };
   readonly structs?: { readonly [name: string]: { readonly [version: string]: StructFact } };

@@ -20,11 +20,11 @@ export interface Library {
   readonly files: readonly string[];
   readonly tables: readonly SymbolTable[];
   readonly structs: { readonly [name: string]: StructDescription };
-  /** Constants by exported name: an object of them, or one alone. */
+  /** Constants by exported name: an object of them, or a single one. */
   readonly constants: { readonly [name: string]: Constant | { readonly [key: string]: Constant } };
 }
 
-/** Objects that are not C's own: they say how our code uses the rest, and tests of their own look at them. */
+/** Objects that are not from C: they state how our code uses the rest, and have separate tests. */
 const OWN = new Set(["UCP_API", "UCP_SINCE", "DLPACK_CAPSULE", "ARROW_CAPSULE"]);
 
 function library(name: string, modules: { readonly [file: string]: object }): Library {

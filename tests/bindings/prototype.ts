@@ -1,6 +1,6 @@
 /** Reads C prototypes: those in the comments of `bindings/`, and those that the facts quote from headers. */
 
-/** A C function, as its prototype reads. */
+/** A C function, from its prototype. */
 export interface Prototype {
   readonly name: string;
   readonly returns: string;
@@ -8,15 +8,15 @@ export interface Prototype {
   readonly parameters: readonly string[];
 }
 
-/** The comment above each entry of a symbol table, and where the entry stands. */
+/** An entry of a symbol table, its line, and the comment above it. */
 export interface CommentedEntry {
   readonly name: string;
   readonly line: number;
-  /** The prototype of that name in the comment, in one line, or null if there is none. */
+  /** The prototype of that name in the comment, on one line, or null if there is none. */
   readonly text: string | null;
 }
 
-/** Words that are a type, or part of one: a parameter that ends in one of them has no name. */
+/** Words that are all or part of a type: a parameter that ends in one of them has no name. */
 const TYPE_WORDS = new Set(["void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t"]);
 const QUALIFIERS = new Set(["const", "struct", "enum", "union"]);
 
@@ -45,7 +45,7 @@ function prototypeIn(comment: readonly string[], name: string): string | null {
   return text.endsWith(";") ? text : null;
 }
 
-/** Takes a prototype apart. */
+/** Parses a prototype. */
 export function parsePrototype(text: string): Prototype {
   const tokens: readonly string[] = text.match(/\w+|\S/g) ?? [];
   const opening = tokens.indexOf("(");
@@ -56,7 +56,7 @@ export function parsePrototype(text: string): Prototype {
   return { name, returns: spell(tokens.slice(0, opening - 1)), parameters };
 }
 
-/** Splits at the commas that are in no inner parentheses. */
+/** Splits at the commas outside inner parentheses. */
 function split(tokens: readonly string[]): string[][] {
   const parts: string[][] = [[]];
   let depth = 0;
@@ -71,7 +71,7 @@ function split(tokens: readonly string[]): string[][] {
   return parts;
 }
 
-/** The type of a parameter. A pointer to function is only that: what it points to does not matter to the caller. */
+/** The type of a parameter. Function pointers are all one type: what they point to does not matter to the caller. */
 function typeOf(parameter: readonly string[]): string {
   if (parameter.includes("(")) return "function *";
   const last = parameter.at(-1) ?? "";
@@ -80,7 +80,7 @@ function typeOf(parameter: readonly string[]): string {
   return spell(named ? parameter.slice(0, -1) : parameter);
 }
 
-/** C text of a type; a `const` of the parameter itself says nothing to the caller. */
+/** C text of a type; a `const` on the parameter itself is irrelevant to the caller. */
 function spell(tokens: readonly string[]): string {
   return tokens.join(" ").replace(/(?<=\*) const$/, "");
 }

@@ -6,7 +6,7 @@ import { cLayout } from "./c_layout.ts";
 import { factsOf } from "./facts.ts";
 import { libraries } from "./modules.ts";
 
-/** Structs that are smaller in older versions; the fields that those lack are at their end. */
+/** Structs that are smaller in older versions, which lack fields at the end. */
 const GREW = new Set([
   "cudaPointerAttributes",
   "ucp_params_t",
@@ -16,12 +16,12 @@ const GREW = new Set([
   "ucp_request_param_t",
 ]);
 
-/** What a field may be described as, by what the compiler says of its type. An array's element is not known. */
+/** The descriptions allowed for a field, by the compiler's view of its type. An array's element type is unknown. */
 function fieldsFor(kind: string, size: number): readonly Field[] {
   if (kind === "pointer" || (kind === "union" && size === 8)) return ["ptr"]; // a union of pointers
   if (kind === "float") return [size === 4 ? "f32" : "f64"];
   if (kind === "signed") return [size === 1 ? "i8" : size === 2 ? "i16" : size === 4 ? "i32" : "i64"];
-  // Enums are unsigned to the compiler, and i32 to us. A CUdeviceptr is an integer in C.
+  // The compiler treats enums as unsigned; we use i32. A CUdeviceptr is an integer in C.
   if (kind === "unsigned") return size === 1 ? ["u8"] : size === 2 ? ["u16"] : size === 4 ? ["u32", "i32"] : wide;
   return [];
 }
@@ -41,7 +41,7 @@ for (const library of libraries) {
         if (!GREW.has(name)) assertEquals(layout.size, fact.size, `size of ${where}`);
         assertEquals(layout.alignment, fact.alignment, `alignment of ${where}`);
         for (const [field, [offset, size]] of Object.entries(fact.fields)) {
-          // What is reserved shrinks and moves as newer versions give names to parts of it.
+          // Reserved space shrinks and moves as newer versions name parts of it.
           if (field !== "reserved") assertEquals(layout.fields[field], { offset, size }, `${field} of ${where}`);
         }
       }

@@ -8,19 +8,19 @@ import { entriesOf, parsePrototype } from "./prototype.ts";
 
 const bound = libraries.filter(({ tables }) => tables.length > 0);
 
-/** Functions of a library that newer versions are going to lose, or may, being private; they are optional for that. */
+/** Functions that newer versions of a library will remove, or may, being private; so they are optional. */
 const DISAPPEARING = new Set(["Py_SetPythonHome", "Py_SetProgramName", "_PyType_Lookup"]);
 
 function functionsOf(library: Library): [name: string, description: FunctionDescription][] {
   return library.tables.flatMap((table) => Object.values(table).flatMap((group) => Object.entries(group)));
 }
 
-/** The words of `abi.ts` that may stand for a C type in a prototype. */
+/** The words of `abi.ts` that may represent a C type in a prototype. */
 function wordsFor(type: string, types: { readonly [type: string]: TypeFact }): readonly string[] {
   if (type === "void") return ["void"];
   if (type === "size_t") return ["size"];
   if (type === "CUdeviceptr") return ["ptr"]; // an integer in C, an address to us
-  if (type === "ucs_status_ptr_t") return ["i64", "i32"]; // a pointer in C, read by its sign, or its lower half
+  if (type === "ucs_status_ptr_t") return ["i64", "i32"]; // a pointer in C, read for its sign or its lower half
   if (type.endsWith("*")) return /\bconst\b/.test(type) ? ["ptr", "buffer", "memory"] : ["ptr", "handle", "memory"];
   const fact = types[type];
   if (fact === undefined) return [];
@@ -33,7 +33,7 @@ function wordsFor(type: string, types: { readonly [type: string]: TypeFact }): r
 
 test("bindings import nothing but types, and those only from abi.ts", () => {
   const files = readdirSync(new URL("../../bindings/", import.meta.url)).filter((file) => file.endsWith(".ts"));
-  // Vortex has no header: PyVortex's own capsules are what its struct is held against, in tests/vortex/core/bridge_test.
+  // Vortex has no header: tests/vortex/core/bridge_test checks its struct against PyVortex's own capsules.
   assertEquals(files.toSorted(), ["abi.ts", "vortex.ts", ...libraries.flatMap(({ files }) => files)].toSorted());
   for (const file of files) {
     for (const line of sourceOf(file).split("\n").filter((line) => /\bfrom "|^import\b|\bimport\(/.test(line))) {
@@ -64,7 +64,7 @@ for (const library of bound) {
       assert(text !== null, `${library.name}: line ${line}: no prototype of ${name}`);
       const header = known.prototypes?.[name];
       assert(header !== undefined, `${name} is not in tests/data/abi_facts.json: run tests/data/abi_facts.py`);
-      // The C library documents its functions with other parameter names than its headers use.
+      // The C library's documentation and headers use different parameter names.
       if (library.name === "libc") assertEquals(parsePrototype(text), parsePrototype(header));
       else assertEquals(text, header);
     }
@@ -101,7 +101,7 @@ for (const library of bound) {
   test(`${library.name}: the first group that is bound is small`, () => {
     const first = Object.entries(library.tables[0] ?? {})[0];
     assert(first !== undefined);
-    if (library.name === "libc") return; // always in the process: nothing is opened
+    if (library.name === "libc") return; // always loaded: nothing is opened
     assertEquals(first[0], "opening");
     assertLessOrEqual(Object.keys(first[1]).length, 10);
   });

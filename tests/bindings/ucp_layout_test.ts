@@ -23,9 +23,9 @@ function checkFields(name: string, { fields }: UcpStruct, version: string): void
   }
 }
 
-/** What the field of a mask is called in the name of its bit, where that is not the field's own name. */
+/** A field's name within the name of its mask bit, where it is not the field's own name. */
 const BIT_NAMES: { readonly [field: string]: string } = {
-  "ucp_worker_attr_t.address_length": "ADDRESS", // one bit answers for the address and its length
+  "ucp_worker_attr_t.address_length": "ADDRESS", // one bit covers the address and its length
   "ucp_worker_attr_t.max_debug_string": "MAX_INFO_STRING",
   "ucp_worker_address_attr_t.worker_uid": "UID",
   "ucp_listener_params_t.sockaddr": "SOCK_ADDR",
@@ -66,7 +66,7 @@ const MASKS: readonly (readonly [mask: string, struct: string, prefix: string])[
   ["UCP_DT_REMOTE_SGL_FIELD", "ucp_dt_remote_sgl_t", "UCP_DT_REMOTE_SGL_FIELD_"],
 ];
 
-/** Constants that the bindings leave out: counters, what moves, older spellings, and UCS's own settings. */
+/** Constants that the bindings omit: counters, values that move, older spellings, and UCS's own settings. */
 const LEFT_OUT = new RegExp([
   "_LAST$",
   "^UCS_MEMORY_TYPE_UNKNOWN$",
@@ -80,7 +80,7 @@ const LEFT_OUT = new RegExp([
   "^UCS_CONFIG_(OFF|ON|AUTO)$",
 ].join("|"));
 
-/** Everything that UCX's headers name and the bindings have, by the name in C. */
+/** Everything that UCX's headers name and the bindings have, by its C name. */
 function constants(): Map<string, number> {
   const found = new Map<string, number>();
   for (const [mask, struct, prefix] of MASKS) {
@@ -157,7 +157,7 @@ test("ucp: UCP_SINCE names exactly the fields that came after the version we spe
   const since: Record<string, Record<string, number>> = {};
   for (const [version, { structs }] of Object.entries(ucpLayout.appended)) {
     for (const [name, { fields }] of Object.entries(structs)) {
-      if (!(name in ucpLayout.structs)) continue; // a struct that is new as a whole comes with its function
+      if (!(name in ucpLayout.structs)) continue; // an entirely new struct comes with its function
       for (const field of Object.keys(fields)) (since[name] ??= {})[field] = Number(version.split(".")[1]);
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Views have a fast export by Arrow of their own. It writes what the export of every other array writes, whatever
- * consumers have done to the structs that were in the same memory before.
+ * Views have their own fast Arrow export. It writes what the general export writes, whatever consumers did to structs
+ * that previously used the same memory.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -36,7 +36,7 @@ import {
 const dtypes = DType.all().filter(({ arrowFormat }) => arrowFormat !== null);
 
 interface Step {
-  /** Which of those that are out is released after this export. */
+  /** Which outstanding export is released after this one. */
   readonly released: number | null;
   readonly memory: "host" | "device" | "pinned" | "pinned, with a home";
   readonly shape: readonly number[];
@@ -63,7 +63,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 100, size: "max" },
 );
 
-/** The fields of an array, without addresses other than those of its elements. */
+/** The fields of an array, without any addresses but those of its elements. */
 function said(exported: ArrowDeviceArray): unknown {
   const view = new DataView(ffiPort().memory(exported.ptr, layout.deviceArray.size));
   const { deviceId, deviceType, syncEvent, reserved } = layout.deviceArray;
@@ -81,12 +81,12 @@ function said(exported: ArrowDeviceArray): unknown {
   };
 }
 
-/** Overwrites all of a struct that its consumer may write: everything but what its release needs. */
+/** Overwrites every part of a struct that its consumer may write: everything but what its release needs. */
 function scribble(address: bigint, kind: "schema" | "array"): void {
   new Uint8Array(ffiPort().memory(address, layout[kind].release)).fill(0xee);
 }
 
-/** Releases the structs as a consumer may, and writes into them before. */
+/** Releases the structs as a consumer may, after overwriting them. */
 function consume(taken: { readonly schema: bigint; readonly array: bigint }, how: Step["how"]): void {
   using arena = new NativeArena();
   for (const kind of ["schema", "array"] as const) {
@@ -104,7 +104,7 @@ function consume(taken: { readonly schema: bigint; readonly array: bigint }, how
     scribble(address, kind);
     releaseRaw(address, kind);
     if (kept !== null && how === "child last") {
-      liveExports(); // somebody looks: the child is still out
+      liveExports(); // a reclaim while the child is still out
       releaseRaw(kept, kind);
     }
   }
@@ -171,7 +171,7 @@ test("a view of a closed buffer is not exported, and nothing is allocated", () =
   assertEquals(liveExports(), 0);
 });
 
-/** How many blocks of structs are allocated meanwhile. */
+/** How many blocks of structs 1000 runs allocate. */
 function blocksOf(run: () => void): number {
   const functions = libc();
   const { loading } = functions;
@@ -193,7 +193,7 @@ test("the memory of released structs is used again", () => {
   const view = StridedMemoryView.fromTypedArray(new Float32Array(24), { shape: [4, 3, 2] });
   const allocated = blocksOf(() => {
     view.toArrowDevice().close();
-    assertEquals(liveExports(), 0); // exports look by themselves only when many are out
+    assertEquals(liveExports(), 0); // exports reclaim on their own only when many are out
   });
   assert(allocated < 5, `${allocated} blocks`); // 128 exports share one
 });

@@ -1,6 +1,6 @@
 /**
- * Malformed Arrow structs, in a process of their own: a struct that is right is broken in one place, and its pointers
- * that must not be followed any more then lead to where nothing is. One read too many ends the process.
+ * Malformed Arrow structs, in a separate process: a valid struct is broken in one place, and its pointers that must no
+ * longer be followed point to unmapped memory. One read too many kills the process.
  *
  * Prints what was tried as JSON.
  */
@@ -13,12 +13,12 @@ import { nextCase } from "../support/fuzz.ts";
 import { GuardedMemory, nowhere } from "../support/guarded_memory.ts";
 import { CountingRelease, layout, pointerAt, RawWriter, readRawArray, setPointer } from "../support/raw_arrow.ts";
 
-/** A struct of a tree that is right. */
+/** A struct of a valid tree. */
 interface Node {
   readonly schema: bigint;
   readonly array: bigint;
   readonly model: Model;
-  /** Structs above this one, itself included. */
+  /** The structs from the root to this one. */
   readonly path: readonly Node[];
 }
 
@@ -44,7 +44,7 @@ const badFormats = [
   ...["+ud:0,1", "+us:", "+r", "+vx", "+v", "\u{1f600}", "i".repeat(5000)],
 ];
 
-/** Breaks a struct in one way; returns false where it cannot be broken so. */
+/** Breaks a struct in one way; returns false if it cannot be broken that way. */
 type Break = (node: Node, arena: GuardedMemory, pick: number) => boolean;
 
 const choose = <T>(list: readonly T[], pick: number): T => {
@@ -244,14 +244,14 @@ const breaks: Readonly<Record<string, Break>> = {
   },
 };
 
-/** Says that the array is on a device. */
+/** Marks the array as on a device. */
 function onDevice(array: bigint, id: bigint, event: bigint): void {
   setPointer(array, layout.deviceArray.deviceId, id);
   setPointer(array, layout.deviceArray.deviceType, 2n);
   setPointer(array, layout.deviceArray.syncEvent, event);
 }
 
-/** Ways to break what the base structs alone have. */
+/** Ways to break fields that only the base structs have. */
 const baseBreaks: Readonly<Record<string, (array: bigint, arena: GuardedMemory) => void>> = {
   "a wrong device": (array) => onDevice(array, 5n, nowhere),
   "an event between addresses": (array) => onDevice(array, 0n, 0x1003n),
@@ -279,7 +279,7 @@ using cuda = Cuda.simulate();
 const device = cuda.device(0);
 using release = new CountingRelease();
 
-/** Breaks the structs, and returns the addresses to import from, or null if they cannot be broken so. */
+/** Breaks the structs, and returns the addresses to import from, or null if they cannot be broken that way. */
 function broken(
   { how, where, pick, model }: {
     readonly how: string;
@@ -303,7 +303,7 @@ function broken(
   }
   const nodes = nodesOf(schema, array, model);
   const make = breaks[how];
-  // The first struct from `where` on that can be broken so.
+  // The first struct from `where` on that can be broken that way.
   const isBroken = nodes.some((_, i) => make?.(choose(nodes, where + i), arena, pick) === true);
   return isBroken ? { schema, array } : null;
 }
@@ -345,7 +345,7 @@ check(
   8000,
 );
 
-/** Lists in lists in lists. */
+/** Nested lists. */
 function nested(depth: number): Model {
   const head = { name: "", nullable: false, flags: 0, metadata: [], dictionary: null };
   return depth === 0
@@ -397,7 +397,7 @@ for (const side of ["schema", "array"] as const) {
   assert(/leads twice/.test(refused), `${side}: ${refused}`);
 }
 
-// Streams: of a struct that lacks a function none is called.
+// Streams: if a struct lacks a function, none of its functions is called.
 for (const [kind, size, names] of [["stream", 40, [0, 8, 16, 24]], ["deviceStream", 48, [8, 16, 24, 32]]] as const) {
   for (const absent of [...names, "address", "odd address"] as const) {
     arena.reset();

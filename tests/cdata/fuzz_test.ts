@@ -1,4 +1,4 @@
-/** Malformed Arrow structs, tried in a process of their own, so that a crash is seen as one. */
+/** Malformed Arrow structs, tried in a separate process, so that a crash is recognized as one. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { patiently } from "../support/child.ts";
@@ -13,7 +13,7 @@ test(
     const { nothing = 0, ...broken } = tally;
     const refused = Object.values(broken).reduce((sum, count) => sum + count, 0);
     assert(refused >= scaled(6000), JSON.stringify(tally));
-    // Every way to break an array must have been tried often, and arrays that are right too.
+    // Every way to break an array must have been tried often, and valid arrays too.
     for (const [how, count] of Object.entries(tally)) assert(count >= scaled(3), `${how}: ${count}`);
     assert(nothing > 0 && Object.keys(broken).length >= 34, JSON.stringify(tally));
   },

@@ -1,4 +1,4 @@
-/** A report says where in the program each of its two calls was made, however deep in the package the driver is called. */
+/** A report names the program's call site of both its calls, however deep in the package the driver is called. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { Cuda, type CudaStream, MemoryBuffer, PinnedMemoryResource, StridedMemor
 const here = fileURLToPath(import.meta.url);
 const shape = [8, 16];
 
-/** What a program does with memory of a device that another stream still writes. */
+/** What a use of device memory gets while another stream still writes the memory. */
 interface Given {
   readonly view: StridedMemoryView;
   readonly pinned: StridedMemoryView;
@@ -30,7 +30,7 @@ const uses: { readonly [name: string]: (given: Given) => unknown } = {
   "a fill of a view": ({ view, stream }) => alone(view, stream).permuted([1, 0]).fill(3, { stream }),
 };
 
-/** The same memory, as that of a library which has said nothing of order. */
+/** The same memory, as if from a library that states no order. */
 function alone(view: StridedMemoryView, stream: CudaStream): StridedMemoryView {
   const { ptr, size } = view.buffer;
   const buffer = MemoryBuffer.fromPointer(ptr, size, { device: stream.device, stream, owner: view });
@@ -55,7 +55,7 @@ for (const [name, use] of Object.entries(uses)) {
     const [message = ""] = messages;
     const places = message.split("\n").filter((line) => line.trim().startsWith("at "));
     assert(message.includes("Race"), message);
-    // The first line of each call's place is this file's: what is deeper is the package's own.
+    // Each call's stack starts in this file: deeper frames are the package's own.
     assert(places.filter((line) => line.includes(here)).length >= 2 && !message.includes("unknown place"), message);
     device.synchronize();
     cuda.close();

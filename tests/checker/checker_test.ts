@@ -1,4 +1,4 @@
-/** The causality checker reports exactly what is unordered: no false alarm, no miss. */
+/** The causality checker reports exactly what is unordered: no false positives, no misses. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CausalityError, checkDriver } from "../../src/checker/mod.ts";
@@ -9,7 +9,7 @@ import { type Choice, choices, judge, Session, type Verdict } from "../support/c
 import { orders, type Program, programs, reference } from "../support/driver_programs.ts";
 import { run } from "../support/run_raw_driver.ts";
 
-/** The step at which the checker throws, and the bytes that it names. */
+/** The step at which the checker throws, and the bytes it names. */
 function findOut(
   session: Session,
   program: readonly Choice[],

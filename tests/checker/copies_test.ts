@@ -1,5 +1,5 @@
 /**
- * Copies that read what they write, memory of others that is used after it is gone, and the host that comes too early.
+ * Copies that read what they write, other processes' memory used after it is gone, and premature host accesses.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ import { Raw } from "../support/raw_driver.ts";
 
 const size = 96;
 
-/** A checked simulator, and what is said of whoever uses it. */
+/** A checked simulator, and the reports on its use. */
 function checkedRaw(): { raw: Raw; reports: CausalityReport[] } {
   const reports: CausalityReport[] = [];
   const raw = new Raw(checkDriver(simulateDriver().driver, { onReport: (report) => void reports.push(report) }).driver);
@@ -94,7 +94,7 @@ test("memory of another process is gone once it is closed as often as it was ope
       const [ours, theirs] = [checkedRaw(), checkedRaw()];
       const memory = theirs.raw.word((out) => theirs.raw.driver.memory.cuMemAlloc_v2(out, 64n));
       const handle = theirs.raw.arena.bytes(64);
-      // At the address where theirs is for them: what is there now says nothing of theirs.
+      // At the address that their memory has in their process: our memory there says nothing about theirs.
       assertEquals(ours.raw.word((out) => ours.raw.driver.memory.cuMemAlloc_v2(out, 64n)), memory);
       theirs.raw.ok(theirs.raw.driver.ipc.cuIpcGetMemHandle(handle.address, memory));
       let [opened, isThere, wrong] = [0, true, 0];
@@ -142,7 +142,7 @@ test("memory of another process is gone once it is closed as often as it was ope
   );
 });
 
-/** What is reported when the host takes memory that a stream writes, which is another one than the memory's home. */
+/** The reports when the host takes memory that is written by a stream other than the memory's home. */
 async function takenEarly(
   isOrdered: boolean,
   take: (view: StridedMemoryView, buffer: MemoryBuffer) => unknown,
@@ -192,7 +192,7 @@ for (const [name, take] of Object.entries(takes)) {
         assert(call?.stack[0]?.includes("copies_test.ts"), String(call?.stack));
       }
     }
-    const synchronizes = !name.startsWith("fill") && !name.startsWith("copyTo()"); // these wait for the stream that they are given
+    const synchronizes = !name.startsWith("fill") && !name.startsWith("copyTo()"); // these wait for the given stream
     if (synchronizes) assertEquals((await takenEarly(true, take)).map(({ message }) => message), []);
   });
 }

@@ -1,4 +1,4 @@
-/** The checker looks at every function of the driver, or it is known why not. */
+/** The checker covers every function of the driver, or there is a known reason why not. */
 import { assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { checkDriver } from "../../src/checker/mod.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 
 /**
- * What says nothing about order, memory or the life of anything: questions, settings, code, and the current context.
+ * Calls that are irrelevant to order, memory and lifetimes: queries, settings, code, and the current context.
  */
 const passedOn: ReadonlySet<string> = new Set([
   ...[
@@ -28,7 +28,7 @@ const passedOn: ReadonlySet<string> = new Set([
   ...["cuLinkCreate_v2", "cuLinkAddData_v2", "cuLinkComplete", "cuLinkDestroy"],
 ]);
 
-/** Whether a function only answers or sets an attribute: `cuStreamGetFlags`, `cuMemRangeGetAttribute`. */
+/** Whether a function only gets or sets an attribute: `cuStreamGetFlags`, `cuMemRangeGetAttribute`. */
 function isQuestion(name: string): boolean {
   if (["cuModuleGetFunction", "cuPointerSetAttribute", "cuIpcGetEventHandle", "cuIpcGetMemHandle"].includes(name)) {
     return false;
@@ -38,7 +38,7 @@ function isQuestion(name: string): boolean {
 
 test("every function of the driver is checked, or has no effect that matters", () => {
   const inner: Readonly<Record<string, Readonly<Record<string, unknown>>>> = simulateDriver().driver;
-  // The same functions again, in front of which the checker stands.
+  // The same functions, behind the checker.
   const { driver } = checkDriver(inner as ReturnType<typeof simulateDriver>["driver"]);
   const checked: typeof inner = driver;
   const unseen = Object.entries<SymbolTable[string]>(cuda).flatMap(([group, table]) =>

@@ -1,11 +1,11 @@
-/** The drawing of a report shows what it is about, whatever names and places occur. */
+/** The drawing of a report shows its content, whatever names and places occur. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CausalityReport } from "../../src/checker/mod.ts";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
-/** A race between two of three streams, after some order that does not help. */
+/** A race between two of three streams, after a wait that does not order them. */
 function race(): CausalityReport {
   const cuda = Cuda.simulate({ check: { onReport: () => {}, leaks: false } });
   const device = cuda.device(0);
@@ -29,7 +29,7 @@ function count(svg: string, what: RegExp): number {
   return [...svg.matchAll(what)].length;
 }
 
-/** Tags that open and close in the right order; what a parser of XML would insist on. */
+/** Whether tags open and close in the right order, as an XML parser requires. */
 function isBalanced(svg: string): boolean {
   const open: string[] = [];
   for (const [, closing, name = "", selfClosing] of svg.matchAll(/<(\/?)([a-z]+)\b[^>]*?(\/?)>/g)) {

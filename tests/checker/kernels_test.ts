@@ -1,6 +1,6 @@
 /**
  * Kernels, copies, fills and the host on the same bytes: on the simulator the checker reports exactly what a judge
- * finds unordered who knows which bytes each step of a program touches, and follows no clocks.
+ * finds unordered. The judge knows which bytes each step of a program touches, and uses no clocks.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -18,8 +18,8 @@ import { check, fc, scaled } from "../support/property.ts";
 import { enqueueFill } from "../../src/device/mod.ts";
 
 /**
- * Each of `n` threads: `to[i] = from[i]`; `peek` only reads, `count` adds to a counter, `poll` reads what others may
- * write.
+ * Each of `n` threads: `to[i] = from[i]`; `peek` only reads, `count` adds to a counter, `poll` reads what other threads
+ * may write.
  */
 const kernels = `
 .version 8.0
@@ -130,7 +130,7 @@ interface Touch {
   readonly writes: boolean;
 }
 
-/** Something that touches bytes, and all that comes before it. */
+/** A step that touches bytes, and all steps ordered before it. */
 interface Node {
   readonly before: bigint;
   readonly touches: readonly Touch[];
@@ -138,7 +138,7 @@ interface Node {
   readonly lane: string;
 }
 
-/** Which step comes after which: a set of numbers for each. */
+/** Which steps are ordered before which: a set of step numbers for each. */
 class Judge {
   readonly nodes: Node[] = [];
   readonly #tails: bigint[] = new Array<bigint>(lanes).fill(0n);
@@ -169,7 +169,7 @@ class Judge {
     this.#host |= this.#add(this.#host, touches, call, "host");
   }
 
-  /** Pairs without order, one of them changing bytes of the other. */
+  /** Unordered pairs of which one changes bytes that the other touches. */
   races(): { first: Node; second: Node; buffer: number; start: number; end: number }[] {
     return this.nodes.flatMap((second, i) =>
       this.nodes.slice(0, i).flatMap((first, j) =>
@@ -195,7 +195,7 @@ function bench(schedule: Schedule, seed: number, onReport: (report: CausalityRep
   return { cuda, streams: Array.from({ length: lanes }, () => cuda.device(0).createStream()) };
 }
 
-/** What the checker says of a program, and what the judge says. */
+/** Runs a program under the checker and the judge. */
 function run(program: readonly Step[], schedule: Schedule, seed: number): { reports: CausalityReport[]; judge: Judge } {
   const reports: CausalityReport[] = [];
   const { cuda, streams } = bench(schedule, seed, (report) => void reports.push(report));
@@ -232,7 +232,7 @@ function run(program: readonly Step[], schedule: Schedule, seed: number): { repo
         const graph = stream.capture(() => move.launch(stream, 1, bytes, [toPtr, fromPtr]));
         const exec = graph.instantiate();
         exec.launch(stream);
-        graphs.push(graph, exec); // closing one asks whether it is done, and the host would know
+        graphs.push(graph, exec); // closing one queries its completion, and the host would know
         judge.enqueue(lane, both, "cuGraphLaunch", name);
         break;
       }
@@ -244,7 +244,7 @@ function run(program: readonly Step[], schedule: Schedule, seed: number): { repo
         if (meet) break;
         driver.copy.cuMemcpyAsync(toPtr, fromPtr, BigInt(bytes), stream.handle);
         judge.enqueue(lane, both, "cuMemcpyAsync", name);
-        if (to === 2 && from === 2) judge.synchronize(lane); // from host to host: the host has waited
+        if (to === 2 && from === 2) judge.synchronize(lane); // from host to host: the host waits
         break;
       case "read":
       case "write": {
@@ -308,7 +308,7 @@ test("kernels, copies, fills and the host are reported if and only if they are u
   assert(Math.min(counts.right, counts.wrong, counts.ofKernels) > scaled(30), "too few of one kind to tell");
 });
 
-/** What is reported of two kernels on two streams, when both have run. */
+/** What is reported about two kernels on two streams, once both have run. */
 function ofTwo(launch: (one: CudaStream, other: CudaStream, memory: bigint, run: Launch) => void): string[] {
   const reports: CausalityReport[] = [];
   const { cuda, streams: [one, other] } = bench("latest", 0, (report) => void reports.push(report));
@@ -354,7 +354,7 @@ test("the host may listen to a kernel, and else waits for it, whether it has run
         module.kernel(name).launch(one, 1, 1, [buffer.ptr, buffer.ptr + 8n]);
         if (hasRun) {
           SimulatedDriver.of(cuda.driver)?.runAll();
-          device.createEvent().close(); // a call after which the checker looks at what has run
+          device.createEvent().close(); // a call after which the checker sees what has run
         }
         MemoryBuffer.fromPointer(buffer.ptr, 16).copyTo(new Uint8Array(16));
         device.synchronize();
@@ -374,7 +374,7 @@ test("what a kernel touches is of the memory that was there when it was launched
   const taken = (): MemoryBuffer => memory.allocate(size, { stream: one });
   const before = taken();
   const { ptr } = before;
-  module.kernel("peek").launch(one, 1, 1, [ptr]); // does not run before it must: so what is freed meanwhile is remembered
+  module.kernel("peek").launch(one, 1, 1, [ptr]); // runs late, so memory freed meanwhile must be remembered
   before.close();
   const first = taken();
   other.wait(one);
@@ -407,7 +407,7 @@ test("memory that is freed at once, which makes its kernels run, has a past all 
 test("what a waiting kernel may be unordered with stays known, however much is done and waited for meanwhile", () => {
   const found = ofTwo((one, other, at, launch) => {
     launch("move", one, at, at + 8n);
-    enqueueFill(other, at + 2n, 1, 1, 2); // what the kernel writes
+    enqueueFill(other, at + 2n, 1, 1, 2); // overlaps the kernel's writes
     for (let i = 0; i < 4; i++) {
       for (let j = 0; j < 600; j++) enqueueFill(other, at + 40n, 1, 1, 8);
       other.synchronize();
@@ -460,7 +460,7 @@ test("two kernels are unordered by what they touch, not by what they are given",
   assertEquals(two(16n, 2n), ["writes reads 2"]);
   assertEquals(two(10n, 20n), ["reads writes 2"]);
   assertEquals(two(16n, 8n), []); // both read
-  assertEquals(two(4n, 12n), []); // next to each other
+  assertEquals(two(4n, 12n), []); // adjacent
   assertEquals(two(2n, 2n, true), []);
 });
 

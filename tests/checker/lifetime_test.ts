@@ -1,4 +1,4 @@
-/** What is used after it is gone, freed twice, or never given back; and what other calls mean for the order. */
+/** What is used after it is gone, freed twice, or leaked; and how other calls affect the order. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ interface Bench {
   readonly other: CudaStream;
 }
 
-/** Two streams of a checked device; what has been reported when `work` is done and everything it left is ignored. */
+/** The reports after `work` on two streams of a checked device, ignoring leaks. */
 function reportsOf(
   work: (bench: Bench) => void,
   options: CheckOptions = {},
@@ -99,7 +99,7 @@ test("freeing twice is reported, in stream order and at once", () => {
     const plain = new SynchronousMemoryResource(device).allocate(bytes);
     const at = plain.ptr;
     plain.close();
-    drainFrees(); // it has no home stream, and so waits for the device
+    drainFrees(); // it has no home stream, so its free waits for the device
     device.withContext(() => cuda.driver.memory.cuMemFree_v2(at));
     const pinned = new PinnedMemoryResource(device).allocate(bytes);
     const host = pinned.ptr;
@@ -122,7 +122,7 @@ test("host memory that was freed may belong to other code: using it again is not
   assertEquals(driver.copy.cuMemcpyHtoDAsync_v2(0x77_0000n, address, 64n, 0n), 0);
 });
 
-const scratch = libc().loading.malloc(64n); // and not a buffer, which would be collected: nothing refers to it
+const scratch = libc().loading.malloc(64n); // not a buffer: nothing references it, so it would be collected
 
 test("a stream or an event that is destroyed is reported when it is used, with what has destroyed it", () => {
   const reports = reportsOf(({ cuda, device, one }) => {
@@ -163,11 +163,11 @@ test("closing reports what is left, with the place that has made it; what is clo
   device.createEvent();
   const pool = new DeviceMemoryResource(device, {});
   pool.allocate(bytes, { stream });
-  pool.close(); // its buffer keeps it
+  pool.close(); // its buffer retains it
   const kept = new PinnedMemoryResource(device).allocate(bytes, { stream });
   kept.fill(1, { stream });
-  kept.close(); // once its stream has passed it
-  stream.close(); // the buffer that is left keeps it
+  kept.close(); // freed once its stream has reached that point
+  stream.close(); // the remaining buffer retains it
   const error = assertThrows(() => cuda.close(), CausalityError);
   assert(error instanceof CausalityError);
   const { report } = error;
@@ -190,7 +190,7 @@ test("a Cuda that is closed last, with nothing left, says nothing", () => {
 });
 
 test("a stream that has only waited, and is destroyed, still hands on what it waited for", () => {
-  // Its place in clocks may not be given away before: a mistake that random programs found one time in ten thousand.
+  // Its slot in the clocks must not be reused before: a bug that random programs found once in ten thousand.
   const reports = reportsOf(({ device, one }) => {
     const buffer = new DeviceMemoryResource(device).allocate(bytes, { stream: one });
     buffer.fill(1, { stream: one });
@@ -198,7 +198,7 @@ test("a stream that has only waited, and is destroyed, still hands on what it wa
     blocking.wait(one);
     blocking.close();
     device.createStream({ nonBlocking: false }).close();
-    buffer.fill(2, { stream: device.defaultStream }); // after all blocking streams, the destroyed one included
+    buffer.fill(2, { stream: device.defaultStream }); // after all blocking streams, including the destroyed one
     one.wait(device.defaultStream);
     buffer.close();
   });
@@ -233,7 +233,7 @@ test("a checked driver leaves the simulator behind it within reach, and counts i
     one.wait(other);
     buffer.close();
   });
-  // Each of the two streams' fills after the other one's, at the same place of this program.
+  // One for each stream's fill after the other's, at the same place in this program.
   assertEquals(reports.length <= 3, true, `${reports.length} reports`);
 });
 
@@ -264,7 +264,7 @@ test("the place of a call that repeats is known however often it does", () => {
   const [report] = reportsOf(({ device, one, other }) => {
     const buffer = new DeviceMemoryResource(device).allocate(bytes, { stream: one });
     for (let i = 0; i < 1000; i++) buffer.fill(i % 256, { stream: one });
-    other.wait(device.createStream()); // a wait that does not help
+    other.wait(device.createStream()); // a wait that does not order the fills
     buffer.fill(1, { stream: other });
     one.wait(other);
     buffer.close();
@@ -281,7 +281,7 @@ test("what another process may have recorded is waited for as everything, and me
     one.record(event);
     event.exportHandle();
     buffer.fill(1, { stream: one });
-    other.wait(event); // somebody else may have recorded it since
+    other.wait(event); // another process may have recorded it since
     buffer.fill(2, { stream: other });
     device.synchronize();
 
@@ -296,7 +296,7 @@ test("what another process may have recorded is waited for as everything, and me
 
     const pinned = new PinnedMemoryResource(device).allocate(bytes);
     device.withContext(() => cuda.driver.fill.cuMemsetD8_v2(pinned.ptr, 1, BigInt(bytes)));
-    pinned.fill(2, { stream: one }); // the host has waited for a fill of its own memory
+    pinned.fill(2, { stream: one }); // the host waits for a fill of its own memory
     device.synchronize();
     for (const each of [event, buffer, source, pinned]) each.close();
   });

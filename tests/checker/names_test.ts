@@ -1,4 +1,4 @@
-/** What programs call their streams, buffers and devices stands in errors, reports and timelines. */
+/** Errors, reports and timelines use the names that programs give their streams, buffers and devices. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type CausalityError, Cuda, HostMemoryResource, MemoryBuffer, PinnedMemoryResource } from "../../mod.ts";

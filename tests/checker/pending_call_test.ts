@@ -1,4 +1,4 @@
-/** What kernels, graphs and copies with a pitch mean for the checker. */
+/** How the checker handles kernels, graphs and pitched copies. */
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ import { Raw } from "../support/raw_driver.ts";
 
 const arrays = readFileSync(new URL("../data/ptx/arrays.sm_90.ptx", import.meta.url), "utf8");
 
-/** `out[in[0]] = in[0]`: what is read says where to write, and is itself only read. */
+/** `out[in[0]] = in[0]`: the value read determines where to write; its memory is only read. */
 const scatter = `
 .version 8.0
 .target sm_90
@@ -44,7 +44,7 @@ interface Bench {
   readonly other: CudaStream;
 }
 
-/** What is reported of some work on two streams. */
+/** What is reported about some work on two streams. */
 function reportsOf(work: (bench: Bench) => void, options: CheckOptions = {}): readonly CausalityReport[] {
   const cuda = Cuda.simulate({ schedule: "latest", check: { leaks: false, ...options, onReport: () => {} } });
   const device = cuda.device(0);
@@ -62,7 +62,7 @@ function pairs(reports: readonly CausalityReport[]): string[] {
   );
 }
 
-/** A saxpy on one stream, and something on another one that does not wait for it. */
+/** A saxpy on one stream, and work on another stream that does not wait for it. */
 function afterKernel(
   then: (bench: Bench, x: MemoryBuffer, y: MemoryBuffer) => void,
   options: CheckOptions = {},
@@ -91,7 +91,7 @@ test("PTX says which parameters a kernel only reads", () => {
   assertEquals(paramsOf("this is no PTX").size, 0);
 });
 
-/** A kernel that has a function write, and one that adds. */
+/** A kernel that writes through a function, and one that adds. */
 const writers = `
 .version 8.0
 .target sm_90
@@ -134,7 +134,7 @@ test("PTX says that a kernel writes what it adds to, and nothing of one that cal
 test("on a device that does not say what kernels touch, one that reads hides none before it that writes", () => {
   const simulated = simulateDriver({ schedule: "latest" });
   const reports: CausalityReport[] = [];
-  const { [observeKernels]: _, ...driver } = simulated.driver; // as a real driver, it does not say what kernels touch
+  const { [observeKernels]: _, ...driver } = simulated.driver; // like a real driver, does not report what kernels touch
   const checker = checkDriver(driver, { leaks: false, onReport: (report) => void reports.push(report) });
   const raw = new Raw(checker.driver);
   raw.use(0);
@@ -154,7 +154,7 @@ test("on a device that does not say what kernels touch, one that reads hides non
   raw.ok(raw.driver.fill.cuMemsetD8_v2(x, 0, 4n));
   raw.ok(context.cuCtxSynchronize());
   launch(x, y);
-  launch(y, z); // reads what the first writes
+  launch(y, z); // reads what the first launch writes
   raw.ok(copy.cuMemcpyDtoDAsync_v2(x, y, 4n, other));
   assertEquals(pairs(reports), ["race: cuLaunchKernel writes, cuMemcpyDtoDAsync_v2 reads"]);
   raw.close();
@@ -173,7 +173,7 @@ test("work of a graph comes after all that its forerunners come after, and an up
     const exec = graph.instantiate();
     exec.launch(one);
     exec.update(next);
-    exec.launch(other); // waits for the launch before, whatever the streams do
+    exec.launch(other); // waits for the previous launch, whatever the streams do
     one.wait(other);
     for (const each of [exec, graph, next, a, b]) each.close();
   });
@@ -257,7 +257,7 @@ test("a graph touches memory when it is launched, where it is launched", () => {
     const buffer = new DeviceMemoryResource(device).allocate(64, { stream: one });
     const graph = one.capture(() => buffer.fill(1, { stream: one }));
     const exec = graph.instantiate();
-    buffer.fill(2, { stream: one }); // the captured fill has not happened
+    buffer.fill(2, { stream: one }); // the captured fill has not run
     other.wait(one);
     exec.launch(other);
     buffer.fill(3, { stream: one }); // unordered with the launch

@@ -1,6 +1,6 @@
 /**
- * Memory of another process is there for its home stream, which waits for that process: whoever uses it on another
- * stream comes after that one, or is reported.
+ * Memory of another process is ready for its home stream, which waits for that process: a use on another stream must be
+ * ordered after the home stream, or is reported.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import {
 import { MemoryChannel, UnixSocket } from "../../src/public/sharing.ts";
 import { check, fc } from "../support/property.ts";
 
-/** What a program does with a buffer that it has received, and whether that is in order. */
+/** What a program does with a received buffer, and whether it is correctly ordered. */
 const uses = {
   "on the home stream": [(buffer: MemoryBuffer, home: CudaStream) => buffer.fill(1, { stream: home }), true],
   "on another one": [
@@ -115,7 +115,7 @@ test("what is received again while it is still there is used as both sides have 
     former.fill(1, { stream: first });
     await owner.send(buffer);
     const again = await user.receive({ stream: second }) as MemoryBuffer;
-    former.fill(2, { stream: first }); // as it could all along
+    former.fill(2, { stream: first }); // as it could before
     assertEquals(messages, []);
     again.close();
     there.device(0).synchronize();

@@ -1,6 +1,6 @@
 /**
- * The checker and the simulator, which know nothing of each other: what the latest schedule gets wrong is reported, and
- * what it cannot get wrong is not. One stream writes, one reads, and anything happens before and in between.
+ * The checker and the simulator, which are independent of each other: what the latest schedule gets wrong is reported,
+ * and what it cannot get wrong is not. One stream writes, one reads, and arbitrary steps run before and in between.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ import { check, fc, scaled } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 
 const size = 64n;
-const lanes = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 4 })); // the legacy default stream is what is hard
+const lanes = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 4 })); // the legacy default stream is the hard case
 
 const step = fc.record({
   kind: fc.constantFrom(
@@ -38,16 +38,15 @@ const programs = fc.record({
   reader: lanes,
 });
 
-/** Legacy, the thread's, two blocking ones, and one that waits for nothing. */
+/** Legacy, per-thread, two blocking streams, and a non-blocking one. */
 function streamsOf(raw: Raw): bigint[] {
   const { DEFAULT, NON_BLOCKING } = CU_STREAM;
   return [CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, raw.stream(DEFAULT), raw.stream(DEFAULT), raw.stream(NON_BLOCKING)];
 }
 
 /**
- * Memory that a pool gives to another stream comes after what has freed it, and so does all that comes after the
- * allocation: order that nobody has promised, and that the checker rightly does not count on (found with the seed
- * 192934966).
+ * Memory that a pool reuses on another stream is ordered after its free, and so is all later work there: order that
+ * CUDA does not promise, and that the checker rightly does not rely on (found with the seed 192934966).
  */
 function keepMemoryOnItsStream(raw: Raw): void {
   const no = raw.arena.out("i32");
@@ -77,7 +76,7 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
       raw.ok(capture.cuStreamBeginCapture_v2(waiting, 0));
       const captured = raw.word((out) => capture.cuStreamEndCapture(waiting, out));
       const empty = raw.word((out) => graph.cuGraphInstantiateWithFlags(out, captured, 0n));
-      // Captured by somebody else: the checker has not heard of its node, which is work all the same.
+      // Captured past the checker: it has not seen the node, which is work all the same.
       const unseen = raw.word((out) => memory.cuMemAlloc_v2(out, size));
       raw.ok(simulated.capture.cuStreamBeginCapture_v2(waiting, 0));
       raw.ok(simulated.fill.cuMemsetD8Async(unseen, 1, size, waiting));
@@ -126,7 +125,7 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
       assertEquals(reported, 0);
       raw.ok(copy.cuMemcpyDtoDAsync_v2(result, bytes, size, at(reader)));
       const isReported = reported > 0;
-      raw.ok(streamCalls.cuStreamSynchronize(at(reader))); // nothing runs but what that needs
+      raw.ok(streamCalls.cuStreamSynchronize(at(reader))); // only what that requires runs
       const seen = raw.pinned(Number(size));
       raw.ok(copy.cuMemcpyDtoH_v2(seen.address, result, size));
       assertEquals(seen.bytes[0], isReported ? 4 : 9);
@@ -146,7 +145,7 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
 test("a copy whose ends have no addresses is work: it orders what is before and after it", () => {
   for (const isCopied of [false, true]) {
     let reported = 0;
-    const { driver } = checkDriver(nullDriver().driver, { leaks: false, onReport: () => void reported++ }); // it has no arrays to copy
+    const { driver } = checkDriver(nullDriver().driver, { leaks: false, onReport: () => void reported++ }); // without arrays to copy
     const raw = new Raw(driver);
     raw.use(0);
     const [, , one = 0n, other = 0n] = streamsOf(raw);

@@ -1,4 +1,4 @@
-/** What is right is not reported: the behaviours that are tried on GPUs, and random programs of resources, checked. */
+/** Correct programs are not reported: the GPU behaviour tests, and random programs of resources, under the checker. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CausalityError } from "../../src/checker/mod.ts";
@@ -14,7 +14,7 @@ import { drainFrees } from "../../src/order/deferred_free.ts";
 import { check, fc } from "../support/property.ts";
 import { programs, reference, resources } from "../support/driver_programs.ts";
 
-/** Some of these close their Cuda before what they made through it: that is allowed, and looks like a leak. */
+/** Some of these close their Cuda before the objects they made through it: that is allowed, but looks like a leak. */
 const order = { leaks: false } as const;
 
 function root(schedule: Schedule, seed: number): Root {
@@ -40,7 +40,7 @@ for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours, ...arrowBeh
 test("memory that a consumer has released is not reported, unless its free is not ordered after the consumer's work", () => {
   for (const one of roots) {
     assertEquals(consumeWhileFreeing(one, "ordered").right, true);
-    assertThrows(() => consumeWhileFreeing(one, "unordered"), Error); // a race, and what closing its remains says
+    assertThrows(() => consumeWhileFreeing(one, "unordered"), Error); // a race, and errors from closing what is left
   }
   const error = assertThrows(() => consumeWhileFreeing(root("latest", 0), "unordered"), Error);
   const reported: unknown[] = [];
@@ -58,9 +58,9 @@ for (const schedule of ["latest", "random", "round-robin"] as const) {
     check(
       fc.property(anyPrograms, fc.nat(), fc.boolean(), fc.nat(23), (program, seed, pinned, ending) => {
         const cuda = Cuda.simulate({ devices: program.devices, schedule, seed, check: order });
-        const { bytes } = runBuffers(cuda, program, { pinned, ending }); // how it is freed is judged elsewhere
+        const { bytes } = runBuffers(cuda, program, { pinned, ending }); // how memory is freed is tested elsewhere
         assertEquals([bytes, cuda.reports], [reference(program), []]);
-        drainFrees(); // while there is a driver to free it
+        drainFrees(); // while there is still a driver
         SimulatedDriver.of(cuda.driver)?.close();
       }),
       150,

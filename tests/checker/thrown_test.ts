@@ -1,4 +1,4 @@
-/** What the checker throws is what its user sees, whatever is found while blocks with `using` end. */
+/** What the checker throws is what its user sees, whatever is found while `using` blocks exit. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CausalityError, type CausalityReport } from "../../src/checker/mod.ts";
@@ -6,7 +6,7 @@ import { Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Runs something and returns what it has said on the console. */
+/** Runs something and returns what it wrote to the console. */
 function saidBy(run: () => void): string[] {
   const said: string[] = [];
   const { error } = console;
@@ -31,7 +31,7 @@ const steps = fc.array(
 
 type Steps = typeof steps extends fc.Arbitrary<infer T> ? T : never;
 
-/** Streams and buffers that blocks close, and work on them that waits for each other here and there. */
+/** Streams and buffers that a block closes, and work on them with occasional waits. */
 function perform(program: Steps, onReport?: (report: CausalityReport) => void): void {
   using cuda = Cuda.simulate({ schedule: "latest", check: onReport === undefined ? true : { onReport } });
   const device = cuda.device(0);
@@ -53,7 +53,7 @@ function perform(program: Steps, onReport?: (report: CausalityReport) => void): 
   }
 }
 
-/** What a report is about, wherever the program stands. */
+/** The content of a report without its call sites. */
 function essence(report: CausalityReport | undefined): unknown {
   if (report === undefined) return null;
   const { kind, first, second, bytes } = report;
@@ -76,7 +76,7 @@ test("the first report is what is thrown, though closing what is left finds more
           thrown = error;
         }
       });
-      assertEquals(said.length, thrown === undefined ? 0 : 1); // its report was not read before the Cuda was closed
+      assertEquals(said.length, thrown === undefined ? 0 : 1); // the report was unread when the Cuda was closed
       assertEquals(essence(thrown?.report), essence(found[0]));
       if (thrown !== undefined) assert(said[0]?.includes(thrown.message));
     }),

@@ -1,4 +1,4 @@
-/** The loops that convert, on very many values of every pair of types, against converting one after the other. */
+/** Conversion loops, on very many values of every pair of types, against converting one element at a time. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { DType, StridedLayout } from "../../src/layout/mod.ts";
@@ -9,7 +9,7 @@ import { elements, pairsOfTypes, shown } from "../support/numbers.ts";
 import { check, fc } from "../support/property.ts";
 import { convertedOneByOne } from "../support/scalar_conversion.ts";
 
-/** All bit patterns of up to 16 bits; of larger types any, and those at which something changes, and their neighbours. */
+/** All bit patterns of up to 16 bits; for larger types arbitrary ones, and boundary values with their neighbours. */
 function bitPatterns(type: NumberType, seed: number): Uint8Array<ArrayBuffer> {
   if (!type.isComplex && type.bits <= 16) {
     const all = Uint16Array.from({ length: 2 ** 16 }, (_, i) => i + seed);
@@ -52,7 +52,7 @@ test("every loop makes of every bit pattern what converting one after the other 
             const index = Math.floor(at / bytesOf(to));
             const [one, other] = [result, expected]
               .map(({ buffer }) => shown(written.read(new DataView(buffer), index * bytesOf(to))));
-            if (one === other) continue; // which NaN is left open
+            if (one === other) continue; // the NaN's bits are unspecified
             const value = shown(read.read(new DataView(source.buffer), index * bytesOf(from)));
             differences.push(`${from.name} ${value} became ${to.name} ${one}, not ${other}`);
           }

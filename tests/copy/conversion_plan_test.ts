@@ -1,4 +1,4 @@
-/** Plans of conversions: boxes with every element, once, and in an order in which the right one stays. */
+/** Conversion plans: boxes cover every element once, in an order that leaves the right one where elements meet. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { type ConversionPlan, isRun, planConversion } from "../../src/copy/conversion_plan.ts";
@@ -26,7 +26,7 @@ function places(all: readonly Axis[], start: string): string[] {
     .flat();
 }
 
-/** The same box by box. */
+/** The same, box by box. */
 function placesOf({ axes, box, toOffset, fromOffset }: ConversionPlan): string[][] {
   const parts = (axis: Axis, length: number) =>
     Array.from({ length: Math.ceil(axis.extent / length) }, (_, i) => ({

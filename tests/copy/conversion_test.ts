@@ -15,7 +15,7 @@ interface Case {
   readonly to: NumberType;
   readonly source: Placed;
   readonly destination: Placed;
-  /** Values of the elements; repeated if there are more. */
+  /** Values of the elements, repeated as needed. */
   readonly values: readonly Scalar[];
   readonly seed: number;
 }
@@ -38,26 +38,26 @@ function cases(from: NumberType, to: NumberType, shapes: fc.Arbitrary<readonly n
 }
 
 const small = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 3 });
-/** With rows that are long enough to be moved at once. */
+/** With rows long enough to be moved at once. */
 const rows = fc.oneof(small, fc.tuple(fc.nat(2), fc.integer({ min: 30, max: 70 })));
 const large: fc.Arbitrary<readonly number[]> = fc.oneof(
   { weight: 2, arbitrary: small },
   { weight: 1, arbitrary: fc.tuple(fc.integer({ min: 8, max: 40 }), fc.integer({ min: 8, max: 40 })) },
 );
 
-/** Memory with values where the elements are, and something else everywhere else. */
+/** Memory with values where the elements are, and other bytes everywhere else. */
 function filled({ from, source, values, seed }: Case): Uint8Array<ArrayBuffer> {
   const bytes = pattern(source.size, seed);
   const dtype = DType.from(from.name);
   positionsOf(source).forEach((at, i) => {
     const value = values[i % values.length] ?? 0;
-    if (value === true) bytes[at] = 1 + i % 255; // whatever is not 0 is true
+    if (value === true) bytes[at] = 1 + i % 255; // any nonzero byte is true
     else dtype.write(new DataView(bytes.buffer), at, value);
   });
   return bytes;
 }
 
-/** Says which elements are not what they should be, and whether anything else has changed. */
+/** Lists the elements that are wrong, and whether any other byte has changed. */
 function problems({ from, to, source, destination }: Case, before: Uint8Array, old: Uint8Array, now: Uint8Array) {
   const [read, written] = [DType.from(from.name), DType.from(to.name)];
   const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -77,7 +77,7 @@ function problems({ from, to, source, destination }: Case, before: Uint8Array, o
 
 test("the host converts every element of every type as its value says, and touches nothing else", () => {
   for (const { from, to } of pairsOfTypes) {
-    if (conversionOf(DType.from(from.name), DType.from(to.name)) === null) continue; // a plain copy: nothing converts
+    if (conversionOf(DType.from(from.name), DType.from(to.name)) === null) continue; // a plain copy, no conversion
     check(
       fc.property(cases(from, to, rows), (drawn) => {
         const one = alignedCase(drawn);
@@ -98,7 +98,7 @@ function view(buffer: MemoryBuffer, { layout, offset }: Placed, { name }: Number
   return StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype: DType.from(name), offset: start });
 }
 
-/** Begins at a multiple of an element, as memory usually does, unless the size says otherwise. */
+/** Aligns the start to an element, as memory usually is, except for some sizes. */
 function aligned(placed: Placed, itemsize: number): Placed {
   const { layout, offset, size } = placed;
   if (size % 5 === 0) return placed;

@@ -1,4 +1,4 @@
-/** What the planner decides, and that it says so. The copies themselves are in device_copy_test.ts. */
+/** What the planner decides, and that it reports it. The copies themselves are in device_copy_test.ts. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../mod.ts";

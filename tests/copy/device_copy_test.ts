@@ -1,4 +1,4 @@
-/** Copies between any two layouts of which a device has one, by every path, against copying byte by byte. */
+/** Copies between any two layouts, at least one on a device, by every path, against copying byte by byte. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";

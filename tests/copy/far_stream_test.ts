@@ -1,6 +1,6 @@
 /**
- * Copies on streams of other devices than the memory's, by default or because they were named: a view's copy finds its
- * way, whoever has access to whose memory.
+ * Copies on streams of a device other than the memory's, by default or by request: a view's copy finds its way,
+ * whichever devices have access to whose memory.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ const side = fc.record({
   part: fc.constantFrom("all", "turned", "piece"),
 });
 
-/** 64 numbers in memory of a kind, and the view of the part that is copied, always of 8 x 8 or 4 x 6. */
+/** 64 numbers in memory of a kind, and the view of the part that is copied, always 8 x 8 or 4 x 6. */
 function make(cuda: Cuda, { kind, device, home, isOpen, part }: typeof side extends fc.Arbitrary<infer T> ? T : never) {
   const owner = cuda.device(device);
   const stream = home === null ? owner.defaultStream : cuda.device(home).createStream();
@@ -46,7 +46,7 @@ function make(cuda: Cuda, { kind, device, home, isOpen, part }: typeof side exte
         if (isOpen) pool.peerAccessibleBy = cuda.devices;
         const own = owner.createStream();
         const buffer = pool.allocate(64, { stream: own });
-        buffer.setHomeStream(stream); // of whichever device
+        buffer.setHomeStream(stream); // of any device
         return buffer;
       }
     }
@@ -81,7 +81,7 @@ test("whatever the stream, the elements get where they are due, and nothing else
       cut(turned(expected, target.part)).copyFrom(cut(turned(numbers, source.part)));
       const found = new Uint8Array(64);
       const finish = () => cuda.devices.forEach((device) => device.synchronize());
-      finish(); // ordinary memory has no order of its own
+      finish(); // ordinary memory is not stream-ordered
       grid(found).copyFrom(target.whole);
       finish();
       assertEquals([...found], [...expected]);
@@ -111,7 +111,7 @@ test("reading back works where the home is a stream of another device, and is of
       own.wait(home);
       buffer.fill(9, { stream: own });
       home.wait(own);
-      buffer.close(); // what is under way keeps what it reads
+      buffer.close(); // reads in flight retain the memory
       for (const read of await Promise.all(reads)) assertEquals([...read], new Array(16).fill(7), kind);
     }
   }

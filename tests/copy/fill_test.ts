@@ -1,4 +1,4 @@
-/** Arrays filled with a value: every element, nothing beside them, in order, on the host and on a device. */
+/** Arrays filled with a value: every element, nothing else, in order, on the host and on a device. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, slice, StridedMemoryView } from "../../mod.ts";
@@ -45,7 +45,7 @@ test("every element has the value, and all other bytes are as they were", () => 
       using cuda = Cuda.simulate({ seed, schedule: "latest", check: true });
       using stream = cuda.device(0).createStream();
       const { itemsize } = dtype;
-      // Kernels want elements where their size divides the address.
+      // Kernels need elements whose size divides their address.
       const unit = onDevice || isAligned ? Math.max(1, itemsize & -itemsize) : 1;
       const offset = Math.ceil(placed.offset / unit) * unit;
       const bytes = pattern(placed.size + unit, seed);

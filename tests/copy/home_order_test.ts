@@ -1,6 +1,6 @@
 /**
- * Copies between views in the order of their homes: random programs over memory of every kind, whose buffers have homes
- * of their own, give what the same steps give one after the other. The simulated driver does nothing before it must.
+ * Copies between views in the order of their homes: random programs over memory of every kind, with a home for each
+ * buffer, give what the same steps give one after the other. The simulated driver does nothing before it must.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ const member = fc.nat(4);
 const stream = fc.option(fc.nat(3), { freq: 1 });
 
 /**
- * A copy on a stream of choice, or none, perhaps after work that was enqueued there and nowhere else; or the home's
+ * A copy on a given stream, or none, perhaps after work that was enqueued only on that stream; or the home stream's
  * work.
  */
 const steps = fc.array(
@@ -82,7 +82,7 @@ test("copies between views with homes of their own do what the same steps do one
         device.synchronize();
         for (const step of program) {
           if (step.what === "fill") {
-            if (pick(buffers, step.to).kind === "host") device.synchronize(); // nobody else orders the host's own writes
+            if (pick(buffers, step.to).kind === "host") device.synchronize(); // nothing else orders the host's writes
             fill(step.to, step.value, null);
             model[step.to] = step.value;
           } else if (step.what === "read") {
@@ -121,7 +121,7 @@ test("what was planned for one pair of arrays is done for another of the same la
     [[8, 4], [4, 1], [1, 8]],
     [[4, 8], [8, 1], [8, 1]],
     [[32], [2], [1]],
-    [[4, 2, 8], [16, 8, 1], [8, 32, 1]], // in words, if both sides begin where words do
+    [[4, 2, 8], [16, 8, 1], [8, 32, 1]], // in words, if both sides are word-aligned
   ] as const;
   check(
     fc.property(
@@ -153,7 +153,7 @@ test("what was planned for one pair of arrays is done for another of the same la
               const buffer = resources[kind].allocate(room, kind === "host" ? {} : { stream });
               const bytes = StridedMemoryView.fromBuffer(buffer, { shape: [room], dtype: "uint8" });
               bytes.copyFrom(Uint8Array.from({ length: room }, (_, i) => i * 7), { stream });
-              // The very layout objects, at other addresses.
+              // The same layout objects, at other addresses.
               const start = StridedMemoryView.fromBuffer(buffer, { shape: [1], dtype, offset: by * itemsize });
               return { buffer, view: start.view({ layout }) };
             },

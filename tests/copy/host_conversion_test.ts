@@ -1,4 +1,4 @@
-/** Conversions in host memory of more elements than are converted at a time, however they lie and wherever. */
+/** Conversions in host memory of more elements than are converted at a time, of any layout and alignment. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { exactAddress, ffiPort } from "../../src/ffi/mod.ts";
@@ -14,7 +14,7 @@ import { convertedOneByOne } from "../support/scalar_conversion.ts";
 
 type Pair = readonly [from: string, to: string];
 
-/** Pairs of which no element becomes a NaN, of which the bits are left open. */
+/** Pairs that yield no NaN, whose bits are unspecified. */
 const pairs: readonly Pair[] = [
   ["uint8", "float64"],
   ["float64", "uint8"],
@@ -45,7 +45,7 @@ interface Case {
   readonly destination: Placed;
 }
 
-/** Elements of the destination may meet, too: the last one stays. */
+/** Elements of the destination may also meet: the last one stays. */
 const cases: fc.Arbitrary<Case> = fc.tuple(fc.constantFrom(...pairs), shapes).chain(([pair, shape]) => {
   const [read, written] = pair.map((name) => DType.from(name).itemsize) as [number, number]; // two
   const either = (itemsize: number) =>
@@ -56,7 +56,7 @@ const cases: fc.Arbitrary<Case> = fc.tuple(fc.constantFrom(...pairs), shapes).ch
   return fc.record({ pair: fc.constant(pair), source: either(read), destination: either(written) });
 });
 
-/** What the destination is to hold. */
+/** What the destination must hold. */
 function expectedOf({ pair, source, destination }: Case, from: Uint8Array, to: Uint8Array): Uint8Array {
   const conversion = conversionBetween(...pair);
   const [read, written] = [bytesOf(conversion.from), bytesOf(conversion.to)];
@@ -74,7 +74,7 @@ test("elements are converted box by box, and no other byte is touched, up to a p
   check(
     fc.property(cases, fc.nat(15), (one, shift) => {
       memory.reset();
-      // What is before the elements shifts them off any alignment; what is behind may not even be read.
+      // Bytes before the elements shift them off any alignment; bytes behind them must not even be read.
       const [from, to] = [memory.bytes(one.source.size), memory.bytes(one.destination.size)];
       from.bytes.set(pattern(one.source.size, 1 + shift));
       to.bytes.set(pattern(one.destination.size, 5 + shift));
@@ -96,7 +96,7 @@ test("elements are converted box by box, and no other byte is touched, up to a p
   );
 });
 
-/** Memory whose address may not be taken: it may move. */
+/** Memory whose address must not be taken, because it may move. */
 function movable(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const room = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length + 1 }));
   room.set(bytes);

@@ -14,9 +14,9 @@ import { apart, copiedByHand, meeting, pattern, type Placed } from "../support/a
 
 const itemsizes = fc.integer({ min: 1, max: 16 });
 
-/** Two arrays of one shape and itemsize: where from, and where to. */
+/** Two arrays of one shape and itemsize: source and destination. */
 const pairs: fc.Arbitrary<{ source: Placed; destination: Placed }> = fc.tuple(
-  // Long innermost axes too, for runs that are copied at once.
+  // Also long innermost axes, for runs that are copied at once.
   fc.oneof({ weight: 4, arbitrary: shapes() }, { weight: 1, arbitrary: fc.tuple(fc.nat(4), fc.nat(90)) }),
   itemsizes,
 ).chain(([shape, itemsize]) =>
@@ -36,7 +36,7 @@ test("a copy moves every byte of every element to the same index, and touches no
       const to = pattern(destination.size, 2);
       const expected = copiedByHand(source, from, destination, to);
       const before = from.slice();
-      // The first time of a few elements, the second time, and as planned then.
+      // First as a copy of a few elements, then the second time, and then by the plan made there.
       for (let time = 0; time < 3; time++) {
         to.set(pattern(destination.size, 2));
         copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
@@ -142,7 +142,7 @@ test("a dense copy holds the same elements in C order", () => {
 });
 
 test("elements inside a byte are copied by the bytes that they fill, and the next ones are left alone", () => {
-  // Devices did so before, and the host refused them all.
+  // Previously devices did so, and the host refused them all.
   check(
     fc.property(fc.constantFrom(1, 2, 4), fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }), (bits, outer) => {
       const shape = [...outer, 16];
@@ -151,7 +151,7 @@ test("elements inside a byte are copied by the bytes that they fill, and the nex
       const bytes = Math.ceil(whole.volume * bits / 8);
       const [from, to] = [pattern(bytes, 1), pattern(bytes, 2)];
       const [source, destination] = [part(whole), part(whole)];
-      // The first time as a few elements, then as what is kept from the first time says.
+      // First as a copy of a few elements, then by what was kept from the first time.
       for (let time = 0; time < 2; time++) {
         copyHost({ bytes: from, offset: 0, layout: source }, { bytes: to, offset: 0, layout: destination });
       }

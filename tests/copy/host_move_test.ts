@@ -15,14 +15,14 @@ import { shapes } from "../support/strided_oracle.ts";
 
 const itemsizes = fc.oneof(fc.constantFrom(1, 2, 4, 8, 16), fc.integer({ min: 1, max: 40 }));
 
-/** Few axes that are longer than a tile, and runs that are longer than those that units move. */
+/** Few axes, longer than a tile, and runs longer than those moved by units. */
 const longShapes = fc.oneof(
   fc.tuple(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 1, max: 70 })),
   fc.tuple(fc.constantFrom(2, 3, 4, 33), fc.constantFrom(40, 65, 100), fc.constantFrom(1, 2, 3)),
   fc.tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 700, max: 2200 })),
 );
 
-/** Two arrays of one shape and itemsize; elements of the destination may meet, too: the last one stays. */
+/** Two arrays of one shape and itemsize; elements of the destination may also meet: the last one stays. */
 const pairs: fc.Arbitrary<{ source: Placed; destination: Placed }> = fc.tuple(
   fc.oneof({ weight: 3, arbitrary: shapes(8) }, { weight: 1, arbitrary: longShapes }),
   itemsizes,
@@ -48,7 +48,7 @@ const startOf = ({ layout, offset }: Placed) => offset + layout.sliceOffsetInByt
 
 const noCode = canMoveNatively() ? null : "the system refuses executable memory";
 
-/** The ways in which moves are made: by which code, on how many threads, and whether runs go past the caches. */
+/** How moves run: by which code, on how many threads, and whether runs bypass the caches. */
 const ways = [
   { name: "machine code", natively: true, threads: 1, isFar: false, runs: 1500 },
   { name: "machine code on threads", natively: true, threads: 3, isFar: false, runs: 300 },
@@ -66,7 +66,7 @@ for (const { name, natively, threads, isFar, runs } of ways) {
         fc.property(pairs, fc.nat(3), fc.nat(3), (pair, toShift, fromShift) => {
           const { source, destination } = pair;
           memory.reset();
-          // What is before the elements shifts them off any alignment; what is behind may not even be read.
+          // Bytes before the elements shift them off any alignment; bytes behind them must not even be read.
           const [from, to] = [memory.bytes(source.size), memory.bytes(destination.size)];
           from.bytes.set(pattern(source.size, 1 + toShift));
           to.bytes.set(pattern(destination.size, 5 + fromShift));

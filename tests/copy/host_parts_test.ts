@@ -1,5 +1,5 @@
 /**
- * How moves are split among threads: every piece goes to the same place as before, once, and no thread has most of them.
+ * How moves are split among threads: every piece goes to the same place as unsplit, once, and no thread gets most.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ const move: fc.Arbitrary<PlacedMove> = fc.record({
   fromOffset: fc.integer({ min: -1000, max: 1000 }),
 });
 
-/** Where every byte of a move goes and comes from, one by one. */
+/** Where each byte of a move goes and comes from. */
 function bytesOf({ bytes, axes, toOffset, fromOffset }: PlacedMove): [to: number, from: number][] {
   let pieces: [number, number][] = [[toOffset, fromOffset]];
   for (const { extent, to, from } of axes) {
@@ -59,11 +59,11 @@ test("the parts of moves are all of their bytes, each once", () => {
 test("a large copy of any form is split about evenly", () => {
   const layouts = [
     [{ extent: 2 ** 26, to: 1, from: 1 }], // one run
-    [{ extent: 2 ** 24, to: 4, from: 8 }], // every second
+    [{ extent: 2 ** 24, to: 4, from: 8 }], // every second element
     [{ extent: 4096, to: 4096 * 4, from: 4 }, { extent: 4096, to: 4, from: 4096 * 4 }], // transposed
-    [{ extent: 3, to: 2 ** 24, from: 1 }, { extent: 2 ** 24, to: 1, from: 3 }], // colours taken apart
+    [{ extent: 3, to: 2 ** 24, from: 1 }, { extent: 2 ** 24, to: 1, from: 3 }], // deinterleaved colours
     [{ extent: 2 ** 24, to: 4, from: 0 }], // filled
-    [{ extent: 3, to: 2 ** 26, from: 2 ** 26 }, { extent: 2 ** 24, to: 2, from: 4 }], // few long rows
+    [{ extent: 3, to: 2 ** 26, from: 2 ** 26 }, { extent: 2 ** 24, to: 2, from: 4 }], // a few long rows
   ];
   for (const [i, axes] of layouts.entries()) {
     const plan = planHostCopy(axes, [1, 4, 4, 1, 4, 2][i] ?? 1);

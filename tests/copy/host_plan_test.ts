@@ -1,6 +1,6 @@
 /**
- * Plans of copies in host memory: that they move what is to be moved, in an order in which caches are of use. They are
- * carried out by hand here, one byte at a time.
+ * Plans of copies in host memory: they move the right bytes, in a cache-friendly order. Here they are carried out by
+ * hand, one byte at a time.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import type { MoveAxis } from "../../src/native/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { permutations } from "../support/strided_oracle.ts";
 
-/** Where each piece of a move is written and read, in its order. */
+/** Where each piece of a move is written and read, in order. */
 function* piecesOf({ axes, toOffset, fromOffset }: PlacedMove): Generator<readonly [to: number, from: number]> {
   const count = axes.map(() => 0);
   for (;;) {
@@ -26,7 +26,7 @@ function* piecesOf({ axes, toOffset, fromOffset }: PlacedMove): Generator<readon
   }
 }
 
-/** Which byte of the source each byte of the destination gets; of several the last one. */
+/** Which source byte each byte of the destination gets; the last one if there are several. */
 function sourcesOf(plan: HostPlan): Map<number, number> {
   const sources = new Map<number, number>();
   for (const move of plan.moves) {
@@ -38,11 +38,11 @@ function sourcesOf(plan: HostPlan): Map<number, number> {
   return sources;
 }
 
-/** The same, from what a copy is: element by element, in their order. */
+/** The same, by definition of a copy: element by element, in order. */
 function sourcesByHand(axes: readonly MoveAxis[], itemsize: number, first: { to: number; from: number }) {
   if (axes.some(({ extent }) => extent === 0)) return new Map<number, number>();
   const move: PlacedMove = { bytes: itemsize, axes, toOffset: first.to, fromOffset: first.from };
-  return sourcesOf({ moves: [move] } as unknown as HostPlan); // nothing else is looked at
+  return sourcesOf({ moves: [move] } as unknown as HostPlan); // only the moves are read
 }
 
 const itemsizes = fc.oneof(fc.constantFrom(1, 2, 4, 8, 16), fc.integer({ min: 1, max: 40 }));
@@ -83,7 +83,7 @@ const apart = fc.tuple(itemsizes, fc.array(fc.constantFrom(0, 1, 2, 2, 3, 4, 5, 
     });
   });
 
-/** Axes whose elements may meet in the destination: rows that overlap, mostly. */
+/** Axes whose elements may meet in the destination: mostly overlapping rows. */
 const meeting = itemsizes.chain((itemsize) =>
   fc.record({
     itemsize: fc.constant(itemsize),
@@ -135,7 +135,7 @@ test("a plan's spans are from the first byte of an element to the last, and no p
         return { start: sorted[0] ?? 0, end: (sorted.at(-1) ?? -1) + 1 };
       };
       assertEquals(plan.to, ends(bytes.keys()));
-      // Of elements that meet some are not to be seen afterwards; they are read all the same.
+      // Some elements that meet are overwritten; they are read all the same.
       const { start, end } = ends(bytes.values());
       assert(plan.from.start <= start && plan.from.end >= end);
       for (const { bytes, element, axes } of plan.moves) {
@@ -171,7 +171,7 @@ test("what lies alike on both sides is one run, in whatever order and direction"
   );
 });
 
-/** How often a line of 64 bytes has to be fetched into a cache that holds the `capacity` lines that were used last. */
+/** How many 64-byte lines are fetched into a cache that holds the `capacity` most recently used lines. */
 function fetches(plan: HostPlan, capacity: number): { fetched: number; lines: number } {
   const cache = new Map<string, true>();
   const seen = new Set<string>();
@@ -210,7 +210,7 @@ test("whatever the order of the axes, hardly a line is fetched again and again i
         itemsize,
       );
       const { fetched, lines } = fetches(plan, 256);
-      // Tiles of single bytes use half a line at a time; without tiles it is up to 64 times.
+      // Tiles of single bytes use half a line at a time; without tiles a line is fetched up to 64 times.
       assert(fetched <= 2.5 * lines, `${fetched} fetches of ${lines} lines`);
     }),
     60,
@@ -226,7 +226,7 @@ test("rows are long: no short axis is the innermost one beside a long one", () =
   });
   check(
     fc.property(narrow, fc.constantFrom(1, 2, 4, 8), ({ short, long, turned, gap }, itemsize) => {
-      // (long, short) in C order, from what is turned or has gaps.
+      // (long, short) in C order, from a source that is transposed or has gaps.
       const axes: MoveAxis[] = [
         { extent: long, to: short * itemsize, from: turned ? itemsize : short * gap * itemsize },
         { extent: short, to: itemsize, from: turned ? long * itemsize : gap * itemsize },
@@ -244,15 +244,15 @@ test("rows are long: no short axis is the innermost one beside a long one", () =
 test("what is decided for layouts that programs have", () => {
   const plan = (...axes: [extent: number, to: number, from: number][]) =>
     planHostCopy(axes.map(([extent, to, from]) => ({ extent, to, from })), 4);
-  // A transpose is moved in tiles of 16 x 64, and what is left at the ends beside it.
+  // A transpose is moved in tiles of 16 x 64, and the remainders at the ends apart.
   assertEquals(plan([100, 400, 4], [100, 4, 400]).tile, [16, 64]);
   assertEquals(plan([100, 400, 4], [100, 4, 400]).moves.length, 4);
   assertEquals(plan([64, 256, 4], [64, 4, 256]).moves.length, 1);
-  // Of three planes that are interleaved, as many elements as a tile has go at once.
+  // Three interleaved planes are moved one tile's worth of elements at a time.
   assertEquals(plan([5000, 12, 4], [3, 4, 20000]).tile, [3, 341]);
-  // Rows that use up lines by themselves need no tiles.
+  // Rows that use whole lines need no tiles.
   assertEquals(plan([16, 8192, 256], [32, 256, 4096], [64, 4, 4]).tile, null);
-  // Rows go by 16 bytes, what is left at their ends after all of them; very long ones, and a single one, by memcpy.
+  // Rows are moved by 16 bytes, all their ends afterwards; very long rows, and a single one, by memcpy.
   const piecesOfRows = (rows: number, floats: number) =>
     plan([rows, 8 * floats, 4 * floats + 400], [floats, 4, 4]).moves.map(({ bytes }) => bytes);
   assertEquals(piecesOfRows(8, 64), [16]);
@@ -260,7 +260,7 @@ test("what is decided for layouts that programs have", () => {
   assertEquals(piecesOfRows(8, 20000), [80000]);
   assertEquals(piecesOfRows(1, 64), [16]);
   assertEquals(piecesOfRows(1, 1000), [4000]);
-  // A repeated element is not read again, and is written by 16 bytes.
+  // A repeated element is read once, and written 16 bytes at a time.
   assertEquals(plan([7, 4, 0]).moves.map(({ bytes, element }) => [bytes, element]), [[16, 4], [16, 4]]);
 });
 
@@ -273,6 +273,6 @@ test("long runs of so much that no cache would keep it are written past the cach
   assertEquals(isFar(2 ** 20, 16), [true]);
   assertEquals(isFar(2 ** 20, 15), [false]);
   assertEquals(isFar(2 ** 13, 2 ** 11), [true]);
-  assertEquals(isFar(2 ** 13, 2 ** 10), [false]); // by instructions, as all that follows
+  assertEquals(isFar(2 ** 13, 2 ** 10), [false]); // by instructions, as all below
   assertEquals(isFar(2 ** 12, 2 ** 12), [false]);
 });

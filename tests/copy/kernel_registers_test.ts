@@ -1,8 +1,8 @@
 /**
- * No kernel of a copy uses a register that nothing may have been written to. Whatever such a register holds may be
- * masked out later, as the simulator's noise always was: the driver's assembler still reasons from it. In 403 of 1440
- * kernels for packed elements it left one read, under the first guard, of several with one address and guards of their
- * own; elements came out as zeros on an H200 (driver 580, optimisation levels 2 to 4; none at 0 and 1).
+ * No copy kernel uses a register that may be unwritten. Even if its value is masked out later, as the simulator's noise
+ * always was, the driver's assembler reasons from it. In 403 of 1440 kernels for packed elements it merged several
+ * reads of one address, each with its own guard, into one under the first guard; elements came out as zeros on an H200
+ * (driver 580, optimisation levels 2 to 4; none at 0 and 1).
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -43,7 +43,7 @@ function registersIn(operand: Operand | undefined): string[] {
 const withoutResult = new Set(["st", "bar", "ret"]);
 
 /**
- * Uses of registers that may hold nothing. What is written under a guard is there for those that have the same guard.
+ * Uses of registers that may be unwritten. A write under a guard counts for instructions with the same guard.
  */
 function usesOfNothing(ptx: string): string[] {
   const [kernel] = parse(ptx).functions;

@@ -1,4 +1,4 @@
-/** Kernels for more elements than there is memory for here: what their first blocks do. */
+/** Kernels for more elements than fit in memory here: what their first blocks do. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";
@@ -12,7 +12,7 @@ import { tiledKernel } from "../../src/copy/tiled_kernel.ts";
 import { pattern } from "../support/arrays.ts";
 import { room } from "../support/buffers.ts";
 
-/** What two blocks of a kernel make of some memory. */
+/** Memory after two blocks of a kernel have run. */
 function begun({ ptx, block }: CopyKernel): Uint8Array {
   using cuda = Cuda.simulate();
   const { device, allocate, read } = room(cuda);
@@ -33,7 +33,7 @@ function kernelOf(problem: CoalescedCopy): CopyKernel {
   throw new Error(`${plan?.kind} is no kernel`);
 }
 
-/** The same problem, with its first axis so long. */
+/** The same problem with a given extent of the first axis. */
 function long(problem: Omit<CoalescedCopy, "words">, extent: number): CoalescedCopy {
   const [first, ...axes] = problem.axes;
   if (first === undefined) throw new Error("expected an axis");
@@ -73,7 +73,7 @@ for (const [name, problem] of Object.entries(problems)) {
 }
 
 test("a copy of more packed elements than 32 bits count begins as one of few does", () => {
-  for (const steps of [{ to: 64, from: 30 }, { to: 9, from: 8 }]) { // rows in bytes of their own, and all in one
+  for (const steps of [{ to: 64, from: 30 }, { to: 9, from: 8 }]) { // rows in separate bytes, and rows that share them
     const kernel = (extent: number) => {
       const [part] = planPacked({
         bits: 3,

@@ -1,6 +1,6 @@
 /**
- * Conversions by machine code: on emulated processors of both kinds, and by this one's on threads, up to the ends of
- * memory. What becomes of every value is tried in conversion_loop_test.ts, and how it lies in host_conversion_test.ts.
+ * Conversions by machine code: on emulated processors of both kinds, and on this one with threads, up to the ends of
+ * memory. conversion_loop_test.ts tests the values, host_conversion_test.ts the layouts.
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
@@ -24,7 +24,7 @@ import { elements, pairsOfTypes, shown } from "../support/numbers.ts";
 import { check, fc } from "../support/property.ts";
 import { convertedOneByOne } from "../support/scalar_conversion.ts";
 
-/** Where emulate_call.py puts the memory, and how much there is: what is behind it may not even be read. */
+/** Where emulate_call.py puts the memory, and its size: bytes behind it must not even be read. */
 const [base, mapped] = [0x30_0000, 0x1_0000];
 
 const architectures = { x86_64: x8664, aarch64 } as const;
@@ -36,7 +36,7 @@ const conversions = pairsOfTypes.flatMap(({ from, to }): Conversion[] => {
   return conversion === null ? [] : [conversion];
 });
 
-/** Those that there is machine code for. */
+/** Conversions that have machine code. */
 const translated = conversions.filter((conversion) => vectorLoopProgram(vectorLoopOf(conversion)) !== null);
 
 function conversionBetween(from: string, to: string): Conversion {
@@ -45,7 +45,7 @@ function conversionBetween(from: string, to: string): Conversion {
   return conversion;
 }
 
-/** So many elements, of which half are ones at which something changes; or of doubles small ones, at times all. */
+/** A number of elements, half of them boundary values; or for doubles small ones, all or all but one. */
 function elementsOf(type: NumberType, count: number, seed: number): Uint8Array<ArrayBuffer> {
   if (type.name === "float64" && seed % 2 === 0) {
     const large = seed % 4 === 0 ? NaN : (seed >> 2) % count;
@@ -60,7 +60,7 @@ function elementsOf(type: NumberType, count: number, seed: number): Uint8Array<A
   return bytes;
 }
 
-/** Elements in words: which NaN one is was left open. */
+/** Elements as text: the bits of a NaN are unspecified. */
 function shownAll({ name }: NumberType, bytes: Uint8Array): string[] {
   const dtype = DType.from(name);
   const view = new DataView(bytes.slice().buffer);
@@ -84,7 +84,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
     () => {
       check(
         fc.property(fc.nat(2 ** 20), fc.nat(15), (seed, shift) => {
-          // Of this one more, because it goes one way or another.
+          // More of this one, because its code branches.
           const whole = Array.from({ length: 16 }, () => conversionBetween("float64", "int64"));
           const cases = [...translated, ...whole].map((conversion, i) => {
             const loop = vectorLoopOf(conversion);
@@ -95,7 +95,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
             const job = new Uint8Array(loopJob([...loop.constants.values()], turns));
             const input = elementsOf(from, turns * loop.inputBytes / bytesOf(from), seed + i);
             const memory = pattern(mapped, seed);
-            const [toAt, fromAt] = [0x1000 + shift, mapped - input.length]; // nothing behind the last element is there
+            const [toAt, fromAt] = [0x1000 + shift, mapped - input.length]; // nothing is mapped behind the last element
             memory.set(job, 0);
             memory.set(input, fromAt);
             const addresses = new DataView(memory.buffer);
@@ -151,7 +151,7 @@ test(
         const { from, to } = conversion;
         const source = elementsOf(from, count, seed);
         const results = convertedOneByOne(source, conversion);
-        // Behind the elements nothing may be read or written; what is before them is to stay.
+        // Nothing may be read or written behind the elements; bytes before them must stay.
         const [read, written] = [memory.bytes(shift + source.length), memory.bytes(shift + results.length)];
         read.bytes.set(source, shift);
         written.bytes.set(pattern(written.bytes.length, seed));

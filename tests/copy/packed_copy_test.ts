@@ -58,7 +58,7 @@ test("packed elements that are copied within one memory are those from before, o
 
 test("packed elements get from anywhere to anywhere, in the order of both homes, and nothing beside them changes", () => {
   const copies = packedCopies("device", "device", "other device", "pinned", "host");
-  const word = fc.constantFrom(true, false, undefined); // of nobody's access may anything have been said
+  const word = fc.constantFrom(true, false, undefined); // undefined: the user has set no access
   const access = fc.oneof(fc.constant([false, false] as const), fc.tuple(word, word));
   check(
     fc.property(copies, access, (copy, allowed) => {
@@ -117,7 +117,7 @@ test("what is done with packed elements is said: by the bytes that they fill, or
     there.explainCopyFrom(here.permuted([1, 0])),
     "a kernel over 16 elements of 4 bits as 4 x 4, byte by byte of the destination",
   );
-  // As many as fill two bytes, but they lie in three.
+  // Enough to fill two bytes, but spread over three.
   const [back, forth] = [here, there].map((view) => view.reshaped([16]).sliced(slice(4, 0, -1)));
   assertEquals(
     back?.explainCopyFrom(forth ?? back),

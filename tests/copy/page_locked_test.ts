@@ -1,4 +1,4 @@
-/** The host reads page-locked memory when all is there that its home stream's next work would find, told or not. */
+/** The host reads page-locked memory only once it holds what its home stream's next work would find, told or not. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, type CudaStream, PinnedMemoryResource, StridedMemoryView } from "../../mod.ts";

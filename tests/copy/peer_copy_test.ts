@@ -1,4 +1,4 @@
-/** Copies between two devices, whichever can use the other's memory, against copying byte by byte. */
+/** Copies between two devices, with any access to each other's memory, against copying byte by byte. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -28,9 +28,9 @@ interface Case {
   readonly itemsize: number;
   readonly source: Placed;
   readonly destination: Placed;
-  /** Whether the device of the other side may use the memory of each; undefined if its user has said nothing. */
+  /** Whether the other side's device may use each memory; undefined if the user has not said. */
   readonly access: readonly [boolean | undefined, boolean | undefined];
-  /** Ordinals: where the copy is enqueued, and the home streams of both sides. */
+  /** Device ordinals: where the copy is enqueued, and the home streams of both sides. */
   readonly stream: number;
   readonly homes: readonly [number, number];
   readonly seed: number;
@@ -82,7 +82,7 @@ test("a copy between two devices moves each element to its place, with access to
         const pinned = new PinnedMemoryResource(device(cuda, 0));
         const bytesOf = (buffer: MemoryBuffer) =>
           StridedMemoryView.fromBuffer(buffer, { shape: [buffer.size], dtype: "uint8" });
-        // Nobody waits: whatever comes next has to be ordered after it.
+        // The host does not wait: later work has to be ordered after it.
         const put = (buffer: MemoryBuffer, bytes: Uint8Array) => {
           const staging = pinned.allocate(bytes.length);
           staging.bytes().set(bytes);
@@ -103,7 +103,7 @@ test("a copy between two devices moves each element to its place, with access to
         there.copyFrom(here, { stream });
         const granted = pools.map((pool) => pool.peerAccessibleBy.size === 1);
         access.forEach((one, i) => assert(one === undefined || one === granted[i], "what the user has said stands"));
-        // The side that lies close together is the one that the other side's device is to use.
+        // The other side's device should use the dense side.
         const best = here.layout.isDense && !there.layout.isDense ? 0 : 1;
         const decides = access[best] === false ? 1 - best : best;
         const expected = access.map((one, i) => one ?? (i === decides && (here.layout.volume > 0)));
@@ -127,7 +127,7 @@ test("a copy between two devices moves each element to its place, with access to
   );
 });
 
-/** A view on each of two devices, of one pool each. */
+/** A view on each of two devices, each in one pool. */
 function two(cuda: Cuda, shape: readonly number[], dtypes: readonly [DTypeName, DTypeName] = ["float32", "float32"]) {
   const [one, other] = [cuda.device(0), cuda.device(1)];
   const made = [one, other].map((device, i) => {
@@ -142,7 +142,7 @@ function two(cuda: Cuda, shape: readonly number[], dtypes: readonly [DTypeName, 
   return { from: from.view, to: to.view, stream: to.stream, [Symbol.dispose]: close };
 }
 
-/** Says that no device may use the pools of another. */
+/** Denies every device access to the pools of the others. */
 function withhold(cuda: Cuda): void {
   for (const device of cuda.devices) new DeviceMemoryResource(device).peerAccessibleBy.clear();
 }
@@ -156,7 +156,7 @@ test("what is done between two devices is said: sent as it lies, or gathered and
   const wide = StridedLayout.dense([8, 1024], 4).sliced("...", slice(0, 1000));
   const rows = [from.view({ layout: wide }), to.view({ layout: StridedLayout.dense([8, 1000], 4) })] as const;
   assertEquals(rows[1].explainCopyFrom(rows[0]), "8 rows of 4000 bytes by the driver");
-  rows[1].copyFrom(rows[0]); // which the driver refuses without access, unless it is told of both devices
+  rows[1].copyFrom(rows[0]); // which the driver refuses without access, unless both devices are named
   const turned = [from.permuted([1, 0]), to.reshaped([32, 64])] as const;
   assertEquals(
     turned[1].explainCopyFrom(turned[0]),
@@ -241,14 +241,14 @@ test("elements are converted on the way between two devices, before they are sen
   }
 });
 
-// Random programs of producers and consumers have shown it.
+// Found by random programs of producers and consumers.
 test("memory of a closed pool is copied to another device as before", () => {
   for (const hasAccess of [true, false]) copyFromClosedPool(hasAccess);
 });
 
 function copyFromClosedPool(hasAccess: boolean): void {
   using cuda = Cuda.simulate({ devices: 2 });
-  withhold(cuda); // nor is there another way than the closed pool's
+  withhold(cuda); // so that the closed pool is the only way
   const [one, other] = [cuda.device(0), cuda.device(1)];
   using pool = new DeviceMemoryResource(one, {});
   if (hasAccess) pool.peerAccessibleBy = [other];
@@ -266,7 +266,7 @@ function copyFromClosedPool(hasAccess: boolean): void {
   assertEquals([...result.bytes()], [7, 7, 7, 7]);
 }
 
-/** The calls that a driver gets for the peers of pools and contexts. */
+/** The calls that a driver receives for the peers of pools and contexts. */
 function accessCalls(cuda: Cuda): { readonly calls: string[]; refuse: boolean } {
   const { driver } = cuda.device(0);
   const seen = { calls: [] as string[], refuse: false };
@@ -285,17 +285,17 @@ function accessCalls(cuda: Cuda): { readonly calls: string[]; refuse: boolean } 
   return seen;
 }
 
-// 38 GB/s without, 390 with it, between two H200s, where torch had enabled it by itself.
-// With access in one direction alone one of two devices moves the bytes of both: among four H200s that send to each other
-// 560 GB/s instead of 1500.
+// Between two H200s: 38 GB/s without access, 390 with it, where torch had enabled it on its own.
+// With access in one direction only, one of two devices moves the bytes of both: among four H200s that send to each
+// other, 560 GB/s instead of 1500.
 test("access for copies between two devices is taken once for each direction, whatever memory and whatever copies", () => {
   const sources = ["pool", "ordinary"] as const;
   const expected: { readonly [kinds: string]: string[] } = {
     "pool to pool": ["cuMemPoolSetAccess", "cuMemPoolSetAccess"],
-    // What serves kernels as well serves both directions: there is one pool.
+    // Access that also serves kernels serves both directions: there is one pool.
     "pool to ordinary": ["cuMemPoolSetAccess"],
     "ordinary to pool": ["cuMemPoolSetAccess"],
-    // What has gaps on both sides goes by way of memory of the device's pool: no kernel reaches over.
+    // Copies with gaps on both sides go through memory of the device's pool: no kernel reaches across.
     "ordinary to ordinary": ["cuCtxEnablePeerAccess", "cuCtxEnablePeerAccess", "cuMemPoolSetAccess"],
   };
   for (const [from, to] of sources.flatMap((one) => sources.map((other) => [one, other] as const))) {

@@ -1,4 +1,4 @@
-/** Pinned memory for a moment: nobody else's meanwhile, kept for the next, and gone with the device. */
+/** Short-lived pinned memory: exclusive while in use, kept for the next user, and freed with the device. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../src/public/sim.ts";
@@ -59,5 +59,5 @@ test("what was used before is used again, and reading again and again allocates 
   await withPinned(stream, 1000, () => Promise.resolve());
   assertEquals(simulated?.calls("cuMemHostAlloc"), 2);
   stream.close();
-  cuda.close(); // the checker finds nothing left
+  cuda.close(); // the checker finds no leaks
 });

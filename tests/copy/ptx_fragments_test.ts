@@ -1,4 +1,4 @@
-/** The arithmetic that kernels do instead of dividing, against dividing. */
+/** The arithmetic that kernels use instead of division, against division. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { reciprocal } from "../../src/copy/ptx_fragments.ts";

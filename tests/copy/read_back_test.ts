@@ -1,6 +1,5 @@
 /**
- * Reading device memory by way of a copy on the device, which much of it is: what is enqueued meanwhile changes
- * nothing.
+ * Reading device memory through a copy on the device, as many reads do: work enqueued meanwhile changes nothing.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -36,7 +35,7 @@ for (const staging of [plan, null]) {
         const result = new Float64Array(new ArrayBuffer(24_000));
         const bytes = new Uint8Array(result.buffer);
         const reading = readBack(view.permuted([1, 0]), bytes, StridedLayout.dense([50, 60], 8), stream, staging);
-        buffer.fill(0xff, { stream }); // comes after the copy, and before the bytes are there
+        buffer.fill(0xff, { stream }); // after the copy, before the bytes have arrived
         using filled = stream.record();
         await reading;
         assertEquals([...result], turned());

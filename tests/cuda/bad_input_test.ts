@@ -1,6 +1,6 @@
 /**
- * What nobody should ask for: closed objects, foreign ones, wrong devices, and numbers that are no sizes. Each is a
- * typed error that says what was expected, and the driver is never asked.
+ * Invalid requests: closed objects, foreign ones, wrong devices, and numbers that are not sizes. Each is a typed error
+ * that says what was expected, and the driver is never called.
  */
 import { closedRows } from "./bad_input/closed.ts";
 import { foreignRows } from "./bad_input/foreign.ts";

@@ -14,7 +14,7 @@ test(...needs(withoutGpu, "the driver without a GPU: opening says NO_DEVICE, pro
   const error = assertThrows(() => Cuda.open(), CudaError, "cuInit failed with CUDA_ERROR_NO_DEVICE (100)");
   assertEquals([error.code, error.codeName, error.call], [100, "CUDA_ERROR_NO_DEVICE", "cuInit"]);
   assertStringIncludes(error.message, "nvidia-smi");
-  assertStringIncludes(error.message, "Cuda.simulate()"); // of which who has no GPU may not know
+  assertStringIncludes(error.message, "Cuda.simulate()"); // which users without a GPU may not know
   const probe = Cuda.probe();
   assertEquals([probe.available, probe.searched], [false, []]);
   assertStringIncludes(probe.reason, "nvidia-smi");

@@ -1,4 +1,4 @@
-/** A Cuda over a driver that its user brings: a simulated one that a test holds, a checked one, or none of ours. */
+/** A Cuda over a driver that the user brings: a simulated one that a test owns, a checked one, or a foreign one. */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { simulateDriver } from "../../src/public/sim.ts";

@@ -1,4 +1,4 @@
-/** What is of a Cuda that is closed, of another one or of another device is refused, and the driver is not asked. */
+/** Objects of a closed Cuda, of another Cuda or of another device are refused, and the driver is not called. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
@@ -20,7 +20,7 @@ test("a device whose Cuda is closed answers nothing: what the driver writes to h
     () => resource.allocate(8),
     () => resource.peerAccessibleBy.add(peer),
   ];
-  // Often: writing to freed memory need not be seen the first time.
+  // Repeated: a write to freed memory need not show the first time.
   for (let i = 0; i < 200; i++) {
     for (const attempt of attempts) assertThrows(attempt, TypeError, "its Cuda is closed", `${attempt}`);
   }

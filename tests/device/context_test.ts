@@ -1,4 +1,4 @@
-/** The context in which memory is freed outlives it, whoever has allocated it and on whichever stream it is freed. */
+/** The context in which memory is freed outlives it, whatever allocated it and on whichever stream it is freed. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../src/public/sim.ts";
@@ -7,7 +7,7 @@ import { Cuda, type CudaStream, MemoryBuffer } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 
 test("memory of a resource of one's own retains its device's context, also with its home on another device", () => {
-  // On two H200s libcuda itself crashed in such a free: the context of the pool's device was gone.
+  // On two H200s libcuda itself crashed in such a free: the context of the pool's device was already destroyed.
   const cuda = Cuda.simulate({ devices: 2 });
   const simulated = SimulatedDriver.of(cuda.driver);
   const [device, abroad] = [cuda.device(0), cuda.device(1)];

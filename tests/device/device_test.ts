@@ -1,4 +1,4 @@
-/** Primary contexts: shared with others, current for the length of a call, given back exactly as often as taken. */
+/** Primary contexts: shared with others, current for the length of a call, released exactly as often as retained. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
@@ -43,7 +43,7 @@ test("a context is retained at the first use, once, and released with the last u
           device.retain();
           release.push(() => device.release());
         } else {
-          // Waiting for a device is no use of it where nobody has a context.
+          // Waiting for a device does not count as use where it has no context.
           if (how !== "synchronize" || foreign.includes(ordinal)) used.add(ordinal);
           if (how === "context") assert(device.context !== 0n);
           else if (how === "synchronize") device.synchronize();
@@ -74,7 +74,7 @@ test("a context is active while anybody uses it, and asking does not retain it",
   assert(ours.context !== 0n);
   assertEquals([ours.isActive, theirs.isActive, nobodys.isActive, simulated.live.contexts], [true, true, false, 2]);
   for (const one of [ours, theirs, nobodys]) one.synchronize();
-  assertEquals([nobodys.isActive, simulated.live.contexts], [false, 2]); // where nobody works, nothing is to be waited for
+  assertEquals([nobodys.isActive, simulated.live.contexts], [false, 2]); // an unused device has nothing to wait for
   const retained = ours.retained();
   cuda.close();
   assertEquals([ours.isActive, theirs.isActive], [true, false]);
@@ -120,7 +120,7 @@ test("the context of a call is its device's, and afterwards the one that was, al
   assertEquals(current(), before);
   const stream = device.createStream();
   const event = device.createEvent();
-  assertEquals(stream.record(event), event); // refused if one of the two were the other device's
+  assertEquals(stream.record(event), event); // refused if one of the two belonged to the other device
   assertEquals(event.isDone, false);
   device.synchronize();
   assertEquals([event.isDone, current()], [true, before]);
@@ -167,7 +167,7 @@ test("a driver that does not start, a device that is not there and a call that f
 });
 
 test("a slice of a GPU has the UUID by which nvidia-smi and CUDA_VISIBLE_DEVICES know it", () => {
-  // Names as drivers give them.
+  // Names as drivers report them.
   const names = {
     "NVIDIA H100 80GB HBM3": "GPU",
     "NVIDIA A100-SXM4-40GB MIG 1g.5gb": "MIG",

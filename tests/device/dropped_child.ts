@@ -1,4 +1,4 @@
-/** Drops what the driver has made, in every state, and prints what of it is left when the garbage collector has run. */
+/** Drops driver objects in every state, and prints which are left when the garbage collector has run. */
 import { setTimeout } from "node:timers/promises";
 import { SimulatedDriver } from "../../src/public/sim.ts";
 import type { PtxKernel } from "../../src/ptx/mod.ts";
@@ -12,7 +12,7 @@ const count = 20;
 let runs = 0;
 const entry: PtxKernel = { name: "stub", params: [], staticSharedBytes: 0, run: () => void runs++ };
 const loadPtx = () => ({ entries: ["stub"], entry: () => entry, globals: new Map() });
-// Not checked: what the checker remembers of a call, for its reports, keeps the caller's objects in V8.
+// Unchecked: in V8, what the checker remembers of a call for its reports keeps the caller's objects alive.
 const cuda = Cuda.simulate({ schedule: "latest", loadPtx, check: false });
 const device = cuda.device(0);
 const simulated = SimulatedDriver.of(cuda.driver);
@@ -30,35 +30,35 @@ intercept(cuda.driver, "module", ({ cuModuleUnload }) => ({
   },
 }));
 
-device.releaseEvent(device.acquireEvent()); // the one event that a device keeps, to order streams by
+device.releaseEvent(device.acquireEvent()); // the one event that a device keeps, for ordering streams
 const { live: base } = simulated;
 
-/** What is there beyond what was there first. */
+/** The live objects in excess of the initial ones. */
 function left(): Record<string, number> {
   const now = simulated?.live ?? base;
   const kinds = ["streams", "events", "pools", "graphs", "allocations"] as const;
   return Object.fromEntries(kinds.map((kind) => [kind, now[kind] - base[kind]]).filter(([, more]) => more !== 0));
 }
 
-/** Collects garbage until as much is left as should be, or for long. */
+/** Collects garbage until only what is expected is left, or until a limit. */
 async function collect(due: () => boolean = () => Object.keys(left()).length === 0): Promise<void> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");
   if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
-  await setTimeout(0); // the collector hears of objects at the end of the turn that made them
+  await setTimeout(0); // objects are registered with the collector at the end of the turn that made them
   for (let round = 0; round < 8 || (!due() && round < 60); round++) {
     useStack(100);
     collectGarbage();
-    await setTimeout(2); // finalisers run in tasks of their own
+    await setTimeout(2); // finalisers run in separate tasks
     drainFrees();
   }
 }
 
-/** Writes over what earlier calls have left on the stack. */
+/** Overwrites what earlier calls left on the stack. */
 function useStack(deep: number): number {
   return deep === 0 ? 0 : 1 + useStack(deep - 1);
 }
 
-/** Does something many times in a function of its own, so that nothing of it stays on the stack. */
+/** Runs a function many times, separately from the caller, so that nothing of it stays on the stack. */
 function many<T>(once: (i: number) => T): T[] {
   return Array.from({ length: count }, (_, i) => once(i));
 }
@@ -118,7 +118,7 @@ await note("what buffers, kernels, graphs and Python still use", () => {
   const { graphs, streams } = left();
   return graphs === count && streams === named;
 });
-// By functions: a loop leaves its last object where a collector that scans the stack finds it for long.
+// By functions: a loop leaves its last object where a collector that scans the stack keeps finding it.
 kernels.forEach((kernel) => kernel.launch(home, 1, 1, []));
 execs.forEach((exec) => exec.launch(home));
 buffers.forEach((buffer) => buffer.fill(1, { stream: home }));

@@ -1,9 +1,9 @@
-/** Drops a lease of memory that its owner closes, and prints what has become of both. */
+/** Drops a lease of memory that its owner closes, and prints the state of both. */
 import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, StridedMemoryView } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 
-// Not checked: what the checker remembers of a call, for its reports, keeps the caller's objects in V8.
+// Unchecked: in V8, what the checker remembers of a call for its reports keeps the caller's objects alive.
 const cuda = Cuda.simulate({ schedule: "latest" });
 const device = cuda.device(0);
 const home = device.createStream();
@@ -15,7 +15,7 @@ function lend(): void {
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [2 ** 20], dtype: "uint8" });
   const lease = view.borrow(borrower);
   lease.view.buffer.fill(1, { stream: borrower });
-  borrower.close(); // the lease keeps it
+  borrower.close(); // the lease retains it
   buffer.close();
 }
 

@@ -1,5 +1,5 @@
 /**
- * The net below `close`: what the driver has made for somebody who drops it is given back, and nothing that is in use.
+ * The safety net below `close`: driver objects that are dropped are freed, and nothing that is in use.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ const expected = {
   "programs": nothing,
   "programs unloaded": 20,
   "before their kernels were over": 0,
-  // Every other buffer has a stream of its own, the others pools; each graph's buffer is one, too; and Python has a
+  // Every other buffer has its own stream, the others their own pools; each graph has a buffer, too; and Python has a
   // stream.
   "what buffers, kernels, graphs and Python still use": { streams: 11, pools: 10, graphs: 20, allocations: 40 },
   "kernels run": 20,
@@ -52,7 +52,7 @@ test("CAUSEWAY_LEAKS=1 reports what was dropped, and nothing that was closed", p
   const reports = stderr.trimEnd().split("\n").filter((line) => !line.includes("MemoryBuffer"));
   const kinds = reports.map((line) => /^Causeway: a (\w+) was never closed; freed by garbage/.exec(line)?.[1] ?? line);
   const count = (kind: string) => kinds.filter((one) => one === kind).length;
-  // The last of kernels, and what Python had, may be found at the end or not.
+  // The last kernel's objects, and Python's, may or may not be found at the end.
   assertEquals([count("CudaEvent"), count("CudaGraph"), count("CudaGraphExec")], [40, 40, 20]);
   assertEquals(
     new Set(kinds),

@@ -1,10 +1,10 @@
-/** Events: what stands between two of them, and why there is no time. */
+/** Events: the time between two of them, or why there is none. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, CudaError } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
-/** What may have become of an event. */
+/** The possible states of an event. */
 const pasts = ["untimed", "new", "enqueued", "done"] as const;
 
 test("the time between two events is told, or why there is none", () => {

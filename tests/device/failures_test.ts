@@ -1,4 +1,4 @@
-/** Any call of the driver may fail at any time: what was to be made is then made or not, and nothing is left behind. */
+/** Any driver call may fail at any time: an object is then either created or not, and nothing is leaked. */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
@@ -45,7 +45,7 @@ function keep<T extends { close(): void }>(state: State, list: T[], made: T): vo
   state.closers.push(() => made.close());
 }
 
-/** What a program may do; without what it needs it does nothing. */
+/** What a program may do; an act whose requirements are missing does nothing. */
 const acts = {
   stream: (state: State, which: number) =>
     keep(state, state.streams, state.device.createStream({ nonBlocking: which % 2 === 0 })),
@@ -118,9 +118,9 @@ const acts = {
   "close something": (state: State, which: number) => pick(state.closers, which)?.(),
 } satisfies Readonly<Record<string, (state: State, which: number) => unknown>>;
 
-/** What gives something back: if the driver refuses it, the object stays. */
+/** Calls that free an object: if the driver refuses one, the object stays. */
 const releases: Readonly<Record<string, readonly (keyof LiveObjects)[]>> = {
-  cuMemFreeAsync: ["allocations", "bytes", "pools"], // a pool of which memory is left stays with it
+  cuMemFreeAsync: ["allocations", "bytes", "pools"], // a pool with memory left stays with it
   cuMemFree_v2: ["allocations", "bytes"],
   cuMemFreeHost: ["allocations", "bytes"],
   cuStreamDestroy_v2: ["streams"],
@@ -130,12 +130,12 @@ const releases: Readonly<Record<string, readonly (keyof LiveObjects)[]>> = {
   cuGraphExecDestroy: ["graphs"],
   cuDevicePrimaryCtxRelease_v2: ["contexts"],
   cuModuleUnload: [],
-  // Without a current context nothing of the following can be given back; what is left current stays.
+  // Without a current context none of the following can be freed; a context left current stays.
   cuCtxPushCurrent_v2: ["allocations", "bytes", "streams", "pools"],
   cuCtxPopCurrent_v2: [],
 };
 
-/** All errors in a chain that disposals have made of them. */
+/** All errors in a chain built by disposals. */
 function errorsOf(error: unknown): unknown[] {
   if (error instanceof SuppressedError) return [...errorsOf(error.error), ...errorsOf(error.suppressed)];
   if (error instanceof AggregateError) return error.errors.flatMap(errorsOf);
@@ -154,7 +154,7 @@ const everyCall = [
   "cuCtxSynchronize",
 ] as const;
 
-const code = 304; // CUDA_ERROR_OPERATING_SYSTEM: nothing that anybody expects
+const code = 304; // CUDA_ERROR_OPERATING_SYSTEM: an error that no code expects
 
 test("a call that fails is the error that is seen, and nothing is left that the driver has not refused to give back", async () => {
   const unhandled: unknown[] = [];
@@ -184,14 +184,14 @@ test("a call that fails is the error that is seen, and nothing is left that the 
       for (const close of state.closers.reverse()) await attempt(close);
       for (let i = 0; i < 20; i++) {
         if (simulated.live.streams === 0 && simulated.live.allocations === 0) break;
-        await delay(1); // launches of graphs that were under way
+        await delay(1); // graph launches that were in flight
         await attempt(drainFrees);
       }
       await attempt(() => cuda.close());
-      // Pools, whose memory has been on its way back; again, if the driver has refused it.
+      // For pools whose memory was still being freed; twice, in case the driver refused once.
       for (let i = 0; i < 2; i++) await attempt(drainFrees);
       for (const error of errors) {
-        if (error instanceof TypeError && /closed/.test(error.message)) continue; // of a program that uses what it closed
+        if (error instanceof TypeError && /closed/.test(error.message)) continue; // a program may use what it closed
         assertInstanceOf(error, CudaError, String(error));
         assertEquals([error.call.split(" ")[0], error.code, error.codeName], [
           call,
@@ -203,7 +203,7 @@ test("a call that fails is the error that is seen, and nothing is left that the 
       simulated.runAll();
       const excused = releases[call] ?? [];
       for (const [what, count] of Object.entries(simulated.live)) {
-        // A context that stays keeps the event by which its device orders streams.
+        // A context that stays keeps the event with which its device orders streams.
         const staysToo = excused.length > 0 && (what === "contexts" || what === "events");
         const allowed = staysToo || excused.includes(what as keyof LiveObjects);
         if (!allowed) assertEquals([what, count], [what, before[what as keyof LiveObjects]], `${call} ${nth}`);

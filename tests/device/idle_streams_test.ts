@@ -1,6 +1,6 @@
 /**
- * A stream that is known to be idle is not asked whether it is. Whatever is enqueued on it, by whatever way, it is asked
- * again; and of one whose handle others have had, always.
+ * A stream known to be idle is not queried. After any work is enqueued on it, in any way, it is queried again; a stream
+ * whose handle was given out is always queried.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import type { StreamState } from "../../src/device/stream_state.ts";
 import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
 
-/** The handle, which the stream does not hear of. */
+/** The handle, read without the stream's knowledge. */
 function handleOf(stream: CudaStream): bigint {
   return (stream[internals] as StreamState).handle;
 }
@@ -97,7 +97,7 @@ test("what is known is not asked: of a stream that ignores the default one, and 
   assertEquals(questions(stream), 0);
   assert(stream.isDone);
   assertEquals(asked, 1, "who asks whether it is done gets the driver's answer");
-  // Whatever leads to the driver has it asked once more.
+  // Any access that leads to the driver causes one more query.
   const ways: readonly (() => unknown)[] = [
     () => stream.argument,
     () => stream.handleFor("use"),

@@ -1,6 +1,6 @@
 /**
- * Streams that are closed while something still waits for them, or will ask for them later: nothing is thrown where
- * nobody could catch it, and nothing is left.
+ * Streams that are closed while something still waits for them, or will query them later: nothing is thrown where it
+ * cannot be caught, and nothing is leaked.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ import { intercept } from "../support/intercept.ts";
 import { until } from "../support/until.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
-/** A GPU that takes so many milliseconds for what is waited for without blocking. */
+/** A GPU that takes the given time, in milliseconds, for work that is waited for without blocking. */
 function busy(milliseconds: number) {
   const cuda = Cuda.simulate({ schedule: "latest" });
   intercept(cuda.driver, "stream", ({ cuLaunchHostFunc }) => ({
@@ -36,7 +36,7 @@ test(
   "who waits for a stream that is closed meanwhile waits to its end, also when the Cuda is closed",
   patiently,
   async () => {
-    // The look for failures, every 100 ms, had thrown in a timer: the process ended.
+    // The check for failures, every 100 ms, had thrown in a timer: the process ended.
     const { cuda, simulated, device } = busy(250);
     const [alone, home] = [device.createStream(), device.createStream()];
     const buffer = device.memory.allocate(16, { stream: home });
@@ -50,7 +50,7 @@ test(
     const [, , bytes] = await Promise.all(waits);
     assertEquals([...bytes], new Array(16).fill(7));
     assertEquals(simulated.live.streams, 0);
-    await until(() => simulated.live.contexts === 0); // what the bytes came by has no home stream
+    await until(() => simulated.live.contexts === 0); // the memory that the bytes were copied from has no home stream
   },
 );
 

@@ -1,4 +1,4 @@
-/** What the driver says about addresses. */
+/** What the driver reports about addresses. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {

@@ -1,4 +1,4 @@
-/** What others retain is destroyed once, when it is closed and the last of them has released it. */
+/** A retained object is destroyed once, when it is closed and its last user has released it. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { ReferenceCount } from "../../src/device/reference_count.ts";

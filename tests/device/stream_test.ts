@@ -1,4 +1,4 @@
-/** Streams and events: who waits for whom, what is destroyed when, and how failures come out. */
+/** Streams and events: what waits for what, what is destroyed when, and how failures are reported. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { simulatorOf } from "../support/simulator_of.ts";
 const { CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_READY, CUDA_ERROR_NOT_PERMITTED } =
   CUresult;
 
-/** Streams that do nothing before they must, and a byte that the first of them sets. */
+/** Streams that run as late as possible, and a byte that the first of them sets. */
 function setUp() {
   const cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
   const simulated = simulatorOf(cuda);
@@ -42,7 +42,7 @@ test("who waits, waits: the host for a stream and an event, a stream for an even
   for (const wait of ways) {
     const made = setUp();
     made.work();
-    made.other.synchronize(); // which has nothing to do with it
+    made.other.synchronize(); // unrelated to it
     assertEquals(made.seen(), 0, `${wait}`);
     wait(made);
     assertEquals([made.seen(), made.stream.isDone], [7, true], `${wait}`);
@@ -71,7 +71,7 @@ test("completed() settles when the work is done, and not before", async () => {
     await (what === "stream" ? stream : stream.record()).completed();
     assertEquals(seen(), 7);
     assertEquals(simulated.live.streams, 2);
-    stream.close(); // not before: what nobody refers to any more may be collected
+    stream.close(); // not before: an unreachable stream may be collected
   }
 });
 
@@ -177,7 +177,7 @@ test(
       const { stream, cuda } = setUp();
       let hasFailed = false;
       intercept(cuda.driver, "stream", ({ cuStreamQuery, cuLaunchHostFunc }) => ({
-        // A context that fails may call its host functions before, or never.
+        // A failing context may call its host functions first, or never.
         cuLaunchHostFunc: (...args) => (hasFailed = true, isCalled ? cuLaunchHostFunc(...args) : 0),
         cuStreamQuery: (handle) => hasFailed ? CUDA_ERROR_ILLEGAL_ADDRESS : cuStreamQuery(handle),
       }));
@@ -186,8 +186,8 @@ test(
   },
 );
 
-// A stream that had been waited for in another way had closed its end already; a look at a failed stream closed that
-// number again, which was a file of the program's by then.
+// A stream that had been waited for in another way had already closed its end; a check of a failed stream closed that
+// descriptor number again, which by then belonged to a file of the program.
 test(
   "a wait that a failure ends closes no file of the program, whoever has closed what before",
   patiently,
@@ -201,7 +201,7 @@ test(
     stream.synchronize(); // the host function has run
     hasFailed = true;
     const files = Array.from({ length: 8 }, () => openSync("/proc/self/status", "r"));
-    // The event loop is kept from hearing of it until a look at the stream is due.
+    // Keeps the event loop from noticing until a check of the stream is due.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
     await assertRejects(() => pending, CudaError, "CUDA_ERROR_ILLEGAL_ADDRESS");
     for (const file of files) {
@@ -240,7 +240,7 @@ test("a driver that wants a current context for every call gets one, and default
     const current = arena.out("ptr");
     let contexts: bigint[] = [];
     const calls: string[] = [];
-    /** A function that first notes its context, and refuses to be called without one, if that is wanted. */
+    /** A function that first records its context, and optionally refuses to be called without one. */
     const noting =
       <Parameters extends unknown[]>(call: string, own: (...all: Parameters) => number) => (...all: Parameters) => {
         driver.context.cuCtxGetCurrent(current.$address);
@@ -265,7 +265,7 @@ test("a driver that wants a current context for every call gets one, and default
       const kernel = device.loadPtx(addPtx).kernel("add");
       using event = device.createEvent();
       const memory = new DeviceMemoryResource(device);
-      // What was current before must not be what counts, unless the stream says itself which context is meant.
+      // The previously current context must not matter, unless the stream itself identifies its context.
       for (const elsewhere of [null, ...cuda.devices]) {
         const work = () => {
           assertEquals(one.isDone, true);
@@ -306,7 +306,7 @@ test("streams and events are destroyed once: our own when they are not retained,
   assertThrows(() => stream.handle, TypeError, "Cannot use a closed CudaStream");
   const { orSuccessor } = stream;
   assert(orSuccessor !== stream && orSuccessor === stream.orSuccessor && orSuccessor === orSuccessor.orSuccessor);
-  orSuccessor.close(); // it is not the caller's to close
+  orSuccessor.close(); // the caller does not own it
   assertEquals([simulated.live.streams, orSuccessor.handle, orSuccessor.isClosed, stream.isClosed], [
     2,
     handle,
@@ -342,7 +342,7 @@ test("the stream of another library is one object until another one is named, an
   assert(device.foreignStream(handle) === known);
   assertEquals(device.knownStream(other.handle), null);
   made.close();
-  device.foreignStream(handle); // by whoever got the handle of the one that is gone
+  device.foreignStream(handle); // the handle of the destroyed stream
   cuda.driver.stream.cuStreamQuery(handle);
   assertEquals(cuda.reports, []);
   assertEquals(device.foreignStream(other.handle).handle, other.handle);

@@ -1,5 +1,5 @@
 /**
- * The array interfaces: what a description says is what is seen, in order, and nothing that it says is believed unseen.
+ * The array interfaces: a view matches its description, in stream order, and every field of a description is checked.
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ function addresses({ buffer, layout, offset }: StridedMemoryView): bigint[] {
 function assertSame(back: StridedMemoryView, view: StridedMemoryView): void {
   assertEquals(back.ptr, view.ptr);
   assertEquals(back.shape, view.shape);
-  assertEquals(addresses(back), addresses(view)); // not strides: those of axes with one element mean nothing
+  assertEquals(addresses(back), addresses(view)); // not strides: they are meaningless for axes with one element
   assertEquals(back.dtype, view.dtype);
   assertEquals(back.readonly, view.readonly);
   assertEquals(back.device, view.device);
@@ -106,7 +106,7 @@ test("the legacy default stream is 1 and never 0, which is refused", () => {
   assertEquals(view.toCudaArrayInterface().stream, 1n);
   for (const stream of [1, 1n, 2, 2n, null, undefined]) {
     using seen = StridedMemoryView.from({ __cuda_array_interface__: { ...described, stream } }, { device });
-    assertEquals(seen.stream?.handle, BigInt(stream ?? 1)); // who names none has no objection to the default one
+    assertEquals(seen.stream?.handle, BigInt(stream ?? 1)); // without a stream, the default one is fine
   }
   for (const stream of [0, 0n]) {
     const zero = { __cuda_array_interface__: { ...described, stream } };
@@ -124,13 +124,13 @@ type Take = (source: StridedMemoryView, consumer: CudaStream) => StridedMemoryVi
 
 const takes = {
   described: (source, stream) => StridedMemoryView.fromCudaArrayInterface(source, { stream }),
-  seen: (source, stream) => StridedMemoryView.from(source, { stream }), // a view was itself, and the stream ignored
-  // As Python's objects are seen, whose end is more than to forget them.
+  seen: (source, stream) => StridedMemoryView.from(source, { stream }), // once the view itself, ignoring the stream
+  // As Python objects are imported, which must be released, not only dropped.
   released: (source, stream) => fromCudaArrayInterface(source, { stream }, StridedMemoryView[makeView], () => {}),
   unordered: (source, { device }) => StridedMemoryView.fromCudaArrayInterface(source, { stream: null, device }),
 } as const satisfies Record<string, Take>;
 
-/** A producer fills memory on its stream, a consumer copies it away on its own, and the producer fills it again. */
+/** A producer fills memory on its stream, a consumer copies it on its own stream, and the producer fills it again. */
 function borrow(device: CudaDevice, take: Take): { first: boolean; untouched: boolean } {
   const bytes = 256;
   const resource = new DeviceMemoryResource(device);
@@ -175,7 +175,7 @@ test("control: with stream null there is no order, and both go wrong", () => {
   assert(seen.early > 0 && seen.late > 0, `of 200 seeds ${seen.early} read too early, ${seen.late} too late`);
 });
 
-// Random programs have shown it: a consumer records its event on the named stream, on the memory's own device.
+// Found by random programs: a consumer records its event on the named stream, on the memory's own device.
 test("memory that is ordered on another device's stream is not described: its consumer would take it for one of its own", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const [one, other] = [cuda.device(0), cuda.device(1)];
@@ -243,7 +243,7 @@ test("no description makes a view outside its buffer: the memory is what the des
   assertThrows(() => back.view({ layout: view.layout }), RangeError, "outside");
 });
 
-/** Values that are wrong wherever they are put. */
+/** Values that are wrong in any field. */
 const wild: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(undefined, null, NaN, Infinity, -1, -1n, 0, 2 ** 53, 2n ** 64n, 1e300, "", "x", true, {}, [], [[]]),
   fc.integer(),
@@ -270,7 +270,7 @@ test("whatever a description says, it is imported as it says or refused, and no 
         assertEquals(view.dtype, DType.from(description.typestr));
       } catch (error) {
         refused++;
-        // An interface of undefined is none, and what has none is no array.
+        // An interface that is undefined counts as absent, and an object without one is no array.
         assertInstanceOf(error, ExchangeError, `${error}`);
       }
     }),
@@ -340,7 +340,7 @@ test("elements before address 0 and beyond 2^64 are refused, whatever else is ri
         __array_interface__: { data: [address, false], shape: [count], strides: [stride], typestr, version: 3 },
       });
       const [low, high] = [8n * BigInt(eights), (1n << 64n) - 8n * BigInt(eights)];
-      // From `low` down there is room for an element at every 8 bytes but 0, from `high` up for one at each.
+      // From `low` down every multiple of 8 but 0 has room for an element, from `high` up every one.
       for (const [source, room] of [[describe(low, -8), eights], [describe(high, 8), eights]] as const) {
         if (count > room) assertThrows(() => StridedMemoryView.from(source), ExchangeError, "outside of memory");
         else assertEquals(StridedMemoryView.from(source).shape, [count]);

@@ -1,7 +1,7 @@
 /**
- * What a consumer of DLPack may ask for: a copy or none, the array on another device, on a stream of any kind, in
- * either struct. On the simulator, whose streams are as late as CUDA allows, against the protocol's rules written down
- * as data.
+ * What a DLPack consumer may request: a copy or none, the array on another device, on a stream of any kind, in either
+ * struct. On the simulator, whose streams run as late as CUDA allows, against the protocol's rules written down as
+ * data.
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ import { laidOut } from "../support/laid_out.ts";
 import { type Kind, readInt64s, readRaw } from "../support/raw_dlpack.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 
-/** Where an array is, or is wanted; null: where it is. */
+/** Where an array is, or is wanted; null means where it is. */
 const places = [null, [1, 0], [1, 0], [2, 0], [2, 1], [2, 1], [2, 2], [10, 0], [3, 0], [1, 1]] as const;
 
 const streamKinds = ["left out", "null", "-1", "0", "1", "2", "a handle", "a stream", "the home stream"] as const;
@@ -75,9 +75,9 @@ function byTheRules(one: Case): { readonly at: Case["at"]; readonly isCopy: bool
   if (stream === "0") return null; // forbidden for CUDA, and host memory has none
   if (at === "host" && !moves && isNamed) return null;
   if (moves && copy === false) return null;
-  if (dtype === "float4_e2m1fn" && kind === "legacy") return null; // which cannot say that it is padded
-  if (target === null || target === 2) return null; // no device that anybody has
-  // Host memory knows of no device: a stream of ours must tell.
+  if (dtype === "float4_e2m1fn" && kind === "legacy") return null; // which cannot express that it is padded
+  if (target === null || target === 2) return null; // no such device
+  // Host memory has no device: one of our streams must name it.
   if (at === "host" && moves && stream !== "a stream" && stream !== "the home stream") return null;
   const isCopy = moves || copy === true;
   if (readonly && kind === "legacy" && !isCopy) return null;
@@ -96,7 +96,7 @@ test("a consumer gets what it asks for, where it asks for it, or an error before
   check(
     fc.property(cases, schedules, fc.nat(), (one, schedule, seed) => {
       const freesWait = seed % 2 === 1;
-      // Closing it would hide what went wrong.
+      // Closing it on errors would hide what went wrong.
       const cuda = Cuda.simulate({ devices: 2, schedule, seed, freesWait, check: true });
       const simulated = SimulatedDriver.of(cuda.driver);
       const homes = cuda.devices.map((device) => device.createStream());
@@ -144,14 +144,14 @@ test("a consumer gets what it asks for, where it asks for it, or an error before
           assertEquals(readInt64s(raw.strides, raw.ndim), [
             ...StridedLayout.dense(view.shape, layout.itemsize).strides,
           ]);
-          // The consumer works where it has said; whoever has asked for no order waits for everything.
+          // The consumer works on the stream that it named; if it requested no order, it waits for everything.
           const asked = typeof stream === "bigint"
             ? CudaStream.fromHandle(consumer.device, stream < 0n ? 1n : stream)
             : stream;
           if (stream === null || stream === -1n) cuda.devices.forEach((device) => device.synchronize());
           else consumer.wait(asked ?? consumer.device.defaultStream);
           const read = readTensor(cuda, raw.data, view.nbytes, target === "host" ? null : consumer);
-          source.fill(0xaa, source.stream === null ? {} : { stream: source.stream }); // a copy is not touched by that
+          source.fill(0xaa, source.stream === null ? {} : { stream: source.stream }); // must not affect a copy
           assertEquals(read(), elements(one, bytes));
           if (target === one.at) tally.copied++;
           else tally.moved++;
@@ -176,7 +176,7 @@ test("a consumer gets what it asks for, where it asks for it, or an error before
   assert(refused > 150 && shared > 60 && copied > 60 && moved > 60, JSON.stringify(tally));
 });
 
-/** Memory on the host or a device with the bytes in it, as far as its home stream has come. */
+/** Memory on the host or a device with the given bytes, written on its home stream. */
 function makeSource(
   { at }: Case,
   devices: readonly CudaDevice[],
@@ -196,7 +196,7 @@ function makeSource(
   return buffer;
 }
 
-/** Reads on a consumer's stream, which waits for nothing else; the result is called when the host needs it. */
+/** Reads on a consumer's stream, without other waits; call the result when the host needs the bytes. */
 function readTensor(cuda: Cuda, data: bigint, nbytes: number, stream: CudaStream | null): () => number[] {
   if (nbytes === 0) return () => [];
   if (stream === null) {

@@ -1,5 +1,5 @@
 /**
- * The fields of an exported tensor, read by hand; what is refused; and on a device, which stream waits for which.
+ * The fields of an exported tensor, read by hand; what is refused; and for devices, which stream waits for which.
  */
 import { assert, assertEquals, assertNotEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -123,7 +123,7 @@ test("a copy belongs to the consumer: memory of its own, dense, writable, and ma
     const readonly = StridedMemoryView.fromBuffer(buffer, { shape: [3, 4], dtype: "float32", readonly: true })
       .view({ layout: view.layout });
     const tensor = readonly.toDlpack({ copy: true, maxVersion: maxVersion[kind] });
-    buffer.close(); // the copy needs it no more
+    buffer.close(); // the copy no longer needs it
     const raw = readRaw(tensor.ptr, kind);
     assertEquals(raw.flags, kind === "versioned" ? 2n : 0n);
     assertEquals(readInt64s(raw.strides, 2), [2, 1]);
@@ -170,7 +170,7 @@ test("host memory is ordered on no stream, copied or not", () => {
   assertEquals(liveExports(), 0);
 });
 
-/** A view of memory that a recording driver takes for a device's. */
+/** A view of memory that a recording driver treats as device memory. */
 function deviceView(options?: Parameters<typeof recordingDevice>[0]) {
   const { device, log } = recordingDevice(options);
   const stream = device.createStream();
@@ -189,7 +189,7 @@ test("a consumer's stream waits for the home stream, by DLPack's rules for CUDA"
     [2n, 2n], // the per-thread default stream
     [0x55n, 0x55n],
     [other, 0x77n],
-    [stream, null], // its own: nothing to wait for
+    [stream, null], // its home stream: nothing to wait for
     [stream.handle, null],
     [null, null],
     [-1n, null],
@@ -208,7 +208,7 @@ test("a consumer's stream waits for the home stream, by DLPack's rules for CUDA"
   }
   log.length = 0;
   assertThrows(() => view.toDlpack({ stream: 0n }), ExchangeError, "Cannot use stream 0");
-  for (const number of [0, 1, -1, NaN]) { // as another library may pass it, whatever the types say
+  for (const number of [0, 1, -1, NaN]) { // as another library may pass it, despite the types
     const stream = number as unknown as bigint;
     assertThrows(() => view.toDlpack({ stream }), TypeError, `the stream ${number}: expected a CudaStream, its handle`);
   }
@@ -258,7 +258,7 @@ test("a tensor is taken once, and released by close only if it was not taken", (
   const { ptr } = given;
   assertStrictEquals(given.take(), ptr);
   assertThrows(() => given.take(), ExchangeError, "already taken it over");
-  given.close(); // somebody else's now
+  given.close(); // the taker's now
   assertEquals([given.released, liveExports()], [false, 1]);
   const { deleter } = readRaw(ptr, "versioned");
   ffiPort().functionAt(deleter, { args: ["ptr"], returns: "void" })(ptr);
@@ -273,7 +273,7 @@ test("a tensor whose struct was released without being taken touches no later ex
   callDeleter(ptr, true);
   assert(early.released, "the export has ended");
   let later = view.toDlpack();
-  for (let i = 0; later.ptr !== ptr; i++) { // until it has the struct's memory
+  for (let i = 0; later.ptr !== ptr; i++) { // until it reuses the struct's memory
     assert(i < 1000, "the memory is never used again");
     later.close();
     later = view.toDlpack();

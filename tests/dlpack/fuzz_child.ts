@@ -1,7 +1,6 @@
 /**
- * Malformed tensors, in a process of their own. Each struct, its shape and its strides end where a page ends after
- * which nothing may be read, and pointers that the struct does not vouch for lead to where nothing is: one read too
- * many ends the process.
+ * Malformed tensors, in a separate process. Each struct, its shape and its strides end right before an unreadable page,
+ * and pointers that the struct does not vouch for point to unmapped memory: one read too many kills the process.
  *
  * Prints what was tried as JSON.
  */
@@ -24,8 +23,7 @@ function writeNumbers(values: readonly bigint[]): bigint {
 }
 
 /**
- * How a pointer to numbers is given: as it should be, NULL, between two addresses, or to where nothing is (only where
- * it must not be read).
+ * A pointer to numbers: correct, NULL, misaligned, or to unmapped memory (only where it must not be read).
  */
 type Pointer = "right" | "null" | "odd" | "nowhere";
 
@@ -84,7 +82,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
     mostly(fc.constant<Pointer>("right"), fc.constantFrom<Pointer>("null", "odd", "nowhere")),
   ),
 }).map(({ kind, type: [code = 0, bits = 0], ndim, numbers: [shape, strides], pointers, ...raw }) => {
-  // Many axes only of extent 1, mostly: or nearly all such tensors would be refused for their number of elements.
+  // Axes beyond the sixth have extent 1: otherwise nearly all such tensors would be refused for their element count.
   const count = ndim < 0 || ndim > 64 ? 0 : ndim;
   const one: Case = {
     kind,
@@ -95,13 +93,13 @@ const cases: fc.Arbitrary<Case> = fc.record({
     shapePointer: pointers[0],
     stridesPointer: pointers[1],
   };
-  // A tensor vouches for these pointers as long as all that comes before them is right.
+  // A tensor vouches for these pointers as long as all earlier fields are valid.
   const vouches = count > 0 && isKnown(one);
   const soften = (pointer: Pointer) => vouches && pointer === "nowhere" ? "right" : pointer;
   return { ...one, shapePointer: soften(one.shapePointer), stridesPointer: soften(one.stridesPointer) };
 });
 
-/** Bits of the codes of DLPack 1.3. */
+/** Bits of each code of DLPack 1.3. */
 const widths: ReadonlyMap<number, readonly number[]> = new Map([
   [0, [1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64]],
   [1, [1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64]],
@@ -116,7 +114,7 @@ const widths: ReadonlyMap<number, readonly number[]> = new Map([
   [17, [4]],
 ]);
 
-/** Whether version, element type and device are ones that can be taken. */
+/** Whether version, element type and device are supported. */
 function isKnown({ kind, raw }: Case): boolean {
   const { major, code, bits, lanes, deviceType, flags } = raw;
   const isPadded = kind === "versioned" && (flags & 4n) !== 0n && bits < 8;
@@ -124,7 +122,7 @@ function isKnown({ kind, raw }: Case): boolean {
     !(isPadded && lanes > 1) && (deviceType === 1 || deviceType === 3);
 }
 
-/** The bits that the elements take, from the first to beyond the last, relative to `data + byte_offset`; exact. */
+/** The exact span of the elements in bits, end exclusive, relative to `data + byte_offset`. */
 function spanInBits({ kind, raw, ndim, shape, strides, stridesPointer }: Case): { min: bigint; end: bigint } | null {
   if (shape.some((extent) => extent === 0n)) return null;
   let step = 1n;
@@ -146,12 +144,12 @@ function spanInBits({ kind, raw, ndim, shape, strides, stridesPointer }: Case): 
   return { min: min * size, end: (max + 1n) * size };
 }
 
-/** Whether a pointer that must be read is at no address of integers. */
+/** Whether a pointer that must be read is misaligned. */
 function isOdd({ ndim, shapePointer, stridesPointer }: Case): boolean {
   return ndim > 0 && (shapePointer === "odd" || stridesPointer === "odd");
 }
 
-/** Whether nothing at all is wrong with a tensor, nor near any limit. */
+/** Whether a tensor is entirely valid, and not near any limit. */
 function isPlainlyRight(one: Case): boolean {
   if (!isKnown(one) || one.ndim < 0 || one.ndim > 64 || (one.ndim > 0 && one.shapePointer === "null")) return false;
   if (isOdd(one)) return false;
@@ -163,7 +161,7 @@ function isPlainlyRight(one: Case): boolean {
   return one.raw.data !== 0n && start > 0n && start + (span.end - span.min) / 8n + 2n < 1n << 64n;
 }
 
-/** Fails unless the memory that a view claims has all of the tensor's elements, lies in memory, and no more. */
+/** Fails unless a view claims memory in the address space for all of the tensor's elements, and no more. */
 function assertSafe(one: Case, view: StridedMemoryView): void {
   assert(isKnown(one) && !isOdd(one) && one.ndim >= 0 && one.ndim <= 64 && one.shape.every((extent) => extent >= 0n));
   assertEquals(view.shape.map(BigInt), [...one.shape]);
@@ -227,8 +225,8 @@ check(
   16_000,
 );
 
-// Of a tensor of another major version nothing is read but the version: the fields behind `flags` would lie in the page
-// that nobody may read.
+// For a tensor of another major version only the version is read: the fields behind `flags` would lie in the unreadable
+// page.
 for (const major of [0, 2, 3, 2 ** 32 - 1]) {
   const { address: ptr, bytes } = memory.bytes(32);
   new DataView(bytes.buffer, bytes.byteOffset).setUint32(0, major, true);
@@ -244,7 +242,7 @@ for (const major of [0, 2, 3, 2 ** 32 - 1]) {
   tensor.take();
 }
 
-// Where no struct can be nothing is read.
+// Addresses that cannot hold a struct are not read.
 for (const ptr of [0n, nowhere + 1n, nowhere + 4n]) {
   const tensor = new DlpackTensor(ptr, [1, 3], { isReleased: () => false });
   let refused = false;

@@ -1,4 +1,4 @@
-/** Malformed tensors, tried in a process of their own, so that a crash is seen as one. */
+/** Malformed tensors, tried in a separate process, so that a crash is recognized as one. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { patiently } from "../support/child.ts";
@@ -10,7 +10,7 @@ test(
   patiently,
   async () => {
     const { taken = 0, refused = 0, plain = 0 } = await runFuzz(new URL("fuzz_child.ts", import.meta.url));
-    // Both sides of the border must have been visited.
+    // Both sides of the boundary must have been covered.
     assert(
       refused >= scaled(8000) && taken > scaled(2000) && plain > scaled(2000),
       `${refused} ${taken} ${plain}`,

@@ -1,4 +1,4 @@
-/** Consumers on the host, which have no stream that could wait: what they get is ready. */
+/** Host consumers have no stream that could wait: the memory that they get is ready. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -53,7 +53,7 @@ function seen(hand: (view: StridedMemoryView) => Handed, how: "home" | "default 
 
 for (const [name, hand] of Object.entries(ways)) {
   test(`a consumer on the host finds in page-locked memory what streams had to write there: ${name}`, () => {
-    // A blocking home stream comes after the default stream, whose work it does not hold.
+    // A blocking home stream is ordered after the default stream, whose work it does not contain.
     for (const how of ["home", "default stream"] as const) {
       assertEquals(seen(hand, how, "pinned"), new Array(8).fill(2), how);
       if (name === "arrow") assertEquals(seen(hand, how, "managed"), new Array(8).fill(2), how);

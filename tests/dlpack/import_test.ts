@@ -25,21 +25,21 @@ function tensorAt(ptr: bigint, kind: Kind): DlpackTensor {
   return new DlpackTensor(ptr, kind === "versioned" ? [1, 3] : null, { isReleased: () => false });
 }
 
-/** Asserts that a foreign tensor is refused with this message, and is still the caller's afterwards. */
+/** Asserts that a foreign tensor is refused with this message, and still belongs to the caller. */
 function assertRefused(ptr: bigint, kind: Kind, options: ImportOptions, message: string): void {
   const tensor = tensorAt(ptr, kind);
   assertThrows(() => StridedMemoryView.fromDlpack(tensor, options), ExchangeError, message);
-  assertEquals(tensor.take(), ptr); // and so nobody releases it later
+  assertEquals(tensor.take(), ptr); // so that it is not released later
 }
 
-/** Every element type of DLPack, one lane and several; packed ones among them. */
+/** Every element type of DLPack, one lane and several, packed ones included. */
 const dtypes = DType.all().flatMap((dtype) => {
   if (dtype.isPacked) return [dtype];
   const lanes = dtype.bits < 8 ? [2, 4, 8] : [2, 3, 16];
   return [dtype, ...lanes.map((count) => DType.from(`${dtype.name}x${count}`))];
 });
 
-/** Layouts for an element type; packed elements in layouts that begin at a whole byte, as the others are cut. */
+/** Layouts for an element type; for packed elements only dense ones, as others may begin inside a byte. */
 function layoutsFor(dtype: DType): fc.Arbitrary<StridedLayout> {
   if (!dtype.isPacked) return layouts([dtype.itemsize]);
   return shapes().map((shape) => StridedLayout.dense(shape, dtype.itemsize));
@@ -64,7 +64,7 @@ test("an exported view is imported as it was: address, layout, type, bytes and w
       using buffer = resource.allocate(size);
       buffer.bytes().set(pattern(size, slack));
       const view = laidOut(buffer, { offset, layout, dtype, readonly });
-      if (kind === "legacy" && (readonly || dtype.dlpack.padded)) return; // refused: see the tests of exports
+      if (kind === "legacy" && (readonly || dtype.dlpack.padded)) return; // refused: see the export tests
       const tensor = view.toDlpack({ maxVersion: maxVersion[kind] });
       using back = StridedMemoryView.fromDlpack(tensor);
       assertEquals(back.ptr, view.ptr);
@@ -101,7 +101,7 @@ test("a tensor's deleter is called once, with the tensor, when the import is clo
     const view = StridedMemoryView.fromDlpack(tensorAt(foreign.ptr, kind));
     const part = view.sliced(2);
     assertEquals(deleter.callsFor(foreign.ptr), 0);
-    part.close(); // a part of an import gives nothing back
+    part.close(); // a part of an import releases nothing
     assertEquals(deleter.callsFor(foreign.ptr), 0);
     view.close();
     assertEquals(deleter.callsFor(foreign.ptr), 1);
@@ -218,7 +218,7 @@ test("a tensor without elements is imported whatever its data pointer", () => {
 });
 
 test("packed elements take the bytes of their bits, however many they are", () => {
-  // A fraction of 2^52 elements of 6 bits has more bits than a number holds: rounding claimed a byte too few.
+  // A fraction of 2^52 6-bit elements has more bits than a double holds: rounding claimed a byte too few.
   using deleter = new CountingDeleter();
   const packed = DType.all().filter(({ isPacked }) => isPacked);
   const reach = fc.record({
@@ -251,7 +251,7 @@ test("a tensor without a deleter is not released", () => {
   using memory = resource.allocate(16);
   const foreign = foreignTensor("legacy", { shape: [4], strides: [1], data: memory.ptr });
   StridedMemoryView.fromDlpack(tensorAt(foreign.ptr, "legacy")).close();
-  tensorAt(foreign.ptr, "legacy").close(); // which was not taken
+  tensorAt(foreign.ptr, "legacy").close(); // a tensor that was not taken
   foreign.free();
 });
 
@@ -314,7 +314,7 @@ test("a source may return the address of a struct of its own, in either form, wh
     assertThrows(() => StridedMemoryView.from({ __dlpack__: () => address(bad.ptr) }), ExchangeError, "extent");
     assertEquals(deleter.callsFor(bad.ptr), 1, "it was made for this import alone");
     bad.free();
-    good.free(); // not before: the other one must have another address
+    good.free(); // not earlier: the other struct must have another address
   }
 });
 
@@ -329,7 +329,7 @@ test("a tensor that is refused is still the caller's, and one that is taken is n
 
   const cuda = Cuda.simulate();
   const device = cuda.device(0);
-  cuda.close(); // nothing new can be made there
+  cuda.close(); // nothing new can be created there
   const place = { data: 0x7000n, deviceType: 2, deleter: deleter.address };
   const late = foreignTensor("versioned", { shape: [2], strides: [1], ...place });
   const refused = tensorAt(late.ptr, "versioned");
@@ -337,7 +337,7 @@ test("a tensor that is refused is still the caller's, and one that is taken is n
   assertEquals([refused.ptr, deleter.callsFor(late.ptr)], [late.ptr, 0]);
   refused.close();
   assertEquals(deleter.callsFor(late.ptr), 1);
-  for (const one of [foreign, late]) one.free(); // not before: calls are told apart by address
+  for (const one of [foreign, late]) one.free(); // not earlier: calls are identified by address
 
   const ours = StridedMemoryView.fromTypedArray(new Uint8Array(3)).toDlpack();
   using view = StridedMemoryView.fromDlpack(ours);

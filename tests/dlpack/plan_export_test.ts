@@ -1,6 +1,6 @@
 /**
  * The plan of an export, for every array and every request, against the protocol's rules one by one. Nothing is
- * exported; a simulated root has the devices and streams that are in plans.
+ * exported; a simulated root provides the devices and streams in the plans.
  */
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import type { ToDlpackOptions } from "../../src/public/dlpack.ts";
 import { Cuda, type CudaDevice, type CudaStream, DType, ExchangeError } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Where the memory is: the host's, a Worker's own, or a device's. */
+/** Where the memory is: on the host, in a Worker, or on a device. */
 type Place = "host" | "worker" | 0 | 1;
 
 interface Case {
@@ -97,7 +97,7 @@ test("an export is planned by the rules of DLPack, or refused for a reason that 
       const reasons = reasonsAgainst(one, named);
       const expected = reasons.length > 0 ? null : planByTheRules(one, { devices: cuda.devices, home, named });
       try {
-        const plan = planExport(array, options as ToDlpackOptions); // some of them no program with types can pass
+        const plan = planExport(array, options as ToDlpackOptions); // some of them not expressible in typed programs
         assert(expected !== null, `expected an error that says ${reasons.map(([, text]) => text).join(" or ")}`);
         assertSamePlan(plan, expected);
         count(expected.copy === null ? "in place" : expected.copy.to === "host" ? "to the host" : "to a device");
@@ -127,7 +127,7 @@ function at<T>(all: readonly T[], index: number): T {
   return one;
 }
 
-/** Field by field, and devices and streams by identity: there is only one of each. */
+/** Compares field by field, devices and streams by identity: there is only one object for each. */
 function assertSamePlan(plan: ExportPlan, expected: ExportPlan): void {
   assertEquals([plan.isVersioned, plan.hostWaits], [expected.isVersioned, expected.hostWaits]);
   assertStrictEquals(plan.consumer, expected.consumer);
@@ -152,7 +152,7 @@ function implications({ place, options }: Case) {
   };
 }
 
-/** Each reason for which a case has to be refused: the error's class, and a part of its text that no other has. */
+/** Each reason to refuse a case: the error's class, and a part of its text that no other error has. */
 function reasonsAgainst(one: Case, named: CudaStream | null): [new (...args: never[]) => Error, string][] {
   const { place, readonly, dtype, options } = one;
   const { isOnHost, isOld, moves, isCopied, target: [type, id], namesStream } = implications(one);
@@ -197,13 +197,13 @@ function planByTheRules(
   const { isOnHost, isOld, isCopied, target: [type, id], namesStream } = implications(one);
   const { stream } = one.options;
   const device = type === 2 ? at(devices, id) : null;
-  // A copy stays on the home stream if that can be, follows the consumer if not, and is else the default stream's.
+  // A copy stays on the home stream if possible, else follows the consumer, else uses the default stream.
   const ofCopy = [home, named].find((candidate) => candidate?.device === device) ?? device?.defaultStream;
   return {
     isVersioned: !isOld,
     copy: !isCopied ? null : device === null || ofCopy === undefined ? { to: "host" } : { to: device, home: ofCopy },
     hostWaits: isOnHost && stream === undefined,
-    // Only on a device can a stream wait. Who names none works on the legacy default stream.
+    // Only on a device can a stream wait. A consumer that names none works on the legacy default stream.
     consumer: device === null || (stream !== undefined && !namesStream)
       ? null
       : named ?? (stream as bigint | undefined) ?? 1n,

@@ -1,6 +1,6 @@
 /**
  * Random programs of producers and consumers: exports, imports, exports of imports, tensors taken by other consumers,
- * closes and releases in any order. A model that only counts users says when each piece of memory must be free.
+ * closes and releases in any order. A model that only counts users determines when each piece of memory must be free.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -14,10 +14,10 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { check, fc } from "../support/property.ts";
 import { CountingDeleter, foreignTensor, type Kind, patchDeleter, readRaw } from "../support/raw_dlpack.ts";
 
-/** Memory in the model: a buffer of ours, or an import. */
+/** Memory in the model: one of our buffers, or an import. */
 interface Memory {
   readonly view: StridedMemoryView;
-  /** The tensor that this memory came by; none for a buffer of ours. */
+  /** The tensor that this memory was imported from; null for our own buffers. */
   readonly from: Tensor | null;
   closed: boolean;
 }
@@ -28,7 +28,7 @@ interface Tensor {
   readonly kind: Kind;
   readonly over: Memory | null;
   readonly tensor: DlpackTensor;
-  /** `out`: nobody's yet; `taken`: a foreign consumer's; `imported`; `released`. */
+  /** `out`: not taken yet; `taken`: owned by a foreign consumer; `imported`; `released`. */
   state: "out" | "taken" | "imported" | "released";
 }
 
@@ -70,7 +70,7 @@ class Run {
   readonly #freed = new Map<Memory, number>();
   readonly #deleter: CountingDeleter;
   readonly #foreign: (() => void)[] = [];
-  /** The real deleter of each tensor of ours, which the counting one calls. */
+  /** The real deleter of each of our tensors, which the counting one calls. */
   readonly #deleters: Map<bigint, bigint>;
 
   constructor(deleter: CountingDeleter, deleters: Map<bigint, bigint>) {
@@ -108,7 +108,7 @@ class Run {
     }
   }
 
-  /** Lets go of everything that is still held, in whatever order it was made. */
+  /** Releases everything that is still held, in order of creation. */
   finish(): void {
     for (const tensor of this.#tensors) {
       this.#consume(tensor, "drop");
@@ -118,13 +118,13 @@ class Run {
     this.compare();
     assertEquals(liveExports(), 0);
     for (const { ptr, over } of this.#tensors) {
-      // A struct of ours may have the address of an earlier one, so they are counted as they are released, below.
+      // Our structs may reuse the address of an earlier one, so they are counted on release, below.
       if (over === null) assertEquals(this.#deleter.callsFor(ptr), 1, "a deleter is called exactly once");
     }
     for (const free of this.#foreign) free();
   }
 
-  /** Fails unless exactly the memory is free that nobody uses. */
+  /** Fails unless exactly the unused memory is free. */
   compare(): void {
     assertEquals(liveExports(), this.#tensors.filter((one) => one.over !== null && !this.#isReleased(one)).length);
     for (const memory of this.#memories) {
@@ -174,7 +174,7 @@ class Run {
     const data = libc().loading.calloc(16n, 4n);
     const made = foreignTensor(kind, { shape: [4, 4], strides: [4, 1], data, deleter: this.#deleter.address });
     const { ptr } = made;
-    // The address may have been that of an export, whose memory has been freed since.
+    // The address may have belonged to an export that has been freed since.
     this.#deleters.delete(ptr);
     this.#deleter.calls.set(ptr, 0);
     const tensor = new DlpackTensor(ptr, kind === "versioned" ? [1, 3] : null, { isReleased: () => false });
@@ -210,7 +210,7 @@ class Run {
         tensor.state = "released";
       }
     }
-    // While its block is allocated the struct's address is its own, and released means called once.
+    // While its block is allocated the struct's address is not reused, so released means called once.
     if (tensor.state === "released") assert(this.#deleter.callsFor(tensor.ptr) <= 1);
   }
 

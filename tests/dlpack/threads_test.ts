@@ -1,5 +1,5 @@
 /**
- * Consumers that release from threads of their own, where no JavaScript may run.
+ * Consumers that release from their own threads, where no JavaScript may run.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -71,7 +71,7 @@ test("many threads release tensors of one buffer at once, and it is freed when a
 });
 
 test("a deleter that is called twice frees once, and nothing that another consumer has got since", () => {
-  // The struct of a tensor that was released went to the very next export, which the second call released too.
+  // A released tensor's struct was reused by the very next export, which the second call then released too.
   let freed: number[] = [];
   let made = 0;
   const exported = (kind: Kind) => {

@@ -1,4 +1,4 @@
-/** Errors that say what to do. */
+/** Errors that say how to fix them. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, CudaError } from "../../mod.ts";

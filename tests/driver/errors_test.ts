@@ -1,4 +1,4 @@
-/** What becomes of a driver's error codes, and who observes its calls. */
+/** How a driver's error codes are handled, and which observers see its calls. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
@@ -26,7 +26,7 @@ const arena = new NativeArena();
 const words = "the words of the driver";
 const text = arena.cString(words);
 
-/** A driver that has words for these codes, and for no others. */
+/** A driver that describes these error codes, and no others. */
 function describing(codes: readonly number[]): CudaDriver {
   const { driver } = nullDriver();
   const cuGetErrorString = (code: number, out: bigint) => {
@@ -154,7 +154,7 @@ test("the list keeps no observer alive", async () => {
     observeHost(one);
     return new WeakRef(one);
   });
-  await new Promise((resolve) => setTimeout(resolve)); // a reference that was just made is kept until then
+  await new Promise((resolve) => setTimeout(resolve)); // a new WeakRef keeps its target alive until then
   collectGarbage();
   const left = references.filter((one) => one.deref() !== undefined).length;
   assert(left < 25, `${left} of 50 are left`);

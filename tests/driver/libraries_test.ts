@@ -1,4 +1,4 @@
-/** The libraries of CUDA as they are found here, of which none needs a GPU. */
+/** The CUDA libraries that are found here, none of which needs a GPU. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { test } from "node:test";
 import type { SymbolTable } from "../../bindings/abi.ts";

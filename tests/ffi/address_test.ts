@@ -1,5 +1,5 @@
 /**
- * The rule that no address is ever taken of memory that may move, and that memory whose address is taken does not.
+ * The rule that the address of movable memory is never taken, and that memory whose address is taken does not move.
  */
 import { assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import process from "node:process";
@@ -25,7 +25,7 @@ const kinds = [
   Uint8ClampedArray,
 ] as const;
 
-/** What is known to make Bun move a small typed array's elements. */
+/** Operations known to make Bun move a small typed array's elements. */
 const disturbances: { readonly [name: string]: (array: InstanceType<(typeof kinds)[number]>) => unknown } = {
   buffer: (array) => array.buffer,
   subarray: (array) => array.subarray(0, 1),
@@ -34,7 +34,7 @@ const disturbances: { readonly [name: string]: (array: InstanceType<(typeof kind
   slice: (array) => array.slice(),
 };
 
-/** The bytes at an address now, copied. */
+/** A copy of the bytes now at an address. */
 function bytesAt(address: bigint, length: number): Uint8Array {
   return new Uint8Array(ffiPort().memory(address, length)).slice();
 }
@@ -44,7 +44,7 @@ test("the address of a buffer of any size stays that of its bytes, whatever is d
   const held: { readonly array: InstanceType<(typeof kinds)[number]>; readonly address: bigint; mark: number }[] = [];
   for (let size = 1; size <= 4096; size++) {
     const Kind = kinds[size % kinds.length] ?? Uint8Array;
-    // Made in the two ways there are: the array first, with a buffer asked for later, or the buffer first.
+    // Created in both ways: the array first, with its buffer requested later, or the buffer first.
     const count = Math.ceil(size / Kind.BYTES_PER_ELEMENT);
     const array = size % 2 === 0 ? new Kind(count) : new Kind(new ArrayBuffer(count * Kind.BYTES_PER_ELEMENT));
     held.push({ array, address: port.addressOf(array.buffer as ArrayBuffer), mark: size % 255 });
@@ -104,18 +104,18 @@ test("the address of a resizable buffer is refused, even of one that is empty", 
   }
 });
 
-/** Checked by the compiler, never run: what has no address. */
+/** Checked by the compiler, never run: objects without an address. */
 export function haveNoAddress(array: Uint8Array<ArrayBuffer>, view: DataView<ArrayBuffer>, shared: SharedArrayBuffer) {
   // @ts-expect-error a typed array may move: its buffer has the address
   ffiPort().addressOf(array);
   // @ts-expect-error the same holds for a DataView
   ffiPort().addressOf(view);
-  // @ts-expect-error no library is to see memory change under it
+  // @ts-expect-error no library may see memory change under it
   ffiPort().addressOf(shared);
 }
 
-// The control: why the rule exists. In Bun the elements of a small typed array lie in memory of the garbage collector
-// until something asks for their buffer (oven-sh/bun#32054). If this fails, a new version of Bun has mended that.
+// The control: why the rule exists. In Bun the elements of a small typed array lie in garbage-collected memory until
+// their buffer is requested (oven-sh/bun#32054). If this fails, a new version of Bun has fixed that.
 for (const [name, disturb] of Object.entries(disturbances).filter(([name]) => isBun && name !== "slice")) {
   test(`control: the address that Bun gives of a small typed array is stale after ${name}`, () => {
     const { ptr } = process.getBuiltinModule("bun:ffi") as unknown as { ptr(array: Uint8Array): number };
@@ -123,7 +123,7 @@ for (const [name, disturb] of Object.entries(disturbances).filter(([name]) => is
     const before = ptr(array);
     disturb(array);
     assertNotEquals(ptr(array), before);
-    const large = new Uint8Array(new ArrayBuffer(8)); // the rule's way is not affected
+    const large = new Uint8Array(new ArrayBuffer(8)); // what the rule requires is not affected
     const stays = ptr(large);
     disturb(large);
     assertEquals(ptr(large), stays);

@@ -33,7 +33,7 @@ const program: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 30 },
 );
 
-/** A piece of the arena, and what is in it. */
+/** A slot of the arena, and its content. */
 interface Slot {
   readonly address: bigint;
   readonly seen: Uint8Array;
@@ -70,9 +70,9 @@ test("slots of any program are zeroed, aligned, apart from each other, and where
       const slots: Slot[] = [];
       for (const [i, step] of steps.entries()) {
         const slot = take(arena, step);
-        assertEquals(slot.seen, slot.content); // nothing that was written to other slots is in it
+        assertEquals(slot.seen, slot.content); // free of data written to other slots
         assertEquals(slot.address % BigInt(slot.alignment), 0n, `alignment ${slot.alignment}`);
-        slot.seen.fill(i + 1); // if it overlaps another one, that one will not be as it was
+        slot.seen.fill(i + 1); // if it overlaps another slot, that slot changes
         slots.push(slot);
       }
       for (const [i, { address, seen }] of slots.entries()) {
@@ -168,7 +168,7 @@ test("memory that the system does not have is an FfiError that says how much was
   assertThrows(() => allocate(2 ** 52), FfiError, `Cannot allocate ${2 ** 52} bytes of host memory`);
   using arena = new NativeArena();
   assertThrows(() => arena.bytes(2 ** 52), FfiError, "of host memory: calloc returned NULL");
-  assertEquals(arena.out("u8").value, 0); // it can still be used
+  assertEquals(arena.out("u8").value, 0); // the arena remains usable
 });
 
 test("allocate gives zeroed memory, aligned for any scalar", () => {
@@ -176,7 +176,7 @@ test("allocate gives zeroed memory, aligned for any scalar", () => {
   for (const [i, address] of addresses.entries()) {
     assertEquals(address % 16n, 0n);
     assertEquals(new Uint8Array(ffiPort().memory(address, 1 + i * 37)).slice(), new Uint8Array(1 + i * 37));
-    libc().memory.memset(address, 0xff, BigInt(1 + i * 37)); // so that a block that is reused is not zero by chance
+    libc().memory.memset(address, 0xff, BigInt(1 + i * 37)); // so that a reused block is not zero by chance
     libc().loading.free(address);
   }
 });
@@ -191,7 +191,7 @@ test("opening and closing arenas leaves resident memory flat", () => {
   };
   round(2000);
   const before = residentBytes();
-  round(scaled(10_000)); // a leak of them would be a gigabyte
+  round(scaled(10_000)); // leaking them would take a gigabyte
   assert(residentBytes() - before < 64e6, `${residentBytes() - before} bytes more`);
 });
 

@@ -34,7 +34,7 @@ test("what is read is what was written, up to the first NUL", () => {
       using arena = new NativeArena();
       const memory = arena.bytes(Math.max(bytes.length + 1, size));
       memory.bytes.set(bytes);
-      // Buffer's decoder is the oracle: it keeps a byte order mark, and replaces what is no UTF-8.
+      // Buffer's decoder is the oracle: it keeps a byte order mark, and replaces invalid UTF-8.
       const whole = Buffer.from(bytes);
       const end = bytes.indexOf(0);
       const cut = end < 0 ? whole : whole.subarray(0, end);

@@ -1,6 +1,6 @@
 /**
- * The layout of C structs, worked out in another way than `src/ffi/struct.ts` does: scalar by scalar, each moved up one
- * byte at a time until it is aligned.
+ * The layout of C structs, computed differently from `src/ffi/struct.ts`: scalar by scalar, each moved up one byte at a
+ * time until it is aligned.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { CScalar, Field, StructDescription } from "../../bindings/abi.ts";
 import { fc } from "../support/property.ts";
 import { scalars } from "./scalars.ts";
 
-/** One field: how to reach it by property names, and where it lies. */
+/** One field: its property path, and its offset. */
 export interface Place {
   readonly path: readonly string[];
   readonly field: Field;
@@ -34,14 +34,14 @@ function isArray(field: Field): field is readonly [CScalar | StructDescription, 
   return Array.isArray(field);
 }
 
-/** The widest scalar in a field, to which it is aligned. */
+/** The width of the widest scalar in a field, which is the field's alignment. */
 export function alignmentOf(field: Field): number {
   if (typeof field === "string") return widths[field];
   if (isArray(field)) return alignmentOf(field[0]);
   return Math.max(1, ...Object.values(field).map(alignmentOf));
 }
 
-/** Bytes of a field. */
+/** Size of a field in bytes. */
 export function sizeOf(field: Field): number {
   if (typeof field === "string") return widths[field];
   if (isArray(field)) return sizeOf(field[0]) * field[1];
@@ -51,7 +51,7 @@ export function sizeOf(field: Field): number {
   return end;
 }
 
-/** Every field of a struct and of the structs in it, arrays as a whole. */
+/** Every field of a struct and its nested structs, arrays as a whole. */
 export function placesOf(description: StructDescription): Place[] {
   let end = 0;
   return Object.entries(description).flatMap(([name, field]) => {

@@ -14,11 +14,11 @@ type Failed = Extract<OpenOutcome, { error: unknown }>;
 
 const plain = { name: "libtest", override: "CAUSEWAY_LIBTEST", remedy: "Install libtest.", symbols: {} } as const;
 
-/** Real libraries to copy. libdl has been an empty shell of 14 kB since glibc 2.34: cheap to copy, real to load. */
+/** Real libraries to copy. libdl has been a 14 kB stub since glibc 2.34: cheap to copy, real to load. */
 const libm = openLibrary({ ...plain, sonames: ["libm.so.6"] }).path;
 const libdl = join(dirname(libm), "libdl.so.2");
 
-/** Copies a library to a path, with the folders on the way. */
+/** Copies a library to a path, creating the folders. */
 function put(library: string, path: string): string {
   mkdirSync(dirname(path), { recursive: true });
   copyFileSync(library, path);
@@ -47,7 +47,7 @@ function failed(outcome: OpenOutcome | undefined): Failed["error"] {
 }
 
 test("the place that wins is the first in the documented order, and everything before it was tried", async () => {
-  // Cases run in one child, each with sonames of its own; a library that is loaded stays loaded.
+  // Cases run in one child, each with its own sonames: a loaded library stays loaded.
   const places = fc.array(fc.record({ place: fc.nat(11), soname: fc.nat(1) }), { maxLength: 5 });
   await check(
     fc.asyncProperty(fc.noShrink(fc.array(places, { minLength: 40, maxLength: 40 })), async (cases) => {
@@ -56,7 +56,7 @@ test("the place that wins is the first in the documented order, and everything b
       const [home1, home2] = [join(root, "home1"), join(root, "home2")];
       mkdirSync(system);
       const site = "lib/python3.12/site-packages";
-      /** Where to put a file for each place, and how the place appears among those that were tried. */
+      /** The folder of each place, and how the place appears in the list of attempts. */
       const order: readonly (readonly [folder: string, tried: string])[] = [
         [`${venv}/${site}/nvidia/cu13/lib`, `${venv}/lib/python3*/site-packages/nvidia/*/lib/`],
         [`${venv}/${site}/libucx/lib`, `${venv}/lib/python3*/site-packages/libucx/lib/`],
@@ -71,7 +71,7 @@ test("the place that wins is the first in the documented order, and everything b
         [`${root}/last`, `${root}/last/`],
         [`${root}/very last`, `${root}/very last/`],
       ];
-      // The places of the second home after its lib64 stay empty here.
+      // The second home's places after lib64 stay empty here.
       const triedOnly = [`${home2}/lib/`, `${home2}/targets/*/lib/`];
       const steps = cases.map((files, i) => {
         for (const { place, soname } of files) {
@@ -197,7 +197,7 @@ test("the override wins over every place, and nothing else is tried", async () =
   const outcomes = await openInChild([
     step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: wrong }),
     step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: chosen }),
-    step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: "" }), // says nothing
+    step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: "" }), // an empty override counts as none
     step(["libcw.so.1"], { folders: [root] }, { CAUSEWAY_LIBTEST: null }),
   ]);
   const { attempts, remedy, message } = failed(outcomes[0]);
@@ -285,7 +285,7 @@ test("a library is opened and bound once, from however many places and by whatev
     step(["libalias.so"], { folders: [root] }),
     step([], {}, { CAUSEWAY_LIBTEST: join(root, "libhard.so") }),
     step([], {}, { CAUSEWAY_LIBTEST: other }),
-    step([], { name: "libother" }, { CAUSEWAY_LIBTEST: path }), // another table may be meant
+    step([], { name: "libother" }, { CAUSEWAY_LIBTEST: path }), // its symbols may differ
   ])).map(opened);
   assertEquals(outcomes.map(({ sameAs }) => sameAs), [null, 0, 0, 0, null, null]);
   assertEquals(outcomes.map(({ path }) => path), [path, path, path, path, other, path]);

@@ -1,5 +1,5 @@
 /**
- * What `children/open.ts` is asked to do, and its results.
+ * The input and output of `children/open.ts`.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import { runScriptForJson } from "../support/child.ts";
 
 /** One library to open. */
 export interface OpenStep {
-  /** Environment variables to set before, or to unset. */
+  /** Environment variables to set first, or to unset. */
   readonly env?: { readonly [name: string]: string | null };
-  /** A folder to go to after the library is open and before its functions are bound. */
+  /** A folder to change to after the library is opened and before its functions are bound. */
   readonly chdir?: string;
-  /** The library; its symbols are the child's. */
+  /** The library, without symbols: the child adds its own. */
   readonly description: Omit<LibraryDescription<Record<never, never>>, "symbols">;
 }
 
@@ -21,13 +21,13 @@ export interface OpenStep {
 export type OpenOutcome = {
   readonly path: string;
   readonly handle: string;
-  /** Whether /proc/self/maps has the path. */
+  /** Whether /proc/self/maps contains the path. */
   readonly mapped: boolean;
-  /** The first step that gave the very same library object. */
+  /** The first step that returned the same library object. */
   readonly sameAs: number | null;
   /** The result of the library's `cos`, null if it has none. */
   readonly cosOf0: number | null;
-  /** Whether a symbol of it is visible to libraries that are loaded later. */
+  /** Whether one of its symbols is visible to libraries loaded later. */
   readonly isGlobal: boolean;
 } | {
   readonly error: {

@@ -14,7 +14,7 @@ function askChild(name: string, args: readonly string[], options: ScriptOptions)
   return runScriptForJson(new URL(`./children/${name}.ts`, import.meta.url), { isBare: true, args, ...options });
 }
 
-/** The math library, as the loader opens one. */
+/** The math library, as the loader opens it. */
 function libm(): bigint {
   return libc().loading.dlopen(cString("libm.so.6"), 2);
 }
@@ -53,7 +53,7 @@ for (const [name, path, open] of [["libc.so.6", "libc.so.6", () => 0n], ["libm.s
   });
 }
 
-// Permissions are Deno's: in Bun there is nothing to test.
+// Permissions exist only in Deno: there is nothing to test in Bun.
 for (const permissions of isBun ? [] : [["--deny-net"], ["--deny-ffi"], ["--allow-ffi=/usr/lib", "--allow-env"]]) {
   test(`Deno with ${permissions.join(" ")}: every error says which flag to add`, async () => {
     const outcomes = await askChild("permissions", [], { permissions }) as Record<string, string>;
@@ -151,7 +151,7 @@ test("memory shows what C writes, and C sees what JavaScript writes", () => {
         new Uint8Array(port.memory(source, bytes.length)).set(bytes);
         memory.memcpy(target, source, size);
         assertEquals(seen, new Uint8Array(bytes));
-        // A second look at the same memory is the same memory.
+        // A second view of the same memory shares it.
         new Uint8Array(port.memory(target, bytes.length)).fill(fill);
         assertEquals(seen, new Uint8Array(bytes.length).fill(fill));
       } finally {
@@ -191,11 +191,11 @@ test("memory() neither owns nor keeps alive: C's block outlives every view of it
 test("a function and a callback live as long as they are used, whatever the garbage collector does", () => {
   const port = ffiPort();
   const description = { args: ["i32"], returns: "i32" } as const;
-  // The release callbacks keep nothing but the address of theirs.
+  // Like the release callbacks, keep only the addresses.
   const addresses = Array.from({ length: 50 }, (_, i) => port.callback(description, (x) => x + i).address);
   const functions = addresses.map((address) => port.functionAt(address, description));
   collectGarbage();
-  for (let i = 0; i < 200; i++) port.callback(description, (x) => -x).close(); // takes over what was freed
+  for (let i = 0; i < 200; i++) port.callback(description, (x) => -x).close(); // reuses whatever was freed
   collectGarbage();
   for (const [i, f] of functions.entries()) assertEquals(f(1000), 1000 + i);
 });
@@ -206,7 +206,7 @@ test("an address that is bound again and again is one function for each of its t
   const bind = () => port.functionAt(address, { args: ["i64"], returns: "i64" });
   const bindAsOther = () => port.functionAt(address, { args: ["i32"], returns: "i64" });
   const different = new Set(Array.from({ length: 50 }, (_, i) => i % 2 === 0 ? bind() : bindAsOther())).size;
-  // Bun never frees what it compiles for one: each wait for a simulated stream left 500 bytes. Deno compiles nothing.
+  // Bun never frees the code of a function: each wait for a simulated stream leaked 500 bytes. Deno compiles nothing.
   if (isBun) assertEquals(different, 2);
   assertEquals([bind()(-3n), bindAsOther()(5)].map(BigInt), [3n, 5n]);
   const other = libc().loading.dlsym(0n, cString("toupper"));

@@ -1,5 +1,5 @@
 /**
- * Reading memory that nobody keeps.
+ * Reading memory that nothing retains.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** What releases several resources does not stop at the first error. */
+/** Releasing several resources does not stop at the first error. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { failuresOf, runAll, throwFirst } from "../../src/ffi/run_all.ts";

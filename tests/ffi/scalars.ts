@@ -1,12 +1,12 @@
 /**
- * Every C scalar: its values, with those at the borders often.
+ * Every C scalar: its values, with frequent boundary values.
  *
  * @module
  */
 import type { CScalar } from "../../bindings/abi.ts";
 import { fc } from "../support/property.ts";
 
-/** All words of `abi.ts` for a scalar. */
+/** All scalar words of `abi.ts`. */
 export const scalars: readonly CScalar[] = [
   "i8",
   "u8",
@@ -52,7 +52,7 @@ function bigIntegers(min: bigint, max: bigint): fc.Arbitrary<bigint> {
 
 const unsigned64 = bigIntegers(0n, 2n ** 64n - 1n);
 
-/** The values of each scalar as an argument or a result. fast-check's floats include NaN, -0 and the infinities. */
+/** The values of each scalar as an argument or result. fast-check's floats include NaN, -0 and the infinities. */
 export const values: { readonly [S in CScalar]: fc.Arbitrary<number | bigint> } = {
   i8: integers(-(2 ** 7), 2 ** 7 - 1),
   u8: integers(0, 2 ** 8 - 1),

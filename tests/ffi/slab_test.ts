@@ -1,5 +1,5 @@
 /**
- * Pieces of native memory: apart from each other, zeroed once, and given back to the C allocator when many are free.
+ * Pieces of native memory: disjoint, zeroed once, and returned to the C allocator when many are free.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -45,7 +45,7 @@ test("pieces that are out never share a byte, keep what is written, and the memo
         const isAllocated = (at: bigint) =>
           [...blocks].some(([block, size]) => block <= at && at + BigInt(bytes) <= block + size);
         const out: { slot: Slot<Content>; mark: number }[] = [];
-        const givenBack = new Map<bigint, number>(); // how many had been taken by then
+        const givenBack = new Map<bigint, number>(); // number of allocations so far
         let taken = 0;
         let most = 0;
         steps.forEach(({ take, pick }, mark) => {
@@ -70,7 +70,7 @@ test("pieces that are out never share a byte, keep what is written, and the memo
           );
         });
         for (const { slot: { address }, mark } of out) {
-          const native = new DataView(ffiPort().memory(address, bytes)); // seen anew: not through the piece's own view
+          const native = new DataView(ffiPort().memory(address, bytes)); // a fresh view, not the piece's own
           for (let at = 0; at < bytes; at += 8) assertEquals(native.getFloat64(at, true), mark + at);
         }
         for (const { slot } of out.splice(0)) pool.free(slot);

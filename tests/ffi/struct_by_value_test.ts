@@ -1,4 +1,4 @@
-/** A C function receives structs by value, wherever among its parameters they stand, as the compiler expects them. */
+/** A C function receives structs by value as the compiler expects, at any position among its parameters. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { Argument } from "../../bindings/abi.ts";
@@ -12,7 +12,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { compiled, missingCompiler } from "../support/compiled.ts";
 
-/** Parameters: what C calls them, their bytes, and how their value is read from bytes. */
+/** Parameters: their type in C, their size, and how to read their value from bytes. */
 const kinds = {
   u8: ["unsigned char", 1, (view: DataView) => view.getUint8(0)],
   i32: ["int", 4, (view: DataView) => view.getInt32(0, true)],
@@ -32,17 +32,17 @@ interface Parameter {
 
 const parameter: fc.Arbitrary<Parameter> = fc.record({
   type: fc.constantFrom(...Object.keys(kinds) as (keyof typeof kinds)[], "struct64" as const),
-  // No byte that would make a NaN, which not every machine copies unchanged.
+  // No bytes that could form a NaN, which not every machine copies unchanged.
   bytes: fc.uint8Array({ minLength: 64, maxLength: 64, max: 0x7e }).map((bytes) => new Uint8Array(bytes)),
 });
 
-/** What both runtimes can pass: Bun 32 words, x86-64 eight floating-point numbers in registers. */
+/** What both runtimes can pass: 32 words in Bun, eight floating-point registers on x86-64. */
 const signature = fc.array(parameter, { minLength: 1, maxLength: 14 }).filter((parameters) => {
   const count = (prefix: string) => parameters.filter(({ type }) => type.startsWith(prefix)).length;
   return count("f") <= 8 && count("struct") <= 2;
 });
 
-/** A function that notes the bytes of all its parameters, one after the other, and returns how many there are. */
+/** A function that records the bytes of all its parameters in sequence, and returns their number. */
 function sourceOf(parameters: readonly Parameter[], name: string): string {
   const list = parameters.map(({ type }, i) => `${kinds[type][0]} p${i}`).join(", ");
   const notes = parameters.map((_, i) => `memcpy(noted + at, &p${i}, sizeof p${i}); at += sizeof p${i};`).join(" ");

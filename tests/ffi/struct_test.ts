@@ -14,18 +14,18 @@ import { alignmentOf, descriptions, type Place, placesOf, sizeOf } from "./layou
 import { cTypes, values } from "./scalars.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
-/** The value of a field that is reached by names. */
+/** The value of a field at a property path. */
 function get(view: object, path: readonly string[]): unknown {
   return path.reduce((value: unknown, name) => Reflect.get(value as object, name), view);
 }
 
-/** Assigns a field that is reached by names. */
+/** Assigns a field at a property path. */
 function set(view: object, path: readonly string[], value: unknown): void {
   const last = path.at(-1) ?? "";
   (get(view, path.slice(0, -1)) as Record<string, unknown>)[last] = value;
 }
 
-/** Reads a scalar from memory with a DataView; a `size` as bigint, since it may be too large for a number. */
+/** Reads a scalar from memory with a DataView; a `size` as a bigint, since it may be too large for a number. */
 function oracleGet(type: CScalar, memory: DataView, at: number): number | bigint {
   if (type === "i8") return memory.getInt8(at);
   if (type === "u8") return memory.getUint8(at);
@@ -38,7 +38,7 @@ function oracleGet(type: CScalar, memory: DataView, at: number): number | bigint
   return type === "i64" ? memory.getBigInt64(at, true) : memory.getBigUint64(at, true);
 }
 
-/** Writes a scalar as its bytes, lowest first. */
+/** Writes a scalar as bytes, lowest first. */
 function oracleSet(type: CScalar, memory: DataView, at: number, value: number | bigint): void {
   if (type === "f32") return memory.setFloat32(at, Number(value), true);
   if (type === "f64") return memory.setFloat64(at, Number(value), true);
@@ -53,7 +53,7 @@ const safeSize = fc.oneof(
   fc.maxSafeNat(),
 );
 
-/** The values that a field takes: those of the type, but a `size` is a number here. */
+/** The values that a field accepts: those of its type, except that a `size` is a number here. */
 function fieldValues(type: CScalar): fc.Arbitrary<number | bigint> {
   return type === "size" ? safeSize : values[type];
 }
@@ -79,7 +79,7 @@ function pick({ size, alignment, offsets }: ReturnType<typeof layoutOf>) {
   return { size, alignment, offsets };
 }
 
-/** A declaration in C of a field. */
+/** The C declaration of a field. */
 function declared(field: Field, name: string): string {
   if (typeof field === "string") return `${cTypes[field]} ${name};`;
   if (Array.isArray(field)) return declared(field[0], `${name}[${field[1]}]`);
@@ -90,7 +90,7 @@ function fieldsIn(description: StructDescription): string {
   return Object.entries(description).map(([name, field]) => declared(field, name)).join(" ");
 }
 
-/** Sizes and nested offsets as a program in C prints them, one line per struct. */
+/** Sizes and nested offsets as a C program prints them, one line per struct. */
 function printedByC(structs: readonly StructDescription[]): number[][] {
   const source = join(scratchFolder(), "layout.c");
   const declarations = structs.map((description, i) => `struct s${i} { ${fieldsIn(description)} };`);
@@ -128,7 +128,7 @@ test(...needs(missingCompiler, "size and every offset, nested ones too, are thos
   );
 });
 
-/** A struct with a value for each scalar in it, and random bytes to write it over. */
+/** A struct with a value for each of its scalars, and random bytes to write it over. */
 const written = descriptions.chain((description) => {
   const places = placesOf(description).filter(isScalar);
   return fc.record({
@@ -156,7 +156,7 @@ test("writing the fields writes exactly their bytes, and reading gives the same 
           set(view, path, given[i]);
           oracleSet(field, expected, start + offset, given[i] ?? NaN);
         }
-        // A NaN may be written with other bits than the oracle chose: compare those as values only.
+        // A NaN may be written with other bits than the oracle's: compare NaNs as values only.
         const nans = places.filter((_, i) => Number.isNaN(given[i]));
         for (const { field, offset } of nans) {
           assert(Number.isNaN(oracleGet(field, new DataView(bytes.buffer), start + offset)));
@@ -201,7 +201,7 @@ test("nested structs and arrays are the same bytes, under their own address", ()
       for (const { path, field, offset } of placesOf(description)) {
         if (typeof field === "string") continue;
         const value = get(view, path);
-        assertStrictEquals(get(view, path), value); // made once
+        assertStrictEquals(get(view, path), value); // cached
         const [from, length] = [start + offset, sizeOf(field)];
         if (Array.isArray(field)) {
           assert(value instanceof Uint8Array);
@@ -270,7 +270,7 @@ test("a field that is a struct or an array cannot be assigned, only its parts", 
   for (const name of ["centre", "name"] as const) {
     assertThrows(() => Object.assign(shape, { [name]: null }), TypeError);
     assert(shape[name] !== null);
-    assertThrows(() => Object.assign(shape, { [name]: null }), TypeError); // nor after it has been read
+    assertThrows(() => Object.assign(shape, { [name]: null }), TypeError); // also after it has been read
   }
 });
 

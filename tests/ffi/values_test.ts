@@ -47,7 +47,7 @@ test("whatever C is called with reaches a callback, and its answer comes back", 
   );
 });
 
-/** A function per type that gives its argument back, one that remembers its argument, and some with everything. */
+/** Functions per type that return their argument and its bits, and some that take several or all types. */
 const source = `
 #include <stdint.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ ${scalars.map((type) => `  sum = mix(sum, &${type}, sizeof ${type});\n`).join(""
 
 const path = missingCompiler === null ? compiled(source, "libvalues.so") : "";
 
-/** The bits of a value in memory, as C sees them: by a DataView, without any of the code under test. */
+/** The bits of a value in memory, as C sees them: by a DataView, without the code under test. */
 function bitsOf(type: CScalar, value: number | bigint): bigint {
   const view = new DataView(new ArrayBuffer(8));
   if (type === "f32") view.setFloat32(0, Number(value), true);
@@ -97,7 +97,7 @@ for (const type of scalars) {
     check(
       fc.property(values[type], (value) => {
         assertEquals(same(value), value);
-        if (!Number.isNaN(value)) assertEquals(bits(value), bitsOf(type, value)); // a NaN has many
+        if (!Number.isNaN(value)) assertEquals(bits(value), bitsOf(type, value)); // a NaN has many bit patterns
       }),
       300,
     );
@@ -129,8 +129,8 @@ test(...needs(missingCompiler, "a handle is passed exactly, as it is and as the 
 });
 
 test(...needs(missingCompiler, "a handle is passed exactly when the call is compiled"), async () => {
-  const ordinary = fc.sample(fc.bigInt({ min: 0n, max: 2n ** 47n }), 100); // for which one path is compiled
-  const any = fc.sample(values.ptr, 100); // for which two are
+  const ordinary = fc.sample(fc.bigInt({ min: 0n, max: 2n ** 47n }), 100); // which compile to one path
+  const any = fc.sample(values.ptr, 100); // which compile to two
   for (const given of [ordinary, any]) {
     assertEquals(await callOften(path, "handle", given.map(String)), []);
   }

@@ -1,4 +1,4 @@
-/** Files to devices and to pinned memory, on the simulator, which delays work as it likes, under the checker. */
+/** Files to devices and to pinned memory, on the simulator, which delays work arbitrarily, under the checker. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { writeFileSync } from "node:fs";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import {
 import { headerOf, npy } from "../support/npy_files.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
-/** More than two blocks and no multiple of one, so that both pinned blocks are used again. */
+/** More than two blocks and not a multiple of one, so that both pinned blocks are reused. */
 const length = 2.6 * 2 ** 20 | 0;
 const data = new Float64Array(length).map((_, i) => i * 1.5);
 const little = npy(headerOf("<f8", [length]), new Uint8Array(data.buffer));

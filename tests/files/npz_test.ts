@@ -1,4 +1,4 @@
-/** Zips of arrays: limits, damage, and what is read of them. NumPy's own are in numpy_test. */
+/** Zips of arrays: limits, damage, and which parts are read. NumPy's own zips are in numpy_test. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ async function zip(compressed: boolean): Promise<Uint8Array> {
   return Uint8Array.from(readFileSync(path));
 }
 
-/** Where a number of a member's directory entry is: the first entry lists `numbers`. */
+/** The offset of the directory entry of `numbers`, the first entry. */
 const entryAt = (bytes: Uint8Array) =>
   bytes.findLastIndex((_, i) =>
     new DataView(bytes.buffer).getUint32(Math.min(i, bytes.length - 4), true) === 0x02014b50 && bytes[i + 46] === 110
@@ -47,7 +47,7 @@ test("one wrong byte of a member is found", async () => {
     const bytes = await zip(compressed);
     const packed = Number(new DataView(bytes.buffer).getBigUint64(entryAt(bytes) + 46 + 11 + 4 + 8, true));
     assert(packed > 500);
-    const from = 30 + 11 + 20; // behind its own header; the last bits of the last byte may mean nothing
+    const from = 30 + 11 + 20; // behind its own header; the last bits of the last byte may be unused
     await check(
       fc.asyncProperty(fc.integer({ min: from, max: from + packed - 2 }), async (at) => {
         const wrong = Uint8Array.from(bytes);
@@ -73,8 +73,8 @@ test("encrypted members, other methods, and claims that no deflated bytes can ke
   await assertRejects(() => readNpz(changed(10, 2, 14)), NpyError, "method 14");
   const sizeAt = 46 + "numbers.npy".length + 4;
   await assertRejects(() => readNpz(changed(sizeAt, 8, 2 ** 40)), NpyError, "claims 1099511627776 bytes");
-  await assertRejects(() => readNpz(changed(sizeAt, 8, 4000)), NpyError); // it has more
-  await assertRejects(() => readNpz(changed(sizeAt, 8, 5000)), NpyError); // it has fewer
+  await assertRejects(() => readNpz(changed(sizeAt, 8, 4000)), NpyError); // the member has more
+  await assertRejects(() => readNpz(changed(sizeAt, 8, 5000)), NpyError); // the member has fewer
 });
 
 test("damaged files are read or refused with an NpyError, and cut ones refused", async () => {

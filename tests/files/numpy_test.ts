@@ -1,4 +1,4 @@
-/** NumPy as the oracle, in a process of its own: what it writes is read, and what is written is read by it. */
+/** NumPy as the oracle, in a separate process: we read what it writes, and it reads what we write. */
 import { assertEquals } from "@std/assert";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { scratchFolder } from "../support/scratch.ts";
 const found = findPython("numpy");
 const missing = typeof found === "string" ? found : null;
 
-/** An array: values are random bits, so that NaN, infinities and denormals are among them. */
+/** An array: values are random bits, so that they include NaN, infinities and denormals. */
 interface Spec {
   readonly descr: string;
   readonly shape: readonly number[];
@@ -61,7 +61,7 @@ function numpy(script: string, folder: string, specs: readonly Spec[]) {
   return JSON.parse(execFileSync(found.executable, ["-c", script, folder], { input, encoding: "utf8" }));
 }
 
-/** What NumPy is asked, of a view. */
+/** What NumPy reports about an array, from a view. */
 function told(view: StridedMemoryView): [string, string, number[]] {
   const dense = new Uint8Array(view.nbytes);
   if (view.nbytes > 0) {

@@ -33,7 +33,7 @@ test("a writable mapping writes to the file, another one never does", () => {
   {
     using view = openNpy(path);
     assertThrows(() => view.sliced(0).copyFrom(seven), TypeError, "read-only");
-    view.buffer.bytes().fill(9); // past `readonly`
+    view.buffer.bytes().fill(9); // bypasses `readonly`
   }
   {
     using view = openNpy(path);

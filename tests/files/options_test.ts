@@ -1,4 +1,4 @@
-/** What is no device, resource, stream or function is refused before the file is opened, wherever files are read. */
+/** Every file reader refuses an invalid device, resource, stream or function before it opens the file. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, PinnedMemoryResource, readNpy, readNpz, StridedMemoryView, writeNpy } from "../../mod.ts";

@@ -1,4 +1,4 @@
-/** Reading NumPy's files: what is right is read, what is not is refused in one line. */
+/** Reading NumPy's files: valid files are read, others are refused in one line. */
 import { assert, assertEquals, assertFalse, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-/** What files of arrays are read from, and what is thrown where there is no such file: the same by every call. */
+/** What array files are read from, and what is thrown if the file does not exist: the same for every call. */
 import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { mkdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -20,10 +20,10 @@ import { scratchFolder } from "../support/scratch.ts";
 
 const folder = scratchFolder();
 
-/** `Bun.file`, where there is one: a Blob of which nothing has been read. */
+/** `Bun.file`, where it exists: a Blob that has not been read yet. */
 const bun: { file(path: string): Blob } | undefined = Reflect.get(globalThis, "Bun");
 
-/** A file in all forms that it may be given in. */
+/** A file in every form in which it may be passed. */
 function formsOf(path: string): Map<string, FileContents> {
   const bytes = new Uint8Array(readFileSync(path));
   const forms = new Map<string, FileContents>([
@@ -152,7 +152,7 @@ test("a file that cannot be made is a SystemError, too", async () => {
     await assertRejects(() => writeNpy(path, view), SystemError, `Cannot write ${path}: open failed with ENOENT`),
     await assertRejects(() => writeNpz(path, { view }), SystemError, `Cannot write ${path}: open failed with ENOENT`),
   ];
-  for (const { cause } of errors) assertInstanceOf(cause, Error); // the runtime's own
+  for (const { cause } of errors) assertInstanceOf(cause, Error); // the runtime's own error
 });
 
 test("anything else is refused with what is expected", async () => {

@@ -1,4 +1,4 @@
-/** What a program without types gives to be written: found by typing what NumPy's `save` takes. */
+/** What an untyped program passes to be written: found by typing what NumPy's `save` takes. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

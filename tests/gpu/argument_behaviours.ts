@@ -1,5 +1,5 @@
 /**
- * What kernels can be given, on a real GPU and on a simulated one.
+ * What kernels accept as arguments, on a real GPU and on a simulated one.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import {
 import { addPtx } from "./graph_behaviours.ts";
 import type { Behaviour } from "../support/cuda_root.ts";
 
-/** `farthest(out, at)`: writes a word that many bytes into shared memory, and back to `out`. */
+/** `farthest(out, at)`: writes a word at byte `at` of shared memory, and back to `out`. */
 const farthestPtx = `
 .version 7.0
 .target sm_52
@@ -116,7 +116,7 @@ export const argumentBehaviours: readonly Behaviour[] = [
       using pool = new DeviceMemoryResource(other, {});
       using buffer = pool.allocate(16, { stream: home });
       using plain = new SynchronousMemoryResource(other).allocate(16);
-      using managed = new ManagedMemoryResource(other).allocate(16); // which every device reaches
+      using managed = new ManagedMemoryResource(other).allocate(16); // every device can access it
       using host = new PinnedMemoryResource(device).allocate(16);
       using program = device.loadPtx(addPtx);
       const add = program.kernel("add");

@@ -1,4 +1,4 @@
-/** What kernels can be given, on real GPUs. */
+/** What kernels accept as arguments, on real GPUs. */
 import { test } from "node:test";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";

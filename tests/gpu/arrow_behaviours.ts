@@ -24,7 +24,7 @@ import { ffiPort } from "../../src/ffi/port.ts";
 import type { Behaviour, Root } from "../support/cuda_root.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 
-/** Device memory with these bytes, as they will be once the stream has come so far. */
+/** Device memory that holds these bytes once the stream has reached this point. */
 function upload(device: CudaDevice, bytes: Uint8Array, stream: CudaStream): MemoryBuffer {
   const buffer = new DeviceMemoryResource(device).allocate(bytes.length, { stream });
   const staging = new HostMemoryResource().allocate(bytes.length);
@@ -126,7 +126,7 @@ export const arrowBehaviours: readonly Behaviour[] = [
         using there = ArrowArray.from(exported, { device }); // the host waits for the event
         assertEquals(there.toArray(), [1, 2, 3, 4]);
         there.close();
-        using here = ArrowArray.from(view.__arrow_c_array__()); // the data interface has no event: it has waited
+        using here = ArrowArray.from(view.__arrow_c_array__()); // the data interface has no event: the export waited
         assertEquals([here.toArray(), here.device], [[1, 2, 3, 4], null]);
         here.close();
         assertEquals(liveExports(), 0);
@@ -194,7 +194,7 @@ export const arrowBehaviours: readonly Behaviour[] = [
       using target = memory.allocate(root.bytes, { stream: consumer });
       device.synchronize();
       const done: boolean[] = [];
-      // A producer that frees at once, on no stream.
+      // A producer that frees at once, without a stream.
       const free = () => void done.push(consumer.isDone);
       const buffer = MemoryBuffer.fromAllocation({ ptr: owner.ptr, size: root.bytes, device, stream: null, free });
       const exported = StridedMemoryView.fromBuffer(buffer, { shape: [root.bytes], dtype: "uint8" }).toArrowDevice();
@@ -260,8 +260,8 @@ function filled(size: number, value: number): MemoryBuffer {
 
 /**
  * A slow producer, a slow consumer, and a release and a free right behind them, after which the pool gives the same
- * memory to an allocation that is overwritten at once. Unless the consumer waits for the producer's event it reads what
- * was there before; unless the free comes after the consumer's work it reads what comes then.
+ * memory to an allocation that is overwritten at once. Unless the consumer waits for the producer's event it reads the
+ * previous contents; unless the free is ordered after the consumer's work it reads the later ones.
  *
  * @returns what the consumer has read, and whether the pool did reuse the memory
  */
@@ -286,7 +286,7 @@ export function consumeArrowWhileFreeing(
   const buffer = memory.allocate(size, { stream: home });
   buffer.copyFrom(stale, { stream: home });
   home.synchronize();
-  for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: home }); // about 20 ms stand before the data is there
+  for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: home }); // about 20 ms before the data arrives
   buffer.copyFrom(old, { stream: home });
   const exported = StridedMemoryView.fromBuffer(buffer, { shape: [size], dtype: "uint8" }).toArrowDevice();
   const address = buffer.ptr;

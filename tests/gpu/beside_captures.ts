@@ -1,5 +1,5 @@
 /**
- * What this package does by itself, and what its users ask for, while another library captures a stream.
+ * What this package does on its own, and at its users' request, while another library captures a stream.
  *
  * @module
  */
@@ -29,7 +29,7 @@ const acts = [
   ...["export", "release", "look after memory"],
 ] as const;
 
-/** What another library captures, how strictly, and what happens before and meanwhile. */
+/** What another library captures, how strictly, and our steps before and meanwhile. */
 export interface BesideCapture {
   readonly captured: "a non-blocking stream" | "a blocking stream";
   readonly mode: keyof typeof CU_STREAM_CAPTURE_MODE;
@@ -51,7 +51,7 @@ const step = fc.record({
   at: fc.nat(7),
 });
 
-/** Any of it. */
+/** Any such case. */
 export const besideCapture: fc.Arbitrary<BesideCapture> = fc.record({
   captured: fc.constantFrom("a non-blocking stream", "a blocking stream"),
   mode: fc.constantFrom("GLOBAL", "THREAD_LOCAL", "RELAXED"),
@@ -59,12 +59,12 @@ export const besideCapture: fc.Arbitrary<BesideCapture> = fc.record({
   meanwhile: fc.array(step, { minLength: 1, maxLength: 20 }),
 });
 
-/** Does it, and fails if anything is refused, if the capture is spoiled, or if the thread is not left as it was. */
+/** Runs a case; fails if a call is refused, the capture is invalidated, or the thread's state is changed. */
 export function runBesideCapture(cuda: Cuda, { captured, mode, before, meanwhile }: BesideCapture): void {
   using theirs = new TheirCapture(cuda, captured, mode);
   const ours = new Ours(cuda, captured);
   for (const one of before) ours.act(one, false);
-  reclaim(); // what was released has been seen to be: see below
+  reclaim(); // released exports have been noticed: see below
   theirs.begin();
   for (const one of meanwhile) {
     ours.act(one, true);
@@ -74,7 +74,7 @@ export function runBesideCapture(cuda: Cuda, { captured, mode, before, meanwhile
   ours.close();
 }
 
-/** A stream of another library, which captures nothing much. */
+/** Another library's stream, which captures next to nothing. */
 class TheirCapture {
   readonly #driver: CudaDriver;
   readonly #cuda: Cuda;
@@ -120,7 +120,7 @@ class TheirCapture {
   }
 }
 
-/** What we have. */
+/** Our own objects. */
 class Ours {
   readonly #isHeldUp: boolean;
   readonly #device: CudaDevice;
@@ -160,7 +160,7 @@ class Ours {
     this.#closed = [...this.#events, buffer, graph, own, free, blocking];
   }
 
-  /** @param isBeside whether somebody captures: nothing is asked for then that they would have to be refused */
+  /** @param isBeside whether a capture is active: then no call is made that the driver would have to refuse */
   act({ act, kind, home, at }: Step, isBeside: boolean): void {
     const stream = this.#streams[home];
     const isRefused = isBeside && this.#isHeldUp && home === "legacy";
@@ -189,8 +189,8 @@ class Ours {
       this.#exports.push(view.toDlpack(kind === "pinned" ? {} : { stream: this.#streams["non-blocking"] }));
       buffer.close();
     } else if (act === "release") {
-      // What the consumer has done is known to the context alone, of which nothing can be asked while a stream is
-      // captured; and that a stream is captured which ignores the legacy one, nobody can know.
+      // Only the context knows what the consumer has done, and it cannot be queried while a stream is captured; and
+      // the capture of a stream that ignores the legacy one cannot be detected.
       if (!isBeside || this.#isHeldUp) pick(this.#exports)?.close();
     } else if (act === "look after memory") reclaim();
   }

@@ -1,4 +1,4 @@
-/** On a GPU, too, nothing that is done while another library captures spoils its capture. */
+/** On a GPU, too, nothing done while another library captures invalidates its capture. */
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";
 import { missingGpus } from "../support/gpu.ts";

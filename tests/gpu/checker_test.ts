@@ -1,4 +1,4 @@
-/** The checker over a real driver: what is wrong is reported, what is right is not, and a call costs little more. */
+/** The checker over a real driver: errors are reported, correct programs are not, and a call costs little more. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import type { CausalityReport } from "../../src/checker/mod.ts";
@@ -6,7 +6,7 @@ import { Cuda, type CudaStream, DeviceMemoryResource, type MemoryBuffer, PinnedM
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 
-/** What is reported of a producer, a consumer on another stream, and the frees of both. */
+/** The reports for a producer, a consumer on another stream, and the frees of both. */
 function reportsOf(order: (producer: CudaStream, consumer: CudaStream) => void): readonly CausalityReport[] {
   const cuda = Cuda.open({ check: { onReport: () => {} } });
   const device = cuda.device(0);
@@ -63,7 +63,7 @@ test(...needs(missingGpus(), "freed memory of a pool is reported when it is used
   assertEquals(seen, ["use-after-free", "double-free"], `the driver itself answers ${codes.join(", ")}`);
 });
 
-/** Microseconds of a call, of the fastest of some rounds. */
+/** Microseconds per call, in the fastest of several rounds. */
 function cost(call: () => void, settle: () => void): number {
   let best = Infinity;
   for (let round = 0; round < 20; round++) {

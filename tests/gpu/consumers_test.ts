@@ -1,4 +1,4 @@
-/** Libraries of Python in this process, with arrays in device memory. */
+/** Python libraries in this process, with arrays in device memory. */
 import { testConsumers } from "../support/consumers/matrix.ts";
 import { missingGpus } from "../support/gpu.ts";
 

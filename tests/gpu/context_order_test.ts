@@ -1,6 +1,6 @@
 /**
- * Whether a writer waits for a reader on another stream, on its own device or another one, by every kind of event,
- * memory and access apart. An event of a whole context is what the release of an export is ordered by: this is what the
+ * Whether a writer waits for a reader on another stream, on its own device or another one, for each kind of event,
+ * memory and access separately. The release of an export is ordered by an event of a whole context: this is what the
  * driver promises of it, and what it keeps.
  */
 import { assert, assertEquals } from "@std/assert";
@@ -32,11 +32,11 @@ const accesses = ["copy to the host", "copy to a device", "peer copy", "kernel"]
 
 /** One way to read what another stream overwrites afterwards. */
 interface Way {
-  /** What the writer waits for: the reader's stream, all of its context, or of both devices' contexts; or nothing. */
+  /** What the writer waits for: the reader's stream, its whole context, both devices' contexts, or nothing. */
   readonly event: (typeof events)[number];
   readonly reader: "same device" | "other device";
   readonly memory: (typeof memories)[number];
-  /** Whose slow work the reader waits for: so it is not done, and has perhaps not begun, when the event is recorded. */
+  /** Slow work that the reader waits for: it is not done, and may not have begun, when the event is recorded. */
   readonly behind: (typeof delays)[number];
   readonly access: (typeof accesses)[number];
 }
@@ -57,7 +57,7 @@ function combine(devices: number): Way[] {
   return ways;
 }
 
-/** Moves 16 bytes, by a kernel. */
+/** A kernel that moves 16 bytes. */
 const ptx = `.version 6.4
 .target sm_52
 .address_size 64
@@ -79,26 +79,26 @@ const ptx = `.version 6.4
 const bytes = 16;
 
 /**
- * What driver 580 does not keep: an event of a context comes before the copies of managed memory to the host that the
- * context's streams hold, if the memory is at home on another device. An event of that one's context comes after them.
+ * What driver 580 does not keep: an event of a context completes before the copies of managed memory to the host on the
+ * context's streams, if the memory's home is another device. An event of that device's context completes after them.
  */
 function isUnreliable({ event, reader, memory, access }: Way): boolean {
   return event === "context" && reader === "other device" && memory === "managed" && access === "copy to the host";
 }
 
-/** Where the ways are tried. */
+/** The resources that the ways are tried with. */
 interface Ground {
   readonly cuda: Cuda;
   readonly memory: { readonly [memory in Way["memory"]]: MemoryBuffer };
-  /** By device: somewhere to copy to, much memory to fill, and the kernel. */
+  /** By device: a copy target, a large buffer to fill, and the kernel. */
   readonly near: readonly MemoryBuffer[];
   readonly long: readonly MemoryBuffer[];
   readonly kernels: readonly Kernel[];
-  /** How long the host keeps a stream, in microseconds. */
+  /** How long the host blocks a stream, in microseconds. */
   readonly pause: bigint;
 }
 
-/** How often the reader got bytes that were written after it, of so many trials. */
+/** How often, in the given trials, the reader got bytes that were written after its read. */
 function countWrong({ cuda, memory, near, long, kernels, pause }: Ground, way: Way, trials: number): number {
   const { driver } = cuda;
   const { fill, copy, stream, event, context } = driver;
@@ -174,7 +174,7 @@ function countWrong({ cuda, memory, near, long, kernels, pause }: Ground, way: W
 
 const usleep = libc().loading.dlsym(0n, cString("usleep"));
 
-/** Tries all ways: what came of each, as a table, and those with and without an event that went wrong. */
+/** Tries all ways: the results as a table, and the ways with and without an event that went wrong. */
 function runWays(
   devices: readonly CudaDevice[],
   cuda: Cuda,
@@ -222,7 +222,7 @@ for (const devices of [1, 2]) {
   test(title, { ...options, ...patiently }, () => {
     const { functions } = openLibrary(libcuda);
     using _contexts = new Raw(functions, devices);
-    using cuda = Cuda.open({ check: false }); // the controls race, which the checker would report
+    using cuda = Cuda.open({ check: false }); // the checker would report the controls, which race
     const { table, ordered, free } = runWays(cuda.devices.slice(0, devices), cuda, scaled(30), 256 * 2 ** 20, 500n);
     console.log(table);
     assertEquals(ordered, []);

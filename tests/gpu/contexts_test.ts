@@ -1,6 +1,6 @@
 /**
- * Whatever context a foreign library has made current on this thread, work goes where its stream says, and that context
- * is current afterwards.
+ * Whatever context a foreign library has made current on this thread, work goes to its stream's device, and the foreign
+ * context is current afterwards.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { needs } from "../support/needs.ts";
 const missing = missingGpus();
 const source = 'extern "C" __global__ void add(int *x, int by) { x[threadIdx.x] += by; }';
 
-/** Work of every kind on a stream: what arrives in the end is right only if all of it happened, in order. */
+/** Work of every kind on a stream: the result is right only if all of it ran, in order. */
 function work(cuda: Cuda, stream: CudaStream): number[] {
   const device = cuda.device(0);
   using other = device.createStream();

@@ -1,4 +1,4 @@
-/** Copies that convert, on a real device: every value of every type becomes what the host makes of it. */
+/** Converting copies, on a real device: every value of every type is converted as on the host. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer, StridedMemoryView } from "../../mod.ts";
@@ -42,7 +42,7 @@ test(...needs(missingGpus(), "a device converts every value of every type to wha
     const source = filled(given, from, values);
     const onDevice = StridedMemoryView.fromBuffer(there, { shape: [rows, columns], dtype: DType.from(from.name) });
     onDevice.copyFrom(source, { stream });
-    // In the order of the destination, and through tiles.
+    // In destination order, and through tiles.
     for (const axes of [[0, 1], [1, 0]]) {
       const shape = axes.map((axis) => source.shape[axis] ?? 0);
       const into = (buffer: MemoryBuffer) =>

@@ -1,5 +1,5 @@
 /**
- * Copies between any two layouts on a real device: its driver compiles the kernels, and its memory wants aligned words.
+ * Copies between any two layouts on a real device: its driver compiles the kernels, its memory requires aligned words.
  */
 import { test } from "node:test";
 import { Cuda, DType, StridedLayout } from "../../mod.ts";
@@ -19,7 +19,7 @@ test(
   () => {
     using cuda = Cuda.open();
     check(fc.property(packedCopies("device", "device", "pinned", "host"), (copy) => assertMoved(cuda, copy)), 300);
-    // Where each thread has one element only, the assembler once took it for one that is not there
+    // Where each thread has only one element, the assembler once took it for one that does not exist
     // (kernel_registers_test.ts).
     const [from, to] = ["device", "device"] as const;
     for (const dtype of packedTypes) {

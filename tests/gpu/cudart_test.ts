@@ -1,4 +1,4 @@
-/** The CUDA runtime and the driver speak of the same streams, events and memory. */
+/** The CUDA runtime and the driver share the same streams, events and memory. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, CudaStream, DeviceMemoryResource, HostMemoryResource, MemoryBuffer } from "../../mod.ts";

@@ -1,6 +1,6 @@
 /**
  * The simulator and libcuda: the same bytes from the same random programs and calls, the same answers to the same
- * questions. Each property says how many programs it ran.
+ * queries. Each property reports how many programs it ran.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -20,14 +20,14 @@ import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Runs a property, and says how many programs it tried. */
+/** Runs a property, and reports how many programs it ran. */
 function checkCounted<T>(name: string, programs: fc.Arbitrary<T>, runs: number, run: (program: T) => void): void {
   let count = 0;
   check(fc.property(programs, (program) => (run(program), void count++)), runs, { endOnFailure: true });
   console.log(`${count} ${name}`);
 }
 
-/** Keeps the primary contexts of devices, so that a program that is run meanwhile finds them, and leaves them. */
+/** Retains the primary contexts of devices, so that programs run meanwhile find them, and leave them. */
 class Contexts {
   readonly #devices: number;
   #raw: Raw | null = null;
@@ -54,7 +54,7 @@ for (const devices of [1, 2, 4]) {
   test(...needs(missing, `random programs give the same bytes on ${devices} devices and simulated ones`), () => {
     const { functions: driver } = openLibrary(libcuda);
     using contexts = new Contexts(devices);
-    contexts.keep(true); // making them anew takes half a second
+    contexts.keep(true); // recreating them takes half a second
     checkCounted(
       `programs of calls on ${devices} devices`,
       // With an event of one context between two streams, such a program gave wrong bytes once on two H200s.
@@ -78,7 +78,7 @@ for (const devices of [1, 2, 4]) {
         ...{ program: programs(devices, { resources, abroad }) },
         ending: fc.nat(23),
         seed: fc.nat(),
-        // Whether the contexts begin and end with the program: in one of eight, because that takes half a second.
+        // Whether the contexts begin and end with the program: in one of eight, because this takes half a second.
         alone: fc.nat(7).map((one) => one === 0),
       });
       using contexts = new Contexts(devices);

@@ -89,7 +89,7 @@ function copyForConsumer(root: Root, type: number, id: number): void {
   buffer.fill(7, { stream: home });
   const corner = StridedMemoryView.fromBuffer(buffer, { shape: [1], dtype: "uint8" });
   corner.copyFrom(Uint8Array.of(9), { stream: home });
-  // The producer is slow: a copy that is not ordered after it finds what was there before.
+  // The producer is slow: a copy that is not ordered after it reads the previous contents.
   for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: home });
   buffer.fill(8, { stream: home });
   corner.copyFrom(Uint8Array.of(9), { stream: home });
@@ -120,9 +120,9 @@ function copyForConsumer(root: Root, type: number, id: number): void {
 
 /**
  * Frees a buffer while a consumer still reads it, and lets the pool give the same memory to the next allocation, which
- * is overwritten at once. If the free does not come after the consumer's work, the consumer reads the new bytes.
+ * is overwritten at once. If the free is not ordered after the consumer's work, the consumer reads the new bytes.
  *
- * @param on where the consumer works: a peer has its own context, with work of its own
+ * @param on where the consumer works: a peer has its own context, with its own work
  * @returns what the consumer has read, and whether the pool did reuse the memory
  */
 export function consumeWhileFreeing(
@@ -154,14 +154,14 @@ export function consumeWhileFreeing(
   const tensor = release === "ordered" ? view.toDlpack({ stream: consumer }) : null;
   if (tensor === null) consumer.wait(home); // what the export does
   const address = buffer.ptr;
-  // The consumer is slow: about 20 ms of copies stand before its read.
+  // The consumer is slow: about 20 ms of copies precede its read.
   for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: consumer });
   enqueueCopy(consumer, taken.ptr, address, size, "DtoD");
   if (tensor !== null) {
     tensor.close(); // the deleter is called while the consumer's work is still enqueued
     assert(tensor.released);
   }
-  buffer.close(); // on the home stream; in the control nothing tells that stream to wait for the consumer
+  buffer.close(); // on the home stream; in the control nothing makes that stream wait for the consumer
   using next = memory.allocate(size, { stream: home });
   next.copyFrom(fresh, { stream: home });
   taken.copyTo(seen, { stream: consumer });

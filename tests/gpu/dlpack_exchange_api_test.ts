@@ -1,6 +1,6 @@
 /**
- * DLPack's table of C functions on a GPU: torch's tensors come by it, in the order of the stream that torch works on,
- * and arrays of ours go by it to whoever asks for it, as tvm-ffi does.
+ * DLPack's table of C functions on a GPU: torch's tensors are imported through it, in the order of the stream that
+ * torch works on, and our arrays are exported through it to consumers that use it, such as tvm-ffi.
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -45,7 +45,7 @@ def elsewhere(count):
     with torch.cuda.stream(torch.cuda.Stream()): return make_slowly(count)
 `;
 
-/** Copies that take some milliseconds, so that what is not ordered after them is seen to come too early. */
+/** Copies that take some milliseconds, so that work not ordered after them visibly comes too early. */
 function slow(device: CudaDevice, stream: CudaStream): void {
   const resource = new DeviceMemoryResource(device);
   using from = resource.allocate(2 ** 28, { stream });
@@ -118,7 +118,7 @@ test(...needs(missing, "tensors that are more than their memory are refused, as 
   }
 });
 
-/** Python code that asks the table of an array of ours. */
+/** Python code that calls the table of one of our arrays. */
 const asking = `
 import ctypes, struct
 pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -168,7 +168,7 @@ for (const isNamed of [false, true]) {
         const works = isNamed ? stream : device.defaultStream;
         assertEquals(BigInt(python.evaluate("current")(view)), isNamed ? stream.handle : 1n);
         using returned = python.evaluate("echo").$call(view);
-        // Where the consumer works: it must come after the late fill, which nothing else orders.
+        // On the consumer's stream: it must come after the late fill, which nothing else orders.
         using host = new HostMemoryResource().allocate(4 * count);
         buffer.copyTo(host, { stream: works });
         works.synchronize();

@@ -7,7 +7,7 @@ import { needs } from "../support/needs.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "./dlpack_behaviours.ts";
 import { realRoot } from "../support/cuda_root.ts";
 
-/** The controls do what the checker exists to refuse. */
+/** The controls do what the checker exists to detect. */
 const checked = process.env["CAUSEWAY_CHECK"] ? "it is a race, which the checker would report" : null;
 
 for (const { name, devices, run } of dlpackBehaviours) {

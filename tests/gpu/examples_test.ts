@@ -1,5 +1,5 @@
 /**
- * What the guides and doc comments show on a simulated GPU does on a real one what they say: each example that
+ * The examples of the guides and doc comments behave on a real GPU as documented for a simulated one: each example that
  * simulates a driver opens the real one instead, and prints the same.
  */
 import { assert } from "@std/assert";
@@ -13,7 +13,7 @@ import { needs } from "../support/needs.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** About the simulator itself, or what only it says of a kernel that fails. */
+/** Examples about the simulator itself, or its own reports of a failing kernel. */
 const simulated = ["docs/simulator.md", "docs/errors.md, example 2", "src/sim/", "src/testing/", "src/ptx/error.ts"];
 
 function filesOf(folder: string, ending: string): string[] {
@@ -31,7 +31,7 @@ const examples = [...pages, ...sources].flatMap(([file, text]) =>
   [undefined, "nvrtc"].flatMap((need) => examplesOf(relative(root, join(root, file)), text, need))
 ).filter(({ name, code }) => code.includes("Cuda.simulate(") && !simulated.some((one) => name.startsWith(one)));
 
-/** The example with a real driver, and how many devices it wants. */
+/** The example with a real driver, and how many devices it needs. */
 function onGpu({ name, code }: Example): { readonly example: Example; readonly devices: number } {
   const devices = Number(/devices: (\d+)/.exec(code)?.[1] ?? 1);
   const opened = code.replace(/Cuda\.simulate\((.*?)\);/g, (_, options: string) => {

@@ -1,6 +1,6 @@
 /**
- * Random programs of producers and consumers of every convention, on GPUs: the bytes that are due, no race that the
- * checker sees, nothing lost. What `tests/order/programs_test.ts` runs on simulated devices.
+ * Random programs of producers and consumers of every convention, on GPUs: the expected bytes, no race that the checker
+ * detects, nothing leaked. `tests/order/programs_test.ts` runs the same on simulated devices.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ for (const devices of [1, 2, 4, 8]) {
   const [title, options] = needs(missingGpus(devices), name);
   test(title, { ...options, ...patiently }, () => {
     const { functions } = openLibrary(libcuda);
-    using _contexts = new Raw(functions, devices); // making them anew for each program takes half a second
+    using _contexts = new Raw(functions, devices); // recreating them for each program takes half a second
     using found = Cuda.open();
     const hasPeers = found.devices.slice(0, devices).every((one, _, all) =>
       all.every((other) => other === one || one.canAccessPeer(other))

@@ -1,6 +1,6 @@
 /**
- * Makes a kernel write to an address that nobody has, and prints what every part of the package does after that. In a
- * process of its own: on a GPU no other work is possible in it any more. The argument is `real` or `simulated`.
+ * Makes a kernel write to an unmapped address, and prints what every part of the package does after that. In a separate
+ * process: on a GPU no other work is possible in it any more. The argument is `real` or `simulated`.
  */
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
@@ -16,7 +16,7 @@ import { drainFrees } from "../../src/order/deferred_free.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { addPtx } from "./graph_behaviours.ts";
 
-/** What came of a call. */
+/** The outcome of a call. */
 interface Outcome {
   readonly code?: string;
   readonly call?: string;
@@ -102,6 +102,6 @@ await attempt("collecting the rest", async () => {
 await attempt("draining", () => drainFrees());
 await attempt("closing Cuda", () => cuda.close());
 await attempt("closing the home stream", () => stream.close());
-await setTimeout(250); // longer than a stream that is waited for is looked at
+await setTimeout(250); // longer than the interval at which an awaited stream is checked
 console.log(JSON.stringify(results));
-process.exit(0); // a pipe of a wait may still be open: the driver that was to close it does nothing any more
+process.exit(0); // the pipe of a wait may still be open: the driver, which should have closed it, no longer works

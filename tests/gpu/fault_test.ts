@@ -1,5 +1,5 @@
 /**
- * After an illegal address: what fails, how it says so, and what must not fail. On a simulated GPU, and on a real one.
+ * After an illegal address: what fails, how it is reported, and what must not fail. On a simulated GPU and a real one.
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ const failing = [
 ];
 
 async function law(where: "real" | "simulated"): Promise<void> {
-  const results = await runScriptForJson(script, { args: [where] }) as Results; // what the script has printed
+  const results = await runScriptForJson(script, { args: [where] }) as Results; // the script's output
   let first: string | undefined;
   for (const [what, outcome] of Object.entries(results)) {
     const seen = `${what}: ${JSON.stringify(outcome)}`;
@@ -40,7 +40,7 @@ async function law(where: "real" | "simulated"): Promise<void> {
     const { code, isSticky, message = "", call = "", cause } = outcome;
     assertEquals([code, isSticky], ["CUDA_ERROR_ILLEGAL_ADDRESS", true], seen);
     assertMatch(message, /The context is lost.*Start the process anew/, seen);
-    // The simulator knows what was wrong, and is no advice there.
+    // The simulator reports the cause, and is not recommended there.
     assertEquals(/PTX line \d+: illegal address/.test(message), where === "simulated", seen);
     assertEquals(/run it under compute-sanitizer or on Cuda\.simulate\(\)/.test(message), where === "real", seen);
     if (first === undefined) {

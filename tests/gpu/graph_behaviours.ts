@@ -86,12 +86,12 @@ function first(buffer: MemoryBuffer, { device, stream }: Bench): number {
   return host.bytes()[0] ?? -1;
 }
 
-/** The code of the driver that a call fails with. */
+/** The driver's error code that a call fails with. */
 function codeOf(call: () => unknown): string {
   return assertThrows(call, CudaError).codeName;
 }
 
-/** Closes buffers and a graph while a launch uses them, and takes memory on their home stream, which may have moved. */
+/** Closes buffers and a graph in use by a launch, and allocates on their home stream, which may have changed. */
 async function closeUnderWay(root: Root, moves: boolean): Promise<void> {
   using all = bench(root);
   const { device, stream, memory } = all;
@@ -119,7 +119,7 @@ async function closeUnderWay(root: Root, moves: boolean): Promise<void> {
   assertThrows(() => graph.nodes, TypeError, "closed");
   using next = memory.allocate(size, { stream: home });
   next.fill(9, { stream: home });
-  home.synchronize(); // without the order that would leave the launch behind
+  home.synchronize(); // without the order this would overtake the launch
   stream.synchronize();
   using part = new PinnedMemoryResource(device).allocate(size);
   next.copyTo(part, { stream: home });
@@ -179,7 +179,7 @@ export const graphBehaviours: readonly Behaviour[] = [
       program.close();
       buffer.close();
       assertThrows(() => program.kernel("add"), TypeError, "closed");
-      using other = memory.allocate(64, { stream }); // must not be given the memory that the graph uses
+      using other = memory.allocate(64, { stream }); // must not get the memory that the graph uses
       other.fill(0xff, { stream });
       using exec = graph.instantiate();
       for (let i = 0; i < 5; i++) exec.launch(stream);
@@ -213,7 +213,7 @@ export const graphBehaviours: readonly Behaviour[] = [
       assertEquals([left.isCapturing, right.isCapturing], [false, false]);
       assertEquals(graph.nodes.map(({ kind }) => kind), ["MEMSET", "MEMSET", "MEMSET", "MEMCPY", "MEMCPY"]);
       const edges = graph.edges.map(([before, after]) => `${before}>${after}`);
-      const sorted = edges.filter((edge) => edge !== "0>4").sort(); // follows from the others, and may be left out
+      const sorted = edges.filter((edge) => edge !== "0>4").sort(); // implied by the others, and may be left out
       assertEquals(sorted, ["0>1", "0>2", "1>3", "2>3", "3>4"]);
       using exec = graph.instantiate();
       a.fill(9, { stream });
@@ -372,7 +372,7 @@ export const graphBehaviours: readonly Behaviour[] = [
         using graph = stream.capture(() => part(target).copyFrom(part(source), { stream }));
         using exec = graph.instantiate();
         source.close();
-        using next = memory.allocate(64, { stream }); // it would have the same place
+        using next = memory.allocate(64, { stream }); // it would get the same address
         next.fill(9, { stream });
         exec.launch(stream);
         assertEquals(first(target, all), 7);
@@ -411,7 +411,7 @@ export const graphBehaviours: readonly Behaviour[] = [
       exec.launch(stream);
       assertEquals([first(a, all), first(b, all)], [1, 2]);
       const failure = "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE";
-      // Why it does not fit the driver says in its own words: of one node more an H200 says ERROR_NOT_SUPPORTED.
+      // The driver has its own reasons for a mismatch: for one node more an H200 reports ERROR_NOT_SUPPORTED.
       assertEquals(assertThrows(() => exec.update(longer), CudaError, "ERROR_").codeName, failure);
       assertEquals(assertThrows(() => exec.update(different), CudaError, "ERROR_").codeName, failure);
       b.fill(0, { stream });

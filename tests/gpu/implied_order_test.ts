@@ -1,8 +1,8 @@
 /**
- * A default stream and a blocking one come after each other without being told. Of that order the driver knows nothing
- * when it reads a little page-locked memory during the call; and what we do about it. And an allocation on the legacy
- * default stream is not among what comes after one stream and before another: a random program on an H200 read 64 bytes
- * of managed memory as they were written on the thread's stream after such an allocation, in 364 of 400 runs.
+ * A default stream and a blocking one are ordered implicitly. The driver ignores that order when it reads a little
+ * page-locked memory during the call; and what we do about it. And an allocation on the legacy default stream is not
+ * ordered after one stream and before another: a random program on an H200 read 64 bytes of managed memory as they were
+ * written on the thread's stream after such an allocation, in 364 of 400 runs.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -20,13 +20,13 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 const most = 64 * KiB;
 
-/** What a GPU takes long enough to fill, and a simulated one not too long. */
+/** Sizes that a GPU takes long enough to fill, and a simulated one not too long. */
 const slowBytes = { gpu: 2 ** 26, simulated: 64 };
 
-/** Which stream writes to the host and which one reads it from there. */
+/** The stream that writes to the host, and the stream that reads from there. */
 const pairs = ["legacy, thread", "legacy, blocking", "thread, legacy", "blocking, legacy"] as const;
 
-/** How the second stream is told to come after the first, if at all. */
+/** How the second stream is ordered after the first, if at all. */
 const hows = ["not at all", "an event", "an event of its own", "a record of its own"] as const;
 
 interface Trial {
@@ -35,7 +35,7 @@ interface Trial {
   readonly bytes: number;
 }
 
-/** Whether what the first stream writes to page-locked memory is what the second one takes from there to the device. */
+/** Whether the second stream copies to the device what the first one has written to page-locked memory. */
 function isSeen(raw: Raw, { pair, how, bytes }: Trial, slowBytes: number): boolean {
   const { driver } = raw;
   const streamOf = (flags: number) => raw.word((out) => driver.stream.cuStreamCreate(out, flags));
@@ -73,7 +73,7 @@ function isSeen(raw: Raw, { pair, how, bytes }: Trial, slowBytes: number): boole
   return seen;
 }
 
-/** What was seen on an H200 with driver 580: larger copies and whoever is told to wait see it always. */
+/** As observed on an H200 with driver 580: larger copies and streams that are told to wait always see it. */
 function isExpected({ pair, how, bytes }: Trial): boolean {
   if (bytes > 24 * KiB || pair === "free, thread" || how === "an event" || how === "an event of its own") return true;
   return how === "a record of its own" && pair.endsWith("legacy");
@@ -108,9 +108,9 @@ for (
 }
 
 /**
- * What is done on the legacy default stream between work of two others, and whether that is promised to order them.
- * Where it is not the driver may do so all the same: an allocation that is given what a stream has freed and not yet
- * passed comes after that stream, and so does what comes after the allocation (driver 580 on H200s, 8 of 8 times).
+ * Operations on the legacy default stream between work of two others, and whether they are promised to order them.
+ * Where they are not, the driver may still do so: an allocation that reuses memory which a stream has freed but not yet
+ * passed comes after that stream, and so does what follows the allocation (driver 580 on H200s, 8 of 8 times).
  */
 const between = {
   nothing: false,
@@ -126,7 +126,7 @@ const between = {
   fill: true,
 } as const;
 
-/** Nothing is captured, and launched. */
+/** Captures nothing, and launches it. */
 function launchEmptyGraph(raw: Raw, stream: bigint): void {
   const { driver } = raw;
   const captured = raw.stream(CU_STREAM.NON_BLOCKING);
@@ -143,13 +143,12 @@ interface Seen {
   /** Whether the first stream has read what was there before the second one wrote. */
   readonly isReadFirst: boolean;
   /**
-   * Whether the first stream was still at work when everything was enqueued: otherwise they came in order by
-   * themselves.
+   * Whether the first stream was still busy when everything was enqueued: otherwise they were in order anyway.
    */
   readonly wasUnderWay: boolean;
 }
 
-/** Lets one stream read device memory and another one fill it, with something between them on the legacy stream. */
+/** One stream reads device memory and another fills it, with an operation in between on the legacy stream. */
 function readAndFill(raw: Raw, first: bigint, second: bigint, what: keyof typeof between, slowBytes: number): Seen {
   const { driver } = raw;
   const [memory, slow] = [most, slowBytes].map((size) =>
@@ -175,7 +174,7 @@ function readAndFill(raw: Raw, first: bigint, second: bigint, what: keyof typeof
   if (what === "fill of no bytes") raw.ok(driver.fill.cuMemsetD8Async(memory, 1, 0n, CU_STREAM_LEGACY));
   if (what === "launch of an empty graph") launchEmptyGraph(raw, CU_STREAM_LEGACY);
   if (what === "fill") raw.ok(driver.fill.cuMemsetD8Async(memory + 64n, 1, 64n, CU_STREAM_LEGACY));
-  if (what === "wait") raw.ok(driver.stream.cuStreamWaitEvent(CU_STREAM_LEGACY, event, 0)); // which is over
+  if (what === "wait") raw.ok(driver.stream.cuStreamWaitEvent(CU_STREAM_LEGACY, event, 0)); // which has completed
   if (what.endsWith("event")) raw.ok(driver.event.cuEventRecord(event, CU_STREAM_LEGACY));
   raw.ok(driver.fill.cuMemsetD8Async(memory, 9, 64n, second));
   const wasUnderWay = driver.stream.cuStreamQuery(first) === CUresult.CUDA_ERROR_NOT_READY;
@@ -208,7 +207,7 @@ for (
         for (const what of Object.keys(between) as (keyof typeof between)[]) {
           const seen = Array.from({ length: 5 }, () => readAndFill(raw, first, second, what, much));
           if (first === legacy || between[what]) assert(seen.every(({ isReadFirst }) => isReadFirst), what);
-          // The simulator does the least that is promised, so that whoever relies on more is found.
+          // The simulator does the least that is promised, so that reliance on more is found.
           else if (name === "the simulator") assert(seen.some(({ isReadFirst }) => !isReadFirst), what);
           else {
             const told = seen.filter(({ wasUnderWay }) => wasUnderWay);

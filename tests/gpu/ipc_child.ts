@@ -11,17 +11,17 @@ import {
 } from "../../mod.ts";
 import { readBuffer } from "../support/buffers.ts";
 
-/** What the explicit way sends beside the pool's descriptor. */
+/** What the explicit way sends beside the pool's file descriptor. */
 export interface Offer {
   readonly pool: BufferDescriptor;
   readonly memory: BufferDescriptor;
   readonly event: IpcHandle;
 }
 
-/** What came of an import: the code's name if the driver refused it. */
+/** The outcome of an import: the error code's name if the driver refused it. */
 export type Outcome = { readonly refused: string } | { readonly ok: true };
 
-/** The other end of a socket, in JSON. */
+/** Sends a value to the other end of a socket, as JSON. */
 export async function tell(socket: UnixSocket, value: unknown): Promise<void> {
   await socket.send(new TextEncoder().encode(JSON.stringify(value)));
 }
@@ -36,7 +36,7 @@ function outcome(act: () => Disposable): Outcome {
   }
 }
 
-/** The distinct bytes of a buffer, after what is enqueued on its home stream. */
+/** The distinct bytes of a buffer, after the work enqueued on its home stream. */
 function valuesOf(buffer: MemoryBuffer, cuda: Cuda): number[] {
   return [...new Set(readBuffer(buffer, cuda))];
 }
@@ -77,7 +77,7 @@ async function explicitly(path: string, what: string): Promise<void> {
   const samePlace = [one.ptr === same.ptr, other.ptr === again.ptr];
   one.close();
   other.close();
-  same.fill(0x33, { stream }); // what was imported twice is still there after one close
+  same.fill(0x33, { stream }); // memory imported twice is still mapped after one close
   again.fill(0x44, { stream });
   same.close();
   again.close();
@@ -111,7 +111,7 @@ async function byChannel(path: string, what: string): Promise<void> {
       await channel.receive(); // killed meanwhile, with the buffer open
     }
     const { buffer, round } = value;
-    // Its owner gets it back when the message is there, and must not use it before this stream has read it.
+    // Its owner gets it back when the message arrives, and must not use it before this stream has read it.
     if (round % 2 === 0) { for (let i = 0; i < 40; i++) slow.fill(i, { stream }); }
     const copy = device.memory.allocate(2 ** 24, { stream });
     copy.copyFrom(buffer, { stream });

@@ -27,7 +27,7 @@ function socketName(): string {
   return `@causeway-ipc-${process.pid}-${names++}`;
 }
 
-/** Starts the other process and waits for it to connect; says what it printed if it ends before. */
+/** Starts the other process and waits for it to connect; if it ends first, reports what it printed. */
 async function meet(what: string, runtime: Runtime): Promise<{ readonly socket: UnixSocket; readonly other: Running }> {
   const path = socketName();
   using listener = UnixListener.listen(path);
@@ -41,11 +41,11 @@ async function meet(what: string, runtime: Runtime): Promise<{ readonly socket: 
 async function hear(socket: UnixSocket, other: Running): Promise<unknown> {
   const message = await socket.receive();
   if (message !== null) return JSON.parse(new TextDecoder().decode(message.data));
-  await other.printed; // says why it ended
+  await other.printed; // reports why it ended
   throw new Error("The other process ended without a word");
 }
 
-/** What a driver answers where the machine, or its container, does not allow processes to share memory. */
+/** Driver errors where the machine, or its container, does not allow processes to share memory. */
 const forbidden = new Set([
   "CUDA_ERROR_NOT_SUPPORTED",
   "CUDA_ERROR_NOT_PERMITTED",
@@ -53,7 +53,7 @@ const forbidden = new Set([
   "CUDA_ERROR_MAP_FAILED",
 ]);
 
-/** Offers one of everything. The caller closes what keeps it. */
+/** Offers one of everything. The caller closes the result, which keeps it. */
 async function offer(socket: UnixSocket, cuda: Cuda, fill: number): Promise<Disposable & { buffers: MemoryBuffer[] }> {
   const device = cuda.device(0);
   const stream = device.createStream();
@@ -78,7 +78,7 @@ async function offer(socket: UnixSocket, cuda: Cuda, fill: number): Promise<Disp
   };
 }
 
-/** What this machine does not allow, each with the driver's own code; null for what it does. */
+/** What this machine does not allow, with the driver's own error codes; null if it allows everything. */
 async function probe(): Promise<string | null> {
   const missing = missingGpus();
   if (missing !== null || own === undefined) return missing;
@@ -103,7 +103,7 @@ async function probe(): Promise<string | null> {
 
 const missing = await probe();
 
-/** Fails unless a pool of this process has nothing out any more. */
+/** Fails unless a pool of this process has no memory allocated any more. */
 function assertEmpty({ pool }: DeviceMemoryResource, cuda: Cuda): void {
   drainFrees();
   cuda.device(0).synchronize();
@@ -158,12 +158,12 @@ for (const runtime of runtimes) {
       for (let round = 1; round <= 30; round++) {
         const buffer = (round % 5 === 0 ? plain : pool).allocate(2 ** 24, { stream });
         buffer.fill(0xee, { stream });
-        // Every other round for longer than the message takes; in the others the other process is as slow.
+        // Slow in every other round, for longer than the message takes; in the others the other process is as slow.
         if (round % 2 === 1) { for (let i = 0; i < 40; i++) slow.fill(i, { stream }); }
         buffer.fill(round, { stream });
         await channel.send({ buffer, round });
         buffer.close(); // the next round gets this memory as soon as the other process is done with it
-        assertEquals(await channel.receive(), "closed"); // but its stream may not have come to it
+        assertEquals(await channel.receive(), "closed"); // but its stream may not have reached it
       }
       await channel.send("what came");
       const right = Array.from({ length: 30 }, (_, i) => ({ round: i + 1, wrong: -1 }));

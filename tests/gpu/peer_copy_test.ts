@@ -1,6 +1,6 @@
 /**
- * Copies between two real devices: in one piece, by rows, gathered and spread, and by one kernel, with access and
- * without.
+ * Copies between two real devices: in one piece, by rows, gathered and scattered, and by one kernel, with and without
+ * access.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const rows = 512;
 const columns = 256;
 const count = rows * columns;
 
-/** Layouts of the source and the destination, by what they are. */
+/** Layouts of the source and the destination, by description. */
 const layouts: { readonly [name: string]: readonly [StridedLayout, StridedLayout] } = {
   alike: [StridedLayout.dense([rows, columns], 4), StridedLayout.dense([rows, columns], 4)],
   "wide rows": [
@@ -44,7 +44,7 @@ test(
     const devices = [cuda.device(0), cuda.device(1)] as const;
     const wrong: string[] = [];
     for (const access of [[], [0], [1], [0, 1]]) {
-      // Pools of its own: the devices' default pools are everybody's.
+      // Separate pools: the devices' default pools are shared.
       using mine = new DeviceMemoryResource(devices[0], {});
       using theirs = new DeviceMemoryResource(devices[1], {});
       if (access.includes(1)) mine.peerAccessibleBy = [1];

@@ -1,6 +1,6 @@
 /**
- * Pools of all devices of the machine, each of which any of the others may use or not: what is granted is open, what is
- * not granted stays closed, each change is one call to the driver, and a copy arrives either way.
+ * Pools of all devices of the machine, each accessible or not from each other device: what is granted works, what is
+ * not granted stays inaccessible, each change is one driver call, and a copy arrives either way.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -61,12 +61,12 @@ test(title, { ...options, ...patiently }, () => {
             const stream = at(streams, user);
             using target = at(devices, user).memory.allocate(bytes, { stream });
             stream.wait(at(streams, owner));
-            // As a copy of one device, which the driver does if, and only if, it may use the other's memory.
+            // As a copy within one device, which the driver does if, and only if, it may access the other's memory.
             const copy = () => enqueueCopy(stream, target.ptr, source.ptr, bytes, "DtoD");
             if (granted[owner]?.includes(user)) copy();
             else {
               assertThrows(copy, CudaError, "CUDA_ERROR_INVALID_VALUE");
-              target.copyFrom(source, { stream }); // which needs nobody's leave
+              target.copyFrom(source, { stream }); // this needs no access
             }
             target.copyTo(sink, { stream });
             stream.synchronize();

@@ -1,5 +1,5 @@
 /**
- * The interpreter beside a GPU: the same PTX, the same bytes. What PTX calls approximate is near, everything else
+ * The interpreter against a GPU: the same PTX, the same bytes. What PTX calls approximate is close, everything else
  * equal.
  */
 import { assert, assertEquals } from "@std/assert";
@@ -22,7 +22,7 @@ import { fc, scaled } from "../support/property.ts";
 
 const missing = missingGpus();
 
-/** An instruction and the types of what it works on. */
+/** An instruction and its operand types. */
 type Line = readonly [line: string, types: Types];
 
 function widthOf(type: string): number {
@@ -125,7 +125,7 @@ function floatLines(): Line[] {
   return lines;
 }
 
-/** Whether all integers of a type are of another, too: then there is nothing to saturate. */
+/** Whether a type holds all integers of another: then there is nothing to saturate. */
 function holdsAll(to: string, from: string): boolean {
   if (to.startsWith("u") && from.startsWith("s")) return false;
   const gained = to.startsWith("s") && from.startsWith("u") ? 1 : 0;
@@ -179,12 +179,12 @@ const singleEdges: readonly Case[] = [0x00ffffffn, 0x80ffffffn, 0x00800001n, 0x8
   ): Case => [a, b, 0n])
 );
 
-/** The same in binary16, alone and above another number. */
+/** The same in binary16, alone and packed with another number. */
 const halfEdges: readonly Case[] = [0x0401n, 0x8401n, 0x3c000401n, 0x04018401n].flatMap((a) =>
   [0x3bfen, 0xbbfen, 0x3bfe3bfen, 0x38003bfen].map((b): Case => [a, b, 0n])
 );
 
-/** More than one NaN, and a number that binary32 rounds up to its smallest normal one. */
+/** Several NaNs, and a number that binary32 rounds up to its smallest normal one. */
 const doubleEdges: readonly Case[] = [
   ...[0x7ff0000000000001n, 0xfff8000000000002n, 0x3ff0000000000000n].flatMap((a) =>
     [0x7ff8000000000004n, 0xfff0000000000008n, 0x4000000000000000n].flatMap((b) =>
@@ -222,7 +222,7 @@ function casesFor([, [, a, b = a, c = a]]: Line): Case[] {
     ): Case => [BigInt.asUintN(widthOf(a), x), BigInt.asUintN(widthOf(b), y), BigInt.asUintN(widthOf(c), z)]);
 }
 
-/** Copies arrays to the device, does something with their addresses, and copies them back. */
+/** Copies arrays to the device, runs work on their addresses, and copies them back. */
 function onDevice(
   stream: CudaStream,
   arrays: readonly Uint8Array[],
@@ -265,8 +265,8 @@ function executeOnGpu(lines: readonly Line[], cases: readonly (readonly Case[])[
 }
 
 /**
- * What PTX promises of a result. Of the NaN that `abs` and `neg` give it promises nothing: the same GPU keeps the
- * operand's bits, makes it quiet or gives the one NaN of the type, by what the instruction is fused with.
+ * What PTX promises of a result. It promises nothing about the NaN that `abs` and `neg` return: the same GPU keeps the
+ * operand's bits, makes it quiet or returns the type's one NaN, depending on what the instruction is fused with.
  */
 function promised([line, [type]]: Line, result: bigint): bigint {
   if (!/^(abs|neg)\./.test(line)) return result;
@@ -309,7 +309,7 @@ test(...needs(missing, "approximations are near a GPU's"), () => {
     `${name}.approx.f32 %d, %a;`,
     ["f32", "f32"],
   ]);
-  // Between 1/4 and 4, where each of them is good to some bits.
+  // Between 1/4 and 4, where each of them is accurate to some bits.
   const inputs = fc.sample(fc.integer({ min: 0x3e800000, max: 0x40800000 }), 500);
   const cases = lines.map(() => inputs.map((bits): Case => [BigInt(bits), 0n, 0n]));
   const real = executeOnGpu(lines, cases);

@@ -1,5 +1,5 @@
 /**
- * Device memory in Python as Arrow device arrays: in place, with an event that comes after what is enqueued, and back.
+ * Device memory in Python as Arrow device arrays: in place, with an event after the enqueued work, and back.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ test(title, { skip, ...patiently }, () => {
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [count / 4, 4], dtype: "int32" });
   for (const [round, way] of (["view", "array", "stream"] as const).entries()) {
     const value = 3 + round;
-    for (let i = 0; i < 20; i++) ballast.fill(i, { stream: home }); // so that what comes next is late
+    for (let i = 0; i < 20; i++) ballast.fill(i, { stream: home }); // so that the next fill is late
     buffer.fill(value, { stream: home, width: 4 });
     using source = way === "view" ? null : ArrowArray.from(view, { stream: home });
     const given = source === null ? view : way === "array" ? source : exportArrowStream([source], { device: true });

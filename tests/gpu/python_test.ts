@@ -1,6 +1,6 @@
 /**
  * Arrays on a GPU between this process and the Python libraries in it: the same address, the same elements, ordered by
- * streams alone, and nothing kept when both sides have let go. Each library that is installed, in each direction.
+ * streams alone, and nothing kept once both sides have released. Each installed library, in each direction.
  */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { readFileSync } from "node:fs";
@@ -30,13 +30,13 @@ import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
 import { pattern, positionsOf } from "../support/arrays.ts";
 
-/** How a library takes arrays, looks at its own, and makes them. Python code that defines four functions. */
+/** How a library takes arrays, inspects its own, and makes them: Python code that defines four functions. */
 interface Library {
   readonly module: string;
   readonly code: string;
   /** Element types that it exchanges. */
   readonly dtypes: readonly string[];
-  /** Which parts of an array it takes: any, those that are dense, or none but arrays that are aligned as a whole is. */
+  /** Which parts of an array it takes: any, only dense ones, or only arrays aligned like a whole one. */
   readonly takes: "any" | "dense" | "whole";
 }
 
@@ -131,7 +131,7 @@ function missingModule(module: string): string | null {
     : null;
 }
 
-/** For what libraries make: bytes as an array of NumPy. */
+/** For arrays that libraries make: bytes as a NumPy array. */
 const values = `
 import numpy
 def values(data, dtype, shape):
@@ -139,7 +139,7 @@ def values(data, dtype, shape):
     return numpy.frombuffer(data, dtype).reshape(shape).copy() if data else numpy.empty(shape, dtype)
 `;
 
-/** A library's functions, in a namespace of their own. */
+/** A library's functions, in a separate namespace. */
 function load(python: Python, { code }: Library): Record<"take" | "address" | "elements" | "make", PyObject> {
   const space: PyObject = python.builtins["dict"].$call();
   python.builtins["exec"](values + code, space);
@@ -162,7 +162,7 @@ function bytesOf({ buffer, layout, offset, dtype, device, stream }: StridedMemor
   );
 }
 
-/** Bytes that are a value of every type: the low bit of each, for truth values. */
+/** Bytes that are valid values in every type: only the low bit of each for bool. */
 function sample(dtype: DType, count: number): Uint8Array<ArrayBuffer> {
   const mask = dtype.name === "bool" ? 1 : 0x3f; // below NaN and infinity in every float
   return pattern(count * dtype.itemsize, 7).map((byte) => byte & mask);
@@ -270,7 +270,7 @@ test(...perTorch("functions of torch take views and return views, on the stream 
     using total: StridedMemoryView = torch["sum"](view, kwargs({ dim: 0 }));
     assertEquals(Array.from(await total.toTypedArray(), Number), [3, 7, -9]);
     using linear: PyObject = torch["nn"].Linear.$call(3, 1).cuda.$call();
-    using needsGradient: PyObject = linear(view); // whose graph has the view, as long as nobody closes it
+    using needsGradient: PyObject = linear(view); // its graph holds the view until it is closed
     assertEquals(typeof needsGradient, "function", "a tensor that needs a gradient stays in Python");
     using detached: StridedMemoryView = needsGradient["detach"]();
     assertEquals([...detached.shape], [2, 1]);
@@ -279,7 +279,7 @@ test(...perTorch("functions of torch take views and return views, on the stream 
   assertEquals(await stillLent(python), 0);
 });
 
-/** Copies that take some milliseconds, so that what is not ordered after them is seen to come too early. */
+/** Copies that take some milliseconds, so that work not ordered after them visibly comes too early. */
 function delay(device: CudaDevice): (stream: ReturnType<CudaDevice["createStream"]>) => void {
   const resource = new DeviceMemoryResource(device);
   return (stream) => {

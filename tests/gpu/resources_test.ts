@@ -1,4 +1,4 @@
-/** 10,000 opens and closes of what lives on a GPU leave the memory of the host and of the device as it was. */
+/** 10,000 opens and closes of GPU objects leave host and device memory unchanged. */
 import { assert } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { scaled } from "../support/property.ts";
 
 const missing = missingGpus();
 
-/** What one cycle is, by the resource that it opens and closes. */
+/** One cycle, by the resource that it opens and closes. */
 const cycles: { readonly [resource: string]: (device: CudaDevice, stream: CudaStream) => void } = {
   stream: (device) => device.createStream().close(),
   event: (device) => device.createEvent().close(),
@@ -31,17 +31,17 @@ interface Growth {
 }
 
 /**
- * The smallest growth in several windows of time. A leak grows in every one of them; a heap that the garbage collector
- * has not yet looked at, or an allocator's cache, does not.
+ * The smallest growth in several windows of time. A leak grows in each of them; a heap not yet collected, or an
+ * allocator's cache, does not.
  */
 async function windows(count: number, measure: () => Promise<Growth>): Promise<Growth> {
-  await measure(); // code is compiled and caches are filled
+  await measure(); // warm-up: compiles code and fills caches
   const all: Growth[] = [];
   for (let i = 0; i < count; i++) all.push(await measure());
   return { host: Math.min(...all.map(({ host }) => host)), device: Math.min(...all.map(({ device }) => device)) };
 }
 
-/** Lets the event loop turn now and then: until it does, JavaScript keeps whatever a WeakRef was made of. */
+/** Lets the event loop turn occasionally: until it does, JavaScript keeps every object that a WeakRef was made of. */
 async function repeat(rounds: number, cycle: () => void): Promise<void> {
   for (let i = 0; i < rounds; i++) {
     cycle();

@@ -1,6 +1,6 @@
 /**
- * One of the processes of `shared_by_many_test.ts`: reads each buffer that comes by the GPU that its second argument
- * names, says what is in it, and lets go of it when it is told to.
+ * One of the processes of `shared_by_many_test.ts`: reads each received buffer on the GPU that its second argument
+ * names, reports its contents, and releases it on request.
  */
 import process from "node:process";
 import { MemoryChannel } from "../../src/public/sharing.ts";
@@ -17,9 +17,9 @@ using sink = new HostMemoryResource().allocate(2 ** 16);
 for (;;) {
   const buffer = await channel.receive({ stream: owner }) as MemoryBuffer | undefined;
   if (buffer === undefined) break;
-  own.wait(owner); // the home of what came, which waits for the other process
-  copy.copyFrom(buffer, { stream: own }); // from one device to the other, if they are two
-  owner.wait(own); // where it is let go of
+  own.wait(owner); // the received buffer's home, which waits for the other process
+  copy.copyFrom(buffer, { stream: own }); // between the devices, if they differ
+  owner.wait(own); // where it is released
   copy.copyTo(sink, { stream: own });
   await own.completed();
   await channel.send([...new Set(sink.bytes())]);

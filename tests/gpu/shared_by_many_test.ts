@@ -1,7 +1,7 @@
 /**
- * One buffer of a GPU is shared with seven processes at once, each of which works on a GPU of its own as far as there
- * are any: all of them read what was written, and let go in every order there is. The owner's memory stays until the
- * last has, and what is written there afterwards is nobody else's business. On simulated drivers:
+ * One GPU buffer is shared with seven processes at once, each on its own GPU as far as there are enough: all of them
+ * read what was written, and release in every possible order. The owner's memory stays until the last has released, and
+ * what is written there afterwards concerns no other process. On simulated drivers:
  * `tests/memory/sharing/many_users_test.ts`.
  */
 import { assertEquals } from "@std/assert";
@@ -18,7 +18,7 @@ import { runtimes, startIn } from "../support/runtimes.ts";
 const child = new URL("./shared_by_many_child.ts", import.meta.url);
 const users = 7;
 
-/** Every order of so many. */
+/** All permutations. */
 function* permutations(of: readonly number[]): Generator<readonly number[]> {
   if (of.length === 0) yield [];
   for (const [i, first] of of.entries()) {
@@ -45,7 +45,7 @@ test(title, { ...options, ...patiently }, async () => {
     return startIn(runtime, child, [path, `${i % cuda.devices.length}`], { timeout: patiently.timeout });
   });
   const ended = Promise.race(others.map(({ printed }) => printed.then((text) => Promise.reject(new Error(text)))));
-  ended.catch(() => {}); // at the end of the test they all do
+  ended.catch(() => {}); // at the end of the test they all end
   const channels: MemoryChannel[] = [];
   for (const _ of others) channels.push(new MemoryChannel(await Promise.race([listener.accept(), ended]), cuda));
   using slow = new SynchronousMemoryResource(device).allocate(2 ** 30);
@@ -56,7 +56,7 @@ test(title, { ...options, ...patiently }, async () => {
     buffer.fill(0xff, { stream });
     // Several milliseconds: far longer than the message takes.
     if (orders % 50 === 0) { for (let i = 0; i < 20; i++) slow.fill(i, { stream }); }
-    buffer.fill(value, { stream }); // nobody waits for it but who reads it there
+    buffer.fill(value, { stream }); // only the readers wait for it
     await Promise.all(channels.map((channel) => channel.send(buffer)));
     const heard = await Promise.all(channels.map((channel) => channel.receive()));
     assertEquals(heard, channels.map(() => [value]), `what each reads, in order ${order}`);
@@ -64,7 +64,7 @@ test(title, { ...options, ...patiently }, async () => {
     for (const one of order) {
       assertEquals(pool.pool.use.used, 2 ** 16, `${one} still has it, in order ${order}`);
       await channels[one]?.send("let go");
-      assertEquals(await channels[one]?.receive(), "gone"); // which comes after the return of the buffer
+      assertEquals(await channels[one]?.receive(), "gone"); // sent after the return of the buffer
     }
     assertEquals(channels.map(({ shared }) => shared), channels.map(() => 0), `in order ${order}`);
   }

@@ -1,4 +1,4 @@
-/** Large copies of ordinary host memory on a real device: staged by native threads, and right to the byte. */
+/** Large copies of pageable host memory on a real device: staged by native threads, and right to the byte. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource, StridedMemoryView } from "../../mod.ts";
@@ -10,7 +10,7 @@ import { needs } from "../support/needs.ts";
 const MiB = 2 ** 20;
 
 /**
- * Index of a difference, or -1; not by `assertEquals`, which would print it all. Of very many every 61st is looked at.
+ * Index of a difference, or -1; not by `assertEquals`, which would print it all. Of very many every 61st is checked.
  */
 function firstDifference(words: Uint32Array, expected: (i: number) => number): number {
   const step = words.length > 2 ** 26 ? 61 : 1;
@@ -30,10 +30,10 @@ for (const bytes of [20 * MiB + 4, 64 * MiB, 80 * MiB + 4, 2100 * MiB + 12]) {
       const words = new Uint32Array(host.bytes().buffer, host.bytes().byteOffset, bytes / 4);
       const onDevice = StridedMemoryView.fromBuffer(buffer, { shape: [bytes / 4], dtype: "uint32" });
       const onHost = StridedMemoryView.fromBuffer(host, { shape: [bytes / 4], dtype: "uint32" });
-      // The first copies of less are the driver's: see the plan of staging.
+      // The first smaller copies are made by the driver: see the staging plan.
       const isStaged = canStartThreads() && bytes >= 64 * MiB &&
         planStaging(bytes, navigator.hardwareConcurrency) !== null;
-      // A staged copy is over for the host when it returns; of others the driver promises less.
+      // A staged copy is done with host memory when it returns; for others the driver promises less.
       const settle = () => isStaged || stream.synchronize();
       if (isStaged) {
         assert(onDevice.explainCopyFrom(onHost).includes("threads"), onDevice.explainCopyFrom(onHost));
@@ -43,7 +43,7 @@ for (const bytes of [20 * MiB + 4, 64 * MiB, 80 * MiB + 4, 2100 * MiB + 12]) {
         for (let i = 0; i < words.length; i++) words[i] = value(i, round);
         onDevice.copyFrom(onHost, { stream });
         settle();
-        words.fill(0); // the copy is over for the host
+        words.fill(0); // the copy is done with host memory
         onHost.copyFrom(onDevice, { stream });
         settle();
         assertEquals(firstDifference(words, (i) => value(i, round)), -1, `round ${round}`);
@@ -54,7 +54,7 @@ for (const bytes of [20 * MiB + 4, 64 * MiB, 80 * MiB + 4, 2100 * MiB + 12]) {
         const read = await reading as Uint32Array; // of a view of uint32
         assertEquals(firstDifference(read, (i) => value(i, 1)), -1, "toTypedArray");
       }
-      // In the order of the stream.
+      // In stream order.
       buffer.fill(0x11, { stream });
       host.copyFrom(buffer, { stream });
       settle();

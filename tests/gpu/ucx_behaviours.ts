@@ -1,6 +1,6 @@
 /**
  * Messages from and to memory of every place: on a real GPU, with a UCX that knows CUDA, and on a simulated one, whose
- * memory for the host is real.
+ * memory is real to the host.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export interface Place {
   readonly resource: MemoryResource;
 }
 
-/** All places whose memory can travel. The host's own has no home stream. */
+/** All places whose memory can be sent. The host's own has no home stream. */
 export function placesOf(device: CudaDevice, hasCuda: boolean): Place[] {
   return [
     { name: "host", resource: new HostMemoryResource() },
@@ -40,13 +40,13 @@ export function placesOf(device: CudaDevice, hasCuda: boolean): Place[] {
   ];
 }
 
-/** Has a stream write to memory with that home; nobody waits for it here. To the host's own it is written at once. */
+/** Writes to memory on its home stream, without waiting; host memory without a home is written at once. */
 export function write(buffer: MemoryBuffer, content: Uint8Array, stream: CudaStream): void {
   if (buffer.stream === null) buffer.bytes().set(content);
   else buffer.copyFrom(content, { stream });
 }
 
-/** What is in a buffer when all is done that is enqueued on a stream. */
+/** The contents of a buffer once all work enqueued on a stream is done. */
 export function bytesOf(buffer: MemoryBuffer, stream: CudaStream): Uint8Array {
   using sink = new HostMemoryResource().allocate(buffer.size);
   sink.copyFrom(buffer, { stream });
@@ -54,7 +54,7 @@ export function bytesOf(buffer: MemoryBuffer, stream: CudaStream): Uint8Array {
   return sink.bytes().slice();
 }
 
-/** Fails unless the bytes are those. */
+/** Fails unless the bytes are the expected ones. */
 export function assertBytes(bytes: Uint8Array, expected: Uint8Array, what: string): void {
   assertEquals(Buffer.compare(bytes, expected), 0, `other bytes than those ${expected.length} have come: ${what}`);
 }
@@ -102,8 +102,8 @@ export const ucxBehaviours: readonly Behaviour[] = [
               using sent = source.resource.allocate(size, { stream: from });
               using got = target.resource.allocate(size, { stream: to });
               const content = contentOf(size + i, size);
-              write(sent, content, from); // nobody waits for it but the send
-              write(got, new Uint8Array(size).fill(0xee), to); // nor for this but the receive
+              write(sent, content, from); // only the send waits for it
+              write(got, new Uint8Array(size).fill(0xee), to); // only the receive waits for it
               const receive = receiver.recv(got, { tag: 5n });
               await endpoint.send(sent, { tag: 5n });
               assertEquals(await receive, { length: size, tag: 5n });
@@ -126,12 +126,12 @@ export const ucxBehaviours: readonly Behaviour[] = [
           using got = place.resource.allocate(size, { stream: to });
           using after = place.resource.allocate(size, { stream: to });
           for (let round = 1; round <= 3; round++) {
-            for (let i = 0; i < 20; i++) other.fill(i, { stream: from }); // what it waits for, on the fastest GPU, too
+            for (let i = 0; i < 20; i++) other.fill(i, { stream: from }); // to be waited for, even on the fastest GPU
             sent.fill(round, { stream: from });
             for (let i = 0; i < 20; i++) got.fill(100 + i, { stream: to });
             if (root.isSlow) assert(!from.isDone);
             await Promise.all([receiver.recv(got), endpoint.send(sent)]);
-            sent.fill(0xdd, { stream: from }); // what was sent is its owner's again
+            sent.fill(0xdd, { stream: from }); // the sent buffer belongs to its owner again
             after.copyFrom(got, { stream: to });
             assertBytes(bytesOf(after, to), new Uint8Array(size).fill(round), `${place.name}, round ${round}`);
           }

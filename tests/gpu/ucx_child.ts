@@ -1,6 +1,6 @@
 /**
- * The other process of `ucx_test.ts`: sends back what comes to memory of each place of its GPU, from a copy that its
- * stream makes. The first argument says whether the GPU is `real`, the second which one, and the third of how many bytes messages are.
+ * The other process of `ucx_test.ts`: echoes what arrives in memory of each place of its GPU, from a copy made on its
+ * stream. The first argument says whether the GPU is `real`, the second which one, the third the message size in bytes.
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -23,9 +23,9 @@ for (const { resource } of placesOf(device, ucx.hasCuda)) {
   using got = resource.allocate(size, { stream });
   using back = resource.allocate(size, { stream });
   for (let round = 0; round < 3; round++) {
-    write(got, new Uint8Array(size), stream); // nobody waits for it but the receive
+    write(got, new Uint8Array(size), stream); // only the receive waits for it
     await worker.recv(got, { tag: 1n });
-    back.copyFrom(got, { stream }); // nor for this but the send
+    back.copyFrom(got, { stream }); // only the send waits for it
     if (back.stream === null) stream.synchronize();
     await endpoint.send(back, { tag: 2n });
   }

@@ -2,8 +2,8 @@
  * One of the processes of `tests/support/ucx_mesh.ts`, on the GPU that its first argument names: prints the address of
  * its worker, then reads orders and answers each, a line of JSON each way. Ends with its input.
  *
- * A message is the same bytes from beginning to end of a run: those that belong to its sender and receiver. What a
- * receiver has is looked at after the last one, and overwritten before the first.
+ * A message has the same bytes throughout a run, determined by its sender and receiver. The receiver's buffer is
+ * checked after the last message, and overwritten before the first.
  */
 import { Buffer } from "node:buffer";
 import process from "node:process";
@@ -20,7 +20,7 @@ const device = cuda.device(own);
 using stream = device.createStream({ nonBlocking: true });
 using ucx = Ucx.open();
 await using worker = ucx.createWorker();
-// One buffer to send to, and one to receive from, each of the others; memory that other processes can map.
+// For each other process one buffer to send from and one to receive into; memory that other processes can map.
 const resource = new SynchronousMemoryResource(device);
 const allocate = () => Array.from({ length: count }, () => resource.allocate(bytes, { stream }));
 const [outgoing, incoming] = [allocate(), allocate()];
@@ -39,7 +39,7 @@ async function exchange({ to, from, count: messages }: Extract<Order, { to: unkn
   for (const one of from) at(incoming, one).fill(0, { stream }); // the receive waits for it
   await stream.completed();
   const start = performance.now();
-  // Several at a time, so that one is announced while another is on its way.
+  // Several at a time, so that one is announced while another is in flight.
   const lanes = Math.min(4, messages);
   const share = (lane: number) => Math.floor((messages + lanes - 1 - lane) / lanes);
   const all = async (act: () => Promise<unknown>) => {
@@ -64,7 +64,7 @@ function copies(to: number, times: number): Answer {
   using home = there.createStream();
   using target = new SynchronousMemoryResource(there).allocate(bytes, { stream: home });
   const source = at(outgoing, to);
-  target.copyFrom(source, { stream }); // takes access, without which the bytes go by way of the host
+  target.copyFrom(source, { stream }); // enables access, without which the bytes go through the host
   stream.synchronize();
   const start = performance.now();
   for (let i = 0; i < times; i++) enqueuePeerCopy(stream, target.ptr, there, source.ptr, device, bytes);

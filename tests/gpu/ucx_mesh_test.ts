@@ -1,4 +1,4 @@
-/** A process for each GPU of the machine: each sends to each other one, in turns and all at once, and every byte is right. */
+/** One process per GPU of the machine: each sends to every other, in turns and all at once, and every byte is right. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";

@@ -1,4 +1,4 @@
-/** Messages from and to a GPU's memory, in one process and in two, in order with its streams. */
+/** Messages from and to GPU memory, in one process and in two, ordered with its streams. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { patiently } from "../support/child.ts";

@@ -1,5 +1,5 @@
 /**
- * Vortex's numbers decoded by kernels, on a GPU or a simulated one.
+ * Vortex numbers decoded by kernels, on a GPU or a simulated one.
  *
  * @module
  */
@@ -38,7 +38,7 @@ export function rowsOn(device: CudaDevice, { dtype, length, tree }: BuiltArray):
   }
 }
 
-/** What kernels decode. */
+/** The encodings that kernels decode. */
 const decoded = ["fastlanes.bitpacked", "fastlanes.for", "vortex.zigzag", "vortex.alp", "vortex.dict", "vortex.runend"]
   .concat("vortex.sequence", "vortex.constant", "vortex.primitive");
 
@@ -61,7 +61,7 @@ function decodesAsTheHost(root: Root): void {
   assert(decoded.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
 }
 
-/** What must be so on every root. */
+/** Behaviours that must hold on every root. */
 export const vortexBehaviours: readonly Behaviour[] = [
   {
     name: "a device decodes Vortex's numbers as the host does, bit for bit, and keeps no memory",

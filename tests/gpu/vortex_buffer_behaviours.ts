@@ -1,6 +1,6 @@
 /**
- * Buffers of Vortex that are on a device: handed over with the event after which they are written, used after it, and
- * returned behind what uses them; on a GPU or a simulated one.
+ * Vortex buffers on a device: handed over with the event after which they are written, used after it, and returned
+ * after their users' work; on a GPU or a simulated one.
  *
  * @module
  */
@@ -14,10 +14,10 @@ import type { Behaviour, Root } from "../support/cuda_root.ts";
 import { check, fc } from "../support/property.ts";
 import { CountingRelease, descriptor, numbers } from "../support/vortex/descriptors.ts";
 
-/** A descriptor's kind, where its bytes are a device's. */
+/** A descriptor's kind, if its bytes are on a device. */
 export const DEVICE = 1;
 
-/** The address of a struct that has nothing but an event's handle. */
+/** The address of a struct that holds only an event's handle. */
 export function pointerTo(arena: NativeArena, handle: bigint): bigint {
   const memory = arena.bytes(8);
   new DataView(memory.bytes.buffer, memory.bytes.byteOffset).setBigUint64(0, handle, littleEndian);
@@ -36,7 +36,7 @@ function readAfterItsEvent(root: Root): void {
       using producer = device.createStream();
       using consumer = device.createStream();
       const before = device.memory.allocate(root.bytes, { stream: producer });
-      before.fill(1, { stream: producer }); // what the producer is still busy with
+      before.fill(1, { stream: producer }); // keeps the producer busy
       const memory = device.memory.allocate(4 * values.length, { stream: producer });
       memory.copyFrom(Uint32Array.from(values), { stream: producer });
       using event = producer.record();
@@ -69,7 +69,7 @@ function readAfterItsEvent(root: Root): void {
   );
 }
 
-/** Descriptors that do not say what they should. */
+/** Malformed descriptors. */
 function refused(root: Root): void {
   using arena = new NativeArena();
   using cuda = root.open();
@@ -90,7 +90,7 @@ function refused(root: Root): void {
   memory.close();
 }
 
-/** What must be so on every root. */
+/** Behaviours that must hold on every root. */
 export const vortexBufferBehaviours: readonly Behaviour[] = [
   {
     name: "a buffer of a device is read after its event, by whatever stream, and returned after what reads it",

@@ -1,4 +1,4 @@
-/** Vortex's numbers decoded by kernels of a GPU, and buffers of Vortex that are on one. */
+/** Vortex numbers decoded by GPU kernels, and Vortex buffers on a GPU. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { ArrowArray, Cuda, type PyObject, Python } from "../../mod.ts";
@@ -36,7 +36,7 @@ test(title, { skip, ...patiently }, () => {
   const u8 = { kind: "primitive", ptype: "u8", nullable: false } as const;
   const i64 = { kind: "primitive", ptype: "i64", nullable: false } as const;
   const packed = node("fastlanes.bitpacked", proto([1, 8]), [Uint8Array.from({ length: 1024 }, () => 9)]);
-  const term = (value: number) => proto([3, 2 * value]); // with a sign
+  const term = (value: number) => proto([3, 2 * value]); // a signed number
   const sequence = node("vortex.sequence", proto([1, term(5)], [2, term(3)]), []);
   const dtype = { kind: "struct", names: ["nines", "steps"], fields: [u8, i64], nullable: false } as const;
   const root = rootNode(node("vortex.struct", proto(), [], packed, sequence), dtype, 100);

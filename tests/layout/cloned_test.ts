@@ -1,4 +1,4 @@
-/** What is left of a layout and a dtype that went through `structuredClone`, as messages to Workers do, or JSON. */
+/** What remains of a layout and a dtype after `structuredClone`, as in messages to Workers, or JSON. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { DType, StridedLayout } from "../../src/layout/mod.ts";
@@ -12,7 +12,7 @@ const ways = {
 
 test("a layout that was cloned is made again of what is left, whatever it knows of itself", async () => {
   await check(fc.property(layouts(), fc.boolean(), (layout, isAsked) => {
-    if (isAsked) assertEquals(typeof layout.isUnique, "boolean"); // facts are found out, and then cloned as well
+    if (isAsked) assertEquals(typeof layout.isUnique, "boolean"); // computed facts are cached, and then cloned too
     for (const [way, cloned] of Object.entries(ways)) {
       const left = cloned(layout);
       assert(!(left instanceof StridedLayout), way);

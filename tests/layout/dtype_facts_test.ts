@@ -1,4 +1,4 @@
-/** Small floats and integers, code by code, against ml_dtypes and NumPy: facts made by tests/data/dtype_facts.py. */
+/** Small floats and integers, code by code, against ml_dtypes and NumPy: facts from tests/data/dtype_facts.py. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { Buffer } from "node:buffer";
@@ -23,7 +23,7 @@ const facts: { floats: Record<string, FloatFacts>; integers: Record<string, Inte
   readFileSync(new URL("../data/dtype_facts.json", import.meta.url), "utf8"),
 );
 
-/** Inflates words that were stored as differences. */
+/** Inflates words that are stored as differences. */
 function wordsOf(text: string, bytes: 2 | 4): number[] {
   const data = inflateSync(Buffer.from(text, "base64"));
   let word = 0;
@@ -40,7 +40,7 @@ function float32OfBits(bits: number): number {
   return scratch.getFloat32(0);
 }
 
-/** The next number in the precision, upwards (1) or downwards (-1). */
+/** The next number in a precision, up (1) or down (-1). */
 function neighbour(value: number, precision: "float32" | "float64", direction: 1 | -1): number {
   if (value === 0) return direction * (precision === "float32" ? 2 ** -149 : Number.MIN_VALUE);
   const step = value > 0 === direction > 0 ? 1n : -1n;
@@ -79,7 +79,7 @@ for (const [name, { inputs, values, codes, extras }] of Object.entries(facts.flo
 
   test(`${name}: every number writes as its code`, () => {
     for (const [code, value] of known.entries()) {
-      // NaN has many codes, of which one is written.
+      // NaN has many codes, only one of which is written.
       if (Number.isNaN(value)) continue;
       dtype.write(view, 0, value);
       if (codeOf(view, dtype) !== code) assertEquals(codeOf(view, dtype), code, `${value}`);
@@ -97,8 +97,7 @@ for (const [name, { inputs, values, codes, extras }] of Object.entries(facts.flo
       for (const [place, input] of three.entries()) {
         dtype.write(view, 0, input);
         const code = codeOf(view, dtype);
-        // A deliberate difference: from its smallest number on ml_dtypes rounds up whatever is larger, not to the
-        // nearest.
+        // A deliberate difference: just above its smallest number ml_dtypes rounds up, not to the nearest.
         const isSmallestScale = name === "float8_e8m0fnu" && pair === 0 && place === 0;
         const wanted = isSmallestScale ? 0 : expected[3 * pair + place];
         if (code !== wanted) assertEquals(code, wanted, `${input}`);
@@ -124,7 +123,7 @@ for (const [name, { inputs, values, codes, extras }] of Object.entries(facts.flo
   test(`${name}: any number rounds to a nearest one`, () => {
     const finite = known.filter(Number.isFinite);
     const largest = Math.max(...finite);
-    // Of all doubles too, which the facts cannot show where their maker rounds twice.
+    // For all doubles too, which the facts cannot cover where their generator rounds twice.
     check(
       fc.property(fc.double({ min: -largest, max: largest, noNaN: true }), fc.nat(1000), (value, scale) => {
         const input = name === "float8_e8m0fnu" ? Math.abs(value) : scale === 0 ? value : value / 2 ** (scale % 40);

@@ -1,4 +1,4 @@
-/** The names of dtypes as types are those that there are, and say what elements are: most of it is for the compiler. */
+/** Dtype names as types are exactly those that exist, and determine the elements: most of this is for the compiler. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -14,10 +14,10 @@ import {
 } from "../../src/layout/mod.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Does not compile unless two types are one. */
+/** Does not compile unless two types are identical. */
 function same<A, B>(..._: (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? [] : [never]): void {}
 
-/** Every name of the union, none more: else this does not compile. */
+/** Every name of the union and no other: otherwise this does not compile. */
 const names: Readonly<Record<ScalarName | `${SubByteName}_packed`, true>> = {
   ...{ int1: true, int2: true, int3: true, int4: true, int5: true, int6: true, int7: true, int8: true },
   ...{ int16: true, int32: true, int64: true },
@@ -47,11 +47,11 @@ test("a dtype is known by its name to the compiler, as far as the program says i
   const unknown = DType.from(text);
   same<(typeof unknown)["name"], DTypeName>();
   assertEquals(unknown, float32);
-  const widened: DType = float32; // a dtype of which less is known
-  // @ts-expect-error -- of which more is known
+  const widened: DType = float32; // a less specific dtype
+  // @ts-expect-error -- more specific
   const narrowed: DType<"float64"> = widened;
   assertEquals(narrowed, widened);
-  // @ts-expect-error -- another one
+  // @ts-expect-error -- another dtype
   const other: DType<"float64"> = DType.from("float32");
   assertEquals(other.name as string, "float32");
 });
@@ -89,7 +89,7 @@ test("the class of typed array of each dtype is the one in the type", () => {
   for (const [name, type] of Object.entries(classes)) assertEquals(DType.from(name).typedArray, type, name);
 });
 
-/** How many letters must be put in, taken out or changed, by trying all ways. */
+/** How many letters must be inserted, deleted or replaced, by brute force. */
 function letters(one: string, other: string): number {
   if (one === "" || other === "") return one.length + other.length;
   if (one[0] === other[0]) return letters(one.slice(1), other.slice(1));
@@ -100,7 +100,7 @@ function letters(one: string, other: string): number {
   );
 }
 
-/** What the error for a name that is none says was meant. */
+/** The name that the error for an unknown name suggests. */
 function meant(name: string): string | null {
   const { message } = assertThrows(() => DType.from(name), TypeError);
   return /Did you mean "(?<name>.*?)"\?/.exec(message)?.groups?.["name"] ?? null;
@@ -113,7 +113,7 @@ test("a name with a letter or two wrong is answered with the nearest one, and on
     minLength: 1,
     maxLength: 3,
   });
-  const short = all.filter((name) => name.length <= 8); // the other way takes long for long ones
+  const short = all.filter((name) => name.length <= 8); // brute force is slow for long names
   check(
     fc.property(fc.constantFrom(...short), edits, (name, edits) => {
       let wrong = name;
@@ -121,7 +121,7 @@ test("a name with a letter or two wrong is answered with the nearest one, and on
         const place = at % (wrong.length + 1);
         wrong = wrong.slice(0, place) + (how === "out" ? "" : letter) + wrong.slice(place + (how === "in" ? 0 : 1));
       }
-      // What is a dtype by another way to write it, or a word of another language, is not asked for here.
+      // Other spellings of dtypes, and words of other languages, are out of scope here.
       fc.pre(wrong.length > 4 && !all.includes(wrong) && !["float", "short"].includes(wrong));
       const found = meant(wrong);
       const fewest = Math.min(...all.filter(({ length }) => length < 12).map((one) => letters(wrong, one)));
@@ -140,7 +140,7 @@ test("a name with a letter or two wrong is answered with the nearest one, and on
   assertEquals(["f4", "i8", "u1", "b1"].map(meant), ["<f4", "<i8", "|u1", "|b1"]);
   assertEquals(["object", "datetime64[ns]", ""].map(meant), [null, null, null]);
   assertEquals(["int9", "uint12"].map(meant), ["int8", "uint16"]);
-  // All names are for those who come near none.
+  // Names that are near none get the whole list.
   assertThrows(() => DType.from("object"), TypeError, "The names are ");
   assertThrows(() => DType.from("float8"), TypeError, "There are float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, ");
   assertEquals(assertThrows(() => DType.from("int9"), TypeError).message.length < 120, true);

@@ -58,7 +58,7 @@ test("NumPy type strings and Arrow formats lead to the dtype and back", () => {
     assertEquals(DType.from(name)[form], source);
     assertEquals(DType.from(name).require(form), source);
   }
-  // Nobody else has such a name.
+  // No other dtype has such a name.
   const withName = (form: "typestr" | "arrowFormat") => DType.all().filter((dtype) => dtype[form] !== null).length;
   assertEquals(withName("typestr"), names.filter(([, , form]) => form === "typestr").length);
   assertEquals(withName("arrowFormat"), names.filter(([, , form]) => form === "arrowFormat").length);
@@ -68,7 +68,7 @@ test("a dtype that another convention has no name for says so", () => {
   assertThrows(() => DType.from("bfloat16").require("typestr"), TypeError, "Exchange it by DLPack");
   assertThrows(() => DType.from("bool").require("arrowFormat"), TypeError, "bool1_packed");
   assertThrows(() => DType.from("float8_e5m2").require("typedArray"), TypeError, "Instead take the codes as uint8");
-  // Each is offered a type that there is, and has as many bytes: once it was uint128.
+  // Each error offers an existing type of the right size: it once offered uint128.
   for (const dtype of [...DType.all(), DType.from("float32x4"), DType.from("int4x6")]) {
     if (dtype.arrowFormat !== null || dtype.name === "bool") continue;
     const { message } = assertThrows(() => dtype.require("arrowFormat"), TypeError);
@@ -88,7 +88,7 @@ test("sub-byte elements are padded, packed with lanes or packed without", () => 
   assertEquals(DType.from({ code: 17, bits: 4, lanes: 1, padded: true }).name, padded.name);
   assertEquals(DType.from({ code: 17, bits: 4, lanes: 2 }).name, lanes.name);
   assertFalse(padded.equals(packed));
-  // The header's formula rounds every element with lanes up to whole bytes.
+  // The header's formula rounds each multi-lane element up to whole bytes.
   assertEquals(DType.from({ code: 15, bits: 6, lanes: 2 }).itemsize, 2);
   assertEquals(DType.from({ code: 15, bits: 6, lanes: 4 }).itemsize, 3);
 });
@@ -237,7 +237,7 @@ test("a DLPack type that the standard does not define is refused", () => {
     [{ code: 17, bits: 4, lanes: 2, padded: true }, "to have one lane, got 2"],
   ];
   for (const [source, message] of bad) assertThrows(() => DType.from(source), Error, message);
-  // The flag speaks of types of less than a byte only.
+  // The flag applies only to types of less than a byte.
   assertEquals(DType.from({ code: 2, bits: 32, lanes: 1, padded: true }).name, "float32");
 });
 
@@ -263,7 +263,7 @@ test("dtypes asked for twice are the same, and equal only those stored alike", (
   assertStrictEquals(DType.from("<f4"), DType.from("float32"));
   assertStrictEquals(DType.from({ code: 2, bits: 32, lanes: 1 }), DType.from("f"));
   assertStrictEquals(DType.from("int8x16"), DType.from("int8x16"));
-  // What a peer may send in 65535 varieties is not kept.
+  // Types that a peer may send in 65535 variants are not cached.
   assertNotStrictEquals(DType.from("int8x17"), DType.from("int8x17"));
   assert(DType.from("int8x17").equals(DType.from("int8x17")));
   assertFalse(DType.from("float32").equals("float32"));

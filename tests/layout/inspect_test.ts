@@ -40,14 +40,14 @@ test("the lines after the first are indented where the runtime does not do it it
     return method.apply(shown, given);
   };
   const plain = "Shown one\ntwo";
-  // Deno: a function, and how many spaces.
+  // Deno passes a function and the indentation.
   assertEquals(ask(deno, inspect, { depth: 4, showHidden: false, indentationLvl: 4 }), "Shown one\n    two");
   assertEquals(ask(deno, inspect, { indentationLvl: 0 }), plain);
-  // Bun's console: the depth that is left, and that of the outermost object.
+  // Bun's console passes the remaining depth, and that of the outermost object.
   assertEquals(ask(node, 2, { depth: 2, colors: false }), plain);
   assertEquals(ask(node, 0, { depth: 2, colors: false }), "Shown one\n    two");
   assertEquals(ask(node, Infinity, { depth: Infinity, colors: false }), plain);
-  // Node, and Bun's util.inspect, indent what they are given.
+  // Node, and Bun's util.inspect, indent the result themselves.
   assertEquals(ask(node, 0, { depth: 2, showHidden: false }), plain);
   for (const given of [[], [null, null], [1], [2, { depth: null }], ["a", 7]]) assertEquals(ask(node, ...given), plain);
   assertEquals(inspect({ a: new Shown("one\ntwo") }).split("\n").at(-2), "  two");

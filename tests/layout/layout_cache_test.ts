@@ -1,5 +1,5 @@
 /**
- * Arrays of few shapes, one after the other: each is imported as it is, not as one before it, wherever its numbers lie.
+ * Arrays of few shapes in sequence: each is imported as it is, not as an earlier one, wherever its numbers lie.
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -13,15 +13,15 @@ import { check, fc } from "../support/property.ts";
 import { GuardedMemory } from "../support/guarded_memory.ts";
 import { structBytes, writeRaw } from "../support/raw_dlpack.ts";
 
-/** An array as any protocol may describe it: from few numbers, so that many are alike but for one. */
+/** An array as any protocol may describe it: from few numbers, so that many differ in only one. */
 interface Description {
   readonly shape: number[];
   readonly strides: number[] | null;
   readonly itemsize: number;
-  /** Where the numbers lie: far apart, or in either order with so many bytes between. */
+  /** Where the numbers lie: far apart, or in either order with `between` bytes in between. */
   readonly place: "apart" | "shape first" | "strides first";
   readonly between: number;
-  /** Bytes behind the last number, up to where nothing may be read. */
+  /** Bytes behind the last number that are still readable. */
   readonly behind: number;
 }
 
@@ -40,7 +40,7 @@ const arrays = fc.integer({ min: 0, max: 3 }).chain((ndim): fc.Arbitrary<Descrip
 const memory = new GuardedMemory();
 const elements = memory.bytes(4096).address;
 
-/** The struct of a tensor, with numbers where the array wants them. */
+/** The struct of a tensor, with its numbers where the description places them. */
 function tensorOf({ shape, strides, itemsize, place, between, behind }: Description): bigint {
   const size = 8 * shape.length;
   let [shapeAt, stridesAt] = [0n, 0n];

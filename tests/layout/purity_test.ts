@@ -10,7 +10,7 @@ test("the layout room imports nothing but itself", () => {
   for (const name of files) {
     const source = readFileSync(new URL(name, folder), "utf8");
     const imports = [...source.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(([, specifier = ""]) => specifier)
-      // Examples in comments import the package as its users do.
+      // Examples in comments import the package as users do.
       .filter((specifier) => specifier !== "@causeway/causeway/layout");
     for (const specifier of imports) {
       assertEquals(files.includes(specifier.replace("./", "")), true, `${name}: ${specifier}`);
@@ -20,7 +20,7 @@ test("the layout room imports nothing but itself", () => {
 
 test("the layout room names nothing that a browser lacks", () => {
   for (const name of files) {
-    // A symbol of the registry is known by its name alone, whoever asks for it.
+    // Registry symbols only name a runtime; looking them up does not depend on it.
     const code = readFileSync(new URL(name, folder), "utf8").replaceAll(
       /\/\*[^]*?\*\/|\/\/.*|Symbol\.for\(".*?"\)/g,
       "",

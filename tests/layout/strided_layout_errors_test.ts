@@ -1,4 +1,4 @@
-/** Bad input: a typed error with the rule and the value, and never a wrong layout. */
+/** Bad input gives a typed error with the rule and the value, never a wrong layout. */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { MAX_SPAN_IN_BYTES, slice, StridedLayout } from "../../src/layout/mod.ts";
@@ -134,7 +134,7 @@ test("axes are on the layout, and named once", () => {
   const axes = wide.shape.map((_, axis) => axis);
   assertThrows(() => wide.permuted(axes.with(0, 35)), RangeError, "axis 35 twice");
   assertThrows(() => wide.unsqueezed([38, 38]), RangeError, "axis 38 twice");
-  // The bits of axes 3 and 35 must not be taken for each other.
+  // The bits of axes 3 and 35 must not be confused.
   assertEquals(wide.unsqueezed([3, 35]).ndim, 42);
   assertThrows(() => StridedLayout.dense([2, 3], 4, untyped("K")), TypeError, 'order to be "C", "F" or a permutation');
   assertThrows(() => StridedLayout.dense([2, 3], 4, [0, 0]), RangeError, "axis 0 twice");
@@ -214,9 +214,9 @@ test("what is too large to count is refused, wherever the large extent stands", 
     RangeError,
     "at most 2^52 bytes",
   );
-  // A byte has more bits than a number of bytes may have.
+  // Counted in bits, these bytes exceed the limit.
   assertThrows(() => StridedLayout.dense([3 * 2 ** 48], 1).repacked(0.125), RangeError, "at most 2^52 bytes");
-  // Steps beyond the end leave one element, whose stride is no matter.
+  // Steps beyond the end leave one element, whose stride is irrelevant.
   const one = StridedLayout.dense([5, 7], 4).sliced(slice(null, null, Number.MAX_SAFE_INTEGER));
   assertEquals([...one.shape], [1, 7]);
   assert(one.strides.every(Number.isSafeInteger));

@@ -1,7 +1,7 @@
 /**
- * What cuda.core's StridedLayout answers, row by row: the parametrisations of its own tests with the values it gave.
+ * The answers of cuda.core's StridedLayout, row by row: the parametrisations of its own tests with the values it gave.
  *
- * Every row holds, or is one of the deliberate differences listed here by name.
+ * Every row holds, or is one of the deliberate differences named here.
  */
 import { assert, assertEquals, assertExists, assertGreaterOrEqual, assertNotEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
@@ -45,7 +45,7 @@ const rows: Row[] = readFileSync(new URL("../data/strided_layout_facts.jsonl", i
 
 function itemsOf(step: Item | Item[]): SliceItem[] {
   return (Array.isArray(step) ? step : [step]).map((item) => {
-    // One row passes the string "abc", which the type refuses: it has to arrive as it is to be refused.
+    // One row passes the string "abc", which the type refuses: it must arrive unchanged to be refused.
     if (typeof item === "string") return item as "...";
     return typeof item === "number" ? item : slice(item.start, item.stop, item.step);
   });
@@ -111,11 +111,11 @@ function describe(layout: StridedLayout): Record<string, unknown> {
   };
 }
 
-/** The rows, by their number in the file, whose answer differs on purpose. All others must hold to the letter. */
+/** The rows, by number in the file, whose answer differs on purpose. All others must match exactly. */
 const DIFFERENCES: { reason: string; rows: number[]; instead(row: Row, number: number): void }[] = [
   {
-    // The strides of an implicit layout are null there, and it is not equal to the same layout with its strides spelled
-    // out.
+    // In cuda.core the strides of an implicit layout are null, and it does not equal the same layout with explicit
+    // strides.
     reason: "strides are always explicit, and implicit C order equals explicit C order",
     // deno-fmt-ignore
     rows: [
@@ -131,7 +131,7 @@ const DIFFERENCES: { reason: string; rows: number[]; instead(row: Row, number: n
     },
   },
   {
-    // There, an axis of extent 1 keeps its neighbours apart unless its stride happens to continue theirs.
+    // In cuda.core an axis of extent 1 separates its neighbours unless its stride happens to continue theirs.
     reason: "axes of extent 1 are free: they join with any neighbour, and their neighbours join across them",
     // deno-fmt-ignore
     rows: [
@@ -148,7 +148,7 @@ const DIFFERENCES: { reason: string; rows: number[]; instead(row: Row, number: n
       assertNotEquals(`0x${ours.toString(16)}`, theirs);
       assertGreaterOrEqual(joins(ours), joins(BigInt(String(theirs))));
       assertEquals({ ...describe(layout), flattenedAxisMask: theirs }, row.out);
-      // The mask is no idle claim: the oracle of the properties knows that every such flattening is right.
+      // The mask can be applied; the property tests' oracle shows that every such flattening is right.
       assertEquals(layout.flattened({ mask: ours }).ndim, layout.ndim - joins(ours));
     },
   },

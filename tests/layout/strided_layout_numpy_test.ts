@@ -1,4 +1,4 @@
-/** Shapes, strides and elements of views against NumPy's: vectors made by tests/data/strided_layout_numpy.py. */
+/** Shapes, strides and elements of views against NumPy's: vectors from tests/data/strided_layout_numpy.py. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -49,7 +49,7 @@ test("chains of view operations give NumPy's shapes, strides and elements", () =
     const context = JSON.stringify({ shape, order, steps });
     assertEquals(layout.shape, out.shape, context);
     assertEquals(checksum(layout), out.checksum, context);
-    // Strides that nothing steps along differ: NumPy gives a new axis stride 0, and empty arrays those of others.
+    // Unused strides differ: NumPy gives a new axis stride 0, and empty arrays those of others.
     if (layout.volume === 0) continue;
     assertEquals(layout.sliceOffset, out.offset, context);
     const steppedAlong = (strides: readonly number[]) => strides.filter((_, axis) => layout.shape[axis] !== 1);

@@ -1,5 +1,5 @@
 /**
- * Every operation against an oracle that enumerates all elements. The counts add up to more than 100,000 cases a run.
+ * Every operation against an oracle that enumerates all elements, more than 100,000 cases a run in total.
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ import {
   valueAt,
 } from "../support/strided_oracle.ts";
 
-/** Fails unless the layout has the grid's elements, and its own account of itself is true. */
+/** Fails unless the layout has the grid's elements, and describes itself correctly. */
 function assertMeans(layout: StridedLayout, grid: Grid): void {
   const { shape, values } = gridOf(layout);
   assertEquals(shape, grid.shape);
@@ -28,7 +28,7 @@ function assertMeans(layout: StridedLayout, grid: Grid): void {
   assertDescribesItself(layout);
 }
 
-/** Fails unless volume and bounds are those of the elements, and every number is one that may be there. */
+/** Fails unless volume and bounds match the elements, and every number is valid. */
 function assertDescribesItself(layout: StridedLayout): void {
   const { values } = gridOf(layout);
   assertEquals(layout.volume, values.length);
@@ -42,7 +42,7 @@ function assertDescribesItself(layout: StridedLayout): void {
   assertEquals([layout.minOffset, layout.maxOffset], bounds);
 }
 
-/** Whether the offsets are consecutive in this order of visiting. */
+/** Whether the offsets are consecutive in this visiting order. */
 function isConsecutive(values: readonly number[]): boolean {
   return values.every((value, place) => place === 0 || value === (values[place - 1] ?? NaN) + 1);
 }
@@ -82,7 +82,7 @@ test("a layout is unique exactly if no two of its indices meet", () => {
     }),
     3000,
   );
-  // Interleaved axes, which no order of strides settles.
+  // Interleaved axes, which sorting the strides cannot decide.
   const interleaved = fc.array(fc.tuple(fc.integer({ min: 2, max: 5 }), fc.integer({ min: 1, max: 60 })), {
     minLength: 2,
     maxLength: 4,
@@ -228,7 +228,7 @@ test("flattening joins all the axes that can be joined", () => {
       assertEquals(gridOf(flat).values, values);
       assertDescribesItself(flat);
       if (layout.ndim === 0) return assertEquals(flat.shape, [1]);
-      // The axes outside the range are there as they were, and no two neighbours inside it could still be joined.
+      // Axes outside the range are unchanged, and no two neighbours inside it could still be joined.
       const last = Math.max(start, end);
       const kept = layout.ndim - 1 - last;
       assertEquals(flat.shape.slice(0, start), layout.shape.slice(0, start));
@@ -257,7 +257,7 @@ test("masks of layouts of one shape, combined, flatten all of them alike", () =>
     fc.property(both, ({ shape, strides: [one, two], some }) => {
       const [left, right] = [new StridedLayout(shape, one, 1), new StridedLayout(shape, two, 1)];
       assert((left.flattenedAxisMask() & 1n) === 0n);
-      // Any choice of the bits can be carried out, so a third layout may join in.
+      // Any subset of the bits can be applied, so a third layout may restrict it.
       const mask = left.flattenedAxisMask() & right.flattenedAxisMask() & some;
       const [flatLeft, flatRight] = [left.flattened({ mask }), right.flattened({ mask })];
       assertEquals(flatLeft.shape, flatRight.shape);
@@ -297,7 +297,7 @@ test("squeezing drops the axes of extent 1, and unsqueezing brings some back", (
       const [axis] = axes;
       if (axes.length !== 1 || axis === undefined) return;
       assert(layout.unsqueezed(axis).equals(wider));
-      // A null among the items of sliced() is the same thing, but for an empty layout, whose strides slicing forgets.
+      // A null among the items of sliced() does the same, except for empty layouts, whose strides slicing drops.
       const before = Array.from({ length: axis }, () => slice());
       if (layout.volume > 0) assert(layout.sliced(...before, null).equals(wider));
     }),
@@ -356,7 +356,7 @@ test("a dense copy has the shape, no gaps, and the nesting asked for", () => {
       if (order === "C") assert(dense.isContiguousC);
       else if (order === "F") assert(dense.isContiguousF);
       else if (order === "K") {
-        // Where the elements do not meet, the copy keeps them in the order of memory, but for reversed axes.
+        // Where elements do not meet, the copy keeps them in memory order, except along reversed axes.
         const upright = new StridedLayout(layout.shape, layout.strides.map(Math.abs), 1);
         const [from, to] = [gridOf(upright).values, gridOf(dense).values];
         const places = from.map((_, place) => place).toSorted((left, right) => (to[left] ?? 0) - (to[right] ?? 0));
@@ -387,8 +387,8 @@ test("a dense copy has the shape, no gaps, and the nesting asked for", () => {
 });
 
 /**
- * Parts of dense layouts whose extents and offsets often divide, so that repacking is decided by a single one that does
- * not.
+ * Parts of dense layouts whose extents and offsets mostly divide evenly, so that a single one that does not decides
+ * repacking.
  */
 function evenLayouts(): fc.Arbitrary<StridedLayout> {
   return fc.record({
@@ -402,7 +402,7 @@ function evenLayouts(): fc.Arbitrary<StridedLayout> {
   );
 }
 
-/** The bytes of all elements, element by element in C order. */
+/** The bytes of all elements in C order. */
 function bytesOf(layout: StridedLayout, ptr = 0): number[] {
   return gridOf(layout).values.flatMap((offset) =>
     Array.from({ length: layout.itemsize }, (_, byte) => ptr + offset * layout.itemsize + byte)
@@ -446,7 +446,7 @@ test("repacking shows the same bytes in the same order, or refuses", () => {
       assertDescribesItself(repacked);
       assertEquals(repacked.itemsize, itemsize);
       assertEquals(repacked.sliceOffsetInBytes, layout.sliceOffsetInBytes);
-      // Along the last axis, the bytes are even in the same order; along another, bring it to the end first.
+      // Along the last axis the bytes even keep their order; for another axis, move it to the end first.
       const toEnd = (some: StridedLayout) =>
         some.permuted([...some.shape.map((_, place) => place).filter((place) => place !== along), along]);
       const isDropped = repacked.ndim < layout.ndim;
@@ -520,7 +520,7 @@ test("what is known of a layout does not depend on what was asked before", () =>
 });
 
 test("the oracle distinguishes a wrong layout from a right one", () => {
-  // What the properties above compare must not be equal by construction.
+  // The properties above must not hold by construction.
   const right = makeGrid([2, 3], [3, 1]);
   assertThrows(() => assertMeans(StridedLayout.dense([2, 3], 1, "F"), right));
   assertThrows(() => assertMeans(StridedLayout.dense([3, 2], 1), right));
@@ -529,13 +529,13 @@ test("the oracle distinguishes a wrong layout from a right one", () => {
 
 test("what an error advises to copy first with, helps", () => {
   const advice = /toDense\((.*?)\)/;
-  /** What a call says, and that it says nothing of the kind once its advice was followed. */
+  /** Whether a call makes a complaint with advice; asserts that following the advice resolves the complaint. */
   const follow = (layout: StridedLayout, call: (layout: StridedLayout) => unknown, complaint: string) => {
     const said = messageOf(() => call(layout));
     if (said === null || !said.includes(complaint)) return false;
     const order: unknown = JSON.parse(advice.exec(said)?.[1] ?? "null");
     if (order === null) return false;
-    const copy = layout.toDense(order as "C"); // the text of an error is all there is
+    const copy = layout.toDense(order as "C"); // known only from the error's text
     assertEquals(messageOf(() => call(copy))?.includes(complaint) ?? false, false, said);
     return true;
   };

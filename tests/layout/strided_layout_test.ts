@@ -1,4 +1,4 @@
-/** What Causeway's layout does otherwise than cuda.core's on purpose, one test per difference in docs/layout.md. */
+/** Where Causeway's layout deliberately differs from cuda.core's, one test per difference in docs/layout.md. */
 import { assert, assertEquals, assertFalse, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
@@ -74,20 +74,19 @@ test("uniqueness is exact for interleaved axes", () => {
 });
 
 test("uniqueness of two axes is exact, however long they are", () => {
-  // They first meet after the least common multiple of their strides, which is beyond both ends; searching would take
-  // ages.
+  // They first meet at the least common multiple of their strides, which is beyond both ends; a search would take ages.
   assert(new StridedLayout([60_000, 50_000], [99_999, 100_000], 1).isUnique);
   assertFalse(new StridedLayout([100_001, 100_000], [99_999, 100_000], 1).isUnique);
   assertFalse(new StridedLayout([3], [0], 1).isUnique);
 });
 
 test("uniqueness gives up in time, and then on the safe side", () => {
-  // Sixteen interleaved axes with large strides that have nothing in common: far too many differences to try.
+  // Sixteen interleaved axes with large, unrelated strides: far too many differences to try.
   const primes = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53];
   const strides = primes.map((prime) => 10 ** 13 + Math.floor((Math.sqrt(prime) % 1) * 9e13));
   const start = performance.now();
   assertFalse(new StridedLayout(strides.map(() => 3), strides, 1).isUnique);
-  // Here some do meet: the first two steps together are as long as the last two.
+  // Here some do meet: the first two steps add up to the last two.
   const [one = 0, two = 0] = strides;
   const meeting = [...strides.slice(0, 14), one + 123_456_789, two - 123_456_789];
   assertFalse(new StridedLayout(meeting.map(() => 3), meeting, 1).isUnique);

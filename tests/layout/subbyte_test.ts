@@ -1,4 +1,4 @@
-/** Types of less than a byte: padded, packed with lanes, packed without; elements and layouts. */
+/** Sub-byte types: padded, packed with lanes, packed without; elements and layouts. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
@@ -7,7 +7,7 @@ import { gridOf } from "../support/strided_oracle.ts";
 
 const packedTypes = DType.all().filter((dtype) => dtype.isPacked);
 
-/** Memory as the bits it is made of, lowest bit of the first byte first, as DLPack packs them. */
+/** Memory as bits, lowest bit of the first byte first, as DLPack packs them. */
 function bitsOf(bytes: Uint8Array): number[] {
   return [...bytes].flatMap((byte) => Array.from({ length: 8 }, (_, bit) => (byte >>> bit) & 1));
 }
@@ -41,7 +41,7 @@ test("a packed element is the bits at its place, and writing it leaves its neigh
       const count = Math.floor((bytes.length * 8) / bits);
       const [to, from] = [place % count, source % count];
       const before = bitsOf(bytes);
-      // The same code in a byte of its own says what the packed one should read as.
+      // The same code in its own byte gives the value that the packed one should read as.
       const padded = DType.from({ ...dtype.dlpack, padded: true });
       const alone = new DataView(new Uint8Array([codeAt(before, from * bits, bits)]).buffer);
       const value = dtype.read(view, from * dtype.itemsize);
@@ -95,13 +95,13 @@ test("a packed layout is cut at whole bytes, and says so otherwise", () => {
   assertThrows(() => nibbles.sliced(0, 3), RangeError, "packed layout of 4-bit elements at element 3");
   assertThrows(() => StridedLayout.dense([9], 0.75).sliced(slice(2)), RangeError, "Slice at a multiple of 4");
   assertThrows(() => StridedLayout.dense([9], 0.125).sliced(slice(4)), RangeError, "Slice at a multiple of 8");
-  // Rows of five nibbles: every second one begins inside a byte.
+  // Rows of five nibbles: every second row begins inside a byte.
   const odd = StridedLayout.dense([4, 5], 0.5);
   assertThrows(() => odd.sliced(1), RangeError, "inside a byte");
   assertEquals(odd.sliced(2).sliceOffsetInBytes, 5);
   assertEquals(odd.requiredSizeInBytes(), 10);
-  assertEquals(StridedLayout.dense([3, 5], 0.5).requiredSizeInBytes(), 8); // half a byte is left over
-  // Nothing is left of it, so it begins nowhere.
+  assertEquals(StridedLayout.dense([3, 5], 0.5).requiredSizeInBytes(), 8); // half a byte is unused
+  // The slice is empty, so it has no start.
   assertEquals(nibbles.sliced(slice(4), slice(1)).sliceOffset, 0);
 });
 

@@ -1,6 +1,6 @@
 /**
- * Another library captures a stream, in whatever mode: what is done meanwhile is not refused, does not spoil the
- * capture, and is not lost.
+ * Another library captures a stream, in any mode: work done meanwhile is not refused, does not invalidate the capture,
+ * and is not lost.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -37,7 +37,7 @@ test("a device's memory is there for who asks for it first while something is ca
     const device = cuda.device(0);
     using stream = device.createStream();
     using capture = stream.beginCapture({ mode });
-    const { memory } = device; // was refused, and spoiled the capture
+    const { memory } = device; // was refused, and invalidated the capture
     capture.end().close();
     memory.allocate(64, { stream }).close();
   }
@@ -56,9 +56,9 @@ test("a release beside a capture that cannot be seen fails no other call, and is
   using arena = new NativeArena();
   const graph = arena.out("ptr");
   const { cuStreamBeginCapture_v2, cuStreamEndCapture } = cuda.driver.capture;
-  cuStreamBeginCapture_v2(theirs.handle, CU_STREAM_CAPTURE_MODE.GLOBAL); // by whoever it was that made the stream
+  cuStreamBeginCapture_v2(theirs.handle, CU_STREAM_CAPTURE_MODE.GLOBAL); // by the library that made the stream
   out.close();
-  for (let i = 0; i < 3; i++) device.memory.allocate(64, { stream }).close(); // and looks after memory
+  for (let i = 0; i < 3; i++) device.memory.allocate(64, { stream }).close(); // also polls for memory to free
   assertEquals(liveExports(), 1);
   const code = cuStreamEndCapture(theirs.handle, graph.$address);
   assertEquals(code, CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the limit that docs/driver.md names");
@@ -77,7 +77,7 @@ for (const nonBlocking of [false, true]) {
     const [theirs, stream] = [device.createStream({ nonBlocking }), device.createStream()];
     const pool = new DeviceMemoryResource(device, {});
     const used = pool.allocate(64, { stream });
-    used.close(); // the pool is not destroyed before this has happened
+    used.close(); // the pool is not destroyed before this free has run
     const ours = [
       device.memory.allocate(64, { stream: device.defaultStream }),
       new PinnedMemoryResource(device).allocate(64, { stream: device.defaultStream }),
@@ -86,7 +86,7 @@ for (const nonBlocking of [false, true]) {
     using arena = new NativeArena();
     const graph = arena.out("ptr");
     const { cuStreamBeginCapture_v2, cuStreamEndCapture } = cuda.driver.capture;
-    cuStreamBeginCapture_v2(theirs.handle, CU_STREAM_CAPTURE_MODE.GLOBAL); // by whoever it was that made the stream
+    cuStreamBeginCapture_v2(theirs.handle, CU_STREAM_CAPTURE_MODE.GLOBAL); // by the library that made the stream
     if (!nonBlocking) { for (const one of ours) one.close(); }
     pool.close();
     for (let i = 0; i < 3; i++) reclaim();
@@ -98,11 +98,11 @@ for (const nonBlocking of [false, true]) {
     else cuda.driver.graph.cuGraphDestroy(graph.value);
     reclaim();
     device.synchronize();
-    for (let i = 0; i < 3; i++) reclaim(); // the mark of the end is seen to have passed by the second look
+    for (let i = 0; i < 3; i++) reclaim(); // only the second poll sees that the mark of the end has passed
     assertEquals([simulated.live.allocations, simulated.live.pools], [0, 0]);
     for (const one of [theirs, stream]) one.close();
     cuda.close();
-    drainFrees(); // what was copied from is kept until the default stream is over
+    drainFrees(); // the source of a copy is kept until the default stream is done
     assertEquals([simulated.live.contexts, simulated.live.events, simulated.live.graphs], [0, 0, 0]);
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Drops buffers, imports and exports in every state, lets the garbage collector run, and prints what it has freed.
+ * Drops buffers, imports and exports in every state, lets the garbage collector run, and prints how much it freed.
  */
 import { setTimeout } from "node:timers/promises";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
@@ -28,32 +28,32 @@ function viewOf(buffer: MemoryBuffer): StridedMemoryView {
 const count = 20;
 
 /**
- * Collects garbage, and says how much was freed.
+ * Collects garbage, and returns how much was freed.
  *
- * @param due how much should be. A collector that scans the stack may find the address of something there that nobody
- *   holds any more: it goes in a later round, when the stack has been used for something else
+ * @param due how much should be. A collector that scans the stack may find the address of an unreachable object there:
+ *   that object is freed in a later round, when the stack has been overwritten
  */
 async function collect(due: 0 | typeof count): Promise<number> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");
   if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
-  await setTimeout(0); // the collector hears of buffers at the end of the turn that made them
+  await setTimeout(0); // buffers are registered with the collector at the end of the turn that made them
   for (let round = 0; round < 8 || (freed < due && round < 50); round++) {
     useStack(100);
     collectGarbage();
-    await setTimeout(2); // finalisers run in tasks of their own
-    liveExports(); // looking gives back what consumers have released
+    await setTimeout(2); // finalisers run in separate tasks
+    liveExports(); // this poll reclaims what consumers have released
   }
   const now = freed;
   freed = 0;
   return now;
 }
 
-/** Writes over what earlier calls have left on the stack. */
+/** Overwrites what earlier calls left on the stack. */
 function useStack(deep: number): number {
   return deep === 0 ? 0 : 1 + useStack(deep - 1);
 }
 
-/** Does something many times in a function of its own, so that nothing of it stays on the stack. */
+/** Runs a function many times, separately from the caller, so that nothing of it stays on the stack. */
 function many<T>(once: (i: number) => T): T[] {
   return Array.from({ length: count }, (_, i) => once(i));
 }
@@ -67,7 +67,7 @@ many(() => allocate().close());
 results["closed"] = await collect(count);
 
 const open = many(() => allocate());
-await setTimeout(0); // the collector has heard of them
+await setTimeout(0); // they are registered with the collector
 open.splice(0).forEach((buffer) => buffer.close());
 results["closed in a later turn"] = await collect(count);
 
@@ -82,7 +82,7 @@ arrays.forEach((bytes) => bytes.fill(1));
 arrays.splice(0);
 results["the bytes dropped too"] = await collect(count);
 
-/** A resource that knows its buffers, which know nothing of it: else neither would ever be collected. */
+/** A resource that references its buffers, which do not reference it: else neither would ever be collected. */
 class Knowing extends DeviceMemoryResource {
   readonly made: MemoryBuffer[] = [];
 }
@@ -127,9 +127,9 @@ results["taken tensors have an address"] = taken.filter((ptr) => ptr !== 0n).len
 
 const late = many(() => viewOf(allocate()).toDlpack().take());
 late.forEach((tensor) => callDeleter(tensor, true));
-liveExports(); // they are seen to be released
+liveExports(); // this poll sees that they are released
 late.forEach((tensor) => callDeleter(tensor, true));
-many(() => Array.from({ length: 8 }, () => source.toDlpack().close())); // until their structs are used again
+many(() => Array.from({ length: 8 }, () => source.toDlpack().close())); // until their structs are reused
 results["tensors released once more"] = await collect(count);
 
 many(() => {

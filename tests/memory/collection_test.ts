@@ -1,5 +1,5 @@
 /**
- * The net below `close`: what the garbage collector finds is given back, and nothing that is still in use.
+ * The safety net below `close`: what the garbage collector finds is freed, and nothing that is still in use.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { patiently, runScript } from "../support/child.ts";
 
 const script = new URL("./collection_child.ts", import.meta.url);
 
-/** How many of each kind of 20 dropped things the collector has freed. */
+/** How many of 20 dropped objects of each kind the collector has freed. */
 const expected = {
   "dropped": 20,
   "closed": 20,
@@ -25,7 +25,7 @@ const expected = {
   "borrowed": 0,
   "tensors dropped untaken": 20,
   "of which still out": 0,
-  "closed copies": 0, // freed when they were closed, not by the collector: it would be reported
+  "closed copies": 0, // freed by the close, not by the collector, which would be reported
   "tensors taken by somebody": 0,
   "of which are out": 20,
   "taken tensors have an address": 20,

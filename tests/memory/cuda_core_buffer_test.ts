@@ -1,5 +1,5 @@
 /**
- * What cuda.core promises about its Buffer, tried on simulated devices in many orders. The same runs on GPUs:
+ * What cuda.core promises about its Buffer, tested on simulated devices in many orders. The same tests run on GPUs:
  * tests/gpu.
  */
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * What cuda.core promises about its peer access, tried on simulated devices in many orders. The same runs on GPUs:
- * tests/gpu.
+ * What cuda.core promises about its peer access, tested on simulated devices in many orders. The same tests run on
+ * GPUs: tests/gpu.
  */
 import { test } from "node:test";
 import { simulatedRoots } from "../support/simulated_roots.ts";

@@ -1,5 +1,5 @@
 /**
- * Memory of pools: limits, what out of memory says, what a failure leaves behind, and that freeing waits for nothing.
+ * Pool memory: limits, the out-of-memory error, what a failure leaves behind, and that freeing waits for nothing.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -77,7 +77,7 @@ test("sizes that cannot be, closed pools and closed streams are refused before a
   const stream = device.createStream();
   const resources = resourcesOf(device);
   const held = device.memory.allocate(8, { stream });
-  stream.close(); // which the buffer still needs
+  stream.close(); // the buffer still needs it
   for (const resource of resources) {
     for (const size of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
       assertThrows(() => resource.allocate(size), RangeError, `Cannot allocate ${size} bytes`);
@@ -153,7 +153,7 @@ test("memory without a stream has its home on the default stream of its device",
   for (const device of cuda.devices) assertEquals(device.memory.allocate(8).stream, device.defaultStream);
 });
 
-/** Everything that a user may do with memory, where each call of the driver may fail. */
+/** Everything that a user may do with memory; any driver call in it may fail. */
 const actions = [
   "pool",
   "pinned",
@@ -228,7 +228,7 @@ test("whatever call of the driver fails, and when, is an error with its name, an
       attempt(() => drainFrees());
       const hasFailed = simulated.calls(call) - before >= nth;
       const isFree = call.startsWith("cuMemFree");
-      // A query that fails only says that nothing more will be done there; and without an event, freeing waits itself.
+      // A failed query only means that nothing more will run there; and without an event, the free itself waits.
       const isAbsorbed = ["cuStreamQuery", "cuEventCreate", "cuEventRecord", "cuCtxPushCurrent_v2"].includes(call);
       if (thrown !== null || !isAbsorbed) assertEquals(thrown !== null, hasFailed, `${call}: ${thrown}`);
       if (thrown !== null) {
@@ -239,10 +239,10 @@ test("whatever call of the driver fails, and when, is an error with its name, an
       for (const one of streams) attempt(() => one.close());
       attempt(() => own.close());
       attempt(() => cuda.close());
-      for (const one of made) one.close(); // those whose new home could not be taken
+      for (const one of made) one.close(); // buffers whose new home could not be taken
       drainFrees();
       const isLost = call === "cuCtxPushCurrent_v2" && simulated.calls(call) - before >= nth;
-      if (isLost) return; // with whatever needed a context at that time
+      if (isLost) return; // and so is everything that needed a context at that time
       const { allocations, pools, ...rest } = left(simulated);
       assertEquals(rest, { streams: 0, events: 0, contexts: 0 });
       assert(pools <= allocations, "a pool of which memory is left stays with it");

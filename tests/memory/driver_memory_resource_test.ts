@@ -1,4 +1,4 @@
-/** Pinned, managed and synchronous memory: where hints go, and who can use what. */
+/** Pinned, managed and synchronous memory: where hints go, and which memory is accessible from where. */
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
@@ -166,9 +166,9 @@ test("memory without a home stream stays until its device has done what uses it,
         stream.synchronize();
         if (use === "read by a copy") other.copyFrom(buffer, { stream });
         else if (use === "written by a copy") buffer.copyFrom(other, { stream });
-        else program.kernel("k").launch(stream, 1, 1, [buffer]); // which fails where nothing is
+        else program.kernel("k").launch(stream, 1, 1, [buffer]); // fails where nothing is allocated
         buffer.close();
-        using next = new Resource(device).allocate(4); // where the memory was, if it is free
+        using next = new Resource(device).allocate(4); // at the same address, if it is free
         next.fill(9, { stream });
         result.copyFrom(use === "written by a copy" ? next : other, { stream });
         stream.synchronize();
@@ -196,12 +196,12 @@ test("memory without a home stream stays until other devices that can reach it h
       own.fill(3, { stream });
       const buffer = new Resource(device).allocate(4);
       stream.synchronize();
-      // Kernels of another device reach what the host reaches; copies enable access to what is a device's own.
+      // Kernels of another device can access host-accessible memory; copies enable access to a device's own memory.
       if (use === "by a kernel" && buffer.isHostAccessible) program.kernel("k").launch(stream, 1, 1, [buffer]);
       else buffer.copyFrom(own, { stream });
       buffer.close();
-      device.synchronize(); // what its own device holds is done
-      // The first of these may ask too early whether it is, and a later one is where the memory was, if it is free.
+      device.synchronize(); // its own device's work is done
+      // The first of these may poll too early, and a later one gets the same address, if it is free.
       const later = Array.from({ length: 4 }, () => new Resource(device).allocate(4));
       using home = device.createStream();
       for (const one of later) one.fill(9, { stream: home });

@@ -1,4 +1,4 @@
-/** Ordinary host memory in the order of a stream: the host does the work, when the stream has come to it. */
+/** Pageable host memory in stream order: the host does the work, when the stream has reached it. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource } from "../../mod.ts";
@@ -37,10 +37,10 @@ test("memory that is closed on a stream is freed when the stream has come to tha
     const source = host.allocate(size);
     source.fill(7);
     const { ptr } = source;
-    // By the driver itself: nobody but the caller knows that the memory is read.
+    // By the driver itself: only the caller knows that the memory is read.
     cuda.driver.copy.cuMemcpyHtoDAsync_v2(memory.ptr, ptr, BigInt(size), stream.handle);
     source.close(stream);
-    using other = host.allocate(size); // would have the same memory
+    using other = host.allocate(size); // would get the same memory
     freed += Number(other.ptr === ptr);
     other.fill(3);
     using seen = host.allocate(size);

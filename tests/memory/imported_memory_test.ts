@@ -1,6 +1,5 @@
 /**
- * Memory of another process is closed here when the work that was enqueued on it is done, once, whatever was closed
- * first.
+ * Memory of another process is closed here when the work enqueued on it is done, once, whatever is closed first.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";

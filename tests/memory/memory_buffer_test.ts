@@ -1,5 +1,5 @@
 /**
- * Who frees a buffer, and when: random programs of pins and closes against a model that only counts.
+ * What frees a buffer, and when: random programs of pins and closes against a model that only counts.
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { recordingDevice } from "../support/recording_driver.ts";
 import { check, fc } from "../support/property.ts";
 
-/** A buffer and what the model knows of it. */
+/** A buffer and its state in the model. */
 interface Modelled {
   readonly buffer: MemoryBuffer;
   readonly size: number;
@@ -76,7 +76,7 @@ function allocate(size: number, owned: boolean): Modelled {
   return one;
 }
 
-/** Fails unless the buffer is what the model says, used in every way there is. */
+/** Fails unless every use of the buffer gives what the model says. */
 function assertUse({ buffer, closed, expected, size }: Modelled): void {
   assertEquals(buffer.size, size);
   if (!closed) {
@@ -95,7 +95,7 @@ function assertUse({ buffer, closed, expected, size }: Modelled): void {
   for (const one of use) assertThrows(one, TypeError, ` a closed MemoryBuffer of ${size} bytes`);
 }
 
-/** What must be true at any time. */
+/** Invariants that hold at any time. */
 function assertInvariants({ buffer, closed, pins, owner, frees }: Modelled): void {
   assertEquals(buffer.isClosed, closed);
   assertEquals(frees, closed && pins.length === 0 ? 1 : 0, "freed once, and only when closed and not pinned");
@@ -136,7 +136,7 @@ function run(buffers: Modelled[], operation: Operation): void {
     case "unpin": {
       const pin = one.pins.shift();
       pin?.[Symbol.dispose]();
-      pin?.[Symbol.dispose](); // the end of a pin counts once
+      pin?.[Symbol.dispose](); // an unpin counts once
       return;
     }
     case "close": {
@@ -185,7 +185,7 @@ test("pinned memory keeps its bytes after the buffer is closed", () => {
 });
 
 test("bytes that were transferred are given out anew, and the buffer is closed as any other", () => {
-  // Whoever posts the array to a worker transfers it: closing the buffer failed then, and its memory was never freed.
+  // Posting the array to a worker transfers it: closing the buffer then failed, and its memory was never freed.
   let freed = 0;
   const ptr = libc().loading.calloc(1n, 8n);
   const free = (at: bigint) => {
@@ -250,7 +250,7 @@ test("an address or a size that cannot be is refused", () => {
   assertThrows(() => MemoryBuffer.fromPointer((1n << 64n) - 8n, 9), RangeError, "expected a 64-bit address");
   assertEquals(MemoryBuffer.fromPointer(0n, 0).bytes().length, 0);
   assertEquals(MemoryBuffer.fromPointer((1n << 64n) - 8n, 8).size, 8);
-  // A part beyond the end was believed.
+  // A part beyond the end was accepted.
   for (
     const [offset, size] of [[0, 9], [8, 1], [-1, 4], [4, -1], [NaN, 1], [0, NaN], [Infinity, 0], [2 ** 53, 1]] as const
   ) {
@@ -285,7 +285,7 @@ test("a copy between overlapping buffers moves the bytes that were there before 
 test("device memory is copied on the stream that is given, and not without one", () => {
   const { device, log } = recordingDevice();
   using host = new HostMemoryResource().allocate(16);
-  using stand = new HostMemoryResource().allocate(16); // what the recording driver takes for device memory
+  using stand = new HostMemoryResource().allocate(16); // the recording driver takes it for device memory
   const [hostPtr, devicePtr] = [host.ptr, stand.ptr];
   const onDevice = MemoryBuffer.fromPointer(devicePtr, 16, { device });
   const twin = MemoryBuffer.fromPointer(devicePtr, 16, { device });
@@ -325,7 +325,7 @@ test("bytes go from one device to another, whether or not they can use each othe
   }
 });
 
-// Random failures have found it: the new home was kept for ever, and the former one released twice.
+// Found by random failures: the new home was kept for ever, and the former one released twice.
 test("a former home that the driver refuses to destroy is an error, and the buffer has the new one", () => {
   const cuda = Cuda.simulate();
   const simulated = SimulatedDriver.of(cuda.driver);

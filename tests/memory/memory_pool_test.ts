@@ -1,4 +1,4 @@
-/** Pools: whose they are, how much they may hold and keep, and that they live as long as their memory. */
+/** Pools: ownership, how much they may hold and keep, and that they live as long as their memory. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
@@ -114,7 +114,7 @@ test("a pool lives as long as its last buffer, and its device as long as the poo
         const { pools, contexts } = simulated.live;
         const isUsed = !buffers.one.isClosed || !buffers.two.isClosed;
         if (isUsed || isOpen) assertEquals([pools, contexts], [1, 1]);
-        else assert(pools <= 1); // it goes when the frees are done
+        else assert(pools <= 1); // destroyed when the frees are done
       }
       drainFrees();
       assertEquals([simulated.live.pools, simulated.live.contexts, simulated.live.allocations], [0, 0, 0]);
@@ -124,7 +124,7 @@ test("a pool lives as long as its last buffer, and its device as long as the poo
   );
 });
 
-// libcuda keeps a pool for ever that is destroyed before, as the simulator does.
+// libcuda keeps a pool that is destroyed earlier for ever, and so does the simulator.
 test("a pool is destroyed when the frees of its memory are done, on streams of whatever device, and not before", () => {
   const cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
   const simulated = simulatorOf(cuda);

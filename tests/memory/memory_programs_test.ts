@@ -1,5 +1,5 @@
 /**
- * Memory as a whole: random programs of several devices, streams of every kind and all resources, home streams that
+ * Memory as a whole: random programs with several devices, streams of every kind and all resources, home streams that
  * change, peers that come and go, closes in every order and buffers that are only dropped.
  */
 import { assert, assertEquals } from "@std/assert";
@@ -32,7 +32,7 @@ const nothing = { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, 
 for (const schedule of schedules) {
   test(`memory of every resource holds the right bytes, is freed where its home is, and all of it is freed (${schedule})`, () => {
     check(
-      // Whether frees wait for all work or for none makes no difference: CUDA does not promise that they do.
+      // Whether frees wait for all work or for none must make no difference: CUDA does not promise that they do.
       fc.property(
         anyPrograms,
         fc.nat(),
@@ -44,7 +44,7 @@ for (const schedule of schedules) {
           const { bytes, problems } = runBuffers(cuda, program, { pinned, ending });
           assertEquals(problems, []);
           assertEquals(bytes, reference(program));
-          drainFrees(); // of what has no home stream
+          drainFrees(); // for memory without a home stream
           assertNothingLeft(simulated);
         },
       ),
@@ -79,12 +79,12 @@ test("buffers that are only dropped are freed where their home is, whatever was 
     }),
     60,
   );
-  // By chance about 20; 9 came once. What matters is that some are.
+  // Typically about 20 by chance; once 9. What matters is that some are.
   assert(dropped >= 3, `only ${dropped} buffers were dropped`);
 });
 
 test("a program for resources that lacks one wait gives wrong bytes by some seed", () => {
-  // Not with memory of malloc: what is wrong with such a program would be wrong with this process.
+  // Not with malloc memory: the errors of such a program would corrupt this process.
   const safe = resources.filter((one) => one !== "host");
   const generated = fc.sample(programs(2, { maxLength: 30, watched: true, resources: safe }), {
     numRuns: scaled(40),

@@ -57,7 +57,7 @@ test("every change does what its name says to the set, in one call to the driver
           assertEquals(resource.peerAccessibleBy[change](given), again);
           assertEquals(calls() - before, next.symmetricDifference(model).size === 0 ? 0 : 1, change);
           model = next;
-          // Who says who has access says of all others that they have none; who changes some speaks of these.
+          // A change that lists all peers with access denies all others; an incremental change concerns only its own.
           const spokenOf = change === "replace" || change === "retainAll" ? everybody : new Set(ordinals);
           const denied = change === "addAll" ? new Set<number>() : spokenOf.difference(model);
           withheld = withheld.union(denied).difference(model);
@@ -151,7 +151,7 @@ test("devices without a path to the memory are all named, and nothing changes", 
     "Cannot give access to device 2: no path from there",
   );
   assertEquals(asked.splice(4), [[2, 0]]);
-  assertEquals(asked, [[1, 0], [2, 0], [3, 0], [4, 0]]); // the peer reaches the owner: the direction that is granted
+  assertEquals(asked, [[1, 0], [2, 0], [3, 0], [4, 0]]); // the peer accesses the owner: the direction that is granted
 });
 
 test("a question or a change that the driver refuses is an error, and no answer", () => {

@@ -1,4 +1,4 @@
-/** What is said to the driver when peers change: planned without one. */
+/** The driver calls for a change of peers: planned without a driver. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { planPeerAccess } from "../../src/memory/peer_access.ts";

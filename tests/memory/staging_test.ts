@@ -1,4 +1,4 @@
-/** Copies of ordinary host memory through pinned memory by native threads: bytes, order, and what stays behind. */
+/** Copies of pageable host memory through pinned memory by native threads: bytes, order, and what is left behind. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../src/public/sim.ts";
@@ -15,7 +15,7 @@ import { check, fc } from "../support/property.ts";
 const missing = canStartThreads() ? null : "machine code is forbidden here";
 const size = 70_000;
 
-/** Says where bytes differ: to print all of them takes minutes. */
+/** Reports where bytes differ: printing all of them takes minutes. */
 function assertSame(bytes: Uint8Array, expected: Uint8Array): void {
   assertEquals(bytes.length, expected.length);
   const at = bytes.findIndex((byte, i) => byte !== expected[i]);
@@ -83,7 +83,7 @@ test(
                 stream,
                 plan,
               );
-              memory.fill(0xee); // what was read may change
+              memory.fill(0xee); // the source may change now
             } else {
               memory.fill(0xdd);
               copyStaged(
@@ -117,7 +117,7 @@ test(
       const simulated = SimulatedDriver.of(cuda.driver);
       const device = cuda.device(0);
       const stream = device.createStream();
-      const buffer = new DeviceMemoryResource(device).allocate(size, { stream }); // keeps the context
+      const buffer = new DeviceMemoryResource(device).allocate(size, { stream }); // retains the context
       using host = new HostMemoryResource().allocate(size);
       host.bytes().fill(5);
       const run = {
@@ -295,7 +295,7 @@ test(
         const stream = device.defaultStream;
         let isThere = false;
         let before = 0;
-        // Nothing is moved: the driver's copy does nothing, and so do the plans that are asked for.
+        // Nothing is moved: the driver's copy does nothing, and neither do the plans requested.
         intercept(device.driver, "copy", () => ({ cuMemcpyHtoDAsync_v2: () => 0 }));
         for (const size of sizes) {
           const run: Run = {
@@ -319,10 +319,10 @@ test(
   },
 );
 
-/** Large enough for all, and never written to: it takes no memory. */
+/** Large enough for all, and never written to, so it takes no memory. */
 const host = new HostMemoryResource().allocate(80 * 2 ** 20);
 
-/** What keeps a copy from being staged: no thread, or no pinned memory. Each returns what ends it. */
+/** What keeps a copy from being staged: no thread, or no pinned memory. Each returns the function that ends it. */
 const shortages: { readonly [name: string]: (cuda: Cuda) => () => void } = {
   thread: () => {
     const { threads } = libc();

@@ -1,4 +1,4 @@
-/** The functions of exported Arrow streams: what they do to memory, as code of both processors and in JavaScript. */
+/** The functions of exported Arrow streams: their effect on memory, as machine code of both kinds and in JavaScript. */
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
@@ -20,7 +20,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 
-/** Offsets in the headers: where a stream has its state, and what an item is. */
+/** From the headers: the offset of a stream's state, and the size of an item. */
 const kinds: Readonly<Record<StreamKind, { context: number; array: number }>> = {
   ArrowArrayStream: { context: 32, array: 80 },
   ArrowDeviceArrayStream: { context: 40, array: 128 },
@@ -92,7 +92,7 @@ for (const [arch, take, load] of [["x86_64", x8664Take, x8664Load], ["aarch64", 
         fc.property(fc.noShrink(fc.array(cases, { minLength: 60, maxLength: 60 })), (all) => {
           const made = all.map(({ shape, left, content }) => {
             const memory = Buffer.from(content);
-            // The stream, its state, items and the destination, in this order.
+            // The stream, its state, items and destination, in this order.
             const [stream, state, items, out] = [base, base + 0x100, base + 0x200, base + 0x600];
             memory.writeBigUInt64LE(BigInt(state), shape.context);
             memory.writeBigUInt64LE(BigInt(items), 0x100 + shape.list);

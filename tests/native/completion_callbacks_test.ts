@@ -1,4 +1,4 @@
-/** What UCX calls when an operation is over: what it writes, where, and that it touches nothing else. */
+/** UCX's completion callbacks: what they write, where, and that they touch nothing else. */
 import { assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -18,17 +18,17 @@ import { missingUnicorn, python } from "../support/emulator.ts";
 
 const kinds = ["plain", "tagged", "sized"] as const;
 
-/** Where things lie in the memory of a case: a record, what was received, the ring, its entries. */
+/** Offsets in the memory of a case: the record, the receive info, the ring, its entries. */
 const at = { record: 64, info: 128, ring: 192, entries: 256, end: 256 + 16 * 8 };
 
 const word = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 
-/** Any memory, in which one operation ends. */
+/** Arbitrary memory in which one operation completes. */
 const ends = fc.record({
   kind: fc.constantFrom(...kinds),
   content: fc.uint8Array({ minLength: at.end, maxLength: at.end }),
   status: fc.oneof(fc.constantFrom(0, -1, -16, -100), fc.integer({ min: -128, max: 127 })),
-  garbage: fc.bigInt({ min: 0n, max: 2n ** 56n - 1n }), // the rest of the register that carries the status
+  garbage: fc.bigInt({ min: 0n, max: 2n ** 56n - 1n }), // the remaining bits of the status register
   length: word,
   tag: word,
   number: word,
@@ -82,8 +82,7 @@ for (const [whose, get] of callbacks) {
       const { address, bytes } = arena.bytes(at.end);
       const { before, after, between } = model(address, end);
       bytes.set(before);
-      // What the runtime calls by itself gets a status without anything beside it: those bits are machine code's
-      // concern.
+      // When the runtime makes the call, the status comes without garbage bits: they concern machine code only.
       const garbage = whose === "JavaScript" ? 0n : end.garbage << 8n;
       const status = garbage | BigInt.asUintN(8, BigInt(end.status));
       call(made, end.kind, [0xdeadn, status, ...between, address + BigInt(at.record)]);
@@ -100,7 +99,7 @@ for (const [arch, encode] of [["x86_64", x8664Completion], ["aarch64", aarch64Co
       const { before, between } = model(base, end);
       const status = end.garbage << 8n | BigInt.asUintN(8, BigInt(end.status));
       const args = [0xdeadn, status, ...between, base + BigInt(at.record)];
-      // JSON knows no bigint, and Python reads integers of any length.
+      // JSON has no bigint, but Python reads integers of any length.
       return `{"arch":"${arch}","code":"${
         encode(end.kind).toHex()
       }","memory":"${before.toHex()}","arguments":[${args}]}`;

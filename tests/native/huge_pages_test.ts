@@ -1,4 +1,4 @@
-/** Large new memory is backed by large pages where the system has them for who asks, and is memory like any other. */
+/** Large new memory has large pages where the system gives them on request, and behaves like any other memory. */
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertThrows } from "@std/assert";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { check, fc } from "../support/property.ts";
 
 const MiB = 2 ** 20;
 
-/** What the kernel says about the mapping that an address is in, after a word. */
+/** The kernel's values for a keyword, for the mapping that contains an address. */
 function wordsOf(address: bigint, word: string): readonly string[] {
   let isWithin = false;
   for (const line of readFileSync("/proc/self/smaps", "utf8").split("\n")) {
@@ -32,7 +32,7 @@ test(...needs(missing, "the system is asked for large pages for all of a large a
       const buffer = make(size);
       const address = ffiPort().addressOf(buffer);
       for (const at of [65_536n, BigInt(size >> 1), BigInt(size) - 2n * 65_536n]) {
-        assert(wordsOf(address + at, "VmFlags").includes("hg"), `byte ${at} of ${size}`); // for large pages
+        assert(wordsOf(address + at, "VmFlags").includes("hg"), `byte ${at} of ${size}`); // marked for large pages
       }
     }
   }
@@ -108,7 +108,7 @@ test("memory that is to be written has the size that was asked for, and keeps wh
       assertInstanceOf(buffer, ArrayBuffer);
       assertEquals([buffer.byteLength, buffer.resizable], [size, false]);
       const bytes = new Uint8Array(buffer).fill(value);
-      const { length } = structuredClone(bytes, { transfer: [buffer] }); // it is nobody else's
+      const { length } = structuredClone(bytes, { transfer: [buffer] }); // transferable: nothing else owns it
       assertEquals([length, buffer.detached, bytes.length], [size, true, 0]);
     }),
     20,

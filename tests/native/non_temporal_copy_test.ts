@@ -1,4 +1,4 @@
-/** The copy whose stores go past the caches: the same bytes as memcpy, and no others. */
+/** The copy whose stores bypass the caches: the same bytes as memcpy, and no others. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { NativeArena } from "../../src/ffi/arena.ts";

@@ -1,4 +1,4 @@
-/** Starts native threads, which wait for work, and ends without closing them: by itself, or by exit() if asked to. */
+/** Starts native threads, which wait for work, and ends without closing them: normally, or by exit() on request. */
 import process from "node:process";
 import { ThreadTeam } from "../../src/native/thread_team.ts";
 

@@ -1,4 +1,4 @@
-/** Leaves a watch open that nothing ever satisfies, kept alive by it or not as the argument says, and ends. */
+/** Ends with an open watch that never fires; the argument says whether it keeps the process alive. */
 import process from "node:process";
 import { libc } from "../../src/ffi/libc.ts";
 import { watchReadable } from "../../src/native/readable_watch.ts";

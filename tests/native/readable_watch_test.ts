@@ -1,4 +1,4 @@
-/** The event loop is called back when a descriptor can be read, whatever it is, and sleeps until then. */
+/** The event loop gets a callback when a descriptor of any kind becomes readable, and sleeps until then. */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -15,7 +15,7 @@ import { until } from "../support/until.ts";
 const { eventfd, eventfd_write, close } = libc().files;
 const openFiles = () => readdirSync("/proc/self/fd").length;
 
-/** A descriptor that can be read from as soon as it is rung. */
+/** A descriptor that becomes readable when rung. */
 function signal(): { fd: number; ring: () => void } {
   const fd = eventfd(0, 0);
   return { fd, ring: () => assertEquals(eventfd_write(fd, 1n), 0) };
@@ -26,10 +26,10 @@ test("a callback comes for each start, when the descriptor can be read, and neve
   let calls = 0;
   const watch = watchReadable([fd], () => calls++);
   watch.start();
-  watch.start(); // is under way
+  watch.start(); // already started
   await delay(30);
   assertEquals(calls, 0);
-  ring(); // and it stays readable
+  ring(); // it stays readable
   await until(() => calls === 1);
   await delay(30);
   assertEquals(calls, 1);
@@ -47,7 +47,7 @@ test("a callback comes for each start, when the descriptor can be read, and neve
 });
 
 test("any number of watches, closed at any time, call nothing back afterwards, and leave no descriptor open", async () => {
-  // The runtime's own descriptors and threads are there after the first.
+  // The first watch creates the runtime's own descriptors and threads.
   const first = signal();
   const once = watchReadable([first.fd], () => {});
   once.start();

@@ -1,10 +1,9 @@
 /**
- * Asks for release callbacks where the system refuses executable memory: `refused_child.ts seccomp|mdwe|nothing`.
- * Prints what kind there is and what a release did, or `"unsupported"` where the kernel does not know the way to
- * refuse.
+ * Requests release callbacks where the system refuses executable memory: `refused_child.ts seccomp|mdwe|nothing`.
+ * Prints their kind and what a release did, or `"unsupported"` if the kernel does not support this kind of refusal.
  *
- * Both ways are those of systemd's MemoryDenyWriteExecute=. They are set here, by the process for itself, after the
- * runtime has started: its own compilers would not survive an earlier start.
+ * Both kinds are those of systemd's MemoryDenyWriteExecute=. The process sets them for itself after the runtime has
+ * started: the runtime's own compilers would not survive them earlier.
  */
 import process from "node:process";
 import { ArrowArray } from "../../bindings/arrow.ts";
@@ -26,12 +25,12 @@ const PR_SET_NO_NEW_PRIVS = 38;
 const PR_SET_MDWE = 65; // since Linux 6.3
 const PR_MDWE_REFUSE_EXEC_GAIN = 1n;
 
-/** A filter for this thread: mprotect to an executable page is EACCES, all else goes on as it was. */
+/** A filter for this thread: making a page executable by mprotect fails with EACCES, all else is unchanged. */
 function seccomp(): boolean {
   const mprotect = port.platform.arch === "x86_64" ? 10 : 226;
   const program: [code: number, whenTrue: number, whenFalse: number, k: number][] = [
-    [0x20, 0, 0, 0], // load the number of the system call
-    [0x15, 0, 3, mprotect], // if it is another one: allow
+    [0x20, 0, 0, 0], // load the system call number
+    [0x15, 0, 3, mprotect], // if it is another call: allow
     [0x20, 0, 0, 32], // load its third argument
     [0x45, 0, 1, 4], // if PROT_EXEC is not in it: allow
     [0x06, 0, 0, 0x0005_000d], // SECCOMP_RET_ERRNO, EACCES
@@ -53,7 +52,7 @@ function seccomp(): boolean {
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, sock_fprog.$address, 0n, 0n) === 0;
 }
 
-/** For the whole process: no page gains the right to be executed. */
+/** For the whole process: no page can become executable. */
 function mdwe(): boolean {
   return prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0n, 0n, 0n) === 0;
 }

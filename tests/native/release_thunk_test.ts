@@ -31,7 +31,7 @@ import { missingUnicorn, python } from "../support/emulator.ts";
 
 type Protocol = keyof ReleaseThunks["address"];
 
-/** Where the protocols' headers say that things are: the size, the context, and what "released" is to be seen by. */
+/** From the protocols' headers: the size, the offset of the context, and of the field that marks "released". */
 const protocols: { readonly [Name in Protocol]: { size: number; context: number; clear: number | null } } = {
   DLManagedTensor: { size: 64, context: 48, clear: null },
   DLManagedTensorVersioned: { size: 80, context: 8, clear: null },
@@ -44,7 +44,7 @@ const names = Object.keys(protocols) as Protocol[];
 
 const release = { args: ["ptr"], returns: "void" } as const;
 
-/** Bytes of a struct with random content, and a counter that starts anywhere. */
+/** A struct with random content, and a counter with any initial value. */
 const releases = fc.record({
   name: fc.constantFrom(...names),
   content: fc.uint8Array({ minLength: 80, maxLength: 80 }),
@@ -117,7 +117,7 @@ test("the code lies in a page that can be read and executed, and not written", (
   }
 });
 
-// Threads that no runtime knows. JavaScript cannot help them: its own thread is blocked in pthread_join, for ever if
+// Threads unknown to the runtime. JavaScript cannot serve them: its own thread is blocked in pthread_join, forever if
 // the callback were JavaScript.
 const noCode = releaseThunks().kind === "machine code"
   ? null
@@ -237,7 +237,7 @@ test(...needs(oldKernel, "the kernel's memory-deny-write-execute leads to callba
   assertEquals(mdwe, fallback);
 });
 
-// The encoders, on emulated processors: this one can run the code of one architecture only.
+// The encoders, on emulated processors: this one can run code of one architecture only.
 
 interface Emulated {
   readonly struct: string;
@@ -292,7 +292,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
           if (clear !== null) expected.fill(0, clear, clear + 8);
           assertEquals(report.struct, expected.toString("hex"));
           assertEquals(report.counted, report.struct, "who sees the count may free the struct");
-          // Another processor's write between load and store makes the exclusive store fail, unless it changes nothing.
+          // Another processor's write between load and store fails the exclusive store, unless it changes nothing.
           let seen = counter;
           let failures = 0;
           for (const value of meanwhile) {

@@ -1,6 +1,6 @@
 /**
- * Moves by machine code, on emulated processors of both kinds: this one can run the code of one architecture only. What
- * this process's own code does is tried with plans, in tests/copy/host_move_test.ts.
+ * Moves by machine code, on emulated processors of both kinds: this one can run code of one architecture only. The code
+ * for this processor is tested with plans, in tests/copy/host_move_test.ts.
  */
 import { assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
@@ -24,13 +24,13 @@ import { check, fc } from "../support/property.ts";
 /** Where emulate_call.py puts the code, and the memory. */
 const [codeAt, base] = [0x10_0000, 0x30_0000];
 
-/** How much memory there is: what is behind it may not even be read. */
+/** The size of the memory: bytes behind it must not even be read. */
 const mapped = 0x1_0000;
 
-/** In the memory: the job, and what is written and read, with room on all sides. */
+/** Offsets in the memory: the job, the destination and the source, with room on all sides. */
 const place = { job: 0, to: 0x800 + 0x400, from: 0x1000 + 0x400, size: 0x1800 };
 
-/** A memcpy that leaves nothing in registers that it need not preserve. */
+/** A memcpy that clobbers every register that it need not preserve. */
 const memcpy = {
   x86_64: [
     ...[0x48, 0x89, 0xd1], // mov rcx, rdx
@@ -53,7 +53,7 @@ const memcpy = {
 
 const architectures = { x86_64: x8664, aarch64 } as const;
 
-/** Up to five axes of few pieces, which may lie anywhere in the room. */
+/** Up to five axes of few pieces, anywhere in the room. */
 const axes = fc.array(
   fc.record({
     extent: fc.oneof({ weight: 3, arbitrary: fc.integer({ min: 1, max: 3 }) }, {
@@ -87,7 +87,7 @@ const moves: fc.Arbitrary<{ readonly program: readonly Operation[]; readonly mov
     .filter(({ axes }) => axes.reduce((count, { extent }) => count * extent, 1) < 1000)
     .map((move) => ({ program: gatherProgram, move })),
   fc.record({ bytes: fc.integer({ min: 1, max: 40 }), axes }).filter(({ bytes, axes }) =>
-    axes.reduce((count, { extent }) => count * extent, bytes) < 2000 // the emulator takes as many steps
+    axes.reduce((count, { extent }) => count * extent, bytes) < 2000 // the emulator takes one step for each
   ).map((move) => ({ program: runProgram, move })),
 );
 
@@ -123,11 +123,11 @@ interface Case {
   readonly program: readonly Operation[];
   readonly move: StridedMove;
   readonly memory: Uint8Array<ArrayBuffer>;
-  /** Where in it the first piece is read. */
+  /** The offset in it at which the first piece is read. */
   readonly from: number;
 }
 
-/** Makes moves on an emulated processor, and looks at what has become of the memory. */
+/** Makes moves on an emulated processor, and checks the memory afterwards. */
 function emulate(arch: keyof typeof architectures, all: readonly Case[]): void {
   const cases = all.map(({ program, move, memory, from }) => {
     const code = architectures[arch](program);
@@ -139,7 +139,7 @@ function emulate(arch: keyof typeof architectures, all: readonly Case[]): void {
     const both = new Uint8Array([...code, ...memcpy[arch]]);
     return {
       given: { arch, code: both.toHex(), memory: memory.toHex(), arguments: [base + place.job] },
-      // The job is as it was: what was counted down is there again.
+      // The job is unchanged: its counters have been restored.
       expected: { memory: movedByHand(memory, move, from).toHex(), returned: true, preserved: true },
     };
   });

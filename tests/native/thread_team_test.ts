@@ -1,4 +1,4 @@
-/** Threads that take C calls from a ring, in rounds: what is done when, and that nothing of them is left. */
+/** Threads that take C calls from a ring, in rounds: what has completed when, and that no thread is left behind. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -22,9 +22,9 @@ const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
 
 interface Job {
   readonly threads: number;
-  /** Rounds that may be under way. */
+  /** Rounds that may be in flight. */
   readonly rounds: number;
-  /** What to do, one after the other: begin a round of copies of so many bytes each, or finish one. */
+  /** The steps in sequence: begin a round of copies of these sizes, or finish one. */
   readonly steps: readonly ((readonly number[]) | "finish")[];
 }
 
@@ -44,7 +44,7 @@ const jobs: fc.Arbitrary<Job> = fc.record({
 
 const room = 512;
 
-/** Calls that copy so many bytes each, and what has become of them. */
+/** Calls that copy these numbers of bytes, and checks of the outcome. */
 function copies(arena: NativeArena, sizes: readonly number[]) {
   const [from, to] = [arena.bytes(sizes.length * room, 64), arena.bytes(sizes.length * room, 64)];
   from.bytes.forEach((_, i) => from.bytes[i] = 1 + i % 251);
@@ -61,10 +61,10 @@ function copies(arena: NativeArena, sizes: readonly number[]) {
   return { calls, done, isUntouched };
 }
 
-/** All but KILL and STOP, which nobody can block, and the two that the C library keeps for itself (32 and 33). */
+/** All but KILL and STOP, which cannot be blocked, and the two that the C library reserves (32 and 33). */
 const allSignals = 0xfffffffe7ffbfeffn;
 
-/** The signals that a thread does not get. None if it is gone. */
+/** The signals that a thread blocks. None if the thread has exited. */
 function blockedBy(thread: string): bigint {
   try {
     const status = readFileSync(`/proc/${thread}/status`, "utf8");
@@ -74,7 +74,7 @@ function blockedBy(thread: string): bigint {
   }
 }
 
-/** The threads of this process that get no signal. One that is being made gets none either, for a moment. */
+/** The threads of this process that block all signals. A thread being created briefly blocks them too. */
 async function deafThreads(): Promise<Set<string>> {
   const isDeaf = (thread: string) => (blockedBy(`self/task/${thread}`) & allSignals) === allSignals;
   const deaf = readdirSync("/proc/self/task").filter(isDeaf);
@@ -82,7 +82,7 @@ async function deafThreads(): Promise<Set<string>> {
   return new Set(deaf.filter(isDeaf));
 }
 
-/** How many have come. Who was joined is gone for C, but may be on its way out of the system's list. */
+/** The number of new threads. A joined thread is gone for C, but may linger in the system's list. */
 async function newThreads(before: ReadonlySet<string>, expected: number): Promise<number> {
   for (let i = 0;; i++) {
     const count = [...await deafThreads()].filter((thread) => !before.has(thread)).length;
@@ -186,9 +186,9 @@ test(...needs(missing, "a closed team begins nothing, and a round has no more ca
 });
 
 /**
- * A function that stores its arguments where the first points to, and how the stack is aligned; one that counts where
- * its argument points to, and returns 1 the first time and 0 the second, in 32 bits; one that counts. They destroy what
- * a function may.
+ * A function that stores its arguments and the stack's alignment where the first argument points; one that increments
+ * the counter its argument points to, and returns 1 the first time and 0 the second, in 32 bits; one that increments.
+ * They clobber whatever a function may.
  */
 const codes = {
   x86_64: {
@@ -216,7 +216,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
       const put = (offset: number, ...words: number[]) =>
         words.forEach((word, n) => memory.setBigUint64(offset + 8 * n, BigInt(word), true));
       for (const name of ["call", "wait", "post"] as const) bytes.set(Uint8Array.fromHex(code[name]), at[name]);
-      const next = 5 * nth; // the ring has eight entries: some of them lie at both its ends
+      const next = 5 * nth; // the ring has eight entries: some runs wrap around
       put(0, next, 7, base + at.entries, base + at.permits, base + at.wait, base + at.post);
       const left = [0, 1, 2].map((round) => rounds.filter((one) => one === round).length + (round === 2 ? 1 : 0));
       left.forEach((count, round) => put(at.rounds + 64 * round, count));
@@ -232,7 +232,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
         );
       });
       const given = bytes.toHex();
-      put(0, next + rounds.length + 1); // and the one that ends it
+      put(0, next + rounds.length + 1); // plus the one that ends the thread
       put(at.permits, 2 * (rounds.length + 1)); // each wait was interrupted once
       left.forEach((count, round) => {
         const before = rounds.filter((one) => one === round).length;

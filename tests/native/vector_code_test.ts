@@ -1,6 +1,6 @@
 /**
- * What computes with vectors on emulated processors of both kinds, against WebAssembly, which has the same computations
- * and runs here.
+ * Vector code on emulated processors of both kinds, against WebAssembly, which has the same computations and runs
+ * here.
  */
 import { assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
@@ -22,7 +22,7 @@ import { check, fc } from "../support/property.ts";
 /** Where emulate_call.py puts the memory. */
 const base = 0x30_0000;
 
-/** Where in it results are written. */
+/** The offset in it at which results are written. */
 const written = 0x80;
 
 const architectures = { x86_64: x8664, aarch64 } as const;
@@ -37,14 +37,14 @@ const lanes: Readonly<Record<string, readonly number[]>> = {
 
 const isShift = (name: string) => /\.sh[lr]/.test(name);
 
-/** The instructions that compute, behind those that bring the operands. */
+/** The instructions that compute, after those that load the operands. */
 function instructionsOf(name: Computation, count: number): Instruction[] {
   const shuffle = lanes[name];
   if (shuffle !== undefined) return [["i8x16.shuffle", ...shuffle]];
-  return [...isShift(name) ? [["i32.const", count] as const] : [], [name] as Instruction]; // a name of WebAssembly's
+  return [...isShift(name) ? [["i32.const", count] as const] : [], [name] as Instruction]; // a WebAssembly name
 }
 
-/** Operands are read from 0, 16 and 32, and results written to 48. */
+/** Reads operands from 0, 16 and 32, and writes the result to 48. */
 function bodyOf(name: Computation, count: number): Instruction[] {
   const operands = Array.from({ length: computations[name] }, (_, i): Instruction[] => [
     ["local.get", 0],
@@ -64,7 +64,7 @@ function computed(name: Computation, count: number, operands: Uint8Array): Uint8
   return memory.slice(48, 64);
 }
 
-/** NaN for every NaN: which one is left open. */
+/** NaN for every NaN, whose bits are unspecified. */
 function comparable(name: Computation, bytes: Uint8Array): unknown {
   const { buffer, byteOffset } = bytes.slice();
   if (/\.(eq|ne|lt|gt|ge)$/.test(name)) return [...bytes];
@@ -103,7 +103,7 @@ const vectors = fc.oneof(
   }).map((all) => ofBytes(Int32Array.from(all))),
 );
 
-/** Three, of which two are often alike, at least in part. */
+/** Three operands, two of them often alike, at least in part. */
 const operandsOf: fc.Arbitrary<Uint8Array<ArrayBuffer>> = fc.tuple(vectors, vectors, vectors, fc.nat(3), fc.nat(15))
   .map(([one, other, last, alike, at]) => {
     const second = alike === 0 ? other : one.map((byte, i) => alike === 1 && i === at ? byte ^ 1 : byte);
@@ -114,7 +114,7 @@ interface Case {
   readonly name: Computation;
   readonly count: number;
   readonly operands: Uint8Array<ArrayBuffer>;
-  /** Where operands are and the result goes: these may be the same. */
+  /** The registers of the result and the operands, which may coincide. */
   readonly registers: readonly number[];
 }
 
@@ -136,7 +136,7 @@ function caseOf(name: Computation): fc.Arbitrary<Case> {
   });
 }
 
-/** Input is read where the operands are, each register once, and written from the registers. */
+/** Loads the operands into their registers, computes, and writes the result and the registers out. */
 function programOf({ name, count, registers: [into = 0, ...from] }: Case): Operation[] {
   const operands = from.slice(0, computations[name]);
   return [
@@ -148,7 +148,7 @@ function programOf({ name, count, registers: [into = 0, ...from] }: Case): Opera
   ];
 }
 
-/** What the registers of operands hold: of two that are one what was read last; then what is in memory behind. */
+/** The result, and the operand registers afterwards. A register that holds two operands has the one read last. */
 function expectedOf({ name, count, operands, registers: [into = 0, ...from] }: Case) {
   const used = from.slice(0, computations[name]);
   const held = used.map((register) => used.lastIndexOf(register)).map((i) => operands.slice(16 * i, 16 * i + 16));
@@ -212,7 +212,7 @@ test("code that needs something else is not translated, nor code that needs too 
   for (const name of ["f64x2.sqrt", "toString"]) {
     assertEquals(inRegisters({ constants: new Map(), body: [...body.slice(0, 3), [name], ...body.slice(3)] }), null);
   }
-  // Registers are used again, however often.
+  // Registers are reused any number of times.
   const loaded: VectorInstruction[] = [["local.get", 0], ["v128.load", 0], ["local.set", 5]];
   const turned: VectorInstruction[] = [
     ["local.get", 5],

@@ -1,8 +1,8 @@
 /**
- * Closes everything while work still uses it, the Cuda `first` or `last`, and allocates nothing any more. Prints what
- * the driver still has once it has had time: pools, contexts, allocations, events.
+ * Closes everything while work still uses it, the Cuda `first` or `last`, and makes no further allocation. Prints what
+ * the driver still has after some time: pools, contexts, allocations, events.
  *
- * In a process of its own: a poll that something else has begun would free this, too.
+ * In a separate process: a poll started by something else would free this, too.
  */
 import process from "node:process";
 import { Cuda, DeviceMemoryResource, PinnedMemoryResource } from "../../mod.ts";

@@ -1,6 +1,6 @@
 /**
- * Memory that came with a device and no stream: it is used on the device's default stream, so whoever has it next comes
- * after what was enqueued there, and whoever lent it gets it back when all of that is done.
+ * Memory imported with a device and no stream: it is used on the device's default stream, so its next consumer is
+ * ordered after the work enqueued there, and its lender gets it back when all of that is done.
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -23,14 +23,14 @@ import { enqueueCopy } from "../../src/device/mod.ts";
 
 const bytes = 64;
 
-/** A foreign tensor over memory, as an address that may be imported once. */
+/** A foreign tensor over memory, as an address that can be imported once. */
 function tensorOver(ptr: bigint, deleter: CountingDeleter): { readonly managedTensorVersioned: bigint } {
   const type = { shape: [bytes], strides: [1], code: 1, bits: 8 };
   const { ptr: address } = foreignTensor("versioned", { ...type, data: ptr, deviceType: 2, deleter: deleter.address });
   return { managedTensorVersioned: address };
 }
 
-/** Ways in that name a device and no stream. */
+/** Imports that name a device and no stream. */
 const imports: Readonly<Record<string, (memory: MemoryBuffer, device: CudaDevice) => StridedMemoryView>> = {
   pointer(memory, device) {
     const buffer = MemoryBuffer.fromPointer(memory.ptr, bytes, { device, owner: memory });
@@ -47,7 +47,7 @@ const imports: Readonly<Record<string, (memory: MemoryBuffer, device: CudaDevice
   },
 };
 
-/** Ways on, to whoever works on another stream; each returns what ends it. */
+/** Hand-overs to a consumer on another stream; each returns the function that ends it. */
 const handovers: Readonly<Record<string, (view: StridedMemoryView, to: CudaStream) => () => void>> = {
   lease: (view, to) => close(view.borrow(to)),
   dlpack: (view, to) => close(view.toDlpack({ stream: to })),
@@ -74,7 +74,7 @@ for (const [way, take] of Object.entries(imports)) {
       using view = take(memory, device);
       assertStrictEquals(view.stream, device.defaultStream);
       if (view.readonly) view.buffer.fill(5, { stream: device.defaultStream }); // as Arrow's arrays are
-      else view.copyFrom(new Uint8Array(bytes).fill(5)); // on the stream that is nobody's choice
+      else view.copyFrom(new Uint8Array(bytes).fill(5)); // on the default stream, which nothing selected
       const end = hand(view, reader);
       enqueueCopy(reader, copy.ptr, view.ptr, bytes, "DtoD");
       reader.synchronize();
@@ -106,7 +106,7 @@ test("a producer gets its memory back when the default stream is done with it, o
     if (who !== "we") enqueueCopy(reader, copy.ptr, view.ptr, bytes, "DtoD");
     view.close();
     tensor?.close();
-    assertEquals(liveExports(), 0); // which looks after what has been released
+    assertEquals(liveExports(), 0); // this polls for released exports
     assertEquals([[...deleter.calls.values()], isDone], [[1], true], who);
   }
 });
@@ -138,7 +138,7 @@ test("null asks for no order, and a stream of one's own is an order", () => {
   buffer.close();
 });
 
-/** Ways out to a consumer that says no more than that it has released. */
+/** Exports to a consumer that signals only that it has released. */
 const exports: Readonly<Record<string, (view: StridedMemoryView) => { close(): void }>> = {
   dlpack: (view) => view.toDlpack(),
   "arrow views": (view) => view.toArrowDevice(),

@@ -1,4 +1,4 @@
-/** Memory that the driver frees at once is freed when its stream has passed it, and the host waits for nothing. */
+/** Memory that the driver frees immediately is freed once its stream has passed it, and the host waits for nothing. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
@@ -21,7 +21,7 @@ function setUp(devices = 1) {
   return { cuda, simulated, flags: flags.bytes(), flagsAt: flags.ptr, closeFlags: () => flags.close(), waits };
 }
 
-/** Lets a stream set a byte. */
+/** Enqueues work that sets a byte. */
 function enqueue(stream: CudaStream, at: bigint): void {
   const { driver } = stream.device;
   assertEquals(stream.device.withContext(() => driver.fill.cuMemsetD8Async(at, 1, 1n, stream.handle)), 0);
@@ -59,7 +59,7 @@ test("a free comes after its stream's work, once, by itself, whatever is closed 
       for (const stream of streams) stream.close();
       if (isClosedEarly) cuda.close();
       const left = () => frees.filter((id) => id >= 0).length < made || simulated.live.events > 0;
-      for (let i = 0; i < 1000 && left(); i++) reclaim(); // the device's pace is a matter of chance
+      for (let i = 0; i < 1000 && left(); i++) reclaim(); // the device's pace is random
       assertEquals(frees.filter((id) => id >= 0).sort((a, b) => a - b), Array.from({ length: made }, (_, id) => id));
       assertEquals([simulated.live.events, waits()], [0, own]);
       cuda.close();
@@ -151,7 +151,7 @@ test("a context that has failed does nothing more: what waits for it is freed, a
   assertEquals(freed.at(-1), "four");
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
-  freeAfter(cuda.device(0).defaultStream, () => freed.push("five")); // which is not asked whether it is done
+  freeAfter(cuda.device(0).defaultStream, () => freed.push("five")); // it is not asked whether it is done
   assertEquals(freed.at(-1), "five");
   for (const one of [stream, other]) one.close();
   closeFlags();

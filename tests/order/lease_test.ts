@@ -1,4 +1,4 @@
-/** Leases: what the owner and the borrower enqueue happens as they take turns, whatever the streams do. */
+/** Leases: work that the owner and the borrower enqueue runs in the order of their turns, whatever the streams do. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
@@ -7,7 +7,7 @@ import { check, fc } from "../support/property.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 
 /**
- * What a turn does: the owner, or somebody who borrows for the length of the turn, adds to the bytes or copies them.
+ * What a turn does: the owner, or a borrower for the length of the turn, adds to the bytes or copies them.
  */
 const turns = fc.array(
   fc.record({ by: fc.nat(3), what: fc.constantFrom("fill", "copy"), value: fc.integer({ min: 0, max: 255 }) }),
@@ -39,10 +39,10 @@ for (const schedule of ["latest", "random", "round-robin"] satisfies Schedule[])
             now = value;
           } else enqueueCopy(stream, log.sliced(turn).ptr, view.ptr, 16, "DtoD");
           expected.push(...Array.from({ length: 16 }, () => what === "copy" ? now : 0));
-          if (closesEarly && turn === program.length - 1) buffer.close(); // the loan keeps it
+          if (closesEarly && turn === program.length - 1) buffer.close(); // the lease keeps it alive
         });
         if (!buffer.isClosed) buffer.close();
-        using check = device.memory.allocate(64, { stream: home }); // takes the place of what was freed too early
+        using check = device.memory.allocate(64, { stream: home }); // reuses memory that was freed too early
         check.fill(0xee, { stream: home });
         using host = cuda.device(0).memory.allocate(results.size, { stream: home });
         host.copyFrom(results, { stream: home });

@@ -1,4 +1,4 @@
-/** Who waits for whom when memory changes hands: seen by a byte that the one sets and the other must find. */
+/** Which stream waits for which when memory changes hands: shown by a byte that one sets and the other must find. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
@@ -24,12 +24,12 @@ import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
-/** Streams that do nothing before they must, each with a byte that it sets. */
+/** Streams that run as late as possible, each with a byte that it sets. */
 function setUp(driverVersion = 13000) {
   const cuda = Cuda.simulate({ schedule: "latest", driverVersion });
   const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
-  device.releaseEvent(device.acquireEvent()); // the one event that a device keeps, to order streams by
+  device.releaseEvent(device.acquireEvent()); // the one event that a device keeps, for ordering streams
   const pinned = new PinnedMemoryResource(device);
   const flags = pinned.allocate(4);
   const bytes = flags.bytes().fill(0);
@@ -73,7 +73,7 @@ test("after a release the home stream comes after whatever any stream of the con
       using buffer = (kind === "device" ? device.memory : pinned).allocate(8, { stream: home });
       for (const lane of [1, 2, 3]) work(lane);
       new ReleaseOrder().add(buffer);
-      // A driver older than CUDA 12.5 cannot do it without the host.
+      // A driver older than CUDA 12.5 cannot order it without the host.
       assertEquals([waits(), simulated.live.events], [driverVersion < 12050 ? [0, 1, 0] : [0, 0, 0], 1]);
       home.synchronize();
       assertEquals([...bytes], [0, 1, 1, 1], kind);
@@ -93,8 +93,8 @@ test("a release comes after the work of every device that can reach the memory, 
       fc.boolean(),
       (kind, peers, active, isOld, isAlone) => {
         const driverVersion = isOld ? 12040 : 13000;
-        // Memory of the host is reached by devices that do not reach each other, too; and random programs have shown
-        // that an import may be of it without saying so.
+        // Devices that cannot access each other can access host memory, too; and random programs have shown that an
+        // import may be host memory without saying so.
         const canAccessPeer = () => kind !== "pinned" && kind !== "managed" && kind !== "import";
         const cuda = Cuda.simulate({ devices, schedule: "latest", driverVersion, canAccessPeer });
         const simulated = SimulatedDriver.of(cuda.driver);
@@ -120,8 +120,8 @@ test("a release comes after the work of every device that can reach the memory, 
           assertEquals(cuda.driver.fill.cuMemsetD8Async(flags.ptr + BigInt(ordinal), 1, 1n, consumer.handle), 0);
         }
         const contexts = simulated?.live.contexts;
-        for (const device of cuda.devices) if (device.isActive) device.releaseEvent(device.acquireEvent()); // one for each context
-        using other = new DeviceMemoryResource(owner, {}).allocate(8, { stream: home }); // which no peer can reach
+        for (const device of cuda.devices) if (device.isActive) device.releaseEvent(device.acquireEvent()); // one each
+        using other = new DeviceMemoryResource(owner, {}).allocate(8, { stream: home }); // no peer can access it
         const order = new ReleaseOrder();
         if (!isAlone) order.add(other);
         order.add(buffer);
@@ -140,7 +140,7 @@ test("a release comes after the work of every device that can reach the memory, 
   );
 });
 
-/** Memory as an import sees it by a protocol that knows device memory only. */
+/** Memory imported by a protocol that knows only device memory. */
 function importOf(owner: MemoryBuffer) {
   const { ptr, size, device, stream } = owner;
   return { ptr, size, device, stream, owner, free: () => {} };
@@ -154,7 +154,7 @@ test("memory without a home needs no order when it is released", () => {
   assertEquals(simulated.calls("cuCtxRecordEvent"), before);
 });
 
-// Random programs have shown it: waiting for a blocking stream itself leaves out what the default stream holds.
+// Found by random programs: waiting for a blocking stream alone does not cover the default stream's work.
 test("foreign memory is returned after all that its home would wait for, the default stream's work included", () => {
   const { device, pinned, simulated } = setUp();
   using home = device.createStream({ nonBlocking: false });
@@ -167,7 +167,7 @@ test("foreign memory is returned after all that its home would wait for, the def
   const { events } = simulated.live;
   hostWaitsBeforeReturn(home);
   assertEquals(simulated.live.events, events, "an event that was used is used again");
-  // Where nothing can be waited for any more, that is no reason to keep what is another's.
+  // Where waiting has become impossible, that is no reason to keep another owner's memory.
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   hostWaitsBeforeReturn(home);

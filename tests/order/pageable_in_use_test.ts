@@ -1,5 +1,5 @@
 /**
- * Ordinary memory of the host that a copy on a stream uses stays until the copy is over, whoever lets go of it before.
+ * Pageable host memory that a copy on a stream uses lives until the copy has completed, even if released before.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -22,12 +22,12 @@ import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
-/** What a freed byte becomes at once. */
+/** The value that freed bytes are set to at once. */
 const poison = 0xee;
 
 const size = 32;
 
-/** Whose stream a copy is on: one of ours, the device's default stream, or one that somebody else has made. */
+/** The stream of a copy: one of ours, the device's default stream, or a foreign one. */
 const lanes = ["ours", "ours", "default", "foreign"] as const;
 
 interface Copy {
@@ -35,8 +35,8 @@ interface Copy {
   readonly direction: "up" | "down";
   readonly lane: number;
   /**
-   * What happens after it: somebody waits for the stream, or finds that it is done, or it is closed, and another takes
-   * its place.
+   * What happens after it: the program waits for the stream, or finds it done, or closes it, and another takes its
+   * place.
    */
   readonly then: "nothing" | "synchronize" | "ask" | "wait until ready" | "close" | "reclaim";
 }
@@ -51,13 +51,13 @@ const copy = fc.record<Copy>({
   ),
 });
 
-/** Few copies, or more than are kept together. */
+/** Few copies, or more than are grouped together. */
 const copies = fc.oneof(
   { weight: 9, arbitrary: fc.array(copy, { minLength: 1, maxLength: 12 }) },
   { weight: 1, arbitrary: fc.array(copy, { minLength: 100, maxLength: 200, size: "max" }) },
 );
 
-/** Copies all bytes, or by views that see every other element of pairs. */
+/** Copies all bytes, or copies by views that select every other element of pairs. */
 function carry(by: Copy["by"], to: MemoryBuffer, from: MemoryBuffer, stream: CudaStream): void {
   if (by === "buffers") return to.copyFrom(from, { stream });
   const shape = by === "views" ? [size] : [size / 2, 2];
@@ -69,7 +69,7 @@ function carry(by: Copy["by"], to: MemoryBuffer, from: MemoryBuffer, stream: Cud
   }
 }
 
-/** Streams of all kinds, each replaced when it is closed. A foreign one is destroyed by whoever has made it. */
+/** Streams of all kinds, each replaced when it is closed. A foreign one is destroyed by its creator. */
 class Lanes {
   readonly #device: CudaDevice;
   readonly #made: CudaStream[] = [];
@@ -113,7 +113,7 @@ test("memory that a copy uses is unpinned once, after it, however many copies th
       const streams = new Lanes(device);
       const backing = new HostMemoryResource();
       const [keeper, own] = [backing.allocate(program.length * size), device.createStream()];
-      /** What the host's side of each copy was when it was given back, and how often that was. */
+      /** The host side of each copy at every time it was freed. */
       const given: Uint8Array[][] = program.map(() => []);
       const targets = program.map(({ direction, by, lane, then }, i) => {
         const stream = streams.stream(lane);
@@ -143,7 +143,7 @@ test("memory that a copy uses is unpinned once, after it, however many copies th
         else if (then === "reclaim") reclaim();
         return target;
       });
-      device.synchronize(); // which nobody's memory is told of
+      device.synchronize(); // no memory is notified of this
       program.forEach(({ direction }, i) => {
         const seen = new Uint8Array(size);
         const target = targets[i];
@@ -168,7 +168,7 @@ test("memory that a copy uses is unpinned once, after it, however many copies th
   );
 });
 
-// cuda.core and torch leave it to their users; an array that only a copy knows would be collected under it.
+// cuda.core and torch leave this to their users; an array referenced only by a copy would be collected under it.
 test("a typed array that is only dropped is collected after the copy, not before", async () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
@@ -194,7 +194,7 @@ test("a typed array that is only dropped is collected after the copy, not before
   stream.synchronize();
   reclaim();
   for (let i = 0; i < 20 && left() > arrays.length / 2; i++) await collectGarbage();
-  assert(left() <= arrays.length / 2, `${left()} of ${arrays.length} are still there`); // a stack may still show a few
+  assert(left() <= arrays.length / 2, `${left()} of ${arrays.length} are still there`); // the stack may hold a few
 });
 
 test("copies that are never waited for pin little memory: later copies find what is done", () => {
@@ -206,11 +206,11 @@ test("copies that are never waited for pin little memory: later copies find what
     using backing = new HostMemoryResource().allocate(bytes);
     let [kept, highest] = [0, 0];
     for (let i = 0; i < copies; i++) {
-      if (i % 8 === 0) device.synchronize(); // now all is over, but nobody has looked
+      if (i % 8 === 0) device.synchronize(); // now all work is done, but nothing has polled
       const free = () => void kept--;
       using host = MemoryBuffer.fromAllocation({ ptr: backing.ptr, size: bytes, device: null, stream: null, free });
       kept++;
-      target.fill(0, { stream }); // a copy of pageable memory may be over when it returns; nothing here is
+      target.fill(0, { stream }); // a copy of pageable memory may complete before it returns; none here does
       target.copyFrom(host, { stream });
       highest = Math.max(highest, kept);
     }
@@ -245,7 +245,7 @@ test("a small copy from ordinary memory asks the driver for little more than the
   reclaim();
   let highest = 0;
   for (let i = 0; i < 2000; i++) {
-    if (i % 200 === 0) device.synchronize(); // now all is over, but nobody has looked
+    if (i % 200 === 0) device.synchronize(); // now all work is done, but nothing has polled
     copies(1);
     highest = Math.max(highest, simulated.live.events);
   }
@@ -253,12 +253,12 @@ test("a small copy from ordinary memory asks the driver for little more than the
   const small = backing.allocate(size);
   target.copyFrom(small, { stream });
   small.close();
-  reclaim(); // looks for that one
+  reclaim(); // polls for that one
   copies(1);
   stream.synchronize();
   reclaim();
   copies(1);
-  assertEquals(asked(reclaim), 0); // nobody has closed anything
+  assertEquals(asked(reclaim), 0); // nothing has been closed
 });
 
 test("waiting for a stream, or finding it done, unpins what its copies have used", async () => {
@@ -298,7 +298,7 @@ test("waiting for a stream, or finding it done, unpins what its copies have used
 
 test("what was used on a stream that is never closed is freed by itself after the Cuda is closed", async () => {
   drainFrees();
-  await setTimeout(50); // whoever looked for others has stopped
+  await setTimeout(50); // the watcher of earlier copies has stopped
   for (const how of ["default stream", "closed stream", "closed Cuda"]) {
     const cuda = Cuda.simulate({ schedule: "latest" });
     const device = cuda.device(0);
@@ -309,11 +309,11 @@ test("what was used on a stream that is never closed is freed by itself after th
     let frees = 0;
     const free = () => void frees++;
     const host = MemoryBuffer.fromAllocation({ ptr: backing.ptr, size, device: null, stream: null, free });
-    if (how === "closed stream") stream.close(); // the target holds it
+    if (how === "closed stream") stream.close(); // the target retains it
     if (how === "closed Cuda") cuda.close();
     const home = target.stream ?? stream;
     host.pinUntilPassed(home);
-    assertEquals(home[internals].watcher === null, how !== "default stream"); // nobody would say when the others go
+    assertEquals(home[internals].watcher === null, how !== "default stream"); // nothing would report the others' end
     host.close();
     cuda.close();
     target.close();
@@ -348,7 +348,7 @@ test("memory that a copy has used is freed when it is closed, if its last use is
   const device = cuda.device(0);
   using stream = device.createStream();
   using other = device.createStream();
-  const bytes = 2 ** 24; // enough for a mark of its own
+  const bytes = 2 ** 24; // enough for its own mark
   using target = device.memory.allocate(bytes, { stream });
   using backing = new HostMemoryResource().allocate(bytes);
   let frees = 0;
@@ -367,7 +367,7 @@ test("memory that a copy has used is freed when it is closed, if its last use is
   device.synchronize();
   small.close();
   assertEquals(frees, 1); // a mark would cost more than the copy
-  device.memory.allocate(size, { stream: other }).close(); // whoever allocates looks
+  device.memory.allocate(size, { stream: other }).close(); // every allocation polls
   assertEquals(frees, 2);
 });
 

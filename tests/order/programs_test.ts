@@ -1,7 +1,7 @@
 /**
  * Producers and consumers of every convention, in random programs: leases, DLPack, the CUDA Array Interface and Arrow,
- * in and out, over several devices and streams. Each must get the bytes that it would get if one thing were done after
- * the other, whatever the streams do; and nothing is lost.
+ * in and out, over several devices and streams. Each must get the bytes that it would get in sequential execution,
+ * whatever the streams do; and nothing is leaked.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

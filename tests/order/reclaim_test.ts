@@ -1,6 +1,5 @@
 /**
- * Exports that were released are given back although nobody asks for them, allocates, or waits; and nothing stays of
- * them.
+ * Released exports are reclaimed although nobody asks for them, allocates, or waits; and nothing of them stays.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -25,7 +24,7 @@ import { collectGarbage } from "../support/collect.ts";
 import { check, fc } from "../support/property.ts";
 import { layout, pointerAt, releaseRaw } from "../support/raw_arrow.ts";
 
-/** Bytes as an Arrow array, which goes out the general way. */
+/** Bytes as an Arrow array, which takes the general export path. */
 function arrayOf(bytes: StridedMemoryView): ArrowArray {
   const length = bytes.layout.volume;
   return new ArrowArray({ field: arrowField("C"), length, nullCount: 0, buffers: [null, bytes] });
@@ -42,14 +41,14 @@ for (const [name, out] of Object.entries(ways)) {
   test(`a thousand exports that are never polled again do not pile up: ${name}`, () => {
     let freed = 0;
     for (let i = 0; i < 1000; i++) {
-      // Memory from nowhere: no allocation of ours, which would look after released exports.
+      // Foreign memory: an allocation of ours would poll for released exports.
       const owner = new Uint8Array(new ArrayBuffer(64));
       const { ptr } = StridedMemoryView.fromTypedArray(owner);
       const free = () => void freed++;
       const buffer = MemoryBuffer.fromAllocation({ ptr, size: 64, device: null, stream: null, owner, free });
       const exported = out(StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }));
       buffer.close();
-      exported.close(); // calls the release callback, which can only leave a mark
+      exported.close(); // calls the release callback, which can only set a flag
     }
     assert(freed >= 1000 - 128, `${freed} of 1000 were given back`);
     assertEquals(liveExports(), 0);
@@ -61,8 +60,7 @@ for (const [name, out] of Object.entries(ways)) {
   });
 }
 
-// Consumers release on threads of their own, also while somebody looks: the second one's work may come after the
-// first's event.
+// Consumers release on their own threads, also during a poll: the second one's work may come after the first's event.
 test("a consumer that releases while a wait is ordered for another is waited for as well", () => {
   const cuda = Cuda.simulate();
   const home = cuda.device(0).createStream();
@@ -150,7 +148,7 @@ test("of imports nothing stays when they are closed", () => {
   });
 });
 
-/** Makes something of an array and closes it again and again. */
+/** Repeatedly exports an array and closes the export. */
 function leavesNothing(make: (view: StridedMemoryView, stream: CudaStream) => { close(): void }): void {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
@@ -175,7 +173,7 @@ function leavesNothing(make: (view: StridedMemoryView, stream: CudaStream) => { 
   const put = (value: typeof loading) => Object.defineProperty(libc(), "loading", { value, configurable: true });
   put(counted);
   try {
-    left(); // some events and some memory are kept, to be used again
+    left(); // some events and some memory are kept for reuse
     const before = left();
     for (let i = 0; i < 20; i++) assertEquals(left(), before);
   } finally {
@@ -213,7 +211,7 @@ test("a stream knows when it is over, and is of no use then", () => {
   assertEquals(liveExports(), 0);
 });
 
-// The collector is not told that an export was taken: what it holds on to for that must not lead to the export again.
+// The collector is not told that an export was taken: what it retains for the export must not reference it again.
 test(
   "an export that was taken and released keeps its producer's things no longer than they are held",
   patiently,
@@ -233,12 +231,12 @@ test(
         };
       });
     const turns = made();
-    await delay(1); // the collector hears of exports at the end of a turn
+    await delay(1); // exports are registered with the collector at the end of a turn
     const owners = turns.splice(0).map((release) => release());
     assertEquals(liveExports(), 0);
     const left = () => owners.filter((owner) => owner.deref() !== undefined).length;
     for (let round = 0; round < 50 && left() > 1; round++) await collectGarbage();
-    assert(left() <= 1, `${left()} of ${count}`); // the stack may still have the address of one
+    assert(left() <= 1, `${left()} of ${count}`); // the stack may still hold the address of one
   },
 );
 

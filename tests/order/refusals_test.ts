@@ -1,6 +1,6 @@
 /**
- * What the driver refuses, or what comes at the wrong time: nothing is lost, nothing is given back too early, nobody
- * else is held up.
+ * Calls that the driver refuses, or that come at the wrong time: nothing is leaked, nothing is returned too early, and
+ * nothing else is held up.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ import {
 } from "../../mod.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
-/** A device, two arrays with a home each, and a third stream. */
+/** A device, two arrays with their own home streams, and a third stream. */
 function setUp() {
   const cuda = Cuda.simulate({ check: { onReport: () => {} } });
   const simulated = simulatorOf(cuda);
@@ -97,7 +97,7 @@ test("what is to say where an array will be used is a stream or a device, or not
       () => StridedMemoryView.from(new Float32Array(2), options),
       () => StridedMemoryView.from({ __cuda_array_interface__: view.toCudaArrayInterface() }, options),
       () => ArrowArray.from(pair(setting), options),
-      () => ArrowStream.from({ deviceStream: 8n }, options), // which nobody looks at
+      () => ArrowStream.from({ deviceStream: 8n }, options), // nothing reads it
     ];
     for (const one of imports) assertThrows(one, TypeError, words, `${one}`);
     assertEquals(exported.map((one) => one.released), [false, false]);
@@ -130,7 +130,7 @@ test("an exchange that the driver refuses has taken nothing, and can be tried ag
   assert(refused > 30, `only ${refused} refusals`);
 });
 
-/** Makes each of the calls, so that no refusal is left. */
+/** Makes each of the calls, so that no injected refusal is left. */
 function spend({ device, home, other }: Setting): void {
   for (
     const work of [() => device.createEvent().close(), () => other.wait(home), () => device.createStream().close()]
@@ -198,7 +198,7 @@ test("a view of numbers that finds no memory for the first structs of its kind i
   setting.close();
 });
 
-/** Two consumers have released, and nobody has looked. */
+/** Two consumers have released, and nothing has polled since. */
 function released(setting: Setting): { readonly exports: readonly { readonly released: boolean }[] } {
   const exports = [
     setting.view.toDlpack({ stream: null }),
@@ -237,7 +237,7 @@ test("a release that cannot be ordered is tried again at the next look, and hold
   const setting = setUp();
   const { simulated, buffers } = setting;
   const { exports } = released(setting);
-  // For the first home, twice: a look goes on as long as it finds something. In between the others order theirs.
+  // For the first home, twice: a poll repeats as long as it finds something. In between the others order theirs.
   for (const nth of [1, 4]) simulated.failNth("cuCtxRecordEvent", nth, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   for (const nth of [1, 2]) simulated.failNth("cuCtxSynchronize", nth, CUresult.CUDA_ERROR_UNKNOWN);
   assertThrows(() => liveExports(), CudaError, "cuCtxSynchronize");

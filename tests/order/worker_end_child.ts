@@ -1,8 +1,8 @@
 /**
- * Workers that end, each in its own way, while others hold what they have lent, or within a call of Python. The Worker
- * is this file too. Prints what was found as JSON.
+ * Workers that end, each in its own way, while others hold what they have lent, or within a Python call. The Worker
+ * is this file, too. Prints the findings as JSON.
  *
- * Arguments: `lend` or `call`, a seed, how many Workers, and an interpreter if there is one.
+ * Arguments: `lend` or `call`, a seed, the number of Workers, and an interpreter if there is one.
  */
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
@@ -18,7 +18,7 @@ import {
 } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 
-/** The part of a Worker that is used here: both runtimes have them, and no types that both compilers know. */
+/** The part of a Worker used here: both runtimes have Workers, but no types that both compilers know. */
 interface WorkerThread {
   onmessage: (event: { readonly data: unknown }) => void;
   onerror: (event: { readonly message: string }) => void;
@@ -28,12 +28,12 @@ interface WorkerThread {
 
 type WorkerConstructor = new (url: string, options: { readonly type: "module" }) => WorkerThread;
 
-/** What a Worker shall do. */
+/** What a Worker is to do. */
 type Task =
   | { readonly do: "lend"; readonly seed: number; readonly home: string | undefined }
   | { readonly do: "call"; readonly home: string; readonly milliseconds: number; readonly times: number };
 
-/** What a Worker has lent: addresses of structs, what is in each, and what was refused. */
+/** What a Worker has lent: addresses of structs, the content of each, and what was refused. */
 interface Lent {
   readonly tensors: readonly bigint[];
   readonly arrays: readonly { readonly schema: bigint; readonly deviceArray: bigint }[];
@@ -43,7 +43,7 @@ interface Lent {
   readonly inPlace: readonly boolean[];
 }
 
-/** Numbers that a seed says. */
+/** Pseudo-random numbers from a seed. */
 function* numbers(seed: number): Generator<number, number> {
   for (let state = (seed | 1) >>> 0;;) {
     state = Math.imul(state ^ state >>> 15, 0x2c1b_3c6d) + 0x9e37_79b9 >>> 0;
@@ -60,7 +60,7 @@ function message(work: () => unknown): string {
   }
 }
 
-/** A typed array somewhere in its ArrayBuffer, small or large. */
+/** A typed array at an offset in its ArrayBuffer, small or large. */
 function typedArray(dice: Generator<number, number>): Int32Array<ArrayBuffer> {
   const length = [1, 7, 300, 20_000, 300_000][dice.next().value % 5] ?? 1;
   const array = new Int32Array(new ArrayBuffer(4 * length + 32), 16, length);
@@ -68,7 +68,7 @@ function typedArray(dice: Generator<number, number>): Int32Array<ArrayBuffer> {
   return array;
 }
 
-/** A view as an Arrow array whose memory is that of the view, which `ArrowArray.from` would copy here. */
+/** A view as an Arrow array over the view's memory, which `ArrowArray.from` would copy here. */
 function column(view: StridedMemoryView): ArrowArray {
   const values = new ArrowArray({ field: arrowField("i"), length: view.layout.volume, buffers: [null, bytesOf(view)] });
   const type = arrowField({ kind: "struct", children: [values.field] }, { name: "outer" });
@@ -120,7 +120,7 @@ function work(task: Task): void {
   for (let i = 0; i < task.times; i++) sleep(task.milliseconds / 1000);
 }
 
-/** Starts a Worker. @returns it, and the first that it says */
+/** Starts a Worker. @returns it, and its first message */
 async function start(task: Task): Promise<[WorkerThread, unknown]> {
   const Worker = Reflect.get(globalThis, "Worker") as unknown as WorkerConstructor;
   const worker = new Worker(import.meta.url, { type: "module" });
@@ -134,7 +134,7 @@ async function start(task: Task): Promise<[WorkerThread, unknown]> {
 const equal = (left: readonly number[], right: readonly number[]) =>
   left.length === right.length && left.every((value, i) => value === right[i]);
 
-/** How much of what Workers have lent is there when they have ended. */
+/** How much of what Workers have lent is still valid after they have ended. */
 async function lending(seed: number, workers: number, home: string | undefined): Promise<unknown> {
   const python = home === undefined ? null : Python.open({ home });
   python?.run("import numpy as np; kept = []\ndef keep(one): kept.append(np.asarray(one))");
@@ -145,7 +145,7 @@ async function lending(seed: number, workers: number, home: string | undefined):
     const [worker, said] = await start({ do: "lend", seed: dice.next().value, home });
     const { tensors, arrays, streams, expected, refused, inPlace } = said as Lent;
     worker.terminate();
-    await pause(200); // until its memory is gone
+    await pause(200); // until its memory is freed
     const others = Array.from({ length: 40 }, (_, i) => new Uint8Array(2 ** (8 + i % 12)).fill(0xa5));
     const seen: number[][] = [];
     for (const address of tensors) {
@@ -173,7 +173,7 @@ async function lending(seed: number, workers: number, home: string | undefined):
   return { ...found, refused: [...found.refused], inPlace: [...found.inPlace] };
 }
 
-/** Whether Python answers when Workers were ended within calls, and how long it took at most. */
+/** Whether Python still answers after Workers were ended within calls. */
 async function calling(seed: number, workers: number, home: string): Promise<unknown> {
   const dice = numbers(seed);
   let right = 0;
@@ -198,5 +198,5 @@ if (ffiPort().isWorker) {
     ? lending(Number(seed), Number(workers), home)
     : calling(Number(seed), Number(workers), home ?? "");
   console.log(JSON.stringify(await result));
-  process.exit(0); // Deno waits for Workers that are ended within a loop of calls
+  process.exit(0); // Deno waits for Workers that were ended within a loop of calls
 }

@@ -1,6 +1,6 @@
 /**
  * What others hold when the Worker that lent it has ended, and Python's lock when a Worker is ended within a call: in
- * processes of their own, for what goes wrong here ends them, or stops them for ever.
+ * separate processes, because a failure here ends them, or stops them for ever.
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { runtimes, startIn } from "../support/runtimes.ts";
 const script = new URL("./worker_end_child.ts", import.meta.url);
 
 /**
- * What the script says of Workers that a seed describes. A failure is reported as it is: each process is another one.
+ * Runs a check with a random seed, which describes the Workers. Failures are not shrunk: each process is different.
  */
 async function forSomeSeed(about: (seed: string) => Promise<void>): Promise<void> {
   await check(fc.asyncProperty(fc.nat(), (seed) => about(String(seed))), 1, { endOnFailure: true });
@@ -34,14 +34,14 @@ for (const [packages, what] of [[[], "any library in C"], [["numpy"], "Python"]]
       assertEquals(rest, { right: workers * (packages.length === 0 ? 9 : 12), wrong: 0, inPlace: [true] });
       const [first = "", second = "none"] = refused as string[];
       assertMatch(first, refusal);
-      assertMatch(second, packages.length === 0 ? /none/ : /read-only/); // nothing that is written is lost
+      assertMatch(second, packages.length === 0 ? /none/ : /read-only/); // no write is lost
     }));
 }
 
 const found = findPython();
 const executable = typeof found === "string" ? "" : found.executable;
 const noPython = typeof found === "string" ? found : null;
-for (const runtime of runtimes) { // in both: what stands in a `finally` is left aside in Bun alone
+for (const runtime of runtimes) { // in both: only Bun skips `finally` blocks
   const [title, { skip }] = needs(
     noPython ?? runtime.missing,
     `Python answers when a Worker was ended in a call: ${runtime.name}`,

@@ -1,4 +1,4 @@
-/** `cvt` between floats and integers, against fractions of integers of any size. */
+/** `cvt` between floats and integers, against exact rational arithmetic. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { check, fc } from "../support/property.ts";
@@ -13,7 +13,7 @@ function cases(bits: number): fc.Arbitrary<Case[]> {
   return fc.array(one, { minLength: 1, maxLength: 200, size: "max" });
 }
 
-/** Floats of moderate size are as frequent as those at the edges. */
+/** Floats, those of moderate size as frequent as all others. */
 function floatCases(name: Name): fc.Arbitrary<Case[]> {
   const { bits, fractionBits } = formats[name];
   const bias = (1n << BigInt(bits - 2 - fractionBits)) - 1n;
@@ -31,7 +31,7 @@ function floatCases(name: Name): fc.Arbitrary<Case[]> {
   });
 }
 
-/** An integer from a fraction, in a direction. */
+/** Rounds a fraction to an integer, in a direction. */
 function toInteger(n: bigint, d: bigint, mode: string): bigint {
   const floor = n / d - (n % d < 0n ? 1n : 0n);
   const rest = n - floor * d;

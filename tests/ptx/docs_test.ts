@@ -1,4 +1,4 @@
-/** docs/ptx.md lists the instructions that the interpreter understands: all of them, and no others. */
+/** docs/ptx.md lists exactly the instructions that the interpreter understands. */
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -24,13 +24,13 @@ const rows = [...text.matchAll(/^\| `(?<opcode>\w+)` *\|(?<forms>.*)\|$/gm)].map
 }));
 const forms = rows.flatMap((row) => row.forms);
 
-/** How accesses to memory may be cached and ordered, as the text says below the table. */
+/** Cache and ordering hints of memory accesses, from the text below the table. */
 const hints: ReadonlySet<string> = new Set(
   (/Accesses to memory[^]*$/.exec(text)?.[0] ?? "").match(/(?<=`\.)\w+(?=`)/g) ?? [],
 );
 const scopes: ReadonlySet<string> = new Set(["cta", "cluster", "gpu", "sys"]);
 
-/** The same instruction, whatever the order of its modifiers that are no types, and without hints. */
+/** An instruction in normal form: non-type modifiers sorted, hints removed. */
 function normal(form: string): string {
   const [opcode = "", ...written] = form.split(".");
   const isAccess = ["ld", "ldu", "st", "atom", "red"].includes(opcode);
@@ -41,7 +41,7 @@ function normal(form: string): string {
   return [opcode, ...modifiers.filter((one) => !scalarTypes.has(one)).sort(), ...types].join(".");
 }
 
-/** A register, or a few, for a type; `n` tells several of one type apart. */
+/** A register for a type; `n` distinguishes several of one type. */
 function register(type: string | undefined, n = 0): string {
   const bits = type === "pred" ? 1 : Number(/^(?:u|s|b|f|bf)(\d+)(x2)?$/.exec(type ?? "u32")?.[1] ?? 32);
   if (type?.endsWith("x2")) return `%r${n}`;
@@ -212,7 +212,7 @@ test("every form in docs/ptx.md is understood", () => {
 });
 
 test("the barrier of a warp has no longer name", () => {
-  // The property below finds the first only by a rare seed.
+  // The property below finds the first only with a rare seed.
   for (const form of ["barrier.sync.warp", "barrier.warp.sync"]) assert(refusal(form) !== null, form);
 });
 
@@ -228,7 +228,7 @@ test("whatever is close to a form in docs/ptx.md and not there is not understood
   check(
     fc.property(change, ({ form, at, word, how }) => {
       const [opcode = "", ...modifiers] = form.split(".");
-      // Another word in the place of one, one more, or one less.
+      // One word replaced, added or removed.
       if (how === 0 && modifiers.length > 0) modifiers[at % modifiers.length] = word;
       else if (how === 1) modifiers.splice(at % (modifiers.length + 1), 0, word);
       else modifiers.splice(at % Math.max(1, modifiers.length), 1);

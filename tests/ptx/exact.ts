@@ -1,6 +1,6 @@
 /**
- * What correctly rounded means, without rounding anything: a result is right if no neighbour of it in the format would
- * be, which is decided on fractions of integers of any size.
+ * What correctly rounded means, without rounding anything: a result is right if none of its neighbours in the format
+ * would be, which is decided in exact rational arithmetic.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export const formats: Readonly<Record<"f16" | "bf16" | "f32" | "f64", Format>> =
   f64: { bits: 64, fractionBits: 52 },
 };
 
-/** How a code is read: its kind, and if it is finite `numerator / denominator`. */
+/** A decoded code: its kind, and if finite `numerator / denominator`. */
 export interface Read {
   readonly kind: "finite" | "infinite" | "nan";
   readonly negative: boolean;
@@ -40,7 +40,7 @@ function fieldsOf(
   };
 }
 
-/** The size of a code as `numerator / denominator`, infinity as the power of two that it stands before. */
+/** The magnitude of a code as `numerator / denominator`, infinity as the power of two in its place. */
 function size(format: Format, code: bigint): readonly [numerator: bigint, denominator: bigint] {
   const { field, fraction, top } = fieldsOf(format, code);
   const bias = top >> 1n;
@@ -57,7 +57,7 @@ export function read(format: Format, code: bigint): Read {
   return { kind, negative, numerator: negative ? -numerator : numerator, denominator };
 }
 
-/** The number that a code stands for, for special cases: formats beyond f64 do not exist. */
+/** The number that a code represents, for special cases: formats beyond f64 do not exist. */
 export function toNumber(format: Format, code: bigint): number {
   const { kind, negative, numerator, denominator } = read(format, code);
   const sign = negative ? -1 : 1;
@@ -74,7 +74,7 @@ export function toNumber(format: Format, code: bigint): number {
   return Number(numerator) * 2 ** -shift;
 }
 
-/** How an exact value, not zero, is to a positive fraction: negative if it is smaller in size, zero if equal. */
+/** Compares an exact nonzero value with a positive fraction: negative if smaller in magnitude, zero if equal. */
 export type Compare = (numerator: bigint, denominator: bigint) => bigint;
 
 /** The comparison for a fraction. */
@@ -89,10 +89,10 @@ export function root(numerator: bigint, denominator: bigint): Compare {
 }
 
 /**
- * Whether a code is the correct rounding of an exact value that is not zero.
+ * Whether a code is the correct rounding of an exact nonzero value.
  *
  * @param negative the sign of the exact value
- * @param compare how its size is to others
+ * @param compare how its magnitude compares with others
  */
 export function isRounded(format: Format, mode: string, code: bigint, negative: boolean, compare: Compare): boolean {
   const signBit = 1n << BigInt(format.bits - 1);

@@ -1,4 +1,4 @@
-/** What is not understood is an error when a module is loaded, and what a GPU would stop a kernel for stops it here. */
+/** Unknown PTX is an error when a module is loaded, and whatever stops a kernel on a GPU stops it here. */
 import { assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { loadPtx, PtxError, PtxFault, type PtxFaultKind } from "../../src/ptx/mod.ts";
@@ -133,7 +133,7 @@ test("misaligned accesses stop the kernel", () => {
 test("a barrier that not all threads can reach is a deadlock, with its line", () => {
   const spin = (run: () => void): unknown => fault("instruction limit", run);
   control("half_barrier", [0], { block: [64, 1, 1] }, spin);
-  // Those that have ended are not waited for.
+  // Exited threads are not waited for.
   control("half_barrier", [1], { block: [64, 1, 1] }, (run) => run());
   const apart = `setp.lt.u32 %p0, %t, 32; @%p0 bra FIRST; bar.sync 1; bra DONE;
     FIRST: bar.sync 2; DONE:`;
@@ -249,7 +249,7 @@ OTHERS: ${then} ret; }`;
       const run = () => launch(loadPtx(text(then)), "f", memory, [], { block: [32, 1, 1], seed });
       if (then !== "trap;" && !then.startsWith("st.")) {
         fault("assertion", run, "Assertion `A` failed in A:9", "thread (0, 0, 0)");
-      } else assertThrows(run, PtxFault); // others may have stopped the kernel before it
+      } else assertThrows(run, PtxFault); // other threads may have stopped the kernel first
     }
   }
 });

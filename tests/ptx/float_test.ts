@@ -1,5 +1,5 @@
 /**
- * Floating-point instructions: each result is the one that the exact value rounds to, and special values are as said.
+ * Floating-point instructions: each result is the exact value, rounded, and special values follow the specification.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { anyBits, type Case, execute } from "../support/ptx/instruction.ts";
 
 type Name = keyof typeof formats;
 
-/** Bits of floats: zeros, infinities, NaN, 1, and what is next to them. */
+/** Bits of floats: zeros, infinities, NaN, 1, and their neighbours. */
 function anyEdge(name: Name): fc.Arbitrary<bigint> {
   const { bits, fractionBits } = formats[name];
   const one = ((1n << BigInt(bits - 2 - fractionBits)) - 1n) << BigInt(fractionBits);
@@ -20,7 +20,7 @@ function anyEdge(name: Name): fc.Arbitrary<bigint> {
   return fc.constantFrom(...edges, ...edges.map((edge) => edge | sign));
 }
 
-/** Bits of floats: anything, what is near the edges, and numbers that are close to each other. */
+/** Bits of floats: arbitrary, edge values, and numbers close to each other. */
 function anyFloat(name: Name): fc.Arbitrary<bigint> {
   const { bits, fractionBits } = formats[name];
   const one = ((1n << BigInt(bits - 2 - fractionBits)) - 1n) << BigInt(fractionBits);
@@ -37,7 +37,7 @@ function anyFloat(name: Name): fc.Arbitrary<bigint> {
 function anyCases(name: Name): fc.Arbitrary<Case[]> {
   const { bits, fractionBits } = formats[name];
   const one = anyFloat(name);
-  // The largest eight powers of two: a product of two is beyond the largest number.
+  // The largest eight powers of two: a product of two overflows.
   const largest = (((1n << BigInt(bits - 1 - fractionBits)) - 1n) << BigInt(fractionBits)) - 1n;
   const huge = fc.tuple(anyBits(fractionBits + 3), fc.boolean()).map(([less, negative]) =>
     largest - less + (negative ? 1n << BigInt(bits - 1) : 0n)
@@ -56,7 +56,7 @@ const canonicalNan: Readonly<Record<Name, bigint>> = {
   f64: 0xfff8000000000000n,
 };
 
-/** An operation: on doubles for special operands and signs of zeros, and exactly. */
+/** An operation, in doubles for special operands and signs of zeros, and exactly. */
 interface Operation {
   readonly special: (a: number, b: number, c: number) => number;
   /** The exact value, or null if it is zero. */
@@ -89,8 +89,7 @@ const operations: Readonly<Record<string, Operation>> = {
   },
   fma: {
     operands: 3,
-    // Of finite factors the product is finite, though doubles may not have it: an H200 adds the opposite infinity to
-    // it.
+    // The product of finite factors is finite even if it overflows doubles: an H200 adds the opposite infinity to it.
     special: (a, b, c) => Number.isFinite(a) && Number.isFinite(b) && !Number.isFinite(c) ? c : a * b + c,
     exact: ([n = 0n, d = 1n], [m = 0n, e = 1n], [o = 0n, f = 1n]) => rational(n * m * f + o * d * e, d * e * f),
   },
@@ -108,23 +107,23 @@ function verify(name: Name, operation: string, mode: string, operands: readonly 
   const isPole = (operation === "div" && y === 0) || (operation === "rcp" && x === 0) ||
     (operation === "sqrt" && x < 0);
   if (!finite || isPole) {
-    // Infinities and NaN are the same in all formats; what is finite nevertheless is a zero with its sign.
+    // Infinities and NaN behave alike in all formats; a result that is finite here is a signed zero.
     if (Number.isNaN(asDouble)) {
-      // Instructions on doubles pass on a NaN that they get, made quiet: the first in an order that an H200 has.
+      // Instructions on doubles propagate a NaN operand, made quiet: the first in the order of an H200.
       const order = operation === "div" ? [0, 1] : [1, 2, 0];
       const first = order.find((i) => i < count && reads[i]?.kind === "nan");
       const passed = name === "f64" && first !== undefined ? operands[first] : undefined;
       return assertEquals(result, passed === undefined ? canonicalNan[name] : passed | (1n << 51n), said);
     }
     const value = toNumber(format, result);
-    // A finite sum in doubles of an infinite operand does not exist, so this is an infinity or a zero.
+    // No finite nonzero result has an infinite operand, so this is an infinity or a zero.
     return assert(Object.is(value, asDouble), `${said}: ${value}, not ${asDouble}`);
   }
   const parts = reads.map(({ numerator, denominator }) => [numerator, denominator]);
   const value = exact(parts[0] ?? [], parts[1] ?? [], parts[2] ?? []);
   if (value === null) {
     const cancels = ["add", "sub", "fma"].includes(operation);
-    // Zeros that cancel are -0 only downwards; others have the sign that doubles give them.
+    // Cancelling to zero gives -0 only when rounding down; other zeros have the sign that doubles give them.
     const signs = cancels ? operation === "fma" ? [x * y, z] : operation === "sub" ? [x, -y] : [x, y] : [];
     const allNegative = signs.every((one) => Object.is(one, -0));
     const allPositive = signs.every((one) => Object.is(one, 0));
@@ -186,7 +185,7 @@ test("a fused product is rounded once where two roundings differ", () => {
     view.setFloat32(0, value);
     return BigInt(view.getUint32(0));
   };
-  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: the last bit is a tie, which the addend, too small for a double, decides.
+  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: the last bit is a tie, broken by the addend, which is too small for a double.
   const x = 1 + 2 ** -12;
   const [up, down] = execute("fma.rn.f32 %d, %a, %b, %c;", ["f32", "f32"], [
     [bits(x), bits(x), bits(2 ** -100)],
@@ -248,7 +247,7 @@ for (const name of ["f16", "bf16", "f32", "f64"] as const) {
   });
   test(`abs and neg of ${name} touch the sign alone`, () => {
     const sign = 1n << BigInt(formats[name].bits - 1);
-    // An H200 gives one NaN in binary16, whatever it got.
+    // An H200 returns one canonical NaN in binary16, whatever the operand.
     const kept = (a: bigint): bigint | null => name === "f16" && read(formats[name], a).kind === "nan" ? 0x7fffn : null;
     check(
       fc.property(anyCases(name), (cases) => {
@@ -274,7 +273,7 @@ test("ftz makes numbers too small to be normal zero, as operands and as results"
       for (const [line, compute] of lines) {
         execute(line, ["f32", "f32"], cases).forEach((result, i) => {
           const [a, b, c] = (cases[i] ?? []).map((code) => flush(decode("f32", code))) as [number, number, number];
-          // What is too small is seen after rounding as if there were exponents enough.
+          // Tininess is detected after rounding, with unbounded exponent.
           const exact = compute(a, b, c);
           const isTiny = Math.abs(Math.fround(exact * 2 ** 32)) < 2 ** -94;
           const expected = isTiny ? flush(exact) : Math.fround(exact);

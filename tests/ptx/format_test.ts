@@ -1,4 +1,4 @@
-/** printf writes what the C library's writes. */
+/** printf writes what the C library's printf writes. */
 import { assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ const facts: readonly Fact[] = JSON.parse(
   readFileSync(new URL("../data/printf_facts.json", import.meta.url), "utf8"),
 );
 
-/** Arguments in a row; a string stands for its own address. */
+/** Arguments in sequence; a string stands for its own address. */
 function taking(args: readonly (readonly [kind: string, value: string | number])[]): FormatArguments {
   const left = [...args];
   let text = "";
@@ -31,7 +31,7 @@ function taking(args: readonly (readonly [kind: string, value: string | number])
   };
 }
 
-/** What the C library knows and CUDA does not: an H100 writes it as it stands, and takes no argument for it. */
+/** What the C library supports and CUDA does not: an H100 writes it verbatim, and takes no argument for it. */
 const unknown = /\.\*|%[^%a-zA-Z]*(hh|z|j|t)[a-zA-Z]/;
 
 test("every conversion, flag, width and precision gives the text that the C library gives", () => {

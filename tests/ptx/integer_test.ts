@@ -1,4 +1,4 @@
-/** Every integer instruction against the same computed with integers of any size. */
+/** Every integer instruction against the same computation on arbitrary-precision integers. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { check, fc } from "../support/property.ts";
@@ -14,7 +14,7 @@ function read(type: string, bits: bigint): bigint {
   return type.startsWith("s") ? BigInt.asIntN(widthOf(type), bits) : BigInt.asUintN(widthOf(type), bits);
 }
 
-/** Executes and compares; operands are read, and results written, as their types say. */
+/** Executes and compares; operands are read, and results written, by their types. */
 function law(line: string, types: Types, oracle: Oracle, cases = anyCases(...widths(types))): void {
   const [d, a, b = a, c = a] = types;
   check(

@@ -1,7 +1,7 @@
 /**
  * Kernels as NVRTC compiles them, against plain TypeScript: over sizes, grids, and orders of threads and blocks. The
- * PTX that is committed is tested everywhere; where there is NVRTC, what it makes now of the same sources is tested,
- * too.
+ * committed PTX is tested everywhere; where NVRTC is available, the PTX that it now compiles from the same sources is
+ * tested too.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ type Source = (typeof sources)[number];
 
 const withoutNvrtc = missingNvrtc();
 
-/** A test for each of the architectures, as committed and as compiled now. */
+/** A test for each architecture, as committed and as compiled now. */
 function everywhere(source: Source, name: string, body: (module: PtxModule) => void): void {
   for (const architecture of architectures) {
     test(`${name} (${architecture})`, () => body(loadPtx(committedPtx(source, architecture))));
@@ -48,7 +48,7 @@ everywhere("arrays", "saxpy", (module) => {
           seed,
         });
         y.forEach((value, i) => {
-          // a * x is exact as a double; that the sum of it is rounded twice shows in none but the last bit.
+          // a * x is exact as a double; rounding the sum twice affects only the last bit.
           const exact = a * (x[i] ?? 0) + (before[i] ?? 0);
           const close = Math.abs(value - Math.fround(exact)) <= Math.abs(Math.fround(exact)) * 2 ** -23;
           assert(Object.is(value, Math.fround(exact)) || close, `${value}, not ${exact}`);
@@ -125,7 +125,7 @@ everywhere("arrays", "reductions by a tree and by shuffles", (module) => {
         const args = [memory.add(new Int32Array(values)), memory.add(sums), int(values.length)];
         launch(module, "reduce_tree", memory, args, { ...shape, shared: threads * 4 });
         assertEquals(sums.reduce((sum, value) => sum + value, 0), total);
-        // These are integers that floats have: any order of adding gives the same.
+        // These integers are exact as floats: any order of summation gives the same.
         const float = new Float32Array(1);
         const others = [memory.add(new Float32Array(values)), memory.add(float), int(values.length)];
         launch(module, "reduce_shuffle", memory, others, shape);
@@ -175,7 +175,7 @@ everywhere("strided", "strided copies of elements of 1, 2, 4, 8 and 16 bytes", (
     fc.property(axes, fc.constantFrom(1, 2, 4, 8, 16), fc.boolean(), seeds, (list, itemsize, backwards, seed) => {
       const shape = list.map(([length]) => length);
       const count = shape.reduce((product, length) => product * length, 1);
-      // The source is dense in order; the target has its axes in another order, with gaps of one element.
+      // The source is dense in C order; the target has its axes in another order, with gaps of one element.
       const order = list.map(([, key], i) => [key, i] as const).toSorted(([a], [b]) => a - b).map(([, i]) => i);
       const from: number[] = [];
       const to: number[] = [];
@@ -248,7 +248,7 @@ everywhere("convert", "floats become half, bfloat16, double and integers, and ba
       ], shape);
       x.forEach((one, k) => {
         const [half = NaN, bfloat = NaN, single, large] = halves.subarray(4 * k, 4 * k + 4);
-        // Half of a unit of the last place at most, and infinity from half a unit above the largest number.
+        // At most half a unit in the last place, and infinity from half a unit above the largest number.
         const isNear = Math.abs(half - one) <= Math.max(Math.abs(one) * 2 ** -11, 2 ** -25);
         assert(Math.abs(one) < 65520 ? isNear : Math.abs(half) === Infinity, `${half}, not ${one}`);
         assert(Math.abs(one) > 3e38 || Math.abs(bfloat - one) <= Math.max(Math.abs(one) * 2 ** -8, 2 ** -134));

@@ -1,4 +1,4 @@
-/** What threads do together: barriers, warps, atomics, jumps through tables. */
+/** Cooperating threads: barriers, warps, atomics, jumps through tables. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { loadPtx } from "../../src/ptx/mod.ts";
@@ -10,7 +10,7 @@ const zeros = (count: number): number[] => Array.from({ length: count }, () => 0
 const seeds = fc.integer();
 const warp = { block: [32, 1, 1] } as const;
 
-/** Runs a kernel whose threads each write %r1, having read %r0. */
+/** Runs a kernel whose threads each read %r0, then write %r1. */
 function lanes(body: string, words: readonly number[], seed: number): number[] {
   const block = [words.length, 1, 1] as const;
   return runText(`ld.global.b32 %r0, [%m]; ${body} st.global.b32 [%m], %r1;`, words, { block, seed });
@@ -74,7 +74,7 @@ test("reductions, matches and elections over the lanes of a mask", () => {
       }
       const same = (x: number): number => words.reduce((bits, y, i) => bits | (x === y ? 1 << i : 0), 0);
       assertEquals(lanes("match.any.sync.b32 %r1, %r0, -1;", words, seed), words.map(same));
-      // Even and odd lanes meet apart from each other.
+      // Even and odd lanes meet separately.
       const odd = (t: number): number => t & 1 ? 0xaaaaaaaa | 0 : 0x55555555;
       const apart = `and.b32 %r2, %t, 1; setp.eq.s32 %p0, %r2, 1; selp.b32 %r3, 0xaaaaaaaa, 0x55555555, %p0;
         @%p0 bra ODD; vote.sync.ballot.b32 %r1, %p0, %r3; bra DONE;
@@ -109,7 +109,7 @@ test("barriers reduce what threads bring, and named barriers let producers go on
       assertEquals(lanes(body("bar.red.popc.u32 %r1, 0, %p0;"), words, seed), words.map(() => count));
       assertEquals(lanes(body("bar.red.and.pred %p1, 1, %p0;"), words, seed), words.map(() => Number(count === 64)));
       assertEquals(lanes(body("bar.red.or.pred %p1, 2, 64, !%p0;"), words, seed), words.map(() => Number(count < 64)));
-      // The first warp writes and arrives; the second waits and reads what the first has written.
+      // The first warp writes and arrives; the second waits and reads the first's words.
       const pipe = `.shared .b32 s[32]; setp.ge.u32 %p0, %t, 32; mov.u32 %r2, s; and.b32 %r3, %t, 31;
         mad.lo.u32 %r2, %r3, 4, %r2; mov.u32 %r1, 7; @%p0 bra SECOND;
         add.s32 %r4, %r0, 5; st.shared.b32 [%r2], %r4; bar.arrive 3, 64; bra DONE;
@@ -161,7 +161,7 @@ test("atomics give the old value once and leave what all of them make", () => {
           let value = start;
           for (let i = 0; i < 32; i++) {
             expected.push(value | 0);
-            // As unsigned words where the type is.
+            // As unsigned words for unsigned types.
             value = (name.endsWith("u32") ? next(value >>> 0) : next(value)) | 0;
           }
           assertEquals(last, value, name);
@@ -191,7 +191,7 @@ test("atomics of 64 bits, and compare-and-swap of all widths", () => {
     mov.u16 %h1, 6; mov.u16 %h2, 9; atom.global.cas.b16 %h0, [%o+16], %h1, %h2; atom.global.max.s64 %d3, [%o+24], -3;
     mov.f64 %d4, 0d3FF8000000000000; red.global.add.f64 [%o+32], %d4;`;
   const words = runText(body, [-1, 0, 0, 0, 0x50006, 0, -9, -1, 0, 0x3ff80000]);
-  // 0xffffffff + 0x100000002 = 0x200000001, which the first swap leaves alone.
+  // 0xffffffff + 0x100000002 = 0x200000001, which the first swap does not change.
   assertEquals(words, [1, 2, 5, 0, 0x50009, 0, -3, -1, 0, 0x40080000]);
 });
 

@@ -1,4 +1,4 @@
-/** Arrow arrays, streams and views of ours in Python, as PyArrow and nanoarrow take them: in place, and given back. */
+/** Arrow arrays, streams and views of ours in Python, as PyArrow and nanoarrow take them: in place, and returned. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -58,7 +58,7 @@ async function stillLent(python: Python): Promise<number> {
 }
 
 /**
- * Whether PyArrow has a type: no intervals of months, or of days and milliseconds. It dies of maps whose keys are null.
+ * Whether PyArrow has a type: no intervals of months, or of days and milliseconds. It crashes on maps with null keys.
  */
 function isKnown(model: Model): boolean {
   const { format, children, dictionary } = model;
@@ -160,7 +160,7 @@ test(
 function words(): ArrowArray {
   const bytes = (array: Uint8Array | Int32Array) =>
     StridedMemoryView.fromTypedArray(
-      new Uint8Array(array.buffer as ArrayBuffer, array.byteOffset, array.byteLength), // they were made here, with one
+      new Uint8Array(array.buffer as ArrayBuffer, array.byteOffset, array.byteLength), // made here, with an ArrayBuffer
     );
   return new ArrowArray({
     field: arrowField("u", { name: "word", metadata: { who: "us" } }),
@@ -311,7 +311,7 @@ class Moved:
     assertEquals(back.toArray(), ["one", null, "right"]);
   }
   assertThrows(() => python.evaluate("fails")(table()), PythonError, "taken nothing");
-  const unwinds = python.evaluate("lambda array: (pa.array(array), 1 // 0)"); // which releases the first meanwhile
+  const unwinds = python.evaluate("lambda array: (pa.array(array), 1 // 0)"); // releases the first meanwhile
   assertThrows(() => unwinds(words()), PythonError, "ZeroDivisionError");
   python.run("import sys; sys.last_value = sys.last_traceback = None");
   assertEquals(await stillLent(python), 0);
@@ -432,7 +432,7 @@ test(
   ...withPython("what nobody could convert to a requested schema is refused in Python too, and all else is exported"),
   async () => {
     const python = open();
-    // Any schema was accepted there, and left aside.
+    // In Python any schema was accepted, and ignored.
     const ask: PyObject = python.evaluate(
       "lambda one, method, type: bool(getattr(one, method)(type.__arrow_c_schema__()))",
     );
@@ -476,7 +476,7 @@ test(
       [() => dictionary, ["pa.string()", "pa.dictionary(pa.int64(), pa.large_string())"], ["pa.int8()"]],
       [() => pairs, [
         "pa.struct([('x', pa.int64()), ('y', pa.binary())])",
-        "pa.struct([('b', pa.binary()), ('a', pa.int64())])", // whose names say which are meant
+        "pa.struct([('b', pa.binary()), ('a', pa.int64())])", // matched by name
       ], [
         "pa.struct([('b', pa.int64()), ('a', pa.binary())])",
         "pa.struct([('a', pa.int32())])",

@@ -1,4 +1,4 @@
-/** Makes a call that it waits for, gives Python a function, or has a call that nobody waits for any more; and ends. */
+/** Makes a call and awaits it, passes Python a function, or makes a call that is no longer awaited; and exits. */
 import process from "node:process";
 import { Python } from "../../mod.ts";
 

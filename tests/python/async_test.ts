@@ -1,4 +1,4 @@
-/** Calls that JavaScript does not wait for: it goes on, they give what they would have, and nothing is left of them. */
+/** Calls that JavaScript does not block on: it goes on, they return what they would have, and leave nothing behind. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { setTimeout } from "node:timers/promises";
 import { test } from "node:test";
@@ -203,7 +203,7 @@ test(...needs(missing, "what failed long ago has the stack of its call, and no f
     const stack = String(error.stack);
     const lines = stack.split("\n");
     assert(lines[1]?.startsWith("    at plain (<string>:"), stack);
-    // Bun has left a function that awaits when it looks at what that awaits.
+    // Bun has left an awaiting function when it looks at what it awaits.
     assert(stack.includes(`at ${name} (`) || stack.includes(`at async ${name} (`) || (isBun && way === awaits), stack);
     for (const text of [stack, error.traceback]) {
       assert(!/<causeway>|call_in_frame|wait_for| do |javascript_side/.test(text), text);

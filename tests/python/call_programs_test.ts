@@ -1,6 +1,6 @@
 /**
- * The programs that call Python, on emulated processors of both kinds: which functions they call in which order with
- * what, and what they leave in their memory.
+ * The programs that call Python, on emulated processors of both architectures: which functions they call, in which
+ * order and with which arguments, and what they leave in their memory.
  */
 import { assertEquals } from "@std/assert";
 import type { Buffer } from "node:buffer";
@@ -30,7 +30,7 @@ const named = [
 ] as const;
 type Name = typeof named[number];
 
-/** What is called, and what an object may be. */
+/** Objects to call or pass, and their possible types. */
 const object = fc.nat(7).map((i) => BigInt(base + place.objects + 0x40 * (i + 1)));
 const types = {
   ...{ float: 0x7000_0001n, int: 0x7000_0002n, method: 0x7000_0003n, other: 0x7000_0004n },
@@ -40,7 +40,7 @@ const [none, yes, no] = [9, 10, 11].map((i) => BigInt(base + place.objects + 0x4
 const known = { none, true: yes, false: no } as const;
 const anything = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
 
-/** An entry of a dict, which is the argument of this number. */
+/** An entry of a dict; `dict` is the number of the argument that is this dict. */
 interface Entry {
   readonly first: bigint;
   readonly second: bigint;
@@ -89,7 +89,7 @@ type Case = typeof cases extends fc.Arbitrary<infer C> ? C : never;
 const minus = (value: bigint) => BigInt.asUintN(64, -value);
 const blockAt = (field: keyof typeof offsets) => BigInt(base + place.block + offsets[field]);
 
-/** The calls that are to be made, by the description of Python's functions, and what is to stand in the block. */
+/** The expected calls, by the description of Python's functions, and the expected contents of the block. */
 function expectedOf(
   one: Case,
 ): { readonly calls: readonly Call<Name>[]; readonly after: Readonly<Record<string, bigint>> } {
@@ -170,7 +170,7 @@ function expectedOf(
   after["result"] = result;
   return end(Status.object);
 
-  /** All arguments were made, and are to be released. */
+  /** Expects that all arguments made are released. */
   function notMade() {
     after["left"] = 0n;
     return end(Status.notMade);
@@ -194,7 +194,7 @@ function isNamed(one: Case): boolean {
   return one.isNamed && one.arguments.length > 0;
 }
 
-/** The type that stands in an object; None, True and False are none of those that are looked at. */
+/** The type stored in an object; None, True and False have none of the types that are checked. */
 function typeOf(one: Case, object: bigint): bigint {
   return object >= none ? types.other : types[one.type];
 }

@@ -1,4 +1,4 @@
-/** Calls with any number of arguments, by position and by name, of functions in C and in Python: all arrive, in order. */
+/** Calls of C and Python functions with any number of positional and named arguments: all arrive, in order. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { kwargs, type PyObject, Python, PythonError } from "../../mod.ts";
@@ -14,7 +14,7 @@ test(...needs(missing, "all arguments arrive, in order, however many there are, 
   const python = open();
   python.run("import sys, builtins\nclass Given: pass\ngiven = Given()");
   const inPython: PyObject = python.evaluate("lambda *arguments, **named: [*arguments, *named.items()]");
-  const inC: PyObject = python.evaluate("[].__class__.__call__.__self__ and sys.audit"); // a function in C of any number
+  const inC: PyObject = python.evaluate("[].__class__.__call__.__self__ and sys.audit"); // in C, takes any number
   const max: PyObject = python.builtins["max"];
   const min: PyObject = python.import("operator")["itemgetter"];
   const given: PyObject = python.evaluate("given");

@@ -1,4 +1,4 @@
-/** Prints which Python tests would get for each list of packages, as JSON. Argument: the lists, as JSON. */
+/** Prints as JSON which Python tests would get for each list of packages. Argument: the lists, as JSON. */
 import process from "node:process";
 import { findPython } from "../support/python.ts";
 

@@ -1,4 +1,4 @@
-/** Tests of one process get one Python, whatever they ask for and in whichever order: a process can load one only. */
+/** All tests of a process get one Python, whatever they ask for and in any order: a process can load only one. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,9 +12,9 @@ import { choosePython, findPython, type PythonInstallation } from "../support/py
 
 const names = ["numpy", "torch", "cupy", "numba", "jax", "tvm_ffi", "nanoarrow"];
 
-/** An interpreter that has some packages, and a library. */
+/** An interpreter with some packages, and a library. */
 function installation(executable: string, packages: readonly string[]): PythonInstallation {
-  const library = fileURLToPath(import.meta.url); // some file
+  const library = fileURLToPath(import.meta.url); // any existing file
   return {
     executable,
     version: "3.12.0",

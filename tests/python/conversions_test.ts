@@ -1,4 +1,4 @@
-/** Dates, sets, tuples, bytes and floats in Python and back, and dicts and lists as JavaScript uses such. */
+/** Dates, sets, tuples, bytes and floats to Python and back, and dicts and lists as JavaScript uses them. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type PyObject, Python, PythonError } from "../../mod.ts";

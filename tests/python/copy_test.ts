@@ -1,7 +1,7 @@
 /**
- * Copies of arrays of ours that Python's consumers ask for: of every layout, the consumer's alone, and freed when it
- * releases them. Device memory is here what the host allocates, behind functions in place of the driver's, on the one
- * thread that may call JavaScript. What the driver does is for a GPU to show (tests/gpu/python_test.ts).
+ * Copies of arrays of ours that Python's consumers request: of every layout, owned by the consumer alone, and freed
+ * when it releases them. Device memory here is host memory behind functions that stand in for the driver's, on the one
+ * thread that may call JavaScript. What the driver does is tested on a GPU (tests/gpu/python_test.ts).
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -53,7 +53,7 @@ function open(): Python {
 
 const copied = { isCopied: 2, isPadded: 4 };
 
-/** Views of any type whose elements lie anywhere, also over each other, the packed ones too. */
+/** Views of any type whose elements lie anywhere, also overlapping, packed ones included. */
 const views: fc.Arbitrary<StridedMemoryView> = fc.record({
   dtype: fc.constantFrom(...DType.all(), DType.from("float32x4"), DType.from("int4x3")),
   shape: shapes(3),
@@ -66,7 +66,7 @@ const views: fc.Arbitrary<StridedMemoryView> = fc.record({
     const { itemsize } = dtype;
     const layout = isDense ? StridedLayout.dense(shape, itemsize) : new StridedLayout(shape, steps, itemsize);
     const { values } = gridOf(layout);
-    const offset = Math.ceil(-Math.min(0, ...values) * itemsize); // of element 0: at the beginning of a byte
+    const offset = Math.ceil(-Math.min(0, ...values) * itemsize); // of element 0, at the beginning of a byte
     const buffer = new HostMemoryResource().allocate(offset + Math.ceil((Math.max(-1, ...values) + 1) * itemsize));
     buffer.bytes().set(pattern(buffer.size, seed));
     return StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset, readonly }).view({ layout });

@@ -1,7 +1,7 @@
 /**
- * The stream that our table of C functions names for a device, where its consumers work: what they get is ordered on
- * it, and what they make is. And the memory that its allocator makes there. The streams are a simulated device's, the
- * memory is none's.
+ * The stream that our table of C functions names for a device, on which its consumers work: arrays they receive are
+ * ordered on it, and so are those they create. And the memory that its allocator creates there. The streams belong to a
+ * simulated device, the memory to none.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -78,11 +78,11 @@ function open(): Opened {
   const python = Python.open({ home });
   python.run(consumer);
   const interpreter = openInterpreter({ home });
-  const table = python.evaluate("Table").$call(new Float32Array(1)); // which offers it
+  const table = python.evaluate("Table").$call(new Float32Array(1)); // it offers the table
   return { device: new FakeDevice(home), table, locked: (work) => interpreter.locked(work) };
 }
 
-/** What a function makes a simulated driver record and wait for. */
+/** The records and waits that a function makes on a simulated driver. */
 function orders(cuda: Cuda, work: () => void): string[] {
   const log: string[] = [];
   const undo = intercept(cuda.driver, "event", (own) => ({
@@ -118,7 +118,7 @@ test(...needs(missing, "the table names a stream until it is closed, after the o
   const [first, second] = [cuda.device(3).createStream(), cuda.device(3).createStream()];
   const array = device.exportArray(StridedMemoryView.fromTypedArray(new Float32Array(4)));
   const named = (stream: CudaStream) => orders(cuda, () => switchWorkStream(stream, locked));
-  /** The stream that is named, and how it comes after the array's home stream. */
+  /** Checks the stream that is named, and how it is ordered after the array's home stream. */
   const asked = (handle: bigint) => {
     assertEquals([0, 3, 63, 64].map((number) => BigInt(table["current"](number))), [1n, handle, 1n, 1n]);
     table["hand_over"](array);
@@ -135,7 +135,7 @@ test(...needs(missing, "the table names a stream until it is closed, after the o
   const { handle } = second;
   assertEquals(orders(cuda, () => second.close()), [`record ${handle}`, "wait 1"]);
   asked(1n);
-  // What cannot be named: another's stream, and the one of each thread.
+  // Streams that cannot be named: a foreign stream, and the per-thread stream.
   using third = cuda.device(3).createStream();
   named(third);
   assertEquals(named(cuda.device(3).foreignStream(0x5555n)), [`record ${third.handle}`, "wait 1"]);
@@ -144,7 +144,7 @@ test(...needs(missing, "the table names a stream until it is closed, after the o
   assertEquals(named(cuda.device(3).perThreadStream), [`record ${third.handle}`, "wait 1"]);
   asked(1n);
   setWorkStream(third, locked);
-  asked(1n); // a simulated device is none of Python's
+  asked(1n); // Python does not see a simulated device
   array.$close();
   assertEquals(liveExports(), 0);
 });

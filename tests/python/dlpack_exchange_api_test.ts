@@ -1,6 +1,6 @@
 /**
- * DLPack's table of C functions on a Python type: arrays come by it, without a call of `__dlpack__`, and in the order
- * of the stream that their owner works on. The owner is a class of ours whose functions are made by ctypes.
+ * DLPack's table of C functions on a Python type: arrays are imported through it, without a call of `__dlpack__`, and
+ * in the order of the stream that their owner works on. The owner is a class of ours with functions made by ctypes.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -95,7 +95,7 @@ test(
     const { python, logged } = open();
     for (const type of ["table(1)", "table(2, table(1))", "table(3, table(2, table(1)))"]) {
       python.run(`Type = owner(1, capsule(${type}))`);
-      for (let round = 0; round < 2; round++) { // found, and known
+      for (let round = 0; round < 2; round++) { // first found, then known
         const view = python.evaluate("Type()");
         assert(view instanceof StridedMemoryView);
         assertEquals([view.shape, view.dtype.name, view.device], [[2, 3], "float32", null]);
@@ -111,7 +111,7 @@ test(
 
 test(...needs(missing, "without a table that can be read, an array is asked for as before"), () => {
   const { python, logged } = open();
-  // Tensors of torch's that it refuses by __dlpack__, and whose table does not look.
+  // Torch tensors that __dlpack__ refuses, and that torch's table does not check.
   const more = (what: string) =>
     "requires_grad=False, is_conj=lambda self: False, is_neg=lambda self: False".replace(`${what}False`, `${what}True`);
   const tensors = ["requires_grad=", "is_conj=lambda self: ", "is_neg=lambda self: "].map((what) =>
@@ -131,7 +131,7 @@ test(...needs(missing, "without a table that can be read, an array is asked for 
 test(...needs(missing, "an owner that refuses by its table says why"), () => {
   const { python, logged } = open();
   const { handle } = openLibrary({ ...pythonLibrary, path: python.library });
-  // A function of the interpreter stands for the owner's: it fails by the protocol, with an exception set.
+  // A function of the interpreter stands in for the owner's: it fails as the protocol says, with an exception set.
   const isTrue = libc().loading.dlsym(handle, cString("PyObject_IsTrue"));
   python.run(`Type = owner(1, capsule(table(1, give=${isTrue})))`);
   using source = python.evaluate("Type").$call();
@@ -172,7 +172,7 @@ test(...needs(missing, "our stream waits for the one that the owner works on, un
       return seen;
     };
     assertEquals(take(ours, theirs.handle), [`record ${theirs.handle}`, `wait ${ours.handle}`]);
-    assertEquals(take(ours, ours.handle), []); // they work where we do
+    assertEquals(take(ours, ours.handle), []); // they work on our stream
     assertEquals(take(ours, 0n), ["record 1", `wait ${ours.handle}`]); // NULL is the default stream
     assertEquals(take(null, theirs.handle), []);
   } finally {

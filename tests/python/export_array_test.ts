@@ -1,6 +1,6 @@
 /**
- * Arrays of ours in Python and of NumPy here, in this process: the same memory, the same elements, and nothing is kept
- * when both sides have released it.
+ * Our arrays in Python and NumPy's arrays here, in this process: the same memory, the same elements, and nothing is
+ * kept once both sides have released it.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
@@ -50,13 +50,13 @@ def look(array):
 const plain = DType.all().filter(({ typestr }) => typestr !== null);
 const added = mlDtypes.map((name) => DType.from(name));
 
-/** A view of random bytes in random places. */
+/** Views of random bytes at random places. */
 function arrays(dtypes: readonly DType[]): fc.Arbitrary<StridedMemoryView> {
   return fc.record({ shape: shapes(4), dtype: fc.constantFrom(...dtypes), readonly: fc.boolean(), seed: fc.nat() })
     .chain(({ shape, dtype, readonly, seed }) =>
       apart(shape, dtype.itemsize).map(({ layout, offset, size }) => {
         const buffer = new HostMemoryResource().allocate(size);
-        // Zeros and ones are every type's; other codes may be none, as of a bool.
+        // Zeros and ones are valid in every type; other codes may not be, as in a bool.
         const mask = dtype.name === "bool" ? 1 : 255;
         buffer.bytes().set(pattern(size, seed).map((byte) => byte & mask));
         return StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset, readonly }).view({ layout });
@@ -64,7 +64,7 @@ function arrays(dtypes: readonly DType[]): fc.Arbitrary<StridedMemoryView> {
     );
 }
 
-/** What Python's `look` must say of a view. */
+/** What Python's `look` must report for a view. */
 function described(view: StridedMemoryView): unknown[] {
   const { buffer, layout, dtype, offset, shape, ptr, readonly } = view;
   const memory = buffer.bytes();
@@ -76,15 +76,15 @@ function described(view: StridedMemoryView): unknown[] {
     [...shape],
     Uint8Array.from(dense),
     dtype.name,
-    !readonly || layout.volume === 0, // NumPy makes memory of its own for elements at NULL
+    !readonly || layout.volume === 0, // NumPy allocates its own memory for elements at NULL
   ];
 }
 
-/** Lets both sides forget, and says how many arrays of ours Python still has. */
+/** Lets both sides collect garbage, and returns how many arrays of ours Python still has. */
 async function stillLent(python: Python): Promise<number> {
   for (let i = 0; i < 20 && liveExports() > 0; i++) {
     await collectGarbage();
-    python.run("import gc; gc.collect()"); // takes the lock, with which what was collected here is given up
+    python.run("import gc; gc.collect()"); // takes the lock, under which what was collected here is released
   }
   return liveExports();
 }
@@ -92,7 +92,7 @@ async function stillLent(python: Python): Promise<number> {
 test(...needs(missing, "NumPy sees our memory, element by element, and we see its results"), async () => {
   const python = open();
   const look: PyObject = python.evaluate("look");
-  // Before 2.1 what NumPy took by DLPack was always read-only, because it asked for the old struct.
+  // Before 2.1 arrays that NumPy took by DLPack were always read-only, because it requested the old struct.
   const asksForVersions = !/^(1\.|2\.0\.)/.test(python.evaluate("np.__version__"));
   const ways = ["np.asarray", "lambda x: np.asarray(x)[...]", ...(asksForVersions ? ["np.from_dlpack"] : [])]
     .map((way) => python.evaluate(way));
@@ -216,7 +216,7 @@ test(
   async () => {
     const python = open();
     const [major = 0, minor = 0] = String(python.evaluate("np.__version__")).split(".").map(Number);
-    if (major < 2 || (major === 2 && minor < 1)) return; // which cannot ask
+    if (major < 2 || (major === 2 && minor < 1)) return; // these cannot ask
     const take = python.import("numpy").$get("from_dlpack");
     const fill = python.evaluate("lambda array, value: array.fill(value)");
     assertEquals(await stillLent(python), 0);
@@ -316,10 +316,10 @@ test(...needs(missing, "what the protocol forbids is an exception in Python"), a
   refused({ stream: 1 });
   refused({ dl_device: [2, 0] });
   refused({ dl_device: [2, 0], copy: true });
-  const behind = "type(array).__dlpack__.__globals__['plain_array'](array)"; // what consumers of DLPack ask
+  const behind = "type(array).__dlpack__.__globals__['plain_array'](array)"; // what DLPack consumers call
   const convert = python.evaluate(`lambda array, copy: ${behind}.__array__('f8', copy=copy).dtype.name`);
   assertEquals([convert(array, null), convert(array, true)], ["float64", "float64"]);
-  assertThrows(() => convert(array, false), PythonError, "without a copy"); // it was copied all the same
+  assertThrows(() => convert(array, false), PythonError, "without a copy"); // it was copied anyway
   const padded = StridedMemoryView.fromTypedArray(new Uint8Array(4)).view({ dtype: "int4" });
   assertThrows(() => ask(padded, {}), PythonError, "a byte of its own");
   assertEquals(String(ask.$call(padded, { max_version: [1, 0] })).includes("dltensor_versioned"), true);
@@ -353,7 +353,7 @@ test(
         using home = device.createStream({ nonBlocking });
         using buffer = new PinnedMemoryResource(device).allocate(16, { stream: home });
         buffer.bytes().fill(1);
-        // A blocking home stream comes after the default stream, whose work it does not hold.
+        // A blocking home stream is ordered after the default stream, but does not contain its work.
         buffer.fill(7, { stream: nonBlocking ? home : device.defaultStream });
         const view = StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "uint8" });
         assertEquals(Number(python.evaluate(reader)(view)), 112, reader);
@@ -369,7 +369,7 @@ test(...needs(missing, "what is no array, or no array that can be exported, is a
   assertEquals(words.shape[0], 2, "an array of text stays in Python");
   assertThrows(() => StridedMemoryView.from(words), ExchangeError, "<U2");
   assertThrows(() => StridedMemoryView.from(python.import("numpy")), TypeError, "expected an array of Python");
-  // DLPack and the array interface of masked arrays say nothing of the mask: all elements came, as if none were masked.
+  // DLPack and the array interface of masked arrays omit the mask: all elements came, as if none were masked.
   const masked = python.evaluate("np.ma.array([1, 2, 3], mask=[0, 1, 0])");
   assertThrows(() => StridedMemoryView.from(masked), ExchangeError, "Cannot import a masked array");
   assertEquals(`${masked}`, "[1 -- 3]", "it stays in Python");

@@ -1,4 +1,4 @@
-/** Functions that inspect their caller's frame, called from JavaScript: they find one, of the module `__main__`. */
+/** Functions that inspect their caller's frame, called from JavaScript: they find a frame of the module `__main__`. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ test(
     assertEquals(builtins["eval"]("marker + 1"), 18);
     builtins["exec"]("made = marker + 2");
     assertEquals(python.evaluate("made"), 19);
-    // A function that is given by name, kept, or called by another one has the same frame.
+    // A function looked up by name, kept, or called by another one has the same frame.
     const kept = builtins["eval"];
     assertEquals([kept("marker"), kept("marker")], [17, 17]);
     const call = python.evaluate("lambda function, *arguments, **named: function(*arguments, **named)");

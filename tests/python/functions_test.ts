@@ -1,4 +1,4 @@
-/** Functions of JavaScript in Python: called with what Python gives, on the one thread that they may be called on. */
+/** JavaScript functions in Python: called with what Python passes, on the one thread that may call them. */
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { kwargs, liveExports, type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
@@ -40,7 +40,7 @@ test(...needs(missing, "a function gets the arguments that Python gives, and Pyt
 
 test(...needs(missing, "calls within calls within calls, either way, keep their arguments and what they throw"), () => {
   const python = open();
-  // A function in C looks at its arguments after it has called the first of them.
+  // A C function looks at its arguments after it has called the first of them.
   const max: PyObject = python.builtins["max"];
   const call: PyObject = python.evaluate("lambda function, *arguments: function(*arguments)");
   class Ours extends Error {}
@@ -123,7 +123,7 @@ test(...needs(missing, "a function is one object in Python, the same that comes 
   for (let i = 0; i < 100; i++) hold["append"]((x: number) => x * i);
   assertEquals([...hold].map((one, i) => (one as typeof fn)(2) === 2 * i).includes(false), false);
   const before = side.kept;
-  hold["clear"](); // by machine code, which is followed by a poll
+  hold["clear"](); // by machine code, followed by a poll
   assertEquals(side.kept, before - 100);
 });
 
@@ -201,7 +201,7 @@ test(
       const onThread: PyObject = python.evaluate("on_thread");
       using refused: PyObject = onThread(count, 2);
       for (const text of refused.$value() as string[]) assertMatch(text, /cannot call the function count .* py\.async/);
-      // Short calls of Python, one after the other, are no reason to refuse, however long they go on.
+      // Short calls of Python, one after the other, are not refused, however long they go on.
       const pending = python.async(onThread)(count);
       const end = performance.now() + 900;
       const sleep: PyObject = python.import("time")["sleep"];

@@ -1,4 +1,4 @@
-/** Generators and context managers of Python as JavaScript's own, and errors that say where in both they come from. */
+/** Python generators and context managers used as JavaScript's own, and errors that show their origin in both. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type PyObject, Python, PythonError } from "../../mod.ts";
@@ -77,7 +77,7 @@ def stubborn():
     try: yield 1
     finally: raise ValueError("not so")
 `);
-  const generator: PyObject = python.evaluate("echo(5)"); // somebody keeps it
+  const generator: PyObject = python.evaluate("echo(5)"); // kept by a variable
   for (const one of generator) if (one === 1) break;
   assertEquals(python.evaluate("log[-1]").$value(), ["closed"]);
   assertEquals([...generator], []);
@@ -88,7 +88,7 @@ def stubborn():
     PythonError,
     "not so",
   );
-  const file: PyObject = python.evaluate("iter([1, 2, 3])"); // any other iterator goes on
+  const file: PyObject = python.evaluate("iter([1, 2, 3])"); // any other iterator can be continued
   for (const _ of file) break;
   assertEquals([...file], [2, 3]);
 });

@@ -1,4 +1,4 @@
-/** The module that Python's files are embedded in. */
+/** The module in which the Python files are embedded. */
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

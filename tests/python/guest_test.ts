@@ -1,4 +1,4 @@
-/** Python's files in plain Python: their tests are written in Python, too, and need nothing of Causeway. */
+/** The Python files in plain Python: their tests are written in Python, too, and need nothing of Causeway. */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import process from "node:process";
@@ -16,7 +16,7 @@ const executable = typeof found === "string" ? "" : found.executable;
 const hasNumpy = missing === null && spawnSync(executable, ["-c", "import numpy"]).status === 0;
 const noNumpy = missing ?? (hasNumpy ? null : `${executable} has no NumPy: install it there, or set CAUSEWAY_PYTHON`);
 
-/** Runs tests that are written in Python. */
+/** Runs tests written in Python. */
 function runPython(files: string, least: number): void {
   const args = ["-m", "unittest", "discover", "-s", "tests/python", "-p", files];
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };

@@ -1,6 +1,6 @@
 /**
- * Arrays of the host that go to NumPy as tensors: of every type, layout and access what a view is, and what consumers
- * find of it by any protocol; released with the last array over the memory, and counted.
+ * Host arrays exported to NumPy as tensors: for every type, layout and access equal to the view, and to what consumers
+ * see by any protocol; released with the last array over the memory, and counted.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -40,7 +40,7 @@ def drop(i): del held[i]
 
 const types = DType.all().filter(({ typestr }) => typestr !== null);
 
-/** A view of random bytes in random places. */
+/** Views of random bytes at random places. */
 const views: fc.Arbitrary<StridedMemoryView> = fc.record({
   shape: shapes(4),
   dtype: fc.constantFrom(...types),
@@ -49,7 +49,7 @@ const views: fc.Arbitrary<StridedMemoryView> = fc.record({
 }).chain(({ shape, dtype, readonly, seed }) =>
   apart(shape, dtype.itemsize).map(({ layout, offset, size }) => {
     const buffer = new HostMemoryResource().allocate(size);
-    const mask = dtype.name === "bool" ? 1 : 255; // other codes are none of its values
+    const mask = dtype.name === "bool" ? 1 : 255; // other codes are not valid values
     buffer.bytes().set(pattern(size, seed).map((byte) => byte & mask));
     return StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset, readonly }).view({ layout });
   })
@@ -187,7 +187,7 @@ def bring(array):
     global brought, counters
     brought, counters = array, type(array).__dlpack__.__globals__["counters"]
 `);
-  // A call polls after it, so what these say is as of before their own poll.
+  // Each call is followed by a poll, so these report the state before their own poll.
   const { bring, hold_all: holdAll, hold_capsule: holdCapsule, drop_last: dropLast, counted, unclaimed, held } = python
     .import("__main__");
   const view = StridedMemoryView.fromTypedArray(new Float64Array(4));
@@ -199,11 +199,11 @@ def bring(array):
     held.clear();
   }
   const before: [number, number] = [counted(), unclaimed()];
-  for (const count of [1, 300]) { // in one piece of memory, and in several
+  for (const count of [1, 300]) { // in one memory block, and in several
     holdAll(count);
     const all = counted();
     assert(all >= before[0] + count);
-    dropLast(); // of many one whose counter is in the last piece
+    dropLast(); // one of many, with its counter in the last block
     assert(counted() < all);
     held.clear();
     assertEquals(counted(), before[0]);

@@ -1,4 +1,4 @@
-/** What speaks Python's buffer protocol alone is viewed as it is: bytes, numbers, slices, and who may write. */
+/** Objects with only Python's buffer protocol are viewed unchanged: bytes, numbers, slices, and write access. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ExchangeError } from "../../src/order/exchange_error.ts";

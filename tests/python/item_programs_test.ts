@@ -1,6 +1,6 @@
 /**
- * The programs that read many items, on emulated processors of both kinds: they read what comes before the first item
- * that takes more, call what they must for it, and release what an iterator has given.
+ * The programs that read many items, on emulated processors of both architectures: they read all items before the first
+ * that needs more, make the calls this requires, and release what an iterator has returned.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { check, fc } from "../support/property.ts";
 const named = ["PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyIter_Next", "Py_DecRef"] as const;
 type Name = typeof named[number];
 
-// The block is longer than what is before the functions, but no case has so many items.
+// The block is longer than the space before the functions, but no case has that many items.
 const objectAt = (i: number) => place.objects + 0x40 * i;
 const kinds = ["float", "int", "other", "none", "true", "false"] as const;
 const addresses = new Map(kinds.map((kind, i) => [kind, BigInt(base + objectAt(i + 1))]));
@@ -43,14 +43,14 @@ const cases = fc.record({
     }),
     { maxLength: 20 },
   ),
-  /** How many more are asked for than there are; there is no such of a list. */
+  /** How many more items are requested than exist; none for a list. */
   more: fc.nat(2),
 });
 type Case = typeof cases extends fc.Arbitrary<infer C> ? C : never;
 
 const countOf = (one: Case) => one.items.length + (one.isIterator ? one.more : 0);
 
-/** The calls that are to be made, what was read, and what is there instead of the next item. */
+/** The expected calls, what was read, and what takes the place of the next item. */
 function expectedOf(one: Case) {
   const calls: Call<Name>[] = [];
   const call = (name: Name, args: readonly bigint[], result = 0n, second = 0n) =>

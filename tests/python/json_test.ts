@@ -1,4 +1,4 @@
-/** What JSON.stringify writes of objects of Python: what Python's own json writes, and else an error, but never nothing. */
+/** What JSON.stringify writes for Python objects: what Python's own json writes, else an error, but never nothing. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type PyObject, Python } from "../../mod.ts";
@@ -85,6 +85,6 @@ test(...needs(missing, "what JSON has nothing for is an error that says what to 
   }
   using dict: PyObject = python.evaluate("{1: 2}");
   assertThrows(() => dict.$value({ objects: true }), TypeError, "$value() makes a Map");
-  // @ts-expect-error: a name that is none
+  // @ts-expect-error: an unknown name
   assertThrows(() => dict.$value({ object: true }), TypeError, "did you mean objects?");
 });

@@ -1,6 +1,6 @@
 /**
- * Attributes that are given again: the same object of JavaScript for the same method, which every user has until he
- * closes it, and never for another one.
+ * Attributes that are kept: the same JavaScript object for the same method, which each user has until closing it, and
+ * never for another method.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -53,11 +53,11 @@ test(...needs(missing, "a method that is read again is the same, and one that wa
   assert(list["append"] === append);
   list["append"](2);
   assertEquals(list.$value(), [1, 2]);
-  // A function that somebody has set is no method, and not kept: what it holds may be large.
+  // A function set as an attribute is not a method, and not kept: what it holds may be large.
   thing["callback"] = python.evaluate("lambda: 1");
   const callback = thing["callback"];
   assert(thing["callback"] !== callback);
-  // Objects of equal methods are told apart.
+  // The objects of equal methods are distinguished.
   using left: PyObject = python.evaluate("Thing()");
   using right: PyObject = python.evaluate("Thing()");
   assert(left["two"] !== right["two"]);

@@ -1,6 +1,6 @@
 /**
- * What objects become in JavaScript is told by their types: of every kind, the value that Python itself writes; of a
- * class that changes, what it is by then.
+ * The type of a Python object determines what it becomes in JavaScript: for every kind, the value that Python itself
+ * writes; for a class that changes, what it is at that time.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const withNumpy = findPython("numpy");
 const missingNumpy = typeof withNumpy === "string" ? withNumpy : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
 
-/** What Python writes of a value, and what JavaScript writes of what it became: both as text that names the kind. */
+/** How Python writes a value, and how JavaScript writes what it became: both as text that names the kind. */
 const oracle = `
 import json, numbers
 def written(value):
@@ -143,7 +143,7 @@ test("the type in an object's head is found wherever it is, or that it is nowher
     const found = new ObjectHeads(heads);
     for (const [object, type] of heads) assertEquals(found.typeOf(object), Number(type));
     const [[first = 0n] = [], [second = 0n] = []] = heads;
-    const elsewhere = (at + 8) % 32; // where one of them has its type, too
+    const elsewhere = (at + 8) % 32; // where one of them also has its type
     new DataView(ffiPort().memory(first, 64)).setBigUint64(elsewhere, heads[0]?.[1] ?? 0n, true);
     const again = new ObjectHeads(heads);
     for (const [object, type] of heads) assertEquals(again.typeOf(object), Number(type));

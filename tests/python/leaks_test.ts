@@ -1,5 +1,5 @@
 /**
- * Whatever is done with objects of Python: when it is over, Python has no object more than before, and no reference.
+ * After any operation on Python objects, Python has no more objects and no more references than before.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ const withNumpy = findPython("numpy");
 const missingNumpy = typeof withNumpy === "string" ? withNumpy : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
 
-/** What is there to lose: how often each is referred to, and how many blocks of memory Python has given out. */
+/** What can leak: the reference count of each object, and the number of memory blocks that Python has allocated. */
 const scene = `
 import gc, sys
 class Failure(Exception): pass
@@ -218,7 +218,7 @@ function operations(python: Python): Record<string, () => void> {
 }
 
 /**
- * Repeats an operation. What it leaves behind each time is more after every round; what caches and free lists take is
+ * Repeats an operation. What it leaves behind each time grows with every round; what caches and free lists take does
  * not: they are full at some time, or filled by chance.
  */
 function check(python: Python, name: string, operation: () => void): void {
@@ -230,8 +230,7 @@ function check(python: Python, name: string, operation: () => void): void {
     return found.$value() as number[];
   };
   const mostRounds = 12;
-  // What the operation does it does in every round, to the same count and in the same direction; the collector does
-  // not.
+  // The operation changes the same count in the same direction in every round; the collector does not.
   let odd: { readonly i: number; readonly sign: number }[] | undefined;
   for (let round = 0; round < mostRounds; round++) {
     const before = counted();

@@ -1,4 +1,4 @@
-/** What a linter says of Python's files. */
+/** Lints the Python files. */
 import { assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ test(...needs(noRuff, "the linter finds nothing in Python's files, alone and joi
   assertEquals(status, 0, stdout + stderr);
   const format = ruff(["format", "--no-cache", "--check", ...folders]);
   assertEquals(format.status, 0, format.stdout + format.stderr);
-  // As they run: a name that no file defines is seen here, whatever the imports say.
+  // Joined, as they run: a name that no file defines is found here, whatever the imports say.
   const lintJoined = (source: string) =>
     ruff(["check", "--no-cache", "--isolated", "--select=E9,F821,F822,F823", "-"], source);
   const joined = `${guestSource}\n${exchangeApiSource}`;

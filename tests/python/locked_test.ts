@@ -1,4 +1,4 @@
-/** Many calls under one lock: the same results, the lock is held for all of them, and released whatever happens. */
+/** Many calls under one lock: the same results, the lock is held across all of them, and released whatever happens. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { setTimeout } from "node:timers/promises";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ const found = findPython();
 const missing = typeof found === "string" ? found : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
 
-/** What a program does with the lock: calls, locks within locks, and exceptions of either side that somebody catches. */
+/** What a program does under the lock: calls, nested locks, and exceptions of either side that are caught. */
 type Step = number | { readonly within: readonly Step[]; readonly fails: "python" | "javascript" | null };
 
 const { steps } = fc.letrec<{ step: Step; steps: Step[] }>((tie) => ({
@@ -75,7 +75,7 @@ test(
   async () => {
     const python = open();
     python.run(background);
-    // An attribute is read without the interpreter's loop, in which a thread gives the lock to another one.
+    // An attribute is read outside the interpreter's loop, in which a thread hands the lock to another.
     const counted: PyObject = python.evaluate("counted");
     const times = () => Number(counted["times"]);
     const fails: PyObject = python.evaluate("fails");

@@ -1,4 +1,4 @@
-/** Producers in Python that return anything but what their protocol says: an error each, and Python is as it was. */
+/** Python producers that return anything but what their protocol says: an error each, and Python is unaffected. */
 import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -18,7 +18,7 @@ const found = findPython("numpy", "pyarrow");
 const missing = typeof found === "string" ? found : null;
 
 /**
- * What is returned, as an expression. A capsule whose struct is released, and those of other protocols, among others.
+ * What is returned, as expressions. Among them a capsule whose struct is released, and capsules of other protocols.
  */
 const answers = [
   "5",
@@ -78,7 +78,7 @@ class Producer:
       }
       const what = `${name} of ${answer}`;
       assertInstanceOf(error, answer === "1 // 0" ? PythonError : ExchangeError, `${what}: ${error}`);
-      assertEquals(python.evaluate("len([1, 2])"), 2, what); // an exception that was left set would be raised here
+      assertEquals(python.evaluate("len([1, 2])"), 2, what); // an exception left set would be raised here
     }
   }
   for (const answer of ["5", "None", "{}", "{1: 2}", "[('shape', (3,))]", "lambda: 5"]) {

@@ -1,6 +1,6 @@
 /**
- * Calls of Python that machine code makes: they do what the same calls do one function of C after the other, and nothing
- * is left of them. The code itself is tried in call_programs_test.
+ * Calls of Python made by machine code: they do what the same calls do by one C function after the other, and leave
+ * nothing behind. The code itself is tested in call_programs_test.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ def by(function, *values): return function(*values)
 give_in_c = {}.get  # of a key that is not there and a default
 `;
 
-/** Arguments that a program makes, and some that it leaves to others. */
+/** Arguments that a program makes, and some that it leaves to other code. */
 const value = fc.oneof(
   fc.double(),
   fc.integer(),
@@ -48,14 +48,14 @@ const value = fc.oneof(
   fc.bigInt({ min: -(1n << 70n), max: 1n << 70n }),
 );
 
-/** Plain objects with few entries and with too many, and names that are no identifiers. */
+/** Plain objects with few entries and with too many, and names that are not identifiers. */
 const container = fc.dictionary(
   fc.oneof(fc.constantFrom("a", "b", "__proto__", "0", "\u{e4}", ""), fc.string({ maxLength: 5 })),
   fc.oneof({ weight: 9, arbitrary: value }, { weight: 1, arbitrary: fc.constantFrom({ in: 1 }, [1, 2]) }),
   { maxKeys: 18 },
 );
 
-/** What a value is in JavaScript when it comes back from Python. */
+/** The JavaScript value that comes back from Python. */
 function returned(value: unknown): unknown {
   if (value === undefined) return null;
   if (typeof value === "bigint" && BigInt(Number(value)) === value && Number.isSafeInteger(Number(value))) {
@@ -115,7 +115,7 @@ one, two, hooked = Thing(), Thing(), Hooked()
     const act of [
       () => void (calls < 3 && hooked.plain()),
       () => {
-        for (let i = 0; i < 20; i++) plain.$close(); // for whoever has read it
+        for (let i = 0; i < 20; i++) plain.$close(); // for every reader of it
       },
       () => void (calls < 3 && hooked.plain.$close()),
     ]
@@ -133,7 +133,7 @@ one, two, hooked = Thing(), Thing(), Hooked()
     assertEquals(hooked.plain(), 1);
   }
   const fresh = main["Hooked"]();
-  const { plain: uncalled } = fresh; // which has a reference
+  const { plain: uncalled } = fresh; // holds a reference
   assert(fresh.plain === uncalled);
   fresh.hook = () => {
     for (let i = 0; i < 20; i++) uncalled.$close();
@@ -195,9 +195,9 @@ def made(i, collects):
     }),
     100,
   );
-  // More types than are remembered: those that are gone by then leave their addresses to others.
+  // More types than are remembered: those freed meanwhile leave their addresses to others.
   for (let i = 0; i < 1200; i++) {
-    const back: unknown = made(i, i > 1100 && i % 10 === 0); // each collection goes through all that Python has
+    const back: unknown = made(i, i > 1100 && i % 10 === 0); // each collection scans all of Python's objects
     assert(i % 2 === 1 ? back === i : typeof back === "function", `${i}: ${String(back)}`);
     if (typeof back === "function") (back as PyObject).$close();
   }
@@ -237,7 +237,7 @@ test(...needs(missing, "an object of Python as an argument may be called, and lo
   python.run(scene);
   python.run("numbers = [3]");
   const { by, Frames: frames, give, look, numbers } = python.import("__main__");
-  const { max, map } = python.builtins; // in C, with no frame of their own
+  const { max, map } = python.builtins; // in C, without a frame
   const { caller } = frames();
   const { reduce } = python.import("functools");
   for (let i = 0; i < 3; i++) {
@@ -307,7 +307,7 @@ test(...needs(missing, "what is raised in a call by machine code is thrown, and 
     assertThrows(() => thing.missing, PythonError, "missing");
     assertThrows(() => thing.give(), PythonError, "positional argument");
   }
-  // A thread of Python's runs only while this one has not the lock.
+  // A Python thread runs only while this one does not hold the lock.
   python.run("threading.Thread(target=ran.set).start()");
   for (let i = 0; i < 2000 && main["ran"].is_set() === false; i++) {
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -422,7 +422,7 @@ def counts():
   const before = counts().$value();
   for (let i = 0; i < 5; i++) work();
   const after = counts().$value();
-  // None and True are immortal from Python 3.12 on, and counted by all of the interpreter before
+  // None and True are immortal from Python 3.12 on; before, the whole interpreter counts references to them
   const [own, shared] = [(all: number[]) => all.slice(0, 7), (all: number[]) => all.slice(7)];
   assertEquals(own(after as number[]), own(before as number[]));
   shared(after as number[]).forEach((count, i) => assert(Math.abs(count - (shared(before as number[])[i] ?? 0)) < 100));

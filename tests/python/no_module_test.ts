@@ -1,4 +1,4 @@
-/** A module that is not installed: of several Pythons on a machine, the error says which one lacks it. */
+/** A module that is not installed: the error says which of several Pythons on a machine lacks it. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type PyObject, Python, PythonError } from "../../mod.ts";

@@ -1,4 +1,4 @@
-/** NumPy's arrays as views here: taken without a call of our own Python, by the same rules as any other array. */
+/** NumPy's arrays as views here: imported without calling our own Python, by the same rules as any other array. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { DType, ExchangeError, HostMemoryResource, type PyObject, Python, StridedMemoryView } from "../../mod.ts";

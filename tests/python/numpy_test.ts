@@ -1,6 +1,6 @@
 /**
- * Arrays of ours as Python's code sees them: NumPy's, where a program has loaded it, and else objects that say the same
- * of themselves. NumPy's own arrays over the same memory are the oracle of both.
+ * Our arrays as Python code sees them: NumPy arrays, if the program has loaded NumPy, and else objects that report the
+ * same of themselves. NumPy's own arrays over the same memory are the oracle for both.
  */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -59,7 +59,7 @@ def twin(array):
   return python;
 }
 
-/** What an array is in Python where NumPy is not loaded. */
+/** The Python object for an array where NumPy is not loaded. */
 function plainly(python: Python, view: StridedMemoryView): PyObject {
   python.run("hide()");
   try {
@@ -71,7 +71,7 @@ function plainly(python: Python, view: StridedMemoryView): PyObject {
 
 const types = DType.all().filter(({ typestr }) => typestr !== null);
 
-/** A view of random bytes in random places. */
+/** Views of random bytes at random places. */
 const views: fc.Arbitrary<StridedMemoryView> = fc.record({
   shape: shapes(3),
   dtype: fc.constantFrom(...types),
@@ -86,13 +86,13 @@ const views: fc.Arbitrary<StridedMemoryView> = fc.record({
   })
 );
 
-/** Whether NumPy's own arrays are the same after `np.from_dlpack`: before 2.1 read-only, and in 2.2 still. */
+/** Whether NumPy's own arrays stay writeable through `np.from_dlpack`: read-only before 2.1, and still in 2.2. */
 function keepsWriteable(python: Python): boolean {
   const isModern = typeof findPython("numpy>=2.1") !== "string";
   return isModern && python.evaluate("bool(np.from_dlpack(np.zeros(1)).flags.writeable)");
 }
 
-/** Lets both sides forget, and says how many arrays of ours Python still has. */
+/** Lets both sides collect garbage, and returns how many arrays of ours Python still has. */
 async function stillLent(python: Python): Promise<number> {
   for (let i = 0; i < 20 && liveExports() > 0; i++) {
     await collectGarbage();
@@ -101,7 +101,7 @@ async function stillLent(python: Python): Promise<number> {
   return liveExports();
 }
 
-/** What NumPy's users do with an array. Those that write come last. */
+/** What NumPy's users do with an array. Uses that write come last. */
 const uses = [
   "x.shape",
   "x.strides",
@@ -138,7 +138,7 @@ const uses = [
   "x.__setitem__(0, 0)",
 ];
 
-/** NumPy's scalars of one value, and what they are in JavaScript. */
+/** NumPy scalars of one value, and their JavaScript value. */
 const scalars: readonly (readonly [types: readonly string[], value: unknown])[] = [
   [["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intp"], 3],
   [["float16", "float32", "float64"], 3],
@@ -461,7 +461,7 @@ class Other:
   },
 );
 
-/** What the constructors of other libraries must make of `[0, 1.5, 3, 4.5]`, and of the same backwards. */
+/** Constructors of other libraries, which must reproduce `[0, 1.5, 3, 4.5]`, and the same backwards. */
 const constructors: Readonly<Record<string, readonly string[]>> = {
   numpy: ["np.asarray(x)", "np.array(x)", "np.from_dlpack(x)", "np.array(list(x), 'f4')"],
   pandas: [

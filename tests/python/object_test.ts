@@ -1,5 +1,5 @@
 /**
- * Objects of Python as JavaScript's: what is set is there, what is deleted is not, and what is looked up is released.
+ * Python objects as JavaScript's: what is set exists, what is deleted does not, and what is looked up is released.
  */
 import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,7 +19,7 @@ const withNumpy = findPython("numpy");
 const missingNumpy = typeof withNumpy === "string" ? withNumpy : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
 
-/** Code units of every kind, halves of surrogate pairs among them, in no order. */
+/** Code units of every kind, lone surrogates among them, in any order. */
 const units = fc.array(
   fc.oneof(
     fc.integer({ min: 0, max: 0xffff }),
@@ -248,7 +248,7 @@ class Odd:
   console.log(closed, mute, odd);
   assertThrows(() => String(mute), PythonError, "mute");
   assertThrows(() => String(closed), TypeError, "closed");
-  // An error about such an object says what it is about.
+  // An error about such an object says what it concerns.
   assertThrows(() => StridedMemoryView.from(mute), TypeError, "Cannot view");
   assertThrows(() => ArrowArray.from(mute), Error, "it has no __arrow_c_device_array__()");
 });
@@ -260,8 +260,8 @@ test(...needs(missing, "a stream is consumed by a call only if everything else c
     Symbol("s"),
     new WeakMap(),
     new Date(NaN),
-    new Set([[1]]), // a list is no item of a set
-    new Map([[[1], 2]]), // a list is no key
+    new Set([[1]]), // a list cannot be an item of a set
+    new Map([[[1], 2]]), // a list cannot be a key
     { deep: [new Map([["a", Symbol("s")]])] },
   );
   const good = fc.oneof(fc.integer(), units, fc.constant([1, { a: null }]));
@@ -364,7 +364,7 @@ held = {"Thing()": lambda: things[0], "list": lambda: things, "dict": lambda: sy
   list["index"](thing);
   list["count"].$call(thing).$close();
   assertEquals(ofList(), one, "methods in C");
-  // What is kept is the same method when it is called again, or refused.
+  // The kept method is the same when called again, or when refused.
   const kept = thing["get"];
   kept().$close();
   assertEquals(references(), before);
@@ -399,7 +399,7 @@ held = {"Thing()": lambda: things[0], "list": lambda: things, "dict": lambda: sy
   assertEquals(references(), before - 1, "the object goes, though a method that was called is kept");
   assertThrows(() => late(), TypeError, "a method of a closed PyObject");
   late.$close();
-  // One that was kept, and called not at all or before, is the object's user as any other.
+  // A kept method, called before or not at all, is a user of the object like any other.
   const early: PyObject = python.evaluate("things[0]");
   const kind = early["get"];
   early.$close();

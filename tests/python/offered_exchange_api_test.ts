@@ -1,6 +1,6 @@
 /**
- * Arrays of ours by DLPack's table of C functions: what a consumer in C gets that calls them, here by way of ctypes,
- * and tvm-ffi, which does so for every argument.
+ * Our arrays through DLPack's table of C functions: what a C consumer gets that calls them, here through ctypes, and
+ * through tvm-ffi, which does so for every argument.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -149,10 +149,10 @@ test(...needs(missing, "what a consumer in C makes of a tensor is an array of ou
       assertEquals([back.ptr, back.shape, back.dtype.name], [view.ptr, view.shape, "float32"]);
       assertEquals(`${back}`, `${view}`);
     }
-    assertEquals(call("hand_over", made), call("hand_over", view)); // and it is exported as ours are
+    assertEquals(call("hand_over", made), call("hand_over", view)); // and it is exported like ours
   }
   assertEquals(liveExports(), 0);
-  assertEquals(call("chain", whole, 20), [4, 6]); // each keeps the one before, and releases it at its own end
+  assertEquals(call("chain", whole, 20), [4, 6]); // each retains the previous one, and releases it at its own end
   assertEquals(liveExports(), 0);
 });
 

@@ -1,6 +1,6 @@
 /**
- * Opens Python as the arguments say, in a process of its own, and prints which one it is or why there is none. The
- * arguments are the options as JSON, and the path of a library to load before.
+ * Opens Python as the arguments say, in a separate process, and prints which one it is or why there is none. The
+ * arguments are the options as JSON, and the path of a library to load first.
  */
 import { readFileSync } from "node:fs";
 import process from "node:process";
@@ -20,7 +20,7 @@ const caught = caughtSignals();
 try {
   const python = Python.open(JSON.parse(options));
   const sys = python.import("sys");
-  python.import("signal"); // which takes Ctrl-C if it can
+  python.import("signal"); // it takes over Ctrl-C if it can
   python.run("print('caf\\u00e9', end='')\nprint()"); // a pipe's buffer must not swallow it
   console.log(JSON.stringify({
     library: python.library,

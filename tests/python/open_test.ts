@@ -1,4 +1,4 @@
-/** Which Python is opened: by option, by environment, by PATH; and what is said where none can be. */
+/** Which Python is opened: by option, by environment, by PATH; and the error where none can be. */
 import { assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

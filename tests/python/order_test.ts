@@ -1,6 +1,6 @@
 /**
- * How Python orders two streams, call by call: with functions in place of the driver's that write down what they are
- * asked, on the one thread that may call JavaScript. What the calls do is for a GPU to show (tests/gpu/python_test.ts).
+ * How Python orders two streams, call by call: with functions in place of the driver's that record their calls, on the
+ * one thread that may call JavaScript. What the calls do is tested on a GPU (tests/gpu/python_test.ts).
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ import { findPython } from "../support/python.ts";
 const found = findPython();
 const missing = typeof found === "string" ? found : null;
 
-/** The driver's functions in the order in which Python is given them, and how many arguments each has. */
+/** The driver's functions in the order in which Python receives them, and each one's number of arguments. */
 const functions = { push: 1, pop: 1, create: 2, destroy: 1, record: 2, wait: 3 } as const;
 
 test(
@@ -101,7 +101,7 @@ test(
     const check = { orderedElsewhere: (...order: bigint[]) => told.push(order) };
     interpreter.locked(() => {
       reportOrders(interpreter, 0xc0n, check);
-      ask({ stream: 0x99 }); // as when an array is exported for a call
+      ask({ stream: 0x99 }); // as in the export of an array for a call
     });
     ask({ stream: -1 });
     ask({});

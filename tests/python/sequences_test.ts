@@ -1,6 +1,6 @@
 /**
- * Lists, tuples, dicts and ranges: copied and gone through as Python does it, whatever is in them, and whatever happens
- * to them meanwhile.
+ * Lists, tuples, dicts and ranges: copied and iterated as Python does it, whatever is in them, and whatever happens to
+ * them meanwhile.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { setImmediate, setTimeout } from "node:timers/promises";
@@ -14,7 +14,7 @@ const found = findPython();
 const missing = typeof found === "string" ? found : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
 
-/** Values as JavaScript has them after they were in Python, of all kinds that are read at once, and of others. */
+/** Values as JavaScript has them after a round trip through Python, of all kinds read at once, and of others. */
 const value: fc.Arbitrary<unknown> = fc.oneof(
   fc.integer(),
   fc.maxSafeInteger(),
@@ -183,7 +183,7 @@ test(...needs(missing, "what another thread does to a list while JavaScript wait
   python.run("threading.Timer(0.05, change, (watched, 'replace')).start()");
   for (const value of items) {
     seen.push(value as number);
-    // Python is not called while this waits: the lock is free, and nothing tells JavaScript that the list is another.
+    // Python is not called while this waits: the lock is free, and nothing tells JavaScript that the list has changed.
     if (seen.length === 10) await setTimeout(300);
   }
   assertEquals(seen, Array.from({ length: 50 }, (_, i) => i < 10 ? i : i + 1000));

@@ -1,6 +1,6 @@
 /**
- * The machine code that calls a function of Python, on emulated processors: which functions it calls with what, what it
- * returns, and what it leaves as it was. The functions are a few instructions by hand that write down their arguments.
+ * The machine code that calls a Python function, on emulated processors: which functions it calls with what, what it
+ * returns, and what it preserves. The functions are a few hand-written instructions that record their arguments.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
@@ -30,8 +30,8 @@ const outAt = 0x3000;
 const word = (value: bigint) => [...new Uint8Array(BigUint64Array.of(value).buffer)];
 
 /**
- * Adds up what it is given, counts its calls, notes whether the stack is aligned, spoils what it may, and returns a
- * value.
+ * Adds up its arguments, counts its calls, records whether the stack is aligned, clobbers the registers that it may,
+ * and returns a value.
  */
 const stubs = {
   x86_64: (log: bigint, result: bigint) => [
@@ -138,7 +138,7 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
     ),
     () => {
       const [wordsAt, count] = [0x2000, 64];
-      // The emulator passes two arguments: the third is where the code of a caller puts it.
+      // The emulator passes two arguments: the third is set by code for the caller.
       const out = Number(base) + outAt;
       const before = arch === "x86_64"
         ? [0x48, 0xc7, 0xc2, ...new Uint8Array(Uint32Array.of(out).buffer)] // mov rdx, out

@@ -1,4 +1,4 @@
-/** Lets an error of Python end the process, the one that the argument names. */
+/** Lets a Python error end the process; the argument names which one. */
 import process from "node:process";
 import { type PyObject, Python } from "../../mod.ts";
 

@@ -1,4 +1,4 @@
-/** What a runtime prints of an error of Python that nobody has caught: Python's frames and the program's. */
+/** What a runtime prints of an uncaught Python error: Python's frames and the program's. */
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -24,7 +24,7 @@ test(title, { skip, ...patiently }, async () => {
   const division = "PythonError: ZeroDivisionError: division by zero";
   const expected: [string, string[]][] = [
     ["call", [division, "at fails (<string>:2", "program", "uncaught_child.ts:"]],
-    // Of what is thrown in a callback Bun prints the place of the throw alone.
+    // For an error thrown in a callback Bun prints only the place of the throw.
     ["timer", [division, ...(isBun ? [] : ["at fails (<string>:2"]), "program", "uncaught_child.ts:"]],
     ["thread", [division, "at fails (<string>:2", "at asynchronous (", "uncaught_child.ts:"]],
     ["coroutine", [division, "at fails (<string>:2", "at fails_later (<string>:4", "at asynchronous ("]],

@@ -1,4 +1,4 @@
-/** Python in this process: values, objects, exceptions, and who holds the lock. Arrays have a test of their own. */
+/** Python in this process: values, objects, exceptions, and which thread holds the lock. Arrays have their own test. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { setTimeout } from "node:timers/promises";
 import { test } from "node:test";
@@ -32,7 +32,7 @@ const { value: anything } = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 }));
 
-/** As Python gives it back: an integer that a number holds exactly is a number, whatever it was. */
+/** As Python returns it: an integer that a number holds exactly is a number, whatever it was. */
 function normal(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value;
   if (Array.isArray(value)) return value.map(normal);
@@ -181,7 +181,7 @@ test(...needs(missing, "an exception is thrown with its type, its words and its 
   assertThrows(() => [...python.evaluate("(1 // x for x in (1, 0))")], PythonError, "ZeroDivisionError");
   python.run("class Mute(Exception):\n    def __str__(self): raise KeyError\n");
   assertThrows(() => python.run("raise Mute()"), PythonError, "Mute");
-  // Python's own module fails to describe some: of 3.13 those with half a surrogate pair in the name of an attribute.
+  // Python's own module fails to describe some: in 3.13 those with half a surrogate pair in an attribute's name.
   python.run("class Worse(Mute):\n    __notes__ = property(lambda self: 1 / 0)\n");
   const worse = assertThrows(() => python.run("raise Worse()"), PythonError, "Worse: <");
   assertEquals(worse.type, "__main__.Worse");
@@ -235,7 +235,7 @@ def work():
 worker = threading.Thread(target=work, daemon=True)
 worker.start()
 `);
-  // While Python is asked the thread gets on in any case, by a step or two: what counts is how far it gets in between.
+  // While Python is called the thread advances anyway, by a step or two: what counts is its progress in between.
   let steps = 0;
   for (let i = 0; i < 20 && steps < 100; i++) {
     const before = python.evaluate("count");

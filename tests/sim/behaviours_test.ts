@@ -1,4 +1,4 @@
-/** What is tried on a GPU is tried here on simulated ones, in many orders. */
+/** The GPU behaviour tests, here on simulated GPUs in many orders. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { arrowBehaviours, consumeArrowWhileFreeing } from "../gpu/arrow_behaviours.ts";

@@ -1,4 +1,4 @@
-/** Everything that copies or fills bytes leaves the right ones, by every schedule. */
+/** Every call that copies or fills bytes leaves the right ones, under every schedule. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { simulateDriver } from "../../src/sim/mod.ts";

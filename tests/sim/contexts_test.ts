@@ -1,4 +1,4 @@
-/** Contexts of the simulator: what ends with them, and what they wait for. */
+/** Contexts of the simulator: what is destroyed with them, and what they wait for. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";

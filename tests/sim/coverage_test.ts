@@ -12,7 +12,7 @@ const table: readonly (readonly [group: string, name: string, description: Funct
   SymbolTable[string]
 >(cuda).flatMap(([group, functions]) => Object.entries(functions).map(([name, one]) => [group, name, one] as const));
 
-/** A value for each parameter, for a call that must not look at any. */
+/** A value for each parameter, for a call that must not read any. */
 function zeroes({ args }: FunctionDescription): (number | bigint | Uint8Array | null)[] {
   return args.map((type) => {
     if (type === "struct64") return new Uint8Array(64);
@@ -70,7 +70,7 @@ test("docs/simulator.md lists what is simulated and what is refused", () => {
 });
 
 test("the optional functions of the table come with the version that the table says", () => {
-  // The versions are in comments of the table: "since CUDA 12.5", above the prototype of each optional function.
+  // The versions are in comments in the table: "since CUDA 12.5", above the prototype of each optional function.
   const source = readFileSync(new URL("../../bindings/cuda.ts", import.meta.url), "utf8");
   const since = /since CUDA (\d+)\.(\d+)\n(?:\s*\/\/.*\n)+?\s*(cu\w+): \{/g;
   let seen = 0;

@@ -1,4 +1,4 @@
-/** What the simulator does with time, memory and failures, call by call. */
+/** How the simulator handles time, memory and failures, call by call. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -19,7 +19,7 @@ import { simulatorOf } from "../support/simulator_of.ts";
 const seeds = Array.from({ length: 32 }, (_, seed) => seed);
 
 /**
- * A simulator with a stream that has work, and what it fills with 7: page-locked memory, which needs no copy to see.
+ * A simulator with a stream for work, and page-locked memory for it to fill, which can be seen without a copy.
  */
 function busy(options: SimulateOptions, streamFlags = 1) {
   const simulated = simulateDriver(options);
@@ -318,7 +318,7 @@ test("what is refused for a capture has taken nothing and freed nothing", () => 
   assertEquals(used(), 64);
   assertEquals(captured(() => pool.cuMemFreeAsync(memory, CU_STREAM_LEGACY)), [implicit, invalidated]);
   assertEquals(used(), 64);
-  // What is no memory to free so is said to be, whatever is captured.
+  // Memory that cannot be freed this way is reported as such, even during a capture.
   const [freed] = captured(() => pool.cuMemFreeAsync(address, CU_STREAM_LEGACY));
   assertEquals(freed, CUresult.CUDA_ERROR_INVALID_VALUE);
   raw.ok(pool.cuMemFreeAsync(memory, CU_STREAM_LEGACY));

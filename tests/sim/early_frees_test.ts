@@ -1,6 +1,6 @@
 /**
- * What frees at once need not wait for work that uses the memory. Drivers mostly wait, CUDA does not promise it, and
- * with `freesWait: false` the simulator does not: a program that relies on the wait sees wrong bytes.
+ * Immediate frees need not wait for work that uses the memory. Drivers mostly wait, CUDA does not promise it, and with
+ * `freesWait: false` the simulator does not: a program that relies on the wait sees wrong bytes.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import { Raw } from "../support/raw_driver.ts";
 const bytes = 32 * 1024; // too much to be read during the call
 const size = BigInt(bytes);
 
-/** A driver, a stream that waits for nobody, and what programs do with it. */
+/** A driver, a non-blocking stream, and what programs do with them. */
 class Ground {
   readonly simulated: SimulatedDriver;
   readonly raw: Raw;
@@ -38,7 +38,7 @@ class Ground {
     this.raw.ok(this.driver.stream.cuStreamSynchronize(this.stream));
   }
 
-  /** Gives something back that work of the stream may still use. */
+  /** Frees something that work on the stream may still use. */
   free(call: () => number): void {
     if (this.#waits) this.wait();
     this.raw.ok(call());
@@ -60,7 +60,7 @@ class Ground {
     return this.#host(value, (out) => this.driver.managedMemory.cuMemAllocManaged(out, size, 1));
   }
 
-  /** Memory of malloc, registered. */
+  /** Registered malloc memory. */
   registered(value: number) {
     const memory = this.raw.pageable(bytes);
     memory.bytes.fill(value);
@@ -72,7 +72,7 @@ class Ground {
     this.raw.ok(this.driver.copy.cuMemcpyAsync(to, from, size, this.stream));
   }
 
-  /** What an address holds when all is done: one value, or -1 for a mixture. */
+  /** What an address holds when all work is done: one value, or -1 for a mixture. */
   value(address: bigint): number {
     this.wait();
     const seen = new Set(this.simulated.peek(address, bytes));
@@ -104,7 +104,7 @@ const kernel = `.version 8.0
   ret;
 }`;
 
-/** Programs that give memory back; each returns what it was about, which should be 7. */
+/** Programs that free memory; each returns the byte it is about, which should be 7. */
 const programs: Readonly<Record<string, (ground: Ground) => number>> = {
   "cuMemFree of what is read"(ground) {
     const [from, to] = [ground.filled(7), ground.filled(0)];
@@ -224,7 +224,7 @@ test("page-locked memory that is freed early is the system's again when nothing 
         else ground.wait();
       }
       const { allocations } = ground.simulated.live;
-      assertEquals(allocations, live.length + 1); // and what was copied from
+      assertEquals(allocations, live.length + 1); // and the copies' source
       assertEquals(new Set(live).size, live.length, "no two have the same memory");
       ground.simulated.close();
       assertEquals(ground.simulated.live.queued, 0);

@@ -1,4 +1,4 @@
-/** The simulator answers wrong calls as libcuda does, by every schedule. */
+/** The simulator answers invalid calls as libcuda does, under every schedule. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { simulateDriver } from "../../src/sim/mod.ts";

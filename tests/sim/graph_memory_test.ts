@@ -1,5 +1,5 @@
 /**
- * Memory that graphs allocate: it lives from node to node, from launch to launch, and nothing reaches it before or
+ * Memory that graphs allocate: it lives from node to node, from launch to launch, and cannot be accessed before or
  * after.
  */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
@@ -35,7 +35,7 @@ const increment = `.version 8.0
   ret;
 }`;
 
-/** A driver, two streams, and what is done with graphs. */
+/** A driver, two streams, and operations on graphs. */
 class Bench {
   readonly simulated: SimulatedDriver;
   readonly raw: Raw;
@@ -80,7 +80,7 @@ class Bench {
     this.raw.ok(this.driver.fill.cuMemsetD32Async(address, value, 1n, this.stream));
   }
 
-  /** Captures what is done meanwhile. */
+  /** Captures what `body` enqueues. */
   capture(body: () => void): bigint {
     const { capture } = this.driver;
     this.raw.ok(capture.cuStreamBeginCapture_v2(this.stream, 0));
@@ -153,7 +153,7 @@ test("an allocation and a free that are captured are nodes, and the memory is th
 });
 
 test("a kernel that touches the memory before it is there, or after, is stopped in some order; one in between in none", () => {
-  /** @returns whether all seeds went well */
+  /** @returns whether all seeds succeeded */
   const use = (where: "between" | "beside the allocation" | "beside the free"): boolean =>
     Array.from({ length: 24 }, (_, seed) => {
       using bench = new Bench({ schedule: "random", seed });
@@ -195,7 +195,7 @@ test("memory that its graph does not free lives on behind the launch, until it i
       });
       const exec = bench.instantiate(graph);
       raw.ok(bench.launch(exec));
-      bench.end(exec, graph); // which ends neither what is queued nor the memory
+      bench.end(exec, graph); // which ends neither queued work nor the memory
       raw.ok(bench.increment(address));
       raw.ok(bench.synchronize());
       assertEquals(bench.simulated.peek(address, 1)[0], 2);
@@ -237,7 +237,7 @@ test("a relaunch is refused while memory is unfreed, unless it frees it, whateve
             word = (allowed ? 7 : word) + 1;
             raw.ok(bench.increment(address));
           } else {
-            if (action === "free") raw.ok(bench.synchronize()); // it waits for nothing
+            if (action === "free") raw.ok(bench.synchronize()); // the free does not wait
             const code = action === "free"
               ? driver.memory.cuMemFree_v2(address)
               : action === "free in order"
@@ -284,7 +284,7 @@ test("what a capture frees must be memory of a graph that no node frees yet", ()
   raw.ok(bench.driver.capture.cuStreamBeginCapture_v2(bench.other, 0));
   const taken = bench.capture(() => {
     const address = bench.allocate();
-    raw.ok(bench.free(address, bench.other)); // another graph is first
+    raw.ok(bench.free(address, bench.other)); // another graph frees it first
     assertEquals(bench.free(address), CUDA_ERROR_INVALID_VALUE);
   });
   const taking = raw.word((out) => bench.driver.capture.cuStreamEndCapture(bench.other, out));
@@ -381,7 +381,7 @@ test("what a capture that failed has allocated is gone, and its addresses are us
   const addresses = [0, 1].map(() => {
     raw.ok(driver.capture.cuStreamBeginCapture_v2(bench.stream, 0));
     const address = bench.allocate();
-    driver.stream.cuStreamSynchronize(bench.stream); // refused: the capture is invalid
+    driver.stream.cuStreamSynchronize(bench.stream); // refused, which invalidates the capture
     assertEquals(driver.pool.cuMemAllocAsync(out.$address, 8n, bench.stream), 901);
     assertEquals(driver.capture.cuStreamEndCapture(bench.stream, out.$address), 901);
     assertEquals(driver.pointer.cuPointerGetAttribute(out.$address, 2, address), CUDA_ERROR_INVALID_VALUE);
@@ -433,7 +433,7 @@ test("a free beside the launch stops a kernel of it in some order, and one behin
           raw.ok(driver.event.cuEventRecord(event, bench.stream));
           raw.ok(driver.stream.cuStreamWaitEvent(bench.other, event, 0));
         }
-        if (bench.free(address, bench.other) !== CUDA_SUCCESS) return false; // the next launch comes after it by itself
+        if (bench.free(address, bench.other) !== CUDA_SUCCESS) return false; // the next launch implicitly follows it
       }
       return bench.synchronize() === CUDA_SUCCESS;
     }).every(Boolean);

@@ -1,5 +1,5 @@
 /**
- * What the just-in-time compiler is asked and what it says: its log, and our errors with the lines that they are about.
+ * What the just-in-time compiler is passed and reports: its log, and our errors with their line numbers.
  */
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { addPtx } from "../gpu/graph_behaviours.ts";
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 
-/** Loads a text with options, and says what came of it. */
+/** Loads a text with options, and returns the outcome. */
 function load(raw: Raw, text: string, options: readonly (readonly [option: number, value: bigint])[]) {
   const { arena, driver } = raw;
   const module = arena.out("ptr");

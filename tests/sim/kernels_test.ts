@@ -1,4 +1,4 @@
-/** Kernels on the simulator: PTX in the order of streams, on memory that is checked, with failures that stay. */
+/** Kernels on the simulator: PTX in stream order, on checked memory, with sticky failures. */
 import {
   assert,
   assertAlmostEquals,
@@ -20,7 +20,7 @@ const arrays = readFileSync(new URL("../data/ptx/arrays.sm_90.ptx", import.meta.
 
 const schedules = ["latest", "random", "round-robin"] as const;
 
-/** A kernel that a test makes up: it gets the launch and does what it likes. */
+/** A kernel stub: a function that receives the launch. */
 function stub(run: PtxKernel["run"], params: PtxKernel["params"] = [{ offset: 0, size: 8 }]) {
   const entry: PtxKernel = { name: "stub", params, staticSharedBytes: 0, run };
   return (text: string) => ({
@@ -65,14 +65,14 @@ test("arguments are taken at the launch, and the kernel runs when its stream get
   using program = device.loadPtx("anything");
   const kernel = program.kernel("stub");
   kernel.launch(stream, [2, 3, 4], [5, 6], [7n], { sharedBytes: 8 });
-  kernel.launch(stream, 1, 1, [9n]); // by way of the same memory as the first
+  kernel.launch(stream, 1, 1, [9n]); // through the same memory as the first
   assertEquals(seen, []);
   stream.synchronize();
   assertEquals(seen, [7, 2, 3, 4, 5, 6, 1, 8, 9, 1, 1, 1, 1, 1, 1, 0]);
 });
 
 /**
- * Kernels that come to no end: alone, at a barrier that all reach again and again, and waiting for memory to change.
+ * Kernels that never end: alone, at a barrier that all threads keep reaching, and waiting for memory to change.
  */
 const endless = `.version 8.0
 .target sm_90
@@ -99,7 +99,7 @@ test("a kernel that comes to no end is stopped as by a watchdog: the context is 
         const cuda = Cuda.simulate({ schedule, seed, maxInstructions: 100_000 });
         const device = cuda.device(0);
         const memory = new DeviceMemoryResource(device);
-        const error = assertThrows(() => { // whichever call is the first after the kernel reports what it did
+        const error = assertThrows(() => { // the first call after the kernel reports the error
           const stream = device.createStream();
           const flag = memory.allocate(4, { stream });
           device.loadPtx(endless).kernel(name).launch(stream, 2, 32, [flag]);
@@ -145,7 +145,7 @@ AGAIN: add.s32 %r1, %r1, 1;
       return false;
     }
   };
-  const needed = 3 * 33 * (2 + 3 * 100 + 1); // whatever the order of the threads
+  const needed = 3 * 33 * (2 + 3 * 100 + 1); // in any order of the threads
   for (let seed = 0; seed < 24; seed++) {
     assert(runs(needed, seed), `seed ${seed}`);
     assert(!runs(needed - 1, seed), `seed ${seed}`);
@@ -184,7 +184,7 @@ test("an address that is not allocated ends the context's work, and every later 
   const cause = SimulatedDriver.of(cuda.driver)?.lastKernelError;
   assertInstanceOf(cause, PtxFault);
   assertStringIncludes(String(cause.cause), "nothing is allocated there");
-  for (const one of [x, y]) one.close(); // there is nothing left to give back, and the error has been seen
+  for (const one of [x, y]) one.close(); // there is nothing left to free, and the error has been reported
 });
 
 test("memory that is freed, or not yet allocated, in stream order is no memory to a kernel elsewhere", () => {
@@ -199,7 +199,7 @@ test("memory that is freed, or not yet allocated, in stream order is no memory t
     const x = new DeviceMemoryResource(device).allocate(512, { stream: home });
     if (missing !== "the wait for the allocation") other.wait(home);
     program.kernel("saxpy").launch(other, 1, 128, [["float32", 1], x, x, ["int32", 128]]);
-    try { // whichever call is the first after the kernel reports what it did
+    try { // the first call after the kernel reports the error
       if (missing !== "the wait before the free") home.wait(other);
       x.close();
       device.synchronize();
@@ -269,7 +269,7 @@ test("kernels reach page-locked memory of the host, and no other", () => {
   assertEquals(pinned.bytes[8], 42);
   value.value = raw.pageable(64).address;
   raw.ok(kernel.cuLaunchKernel(found, 1, 1, 1, 1, 1, 1, 0, 0n, list.$address, 0n));
-  // A stub throws what the memory throws; the interpreter makes a fault of it.
+  // A stub throws the memory's error as it is; the interpreter turns it into a fault.
   assertThrows(() => context.cuCtxSynchronize(), Error, "nothing is allocated there");
 });
 
@@ -294,7 +294,7 @@ test("launches that no GPU could do are refused", () => {
   refused([1, 1, 1], [1, 1, 65]);
   refused([1, 65536, 1], [1, 1, 1]);
   const { kernel: raw } = cuda.driver;
-  assertEquals(raw.cuLaunchKernel(kernel.handle, 1, 1, 1, 1, 1, 1, 49153, stream.handle, 0n, 0n), 1); // not asked for
+  assertEquals(raw.cuLaunchKernel(kernel.handle, 1, 1, 1, 1, 1, 1, 49153, stream.handle, 0n, 0n), 1); // no opt-in
   assertEquals(kernel.occupancy(), { blockSize: 1024, minGridSize: 32 });
   assertThrows(() => program.kernel("nothing"), CudaError, "CUDA_ERROR_NOT_FOUND");
   assertThrows(() => kernel.attribute("NUM_REGS"), CudaError, "CUDA_ERROR_NOT_SUPPORTED");

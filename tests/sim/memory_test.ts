@@ -1,4 +1,4 @@
-/** Memory of the simulator: where it ends, what a copy of any size brings, and which operations the host waits for. */
+/** Memory of the simulator: its bounds, copies of any size, and which operations the host waits for. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_POINTER_ATTRIBUTE, CUDA_MEMCPY2D_v2, CUresult } from "../../bindings/cuda_types.ts";

@@ -1,4 +1,4 @@
-/** Launches kernels that say something, to whoever reads what the process writes. */
+/** Launches kernels that print, to the process's own output. */
 import process from "node:process";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { committedPtx } from "../support/ptx/nvrtc.ts";
@@ -12,11 +12,11 @@ console.log("before");
 if (fails === "yes") {
   const x = new DeviceMemoryResource(device).allocate(4, { stream });
   stream.synchronize();
-  program.kernel("positive").launch(stream, 1, 1, [x]); // memory that nobody has written is less than 0
+  program.kernel("positive").launch(stream, 1, 1, [x]); // unwritten memory is less than 0
   try {
     stream.synchronize();
   } catch {
-    // as it must
+    // as expected
   }
 } else {
   program.kernel("hello").launch(stream, 1, 1, []);

@@ -1,4 +1,4 @@
-/** What kernels say: printf and assert, from PTX that NVRTC made, to where the program wants it. */
+/** Kernel output: printf and assert, from PTX that NVRTC compiled, sent where the program chooses. */
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { PtxFault, SimulatedDriver } from "../../src/public/sim.ts";
@@ -11,7 +11,7 @@ import { committedPtx } from "../support/ptx/nvrtc.ts";
 const printing = committedPtx("printing", "sm_90");
 const schedules = ["latest", "random", "round-robin"] as const;
 
-/** A simulated CUDA, and what its kernels have said. */
+/** A simulated CUDA, and what its kernels have printed. */
 function listening(options: { readonly schedule?: (typeof schedules)[number]; readonly seed?: number } = {}) {
   const said = { stdout: "", stderr: "" };
   const cuda = Cuda.simulate({ schedule: "latest", ...options, print: (text, to) => void (said[to] += text) });
@@ -45,7 +45,7 @@ test("arguments are promoted as in C, strings are read on the device, and printf
   assertEquals(read(device, x)[0], 8);
   program.kernel("wide").launch(stream, 1, 1, [x]);
   stream.synchronize();
-  assertEquals(read(device, x), [0, -1, 2, 0]); // of `%*s`: a precision that is an argument is none to CUDA
+  assertEquals(read(device, x), [0, -1, 2, 0]); // of `%*s`: CUDA does not take a precision from an argument
   assertEquals(said.stderr, "");
 });
 
@@ -65,7 +65,7 @@ test("nothing is said before the host synchronizes, and then what each stream sa
           const stream = streams[at];
           if (stream !== undefined) each.launch(stream, 2, 2, [["int32", i]]);
         });
-        // A launch says what was said before it; of a single one nothing was.
+        // A launch flushes earlier output; a single launch has none.
         if (launches.length === 1) assertEquals(said.stdout, "");
         device.synchronize();
         const lines = said.stdout.trim().split(" ");

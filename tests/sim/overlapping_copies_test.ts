@@ -1,6 +1,6 @@
 /**
- * CUDA leaves open what a copy does whose source and destination overlap. A GPU may happen to do what memmove does; the
- * simulator never does, and copies that do not overlap are what they always were.
+ * A copy whose source and destination overlap is undefined in CUDA. A GPU may happen to do what memmove does; the
+ * simulator never does, and leaves copies without overlap as they are.
  */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { test } from "node:test";
@@ -9,9 +9,9 @@ import { simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 
-const size = 240; // so that every byte can have a value of its own
+const size = 240; // so that every byte can have a distinct value
 
-/** A rectangle of bytes that is copied within one allocation: rows of one byte or more, of one pitch. */
+/** A rectangle of bytes that is copied within one allocation: rows of one byte or more, with one pitch. */
 interface Copy {
   readonly from: number;
   readonly to: number;
@@ -58,7 +58,7 @@ function copied(copy: Copy, kind: Kind, seed: number, how: "stream" | "call" | "
   const start = raw.pageable(size);
   start.bytes.set(numbers);
   raw.ok(driver.copy.cuMemcpy(memory, start.address, BigInt(size)));
-  raw.ok(driver.context.cuCtxSynchronize()); // the source has been read, no more
+  raw.ok(driver.context.cuCtxSynchronize()); // cuMemcpy only guarantees that its source has been read
   const stream = raw.stream(1);
   const { capture, graph } = driver;
   if (how === "graph") raw.ok(capture.cuStreamBeginCapture_v2(stream, 0));

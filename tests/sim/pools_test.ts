@@ -1,4 +1,4 @@
-/** Pools of the simulator: what they may hand out again, who may use it, and that nothing stays behind. */
+/** Pools of the simulator: which memory they may reuse, which streams may use it, and that nothing is leaked. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -22,7 +22,7 @@ test("a pool hands memory out again on another stream only in the ways that its 
       setting,
       setting,
       fc.constantFrom("same stream" as const, "done" as const, "follows" as const, "unordered" as const),
-      fc.constantFrom(1, 3, segmentBytes / blockBytes), // with a rest that was never used, and without
+      fc.constantFrom(1, 3, segmentBytes / blockBytes), // with and without an unused remainder
       (opportunistic, follow, internal, how, blocks) => {
         const simulated = simulateDriver({ schedule: "latest" });
         const { driver } = simulated;
@@ -40,7 +40,7 @@ test("a pool hands memory out again on another stream only in the ways that its 
         const bytes = blocks * blockBytes;
         const first = raw.allocate(bytes, home);
         raw.ok(driver.pool.cuMemFreeAsync(first, home));
-        if (how === "done") simulated.runAll(); // by itself: nobody has waited for it
+        if (how === "done") simulated.runAll(); // on its own: the program has not waited for it
         if (how === "follows") {
           const event = raw.event();
           raw.ok(driver.event.cuEventRecord(event, home));

@@ -1,4 +1,4 @@
-/** The simulator runs correct programs correctly in every order, and shows what is wrong with the others. */
+/** The simulator runs correct programs correctly in every order, and exposes faults in the others. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { type Schedule, simulateDriver } from "../../src/sim/mod.ts";

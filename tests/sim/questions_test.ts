@@ -1,4 +1,4 @@
-/** The simulator's answers do not depend on its schedule, and between them the questions ask every call that it has. */
+/** The simulator's answers do not depend on its schedule, and together the questions cover every call that it has. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { cuda } from "../../bindings/cuda.ts";
@@ -20,7 +20,7 @@ for (const { name, devices, ask } of questions) {
   });
 }
 
-/** What takes two processes, and is asked by the tests of sharing. */
+/** Calls that need two processes, covered by the tests of sharing. */
 const shared = /Ipc|Shareable|PoolExport|PoolImport/;
 
 test("the differential tests ask every call that is simulated", () => {

@@ -1,4 +1,4 @@
-/** What the simulator must refuse: a program would rely on whatever is granted here and refused by a GPU. */
+/** What the simulator must refuse: programs would rely on whatever it grants and a GPU refuses. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -63,7 +63,7 @@ test("a pool never takes more than it was made for", () => {
       const live: { readonly address: bigint; readonly size: number }[] = [];
       let [refused, asked] = [0, 0];
       for (const { size, frees } of steps) {
-        const bytes = BigInt(2 * size * mebibyte); // whole segments: what is reserved is what is asked for
+        const bytes = BigInt(2 * size * mebibyte); // whole segments, so that exactly the requested size is reserved
         const [oldest] = live;
         if (frees && oldest !== undefined) {
           live.shift();

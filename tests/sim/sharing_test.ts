@@ -1,4 +1,4 @@
-/** What the simulator answers to calls about other processes that are wrong, and what it counts. */
+/** How the simulator answers invalid calls about other processes, and what it counts. */
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUmemPoolProps } from "../../bindings/cuda_types.ts";
@@ -64,8 +64,8 @@ test("pools are exported if they were made for it, as what they were made for, a
   raw.ok(raw.driver.pool.cuMemFreeAsync(first, stream));
   refused(raw.driver.pool.cuMemFreeAsync(first, stream), "INVALID_VALUE"); // one free ends both, as on a GPU
   const again = raw.word((to) => import2(to, imported, data.address));
-  // A process has one import of a pool, however often it asks, and is asked to destroy it as often; not while it has
-  // memory of it.
+  // A process has one import of a pool, however often it imports it, and must destroy it as often; not while it holds
+  // memory of the pool.
   const file = raw.int((to) => export_(to, shared, fileDescriptor, 0n));
   assertEquals(raw.word((to) => import_(to, BigInt(file), fileDescriptor, 0n)), imported);
   libc().files.close(file);

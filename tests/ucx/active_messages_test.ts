@@ -1,4 +1,4 @@
-/** Active messages: each comes once, whole, in order, where it belongs, and what nobody wants is given back. */
+/** Active messages: each arrives once, whole, in order, at the right place; unwanted ones are returned to UCX. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -84,7 +84,7 @@ test("a message from a worker to which no endpoint leads comes to the worker", a
   await endpoint.sendMessage(new Uint8Array(0), { header: "gr\u00f6\u00dfe: 3 \u00b5m" });
   using second = await next(receiver.messages());
   assertEquals([second.text, second.length], ["gr\u00f6\u00dfe: 3 \u00b5m", 0]);
-  await endpoint.sendMessage(new Uint8Array(0)); // nobody takes it
+  await endpoint.sendMessage(new Uint8Array(0)); // never received
   await Promise.all([sender.close(), receiver.close()]);
   assertThrows(() => receiver.messages(), TypeError, "the worker is closed");
 });
@@ -124,7 +124,7 @@ test("what does not fit is refused and can be received still; a loop ends with i
   await listener.close();
 });
 
-/** A client and the endpoint of a listener that leads to it. */
+/** Runs a test on a client's endpoint and the listener's endpoint to that client. */
 async function inPair(
   tls: string,
   act: (ends: { there: UcxEndpoint; here: UcxEndpoint; client: UcxWorker; listener: UcxListener }) => Promise<void>,
@@ -143,7 +143,7 @@ for (const tls of ["tcp", "sm,tcp"]) {
     `what has come before the other side closed its endpoint is taken in time, and ends without an error: ${tls}`,
     patiently,
     async () => {
-      // After 1 to 2 s what nobody had taken was dropped: https://github.com/rapidsai/ucxx/pull/731
+      // After 1 to 2 s messages not yet taken were dropped: https://github.com/rapidsai/ucxx/pull/731
       await inPair(tls, async ({ there, here }) => {
         for (let i = 0; i < 5; i++) {
           await there.sendMessage(contentOf(i, 100 * i), { header: `${i}` });
@@ -172,14 +172,14 @@ for (const tls of ["tcp", "sm,tcp"]) {
   test(`a loss of the other side is an error of the iteration, after what has come: ${tls}`, patiently, async () => {
     await inPair(tls, async ({ there, here, client, listener }) => {
       for (let i = 0; i < 3; i++) await there.sendMessage(contentOf(i, 1000));
-      const large = there.sendMessage(new Uint8Array(1 << 20)).catch((error: unknown) => error); // stays there
+      const large = there.sendMessage(new Uint8Array(1 << 20)).catch((error: unknown) => error); // stays at the sender
       await there.flush();
       await delay(20);
       await there.close({ force: true });
       await here.closed;
       assertInstanceOf(await large, UcxError);
-      await delay(2500); // until the endpoint is given back to UCX
-      // What UCX has back by now it uses for others, in turn.
+      await delay(2500); // until the endpoint is returned to UCX
+      // UCX now reuses the buffers that were returned to it, in turn.
       const [other, another] = await Promise.all([client.connect(listener), listener.accept()]);
       assert(another !== null);
       for (let i = 0; i < 600; i++) await other.sendMessage(contentOf(90, 1000));
@@ -206,7 +206,7 @@ test("what is dropped by a close here is given back, also after the other side h
     await there.flush();
     await there.close();
     await here.closed;
-    await delay(2500); // until the endpoint is given back to UCX
+    await delay(2500); // until the endpoint is returned to UCX
     await here.close();
     for await (const message of here.messages()) throw new Error(`${message.length} bytes have come`);
   });
@@ -259,7 +259,7 @@ test("of those to whom no endpoint leads a worker keeps as many messages as allo
   const large = [new Uint8Array(9001), new Uint8Array(1 << 20)].map((data) => endpoint.sendMessage(data));
   await endpoint.sendArray(Uint8Array.of(1));
   for (let i = 0; i < 4; i++) await endpoint.sendMessage(Uint8Array.of(i));
-  await Promise.all(large); // the sender need not wait for what is dropped
+  await Promise.all(large); // the sender need not wait for dropped messages
   await until(() => receiver.dropped === 4);
   assertEquals(receiver.dropped, 4);
   const taken = [await next(receiver.messages()), await next(receiver.messages())];

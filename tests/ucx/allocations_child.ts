@@ -1,22 +1,22 @@
 /**
- * Sends and receives many messages, and prints what one of them takes of JavaScript's heap: in Deno bytes, all that was
- * allocated, in Bun cells, counted by their type before the collector comes.
+ * Sends and receives many messages, and prints what one costs on the JavaScript heap: in Deno all bytes allocated, in
+ * Bun cells, counted by type before the collector runs.
  */
 import process from "node:process";
 import v8 from "node:v8";
 import { Ucx } from "../../src/ucx/ucx.ts";
 
-/** What is measured: it does something so many times. */
+/** The operation measured, run the given number of times. */
 type Work = (times: number) => void | Promise<void>;
 
-/** Messages before anything is measured: by then the engine has compiled what runs. */
+/** Warm-up messages: after these the engine has compiled the hot path. */
 const warmUp = 30_000;
-/** Messages that are measured. */
+/** Messages measured. */
 const measured = 100_000;
-/** Messages between two collections in Bun, which forgets what it has counted when it collects. */
+/** Messages between two collections in Bun, which resets its counts when it collects. */
 const round = 4_000;
 
-/** The part of `bun:jsc` that is used here. */
+/** The part of `bun:jsc` used here. */
 interface Jsc {
   heapStats(): { readonly objectTypeCounts: Readonly<Record<string, number>> };
   fullGC(): void;
@@ -52,7 +52,7 @@ const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
 const endpoint = await sender.connect(receiver.address);
 const from = new Uint8Array(new ArrayBuffer(64), 8, 1);
 const into = new Uint8Array(new ArrayBuffer(64), 8, 1);
-await Promise.all([endpoint.send(from), receiver.recv(into)]); // the connection stands
+await Promise.all([endpoint.send(from), receiver.recv(into)]); // the connection is established
 const tagged = { tag: 0x1234_5678_9abcn };
 const masked = { tag: 0x1234_5678_0000n, mask: 0xffff_ffff_0000n };
 

@@ -1,13 +1,12 @@
-/** What a message takes of JavaScript's heap: the collector of a program that sends millions of them has to come for it. */
+/** What a message costs on the JavaScript heap: a program that sends millions of them pays for it in collections. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { isBun, patiently, runScriptForJson } from "../support/child.ts";
 
 /**
- * The most that a message may take, sent and received: in Deno bytes, in Bun cells. In place that is the object that the
- * receive returns, 40 bytes in V8; its tag is the one that was asked for, and a new bigint, 40 bytes, only where several
- * match. Awaited it is that, two promises, and what settles them. A tenth of a cell is what the
- * count itself takes.
+ * The most that a message may cost, sent and received: in Deno bytes, in Bun cells. In place that is the object which
+ * the receive returns, 40 bytes in V8; its tag is the requested one, and a new bigint, 40 bytes, only where several
+ * match. Awaited it is that, two promises, and what settles them. The count itself costs a tenth of a cell.
  */
 const most: Readonly<Record<string, number>> = isBun
   ? {

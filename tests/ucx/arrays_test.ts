@@ -1,4 +1,4 @@
-/** Arrays arrive as what they were: element type, shape and elements, in memory of the wanted place. */
+/** Arrays arrive unchanged: element type, shape and elements, in memory of the requested place. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, HostMemoryResource, PinnedMemoryResource, StridedMemoryView, Ucx } from "../../mod.ts";
@@ -11,7 +11,7 @@ import { check, fc } from "../support/property.ts";
 const dtypes = ["bool", "int8", "uint16", "float16", "bfloat16", "float32", "int64", "float64", "complex128"];
 const shapes = fc.oneof(
   { weight: 6, arbitrary: fc.array(fc.nat(4), { maxLength: 4 }) },
-  { weight: 1, arbitrary: fc.constantFrom([3000], [100, 130]) }, // beyond what UCX sends at once
+  { weight: 1, arbitrary: fc.constantFrom([3000], [100, 130]) }, // beyond what UCX sends eagerly
 );
 const arrays = fc.tuple(shapes, fc.constantFrom(...dtypes)).chain(([shape, name]) => {
   const { itemsize } = DType.from(name);
@@ -20,7 +20,7 @@ const arrays = fc.tuple(shapes, fc.constantFrom(...dtypes)).chain(([shape, name]
   return fc.record({ name: fc.constant(name), placed, seed: fc.nat() });
 });
 
-/** Two workers with an endpoint from one to the other, and back if wanted. */
+/** Two workers with an endpoint from one to the other, and optionally back. */
 async function pair(config: Record<string, string> = {}) {
   const ucx = Ucx.open({ config });
   const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];

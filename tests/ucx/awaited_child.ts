@@ -1,6 +1,6 @@
 /**
- * Drops workers while somebody waits for something of them, collects garbage, has it happen, and prints what has come of
- * each wait: the argument is how the workers wait.
+ * Drops workers with pending promises, collects garbage, triggers what the promises wait for, and prints the outcome of
+ * each: the argument is the workers' progress mode.
  */
 import { assert } from "@std/assert";
 import process from "node:process";
@@ -11,18 +11,18 @@ import { progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 
-/** More than UCX takes in on its own: it stays at the sender until it is asked for. */
+/** Larger than UCX buffers unasked: it stays at the sender until the receiver requests it. */
 const big = 1 << 20;
 
-/** Waiting for something. */
+/** A kind of pending promise. */
 interface Wait {
-  /** Begins to wait, with a worker that is dropped then. @returns what settles with what has come */
+  /** Begins to wait, with a worker that is then dropped. @returns a promise that settles with the outcome */
   begin(worker: UcxWorker): Promise<{ readonly end: Promise<unknown> }>;
-  /** Has it happen. @param to leads to that worker */
+  /** Triggers what the promise waits for. @param to leads to that worker */
   happen(to: UcxEndpoint): Promise<unknown>;
 }
 
-/** What is sent. */
+/** The bytes sent. */
 const sent = () => Uint8Array.of(1, 2, 3);
 
 /** A wait that begins at once. */
@@ -41,7 +41,7 @@ async function firstMessage(worker: UcxWorker): Promise<Uint8Array | null> {
   return null;
 }
 
-/** As a program would write it: its variables are there as long as it waits, and not for longer. */
+/** As a program would write it: its variables live as long as it waits, and no longer. */
 async function untilClosed(worker: UcxWorker, listener: UcxListener): Promise<Uint8Array> {
   const endpoint = await worker.connect(listener);
   await endpoint.closed;
@@ -52,7 +52,7 @@ async function untilClosed(worker: UcxWorker, listener: UcxListener): Promise<Ui
 const waits = (other: UcxWorker): Readonly<Record<string, Wait>> => {
   let port = 0;
   const listener = other.listen();
-  /** An endpoint whose other side hears of its end. */
+  /** An endpoint whose peer is notified when it ends. */
   const connected = (worker: UcxWorker) => worker.connect(listener);
   const endAccepted = async () => await (await listener.accept())?.close({ force: true });
   return {
@@ -151,7 +151,7 @@ const waits = (other: UcxWorker): Readonly<Record<string, Wait>> => {
   };
 };
 
-/** Memory that others write to, which leads to its worker; and when they have. */
+/** Memory for remote writes, which references its worker; and a promise that settles once it is written. */
 let region: ReturnType<UcxWorker["register"]> | null = null;
 const { promise: written, resolve: tell } = Promise.withResolvers<void>();
 
@@ -169,7 +169,7 @@ const mode = progressModes.find((one) => one === given) ?? "adaptive";
 const ucx = Ucx.open({ config: { TLS: "sm,tcp,self" } });
 const other = ucx.createWorker();
 
-/** In a function of its own: nothing stays on the stack. */
+/** A separate function, so that nothing stays on the stack. */
 async function begin(wait: Wait): Promise<{ readonly to: UcxEndpoint; readonly end: Promise<unknown> }> {
   const worker = ucx.createWorker({ progress: mode });
   const to = await other.connect(worker.address);

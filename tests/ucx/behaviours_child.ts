@@ -1,5 +1,5 @@
 /**
- * Processes of the tests of `behaviours_test.ts`. The first argument says which; each prints one JSON value at the end.
+ * Child processes of `behaviours_test.ts`. The first argument selects one; each prints one JSON value at the end.
  */
 import { assert, assertEquals } from "@std/assert";
 import process from "node:process";
@@ -17,7 +17,7 @@ import { assertContent, contentOf } from "../support/ucx_messages.ts";
 const [what = "", ...args] = process.argv.slice(2);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
-/** What the process that has started this one says next. */
+/** The next value from the parent process. */
 async function told(): Promise<unknown> {
   const { value, done } = await lines.next();
   if (done) throw new TypeError("it has ended");
@@ -28,7 +28,7 @@ function say(value: unknown): void {
   console.log(JSON.stringify(value));
 }
 
-/** Another process of this script, which hears and says a JSON value a line. */
+/** Another process of this script, which reads and writes one JSON value per line. */
 function start(...args: readonly string[]) {
   const child = startScript(new URL(import.meta.url), { args }, ["pipe", "pipe", "inherit"]);
   const { stdin, stdout, pid } = child;
@@ -48,7 +48,7 @@ function start(...args: readonly string[]) {
 }
 
 const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
-  /** What the environment and each of some configurations have UCX use. */
+  /** The settings that UCX uses under the environment and each given configuration. */
   settings() {
     const configs: Record<string, string>[] = JSON.parse(args[0] ?? "");
     say(configs.map((config) => {
@@ -57,7 +57,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     }));
   },
 
-  /** Whether a connection to a listener of this process is over shared memory. */
+  /** Whether a connection to a listener of this process uses shared memory. */
   async sharing() {
     const configs: Record<string, string>[] = JSON.parse(args[0] ?? "");
     const results: boolean[] = [];
@@ -94,7 +94,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     await serveEcho(listener, worker);
   },
 
-  /** Every kind of message at every size goes to another process and comes back, in each of some modes. */
+  /** Every kind of message at every size goes to another process and comes back, in each given mode. */
   async echo() {
     let count = 0;
     for (const progress of progressModes.filter((mode) => args.includes(mode))) {
@@ -110,7 +110,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     say(count);
   },
 
-  /** Connects so many workers of this process with all others of all processes, and exchanges messages with each. */
+  /** Connects this process's workers with all other workers of all processes, and exchanges messages with each. */
   async member() {
     const [count = "1", first = "0", size = "0"] = args;
     using ucx = Ucx.open();
@@ -142,7 +142,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     await Promise.all(workers.map((worker) => worker.close()));
   },
 
-  /** So many processes with so many workers each. */
+  /** The given number of processes with the given number of workers each. */
   async cluster() {
     const [processes = "2", workers = "1", size = "0"] = args;
     const members = Array.from(
@@ -169,7 +169,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     }
   },
 
-  /** Endpoints that notice nothing, whose other side is killed: limits end what is pending, and this process goes on. */
+  /** Endpoints without error handling whose peer is killed: limits end pending operations, and this process goes on. */
   async "unnoticed death"() {
     const victim = start("victim");
     const { port, address } = await victim.hear() as { port: number; address: string };
@@ -179,8 +179,8 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     const byPort = await worker.connect({ host: "127.0.0.1", port }, { ...options, timeout: 10_000 });
     await byPort.recv(new Uint8Array(1), { timeout: 10_000 });
     const byAddress = await worker.connect(Uint8Array.fromHex(address), options);
-    // By address UCX 1.13 tells the other side who it is with the first large message. It ends the process with a failed
-    // assertion (ucp_request.c, "got REQ message") if the other side is gone by then.
+    // When connected by address, UCX 1.13 identifies itself to the peer with the first large message. If the peer is
+    // gone by then, it ends the process with a failed assertion (ucp_request.c, "got REQ message").
     await byAddress.send(new Uint8Array(4 << 20), { tag: 8n });
     process.kill(victim.pid, "SIGKILL");
     await victim.ended;
@@ -194,7 +194,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
       endpoint.recvArray(limits),
       endpoint.rawStream.recvAll(new Uint8Array(8), limits),
     ]);
-    pending.push(worker.recv(new Uint8Array(4 << 20), { tag: 5n, ...limits })); // its sender was alive when it said so
+    pending.push(worker.recv(new Uint8Array(4 << 20), { tag: 5n, ...limits })); // announced while its sender was alive
     const ends = new Set<string>();
     for (const end of await Promise.allSettled(pending)) {
       if (end.status === "fulfilled") ends.add("done");
@@ -203,7 +203,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     }
     const took = performance.now() - begun;
     assert(took < 3000, `${took} ms`);
-    const another = await worker.connect(worker.address); // the worker is as good as ever
+    const another = await worker.connect(worker.address); // the worker still works
     await Promise.all([another.send(Uint8Array.of(7), { tag: 9n }), worker.recv(new Uint8Array(1), { tag: 9n })]);
     const closing = performance.now();
     await worker.close({ timeout: 500 });

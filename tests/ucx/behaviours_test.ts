@@ -1,44 +1,44 @@
 /**
- * What UCXX's own tests try, and where it is tried here. Rows without a file are in this one.
+ * What UCXX's own tests cover, and where it is covered here. Rows without a file are in this one.
  *
  * |    | behaviour                                              | where                                                  |
  * | -- | ------------------------------------------------------ | ------------------------------------------------------ |
  * |  1 | settings, transports, wrong and unknown ones           | worker_test; the environment's and the caller's: here  |
- * |  2 | an operation of a feature that was not asked for       | cannot be: a context has every feature                 |
+ * |  2 | an operation of a feature that was not requested       | cannot occur: a context has every feature              |
  * |  3 | no CUDA                                                | worker_test, explain_test; which reason: here          |
  * |  4 | addresses: bytes, empty, damaged                       | worker_test; they are bytes: there is nothing to hash  |
  * |  5 | listener: address, port 0                              | listener_test; a port of one's choice: here            |
  * |  6 | server and client, by tag, message, stream             | here, "every kind"                                     |
  * |  7 | bytes, NumPy's, CuPy's                                 | python_arrays_test, message_memory_test; sizes: here   |
  * |  8 | messages of several parts                              | message_parts_test; sizes and counts: here             |
- * |  9 | active messages, before and after somebody waits       | active_messages_test; sizes: here                      |
+ * |  9 | active messages, before and after a receiver waits     | active_messages_test; sizes: here                      |
  * | 10 | headers, several pieces, no header                     | active_messages_test, message_list_test. Callbacks by  |
- * |    |                                                        | number and memory policies cannot be: who takes a      |
- * |    |                                                        | message says where its data go, or is refused          |
+ * |    |                                                        | number and memory policies do not exist: the receiver  |
+ * |    |                                                        | of a message says where its data go, or is refused     |
  * |    |                                                        | (gpu/ucx_test)                                         |
  * | 11 | tags in another order than sent                        | programs_test, many_test                               |
  * | 12 | probe, take, receive taken                             | probe_test, interleavings_test; never received: here   |
  * | 13 | receives end when the other side closes                | here, and listener_test                                |
  * | 14 | either side is shut down while it receives             | here, and lifecycle_test                               |
  * | 15 | a listener is closed, or dropped; its handler throws   | listener_test, unclosed_test; there is no handler      |
- * | 16 | close after n receives                                 | cannot be: count them, and close                       |
+ * | 16 | close after n receives                                 | does not exist: count them, and close                  |
  * | 17 | why an endpoint is closed, on both sides               | here, endpoint_test, lifecycle_test                    |
- * | 18 | a peer is killed                                       | death_test; where nobody notices: here                 |
+ * | 18 | a peer is killed                                       | death_test; without error handling: here               |
  * | 19 | workers connected by address, 8 processes              | two_processes_test; here                               |
- * | 20 | nobody there, or nobody who answers in time            | two_processes_test, progress_test; messages: here      |
+ * | 20 | no peer, or none that answers in time                  | two_processes_test, progress_test; messages: here      |
  * | 21 | 4 servers, 100 clients each                            | many_test                                              |
- * | 22 | what is left when all is over                          | lifecycle_test, unclosed_test                          |
+ * | 22 | what is left after teardown                            | lifecycle_test, unclosed_test                          |
  * | 23 | transports in use                                      | worker_test, explain_test. UCX's own description of    |
  * |    |                                                        | contexts and workers is not shown: `doctor` has what   |
  * |    |                                                        | it says of the transports                              |
  * | 24 | two processes on two GPUs                              | gpu/ucx_test                                           |
  * | 25 | every kind at every size in every mode                 | here                                                   |
- * | 26 | remote memory and its keys                             | remote_memory_test; of no bytes, of many: here         |
+ * | 26 | remote memory and its keys                             | remote_memory_test; zero bytes, many bytes: here       |
  * | 27 | headers of parts, read and refused                     | message_parts_test                                     |
- * | 28 | a thread for progress that stops while it starts       | cannot be: no thread makes progress                    |
+ * | 28 | a progress thread that stops while it starts           | cannot occur: no thread makes progress                 |
  * | 29 | callbacks around progress, cancelling everything       | lifecycle_test, order_test                             |
- * | 30 | delayed submission, futures of Python                  | cannot be: there are neither                           |
- * | 31 | a request's memory type and description                | cannot be asked: who gives memory knows its type, and  |
+ * | 30 | delayed submission, futures of Python                  | cannot occur: neither exists                           |
+ * | 31 | a request's memory type and description                | no such query: the caller knows its memory's type, and |
  * |    |                                                        | `explain` says the way (explain_test)                  |
  * | 32 | a cluster of 2 nodes with 2 workers each               | here                                                   |
  */
@@ -169,7 +169,7 @@ test("a message that was taken and is never received holds up nobody", patiently
     for (let i = 0; receiver.probe(1n) === null && i < 10_000; i++) await turns(1);
     const [first, second] = [receiver.take(1n), receiver.take(1n)];
     assertEquals([first?.length, second?.length, receiver.take(1n)], [1 << 20, 8, null]);
-    await endpoint.send(contentOf(3, 9), { tag: 1n }); // others pass it
+    await endpoint.send(contentOf(3, 9), { tag: 1n }); // other messages overtake it
     assertEquals((await receiver.recv(new Uint8Array(9), { tag: 1n })).length, 9);
     const begun = performance.now();
     await receiver.close();
@@ -180,11 +180,11 @@ test("a message that was taken and is never received holds up nobody", patiently
   }
 });
 
-/** Whatever can wait for the other side to send. */
+/** Every operation that can wait for the peer to send. */
 const waits: Readonly<Record<string, (endpoint: UcxEndpoint) => Promise<unknown>>> = {
   recv: (endpoint) => endpoint.recv(new Uint8Array(8), { tag: 77n }),
   recvMany: (endpoint) => endpoint.recvMany({ tag: 78n }),
-  /** The first of which keeps the second from beginning. */
+  /** The first keeps the second from beginning. */
   async "two recvMany"(endpoint) {
     const both = [endpoint.recvMany({ tag: 79n }), endpoint.recvMany({ tag: 79n })];
     for (const end of await Promise.allSettled(both)) if (end.status === "rejected") throw end.reason;
@@ -206,7 +206,7 @@ for (const how of pairings) {
       for (const closer of ["here", "there"] as const) {
         const { close, ...ends } = await pair(ucx, how);
         const [own, other] = [ends[closer], ends[closer === "here" ? "there" : "here"]];
-        // The connection is made: before that there is nothing to close.
+        // This makes the connection: before that there is nothing to close.
         await Promise.all([own.send(new Uint8Array(1)), other.recv(new Uint8Array(1))]);
         await Promise.all([other.send(new Uint8Array(1)), own.recv(new Uint8Array(1))]);
         const outcomes = (endpoint: UcxEndpoint) =>
@@ -277,7 +277,7 @@ test(
       recv: () => here.recv(large, { tag: 2n, ...limits }),
       recvMany: () => here.recvMany({ tag: 2n, ...limits }),
       recvArray: () => here.recvArray(limits),
-      // Behind another one, which goes on.
+      // Queued behind another one, which goes on.
       "recvMany that waits for its turn": () => {
         here.recvMany({ tag: 4n }).catch(() => {});
         return here.recvMany({ tag: 4n, ...limits });

@@ -1,6 +1,6 @@
 /**
- * Streams of bytes between two endpoints: what was written comes, in order, whatever the chunks and the reads, and ends;
- * a writer is never further ahead than the window; whoever goes, the other hears of it.
+ * Byte streams between two endpoints: what was written arrives, in order, whatever the chunks and the reads, and ends;
+ * a writer is never further ahead than the window; whichever side leaves, the other is notified.
  */
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { test } from "node:test";
@@ -40,19 +40,19 @@ async function writeAll(writable: WritableStream<Uint8Array>, content: Uint8Arra
     chunk.set(content.subarray(at, at + size), offset);
     at += size;
     await writer.ready;
-    writer.write(chunk.subarray(offset, offset + size)).catch(() => {}); // the close says why
+    writer.write(chunk.subarray(offset, offset + size)).catch(() => {}); // the close reports why
     await turns(pause);
   }
   await writer.close();
 }
 
-/** Reads to the end, as the plan says, again and again. */
+/** Reads to the end, repeating the plan's reads. */
 async function readAll(readable: ReadableStream<Uint8Array>, { reads }: Plan): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for (let n = 0;; n++) {
     const { size, kind, pause } = reads[n % reads.length] ?? { size: 1, kind: "default", pause: 0 };
     await turns(pause);
-    const scale = pieces.length > 50 ? 1000 : 1; // some plans have one byte read at a time
+    const scale = pieces.length > 50 ? 1000 : 1; // some plans read one byte at a time
     if (kind === "default") {
       const reader = readable.getReader();
       const { value, done } = await reader.read();
@@ -177,7 +177,7 @@ test("many endpoints, both directions at once", async () => {
     const there = await client.connect(listener);
     const here = await listener.accept();
     assert(here !== null);
-    // Which of the accepted endpoints leads back to this one is not known: what is sent says whose it is.
+    // Which of the accepted endpoints leads back to this one is unknown: the data sent identify the sender.
     const sizes = [10_000 * n + 1, 2_000_000];
     for (const endpoint of [here, there]) {
       const writer = endpoint.writable.getWriter();
@@ -245,8 +245,8 @@ test("whoever closes an endpoint has what was written and closed read to its end
   }
 });
 
-// What the writer says of itself may be on its way yet when the other side closes: then nobody was notified, and the
-// writer's close never ended, at times on a loaded machine and always at once.
+// What the writer says of itself may still be in flight when the other side closes: then neither side was notified, and
+// the writer's close never ended, at times on a loaded machine and always at once.
 test("a close by force, and the other side's close, do not wait for a reader", async () => {
   for (
     const [end, pause] of ["force", "peer", "peer untouched", "cancel"].flatMap((end) =>
@@ -274,7 +274,7 @@ test("a close by force, and the other side's close, do not wait for a reader", a
 test("who begins to write while the other side is closing is told that nobody reads", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   const { here, there, close } = await pair(ucx, "addresses");
-  const sent = there.send(new Uint8Array(2 ** 20), { tag: 9n }); // which the close waits for
+  const sent = there.send(new Uint8Array(2 ** 20), { tag: 9n }); // the close waits for it
   const leaving = there.close();
   await turns(10);
   const writer = here.writable.getWriter();
@@ -390,7 +390,7 @@ test("the getters make each stream once; what are no bytes is refused, and the r
     const writer = here.writable.getWriter();
     await writer.write(new Uint8Array(0));
     await writer.write(Uint8Array.of(1, 2, 3, 4).subarray(1, 3));
-    // @ts-expect-error: some of them are no bytes for the compiler either
+    // @ts-expect-error: some of them are not bytes to the compiler either
     await assertRejects(() => writer.write(wrong), TypeError, "Cannot write");
     const reader = there.readable.getReader();
     assertEquals([...(await reader.read()).value ?? []], [2, 3]);

@@ -1,11 +1,11 @@
-/** Settings are known by their names, those of transports too: a misspelled one is an error, not a warning of UCX's. */
+/** Setting names are checked, those of transports too: a misspelled one is an error, not a warning from UCX. */
 import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Settings of transports that every UCX has, and values of theirs. */
+/** Transport settings that every UCX has, with valid values. */
 const known = {
   TCP_NODELAY: "y",
   TCP_KEEPIDLE: "5s",
@@ -42,7 +42,7 @@ test("settings of transports that are not here, and those that several have in c
   ) {
     try {
       Ucx.open({ config: { [name]: "1" } }).close();
-    } catch (error) { // newer versions do not know them then
+    } catch (error) { // newer versions do not know them in that case
       assertInstanceOf(error, UcxError);
       assertEquals([error.statusName, isNew], ["UCS_ERR_NO_ELEM", true], error.message);
     }

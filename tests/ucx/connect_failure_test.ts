@@ -1,4 +1,4 @@
-/** Why a connection has not come about is said, with both versions where they can be known. */
+/** A failed connection reports why, with both versions where they are known. */
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
@@ -50,7 +50,7 @@ test("each failure of UCX's says what is known of the versions, and others are a
   assert(explainFailure(other, { ...attempt, listenersVersion: null }) === other);
 });
 
-/** The library that the environment names, and the system's. */
+/** The library named by the environment, and the system's. */
 const named = process.env["CAUSEWAY_LIBUCP"];
 const system = "/usr/lib/x86_64-linux-gnu/libucp.so.0";
 const reason = named === undefined || !existsSync(system) || realpathSync(named) === realpathSync(system)

@@ -1,4 +1,4 @@
-/** What a program without types connects to: found by typing "localhost:1234". */
+/** Connect arguments of a program without types: found by typing "localhost:1234". */
 import { assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { Ucx, type UcxWorker } from "../../mod.ts";

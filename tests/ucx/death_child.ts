@@ -1,6 +1,6 @@
 /**
- * What becomes of every way to use an endpoint when the process at its other end is killed, or stopped for a while. The
- * first argument says what happens to it, the second seeds when; prints how each way has ended.
+ * How every use of an endpoint ends when the process at its other end is killed, or stopped for a while. The first
+ * argument says what happens to it, the second seeds when; prints how each use ended.
  */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { spawn } from "node:child_process";
@@ -17,13 +17,13 @@ import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { startScript } from "../support/child.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
-/** More than UCX takes in by itself. */
+/** Larger than UCX buffers unasked. */
 const size = 4 << 20;
-/** How soon whatever is pending must have ended after a death, and how soon a worker must close, in milliseconds. */
+/** How soon pending operations must end after a death, and how soon a worker must close, in milliseconds. */
 const limit = 3000;
 const closeLimit = 2000;
 
-/** One worker of the other process, and what is used of it. */
+/** One worker of the other process, and the objects used to reach it. */
 interface Lane {
   readonly number: number;
   readonly worker: UcxWorker;
@@ -33,7 +33,7 @@ interface Lane {
   message: UcxActiveMessage | null;
 }
 
-/** The next message; rejected with why the endpoint is closed, if there is none. */
+/** The next message; if there is none, rejects with the reason why the endpoint is closed. */
 async function nextMessage(lane: Pick<Lane, "endpoint" | "worker">): Promise<UcxActiveMessage> {
   const both = [lane.endpoint.messages(), lane.worker.messages()];
   const { value, done } = await Promise.race(both.map((one) => one[Symbol.asyncIterator]().next()));
@@ -41,10 +41,10 @@ async function nextMessage(lane: Pick<Lane, "endpoint" | "worker">): Promise<Ucx
   return value;
 }
 
-/** What is sent, and what the other side's memory has in it. */
+/** What is sent, and the contents of the other side's memory. */
 const [out, table] = [contentOf(1, size), contentOf(3, size)];
 
-/** Reads so many bytes of the stream. */
+/** Reads bytes from the stream. */
 async function read({ endpoint }: Lane): Promise<Uint8Array> {
   const reader = endpoint.readable.getReader({ mode: "byob" });
   try {
@@ -70,7 +70,7 @@ async function write({ endpoint }: Lane): Promise<void> {
   }
 }
 
-/** Every way to use an endpoint that can be pending. */
+/** Every use of an endpoint that can be pending. */
 const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
   send: ({ endpoint }) => endpoint.send(out, { tag: 1n }),
   async recv({ endpoint, number }) {
@@ -88,7 +88,7 @@ const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
       return bytes;
     });
   },
-  // The second begins when the first is over.
+  // The second begins when the first has completed.
   async "two recvMany of what never comes"({ endpoint }) {
     const both = [endpoint.recvMany({ tag: 7n }), endpoint.recvMany({ tag: 7n })];
     for (const end of await Promise.allSettled(both)) if (end.status === "rejected") throw end.reason;
@@ -101,7 +101,7 @@ const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
   },
   sendArray: ({ endpoint }) => endpoint.sendArray(new Float64Array(out.buffer)),
   async recvArray({ endpoint, worker }) {
-    // Before the way back is known to the worker, what has come is the worker's.
+    // Until the worker knows its endpoint back, what arrives goes to the worker.
     const end = new AbortController();
     const limits = { signal: end.signal };
     using array = await Promise.race([endpoint.recvArray(limits), worker.recvArray(limits)]).finally(() => end.abort());
@@ -123,20 +123,20 @@ const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
   },
   flush: async ({ endpoint, remote }) => {
     const put = endpoint.put(table, remote);
-    put.catch(() => {}); // whichever ends first
+    put.catch(() => {}); // whichever completes first
     await endpoint.flush();
     await put;
   },
   "worker.flush": async ({ endpoint, remote, worker }) => {
     const put = endpoint.put(table, remote);
-    put.catch(() => {}); // whichever ends first
+    put.catch(() => {}); // whichever completes first
     await worker.flush();
     await put;
   },
   atomic: ({ endpoint, remote }) => endpoint.atomic("add", remote, 0, 0n),
   close: async ({ endpoint }) => {
     const send = endpoint.send(out, { tag: 8n });
-    send.catch(() => {}); // whichever ends first
+    send.catch(() => {}); // whichever completes first
     await endpoint.close();
     await send;
   },
@@ -146,14 +146,14 @@ const names = Object.keys(ways);
 const ucx = Ucx.open();
 const [mode = "", seed = "0"] = process.argv.slice(2);
 
-/** The other process, and a worker for each way to use it. */
+/** The other process, and a worker for each use of it. */
 interface Other {
   readonly pid: number;
   readonly ended: Promise<void>;
   readonly lanes: readonly Lane[];
 }
 
-/** Starts the other process and connects a worker for each of the ways with one of it, both ways. */
+/** Starts the other process and connects a worker for each use with one of its workers, both ways. */
 async function start(used: readonly string[]): Promise<Other> {
   const args = [JSON.stringify(used), `${size}`];
   const child = startScript(new URL("./death_peer.ts", import.meta.url), { args }, ["pipe", "pipe", "inherit"]);
@@ -183,7 +183,7 @@ async function useForEver(lane: Lane): Promise<never> {
   for (;;) await use(lane);
 }
 
-/** How something has ended, and how long after the death. */
+/** How an operation ended, and how long after the death. */
 interface End {
   readonly how: string;
   readonly after: number;
@@ -210,7 +210,7 @@ async function within(end: Promise<End>): Promise<End> {
   }
 }
 
-/** The wrong ends of what was pending, of what was begun later, and of the workers: none, as it should be. */
+/** Wrong ends of operations that were pending or begun later, and of the workers: there should be none. */
 async function wrongEnds(lanes: readonly Lane[], ends: readonly Promise<End>[]): Promise<string[]> {
   const wrong: string[] = [];
   for (const [i, end] of (await Promise.all(ends.map(within))).entries()) {
@@ -230,7 +230,7 @@ async function wrongEnds(lanes: readonly Lane[], ends: readonly Promise<End>[]):
 
 /** Closes a worker. */
 async function wrongClose({ worker, remote, number }: Lane): Promise<string[]> {
-  worker.register(new Uint8Array(new ArrayBuffer(64))).close(); // it is as good as any other
+  worker.register(new Uint8Array(new ArrayBuffer(64))).close(); // it works like any other
   const begun = performance.now();
   remote.close();
   await worker.close();
@@ -238,7 +238,7 @@ async function wrongClose({ worker, remote, number }: Lane): Promise<string[]> {
   return took < closeLimit ? [] : [`close after ${names[number]}: ${took} ms`];
 }
 
-/** How a call that waits in place ends, whose other side is killed meanwhile: nothing else happens in this thread. */
+/** How a call that waits in place ends when its peer is killed meanwhile: nothing else runs in this thread. */
 async function inPlace(call: (lane: Lane) => unknown): Promise<string[]> {
   const { pid, ended, lanes: [lane] } = await start(["send"]);
   assert(lane !== undefined);
@@ -257,14 +257,14 @@ async function inPlace(call: (lane: Lane) => unknown): Promise<string[]> {
   return [...wrong, ...await wrongClose(lane)];
 }
 
-/** Ways that have no end while the other side lives; a flush of a worker is one of its endpoint's. */
+/** Uses that never end while the other side lives; a flush of a worker is one of its endpoint's. */
 const endless: ReadonlySet<string> = new Set([
   "close",
   "recv of what never comes",
   "two recvMany of what never comes",
   "worker.flush",
 ]);
-/** Ways of which the other side says when it has, and has checked, what came. */
+/** Uses that the other side acknowledges once it has received and checked the data. */
 const answered: ReadonlySet<string> = new Set([
   "send",
   "sendMany",
@@ -273,7 +273,7 @@ const answered: ReadonlySet<string> = new Set([
   "writable",
   "rawStream.send",
 ]);
-/** Which content the other ways end with. */
+/** The content that the other uses end with. */
 const contents: Readonly<Record<string, number>> = {
   recv: 2,
   recvMany: 2,
@@ -294,7 +294,7 @@ function assertAllContent(got: unknown, number: number, name: string): void {
 }
 
 const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
-  /** The other process answers nothing any more when everything begins, and is killed then. */
+  /** The other process has stopped answering when everything begins, and is then killed. */
   async stopped() {
     const { pid, ended, lanes } = await start(names);
     process.kill(pid, "SIGSTOP");
@@ -307,7 +307,7 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
     return await wrongEnds(lanes, ends);
   },
 
-  /** Everything is under way again and again until it is killed. */
+  /** Everything is in flight again and again until the other process is killed. */
   async flowing() {
     const { pid, ended, lanes } = await start(names);
     const ends = lanes.map((lane) => endOf(() => useForEver(lane)));
@@ -322,13 +322,13 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
   recvSync: () => inPlace(({ endpoint }) => endpoint.recvSync(new Uint8Array(8), { tag: 7n })),
 
   /**
-   * The other process stops for longer than UCX leaves a peer alone, in the middle of half of all ways and before the
+   * The other process stops for longer than UCX's keep-alive interval, in the middle of half of all uses and before the
    * other half, and goes on: nothing is lost, nothing is wrong.
    */
   async resumed() {
     const { pid, ended, lanes } = await start(names);
     const outcomes: Record<string, Promise<unknown>> = {};
-    /** Uses those lanes of which it is known when they are over, and waits for the other side's word. */
+    /** Uses the lanes whose completion is known, and waits for the other side's acknowledgement. */
     const begin = (half: number) => {
       for (const lane of lanes) {
         const { number, worker } = lane;

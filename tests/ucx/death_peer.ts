@@ -1,9 +1,9 @@
 /**
- * The process that dies in `death_child.ts`: many workers, so that each way to use an endpoint has one of its own.
- * Prints the address of each worker and the key of memory that others may use, reads as many addresses, connects back,
- * and serves until it is killed. The worker with the number n receives what has tag 1 and active messages, and answers
- * each with tag 300 + n; it sends messages with tag 200 + n, and active ones, as long as somebody takes them. What else
- * it does depends on the way in which it is used, of which the first argument has the names.
+ * The process that dies in `death_child.ts`: many workers, so that each use of an endpoint has its own.
+ * Prints the address of each worker and the key of remote memory, reads as many addresses, connects back, and serves
+ * until it is killed. Worker n receives messages with tag 1 and active messages, and answers each with tag 300 + n; it
+ * sends messages with tag 200 + n, and active ones, as long as they are received. What else it does depends on its use;
+ * the first argument has the names of the uses.
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -27,7 +27,7 @@ console.log(JSON.stringify({
   key: region.key.toHex(),
 }));
 const input = createInterface({ input: process.stdin });
-input.once("close", () => process.exit(1)); // the other process is gone: do not outlive it
+input.once("close", () => process.exit(1)); // the parent is gone: do not outlive it
 const line: string = await new Promise((resolve) => input.once("line", resolve));
 const addresses: string[] = JSON.parse(line);
 const forever: Promise<unknown>[] = [];
@@ -37,11 +37,11 @@ interface Lane {
   readonly worker: UcxWorker;
   readonly endpoint: UcxEndpoint;
   readonly number: number;
-  /** Checks what has come, and says that it has. */
+  /** Checks the received data, and acknowledges them. */
   answer(received: Uint8Array): Promise<void>;
 }
 
-/** The other side of some ways to use an endpoint, for ever. */
+/** The other side of some uses of an endpoint, for ever. */
 const serving: Readonly<Record<string, (lane: Lane) => Promise<never>>> = {
   async sendMany({ worker, answer }) {
     for (;;) {
@@ -125,4 +125,4 @@ for (const end of forever) {
     if (!(error instanceof UcxError)) throw error; // else the other side has closed that endpoint
   });
 }
-setInterval(() => {}, 1000); // whatever else is over, until it is killed
+setInterval(() => {}, 1000); // stay alive until killed, even with nothing else to do

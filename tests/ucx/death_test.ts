@@ -1,6 +1,6 @@
 /**
- * The death of a process, and a pause of it, in the middle of everything that can be done with it: see
- * `death_child.ts`, which runs each scenario.
+ * A process dies, or pauses, in the middle of everything that can be done with it: see `death_child.ts`, which runs
+ * each scenario.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -10,14 +10,14 @@ import { check, fc } from "../support/property.ts";
 const script = new URL("./death_child.ts", import.meta.url);
 
 /**
- * What UCX 1.13 says as it aborts, now and then, when a peer dies amid what is sent to it over TCP: it has ended an
- * operation whose bytes its socket still has. Seen in 6 of 900 deaths on a loaded machine.
+ * What UCX 1.13 prints when it occasionally aborts because a peer dies amid a send over TCP: it has completed an
+ * operation whose bytes are still in its socket. Seen in 6 of 900 deaths on a loaded machine.
  */
 const ownFailure = "Assertion `comp->count > 0' failed";
 
-/** Fails unless a scenario ends as it should. Its seed says when what happens happens. */
+/** Fails unless a scenario ends as it should. Its seed determines when the event happens. */
 async function checkScenario(mode: string, tls: string | undefined): Promise<void> {
-  // UCX warns of what the dead have left.
+  // UCX warns of what dead peers leave behind.
   const env = { UCX_TLS: tls, UCX_LOG_LEVEL: "error" };
   const once = (seed: number) => runScriptForJson(script, { args: [mode, `${seed}`], env, timeout: 30_000 });
   const run = async (seed: number) => {

@@ -1,6 +1,6 @@
 /**
- * Drops workers, with connections, messages that nobody has taken and receives that were given up, and prints what the
- * process has then: the argument is what is dropped, `workers` or `contexts` with their workers.
+ * Drops workers with connections, untaken messages and abandoned receives, and prints the system resources that the
+ * process then holds: the argument is what is dropped, `workers` or `contexts` with their workers.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -15,20 +15,20 @@ import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { until } from "../support/until.ts";
 import { identityOf } from "./identity.ts";
 
-/** How many pairs of workers there are at once: Deno waits for the descriptors of 32 at most. */
+/** Pairs of workers that exist at once: Deno waits for the descriptors of 32 at most. */
 const pairs = 12;
-/** How often all are closed before anything is measured: an allocator that has grown does not shrink at once. */
+/** Rounds that close all before the first measurement: an allocator that has grown does not shrink at once. */
 const roundsClosed = 5;
-/** How often all are dropped: 120 workers. */
+/** Rounds that drop all: 120 workers. */
 const roundsDropped = 5;
-/** More than UCX takes in on its own: what is sent stays at the sender. */
+/** Larger than UCX buffers unasked: it stays at the sender. */
 const big = 1 << 20;
 
 /** Another process. */
 const child = spawn("sleep", ["1000"], { stdio: "ignore" });
 const somebody = identityOf(child.pid ?? 0);
 
-/** What a process has of the system. */
+/** The system resources that a process holds. */
 interface Sample {
   readonly descriptors: number;
   readonly threads: number;
@@ -46,23 +46,23 @@ function sample(): Sample {
   };
 }
 
-/** Collects garbage until something holds, or for long. */
+/** Collects garbage until a condition holds, or until a limit. */
 async function collect(due: () => boolean): Promise<void> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");
   if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
   for (let round = 0; round < 8 || (!due() && round < 300); round++) {
     useStack(100);
     collectGarbage();
-    await pause(20); // finalisers run in tasks of their own, and workers fall asleep
+    await pause(20); // finalisers run in separate tasks, and workers fall asleep
   }
 }
 
-/** Writes over what earlier calls have left on the stack. */
+/** Overwrites what earlier calls left on the stack. */
 function useStack(deep: number): number {
   return deep === 0 ? 0 : 1 + useStack(deep - 1);
 }
 
-/** An operation that is given up, so that nobody waits for it. */
+/** An abandoned operation that nobody awaits any more. */
 async function givenUp(operation: Promise<unknown>): Promise<void> {
   try {
     await operation;
@@ -73,15 +73,15 @@ async function givenUp(operation: Promise<unknown>): Promise<void> {
   throw new Error("this must not end");
 }
 
-/** Two workers of which each leads to the other, with something of every kind under way. */
+/** Two workers connected to each other, with an operation of every kind in flight. */
 async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   const [one, other] = [ucx.createWorker({ progress }), ucx.createWorker({ progress })];
   const listener = one.listen();
   const [byHost, accepted] = await Promise.all([other.connect(listener), listener.accept()]);
   if (accepted === null) throw new Error("the listener was closed");
   const [brief, taken] = await Promise.all([other.connect(listener), listener.accept()]);
-  await listener.close(); // one that is open is no garbage
-  // What somebody has waited for, or may have, keeps nothing once it is over.
+  await listener.close(); // an open listener is not garbage
+  // What was awaited, or may have been, keeps nothing alive once it has ended.
   const over = [brief, taken].map(async (endpoint) => {
     endpoint?.writable.getWriter().closed.catch(() => {});
     endpoint?.readable.getReader().closed.catch(() => {});
@@ -91,9 +91,9 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   await Promise.all(over);
   const late = await one.connect(other.address);
   await late.close();
-  await late.closed; // nor does who asks for what has come
+  await late.closed; // nor does awaiting a settled promise
   const [there, back] = [await one.connect(other.address), await other.connect(one.address)];
-  await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), somebody)); // whose process is looked after
+  await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), somebody)); // its process is watched
   await exchange(there, other);
   await exchange(back, one);
   await exchange(byHost, one);
@@ -104,18 +104,18 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   await Promise.all([
     givenUp(one.recv(new Uint8Array(8), { tag: 99n, timeout })),
     givenUp(one.recv(new Uint8Array(8), { tag: 99n, signal: AbortSignal.timeout(5) })),
-    givenUp(accepted.rawStream.recvAll(new Uint8Array(8), { timeout })), // which UCX cannot take back
+    givenUp(accepted.rawStream.recvAll(new Uint8Array(8), { timeout })), // UCX cannot cancel it
     givenUp(one.recvMany({ tag: 98n, timeout })),
-    givenUp(there.send(new Uint8Array(new ArrayBuffer(big)), { tag: 97n, timeout })), // nobody asks for it
+    givenUp(there.send(new Uint8Array(new ArrayBuffer(big)), { tag: 97n, timeout })), // nobody receives it
     givenUp(there.sendMessage(new Uint8Array(new ArrayBuffer(big)), { timeout })),
     givenUp((async () => {
-      for await (const message of other.messages({ timeout })) message.length; // is taken, and not received
+      for await (const message of other.messages({ timeout })) message.length; // taken, and not received
     })()),
   ]);
   return [one, other];
 }
 
-/** Sends what is not asked for: of it one message is taken, and not received. */
+/** Sends messages that nobody asks for: one of them is taken, and not received. */
 async function exchange(from: UcxEndpoint, to: UcxWorker): Promise<void> {
   for (const size of [1, 100, 8192]) {
     await from.send(new Uint8Array(size), { tag: 1n });
@@ -125,7 +125,7 @@ async function exchange(from: UcxEndpoint, to: UcxWorker): Promise<void> {
   await until(() => to.take(1n) !== null);
 }
 
-/** Has many workers used, all of which are there at once. @param ucx their context; null has each pair have its own */
+/** Uses many workers, all existing at once. @param ucx their context; null gives each pair its own */
 async function many(ucx: Ucx | null): Promise<{ readonly workers: UcxWorker[]; readonly contexts: Ucx[] }> {
   const workers: UcxWorker[] = [];
   const contexts: Ucx[] = [];
@@ -138,14 +138,14 @@ async function many(ucx: Ucx | null): Promise<{ readonly workers: UcxWorker[]; r
   return { workers, contexts };
 }
 
-/** Closes many, in a function of its own, as that which drops them: nothing stays on the stack. */
+/** Closes many, in a separate function like the one that drops them, so that nothing stays on the stack. */
 async function manyClosed(ucx: Ucx | null): Promise<void> {
   const { workers, contexts } = await many(ucx);
   for (const worker of workers) worker.abort();
   for (const context of contexts) context.close();
 }
 
-/** Drops many. @returns what the process has while they are there */
+/** Drops many. @returns the resources of the process while they exist */
 async function manyDropped(ucx: Ucx | null): Promise<Sample> {
   const { workers, contexts } = await many(ucx);
   const most = sample();
@@ -172,9 +172,9 @@ for (let i = 0; i < roundsDropped; i++) {
   await collect(() => sample().descriptors <= before.descriptors);
 }
 const after = sample();
-// The process goes on as before.
+// The process continues as before.
 const [worker] = await used(ucx, "adaptive");
-await worker?.close({ timeout: 100 }); // nobody takes what was sent
+await worker?.close({ timeout: 100 }); // nobody receives what was sent
 console.log(JSON.stringify({ before, most, after }));
 child.kill("SIGKILL");
 process.exit(0);

@@ -1,4 +1,4 @@
-/** The net below `close`: workers and contexts that are dropped are given back, and none that somebody waits for. */
+/** The safety net below `close`: dropped workers and contexts are freed, but none that has a pending promise. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { progressModes } from "../../src/ucx/progress.ts";
@@ -14,8 +14,8 @@ interface Result {
 }
 
 /**
- * Has glibc give back what was freed, so that what stays is not: it learns to keep what is as large as our messages. And
- * has V8 keep its young generation small, which grows by 10 MiB some time, once.
+ * Makes glibc return freed memory to the system, so that what stays is not freed: it adapts to keep blocks as large as
+ * our messages. And keeps V8's young generation small, which otherwise grows by 10 MiB at some time, once.
  */
 const frugal = {
   MALLOC_ARENA_MAX: "1",
@@ -32,7 +32,7 @@ for (const what of ["workers", "contexts"]) {
       env: { ...frugal, CAUSEWAY_LEAKS: undefined, UCX_LOG_LEVEL: "fatal" },
       timeout: 240_000,
     };
-    const { before, most, after } = await runScriptForJson(script, options) as Result; // what it prints
+    const { before, most, after } = await runScriptForJson(script, options) as Result; // the script's output
     for (const [kind, first = NaN] of Object.entries(before)) {
       assert((after[kind] ?? NaN) <= 1.1 * first, `${kind}: ${first}, at most ${most[kind]}, then ${after[kind]}`);
     }
@@ -43,7 +43,7 @@ for (const mode of progressModes) {
   test(`a worker that somebody waits for is not collected: ${mode}`, patiently, async () => {
     const awaited = new URL("./awaited_child.ts", import.meta.url);
     const came = await runScriptForJson(awaited, { args: [mode], gc: true, env: { UCX_LOG_LEVEL: "fatal" } });
-    const waits = Object.entries(came as Readonly<Record<string, unknown>>); // what it prints
+    const waits = Object.entries(came as Readonly<Record<string, unknown>>); // the script's output
     assertEquals(waits.length, 14);
     for (const [what, brought] of waits) assertEquals(brought, [1, 2, 3, ""], what);
   });

@@ -1,6 +1,6 @@
 /**
- * A program that sends back what it gets, the way it came, and one that checks what comes back: every kind of message,
- * in one process or in two.
+ * A program that echoes what it receives, the way it came, and one that checks the echo: every kind of message, in one
+ * process or in two.
  *
  * @module
  */
@@ -11,22 +11,22 @@ import type { UcxListener } from "../../src/ucx/listen/listener.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { contentOf } from "../support/ucx_messages.ts";
 
-/** What says how the next message comes, and what carries keys. */
+/** Tags of messages that announce how the next message comes, and of messages that carry keys. */
 const [orders, keys] = [1n, 2n];
 const tag = 3n;
 
-/** The longest message is all of it. */
+/** Content of all messages; the longest is all of it. */
 const pool = contentOf(0, 1 << 24);
 
-/** How the other side is told to get a message. */
+/** Tells the other side how to receive the next message. */
 interface Order {
   readonly kind: keyof typeof kinds;
   readonly bytes: number;
-  /** Of a message of several parts. */
+  /** The number of parts of a message of several parts. */
   readonly parts: number;
 }
 
-/** The way of a kind of message, both ways. */
+/** How a kind of message is sent and received. */
 interface Kind {
   send(endpoint: UcxEndpoint, bytes: Uint8Array<ArrayBuffer>, order: Order): Promise<unknown>;
   receive(endpoint: UcxEndpoint, order: Order, worker: UcxWorker): Promise<Uint8Array<ArrayBuffer>>;
@@ -95,7 +95,7 @@ export const kinds = {
       return into;
     },
   },
-  /** Put to where the other side says, and from there. */
+  /** Put where the other side says, and fetched from there. */
   remote: {
     async send(endpoint, bytes) {
       const key = new Uint8Array(4096);
@@ -126,7 +126,7 @@ function way(kind: Order["kind"]): Kind {
   return kinds[kind];
 }
 
-/** Sends bytes in a way, and checks what comes back. */
+/** Sends bytes as ordered, and checks what comes back. */
 export async function echo(endpoint: UcxEndpoint, worker: UcxWorker, order: Order): Promise<void> {
   await endpoint.send(new TextEncoder().encode(JSON.stringify(order)), { tag: orders });
   const content = pool.subarray(0, order.bytes);
@@ -134,13 +134,13 @@ export async function echo(endpoint: UcxEndpoint, worker: UcxWorker, order: Orde
   assertSame(await way(order.kind).receive(endpoint, order, worker), content);
 }
 
-/** Sends back what comes from one connection after the other, of each until it ends, and ends with the listener. */
+/** Echoes one connection after the other, each until it ends, and returns when the listener closes. */
 export async function serveEcho(listener: UcxListener, worker: UcxWorker): Promise<void> {
   for await (const endpoint of listener) {
     for (;;) {
       const text = new Uint8Array(1000);
       const received = await endpoint.recv(text, { tag: orders }).catch(() => null);
-      if (received === null) break; // it has gone
+      if (received === null) break; // the client has gone
       const order: Order = JSON.parse(new TextDecoder().decode(text.subarray(0, received.length)));
       const bytes = await way(order.kind).receive(endpoint, order, worker);
       await way(order.kind).send(endpoint, bytes, order);
@@ -149,7 +149,7 @@ export async function serveEcho(listener: UcxListener, worker: UcxWorker): Promi
   }
 }
 
-/** Does all kinds at all sizes, each kind over a connection of its own. @returns how many messages came back */
+/** Runs all kinds at all sizes, each kind over its own connection. @returns how many messages came back */
 export async function echoAll(
   worker: UcxWorker,
   to: { readonly host: string; readonly port: number },

@@ -1,5 +1,5 @@
 /**
- * The order of things when an endpoint closes, fails or is forced, and when a worker is: against a libucp whose every
+ * The order of events when an endpoint or a worker closes, fails or is forced to close: against a libucp whose every
  * answer is scripted.
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
@@ -20,7 +20,7 @@ const cancelled = -16; // UCS_ERR_CANCELED
 const forced = "ucp_ep_close_nbx 7 flags 1";
 const graceful = "ucp_ep_close_nbx 7 flags 0";
 
-/** What has been opened: a scripted worker always may have news, so what is left open would poll for ever. */
+/** What has been opened: a scripted worker always may have news, so one left open would poll for ever. */
 const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).forEach((stop) => stop()));
 
@@ -31,11 +31,11 @@ function open(handlesErrors = false): Scripted {
   return scripted;
 }
 
-/** Lets everything happen that can. */
+/** Lets everything that is due run. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 4; round++) {
     for (let i = 0; i < 5; i++) await setImmediate();
-    await setTimeout(2); // turns that serve sockets, too, take longer, on a busy machine most of all
+    await setTimeout(2); // turns that also serve sockets take longer, most of all on a busy machine
   }
   await setImmediate();
 }
@@ -63,7 +63,7 @@ test("a close waits for the sends, then flushes, then closes, then forgets the e
 test("an end in order is said to the other side, if it can have an endpoint that handles errors; one by force is not", async () => {
   const end = async (handlesErrors: boolean, isUsed: boolean, force: boolean) => {
     const { ucp, endpoint } = open(handlesErrors);
-    ucp.answers.push(...Array.from({ length: 3 }, () => 0n)); // all is done at once
+    ucp.answers.push(...Array.from({ length: 3 }, () => 0n)); // everything completes at once
     if (isUsed) await endpoint.sendMessage(new Uint8Array(1));
     await endpoint.close({ force });
     return ucp.log.filter((call) => call === "ucp_am_send_nbx").length - Number(isUsed);
@@ -88,7 +88,7 @@ test("a request of UCX's own is freed once, and ours never", async () => {
 test("a receive in place that ends with its endpoint is given back once, and nobody gets what another one has", () => {
   const { ucp, endpoint, operations } = open();
   ucp.onProgress = () => {
-    ucp.onProgress = () => ucp.finish(1, cancelled); // as UCX does once it was asked to give the receive up
+    ucp.onProgress = () => ucp.finish(1, cancelled); // as UCX does once the receive is cancelled
     endpoint.fail(new UcxError("ucp_worker_progress", reset));
   };
   assertThrows(() => endpoint.recvSync(new Uint8Array(1)), UcxError, "UCS_ERR_CONNECTION_RESET");
@@ -101,7 +101,7 @@ test("force does not wait for a send that UCX never ends, and who waits for it d
   const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "UCS_ERR_CANCELED");
   const closing = endpoint.close();
   await settle();
-  ucp.answers.push(0n); // the close is done at once
+  ucp.answers.push(0n); // the close completes at once
   await endpoint.close({ force: true });
   await closing;
   assertEquals(await endpoint.closed, null);
@@ -151,7 +151,7 @@ test("a lost endpoint ends its sends and its close, and says why; one that is cl
     "ucp_tag_send_nbx",
     "ucp_tag_send_nbx",
     "ucp_request_cancel",
-    "ucp_request_cancel", // UCX may never end what goes to the dead: its caller does not wait for that
+    "ucp_request_cancel", // UCX may never complete a send to a dead peer: the caller does not wait for it
     forced,
   ]);
   for (const request of [1, 2]) ucp.finish(request, cancelled);
@@ -171,7 +171,7 @@ test("a lost endpoint ends its sends and its close, and says why; one that is cl
   await assertRejects(() => closed.endpoint.send(new Uint8Array(1)), TypeError, "the endpoint is closed");
 });
 
-// openucx 1.13 has ended neither, in a fifth of all runs of death_test beside others.
+// openucx 1.13 completed neither, in a fifth of all runs of death_test beside others.
 test("what UCX forgets when it has failed an endpoint ends all the same, for the reason that UCX gave", async () => {
   const { ucp, endpoint } = open();
   const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
@@ -180,7 +180,7 @@ test("what UCX forgets when it has failed an endpoint ends all the same, for the
   endpoint.fail(failure);
   await settle();
   assertEquals(ucp.log, ["ucp_tag_send_nbx", "ucp_ep_flush_nbx"]);
-  ucp.answers.push(0n); // the close is done at once
+  ucp.answers.push(0n); // the close completes at once
   await endpoint.lose();
   await Promise.all([send, flush]);
   assertEquals(ucp.log.slice(2), ["ucp_request_cancel", "ucp_request_cancel", forced]);
@@ -205,7 +205,7 @@ test("what UCX refuses at once is an error, and its memory is free", async () =>
   ucp.answers.push(-6n); // UCS_ERR_UNREACHABLE
   const error = await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "compare UCX_TLS");
   assertEquals([error.statusName, error.call], ["UCS_ERR_UNREACHABLE", "ucp_tag_send_nbx"]);
-  ucp.answers.push(-99n, -100n); // the last statuses before addresses
+  ucp.answers.push(-99n, -100n); // the last status values before addresses
   for (const status of [-99, -100]) {
     const odd = await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError);
     assertEquals(odd.status, status);
@@ -215,7 +215,7 @@ test("what UCX refuses at once is an error, and its memory is free", async () =>
   assertEquals(ucp.log.at(-1), graceful);
 });
 
-/** A worker over a scripted libucp, and an address that it takes. */
+/** A worker over a scripted libucp, and an address that it accepts. */
 function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Array; forgotten: () => number } {
   const ucp = new ScriptedUcp();
   let count = 0;
@@ -239,8 +239,8 @@ test("a failure is reported by the endpoint that has the handle now", async () =
   const { ucp, worker, address } = openWorker();
   ucp.handles.push(0x70n, 0x70n);
   const first = await worker.connect(address);
-  ucp.answers.push(0n); // the connection is made
-  const closing = first.close({ force: true }); // request 1: UCX has let go of the handle already
+  ucp.answers.push(0n); // the connection is established
+  const closing = first.close({ force: true }); // request 1: UCX has already released the handle
   await settle();
   const second = await worker.connect(address);
   ucp.finish(1);
@@ -307,7 +307,7 @@ test("a receive that UCX does not give back is rejected all the same when its wo
   const receive = assertRejects(() => worker.recv(new Uint8Array(4)), TypeError, "The worker was closed");
   worker.abort();
   await receive;
-  // A message that is arriving: to destroy the worker would end the process, with UCX 1.13.
+  // A message is arriving: destroying the worker would end the process, with UCX 1.13.
   assertEquals(ucp.log, ["ucp_tag_recv_nbx", "ucp_request_cancel"]);
   assertEquals(forgotten(), 1);
 });
@@ -318,7 +318,7 @@ test("what has come before a failure is received, although the failure is report
   const endpoint = await worker.connect(address);
   const receive = endpoint.recv(new Uint8Array(1)); // request 1
   ucp.onProgress = () => {
-    ucp.onProgress = () => ucp.finish(1); // it was here, by another transport
+    ucp.onProgress = () => ucp.finish(1); // it had arrived, by another transport
     ucp.fail(0x70n, reset);
   };
   assertEquals((await receive).length, 0);
@@ -345,7 +345,7 @@ test("a key that was closed stays until what uses it has ended", async () => {
 test("keys are destroyed once, and never after their worker", () => {
   const ucp = new ScriptedUcp();
   const keys = new RemoteKeys(ucp.functions);
-  const key = {} as UcxRemoteKey; // it is only an owner here
+  const key = {} as UcxRemoteKey; // used only as an owner here
   keys.add(key, 5n);
   keys.add(key, 6n);
   keys.free(5n, key);

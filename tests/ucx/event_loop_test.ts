@@ -1,4 +1,4 @@
-/** A server in the same thread keeps answering while messages leave it no pause. */
+/** A server in the same thread keeps answering while messages saturate the event loop. */
 import { assert, assertEquals } from "@std/assert";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -17,7 +17,7 @@ test("what is to be done at the next turn waits for sockets every few millisecon
   Object.defineProperty(port, "turnWithSockets", { value: counted, configurable: true, writable: true });
   context.after(() => Object.defineProperty(port, "turnWithSockets", { value: turnWithSockets }));
   const done: string[] = [];
-  await pause(5); // so long that sockets are due
+  await pause(5); // long enough that sockets are due
   atNextTurn(() => done.push("first"));
   assert(isServing());
   atNextTurn(() => done.push("second"));
@@ -33,7 +33,7 @@ test("what is to be done at the next turn waits for sockets every few millisecon
   assertEquals(done, ["first", "second", "soon"]);
 });
 
-/** When sockets are served meanwhile, by `performance.now()`: in the runtime that has to be asked to. */
+/** Records when sockets are served, by `performance.now()`: in the runtime that serves them only on request. */
 function servesDuring(context: { after(fn: () => void): void }): number[] {
   const port = ffiPort();
   const { turnWithSockets } = port;
@@ -48,7 +48,7 @@ function servesDuring(context: { after(fn: () => void): void }): number[] {
   return times;
 }
 
-/** Messages to and fro, so large that the event loop turns seldom, until something is over. */
+/** Messages back and forth, so large that the event loop seldom turns, until the caller is done. */
 async function saturate(ucx: Ucx, isOver: () => boolean): Promise<void> {
   await using alice = ucx.createWorker();
   await using bob = ucx.createWorker();
@@ -57,7 +57,7 @@ async function saturate(ucx: Ucx, isOver: () => boolean): Promise<void> {
   while (!isOver()) await Promise.all([bob.recv(into), there.send(out)]);
 }
 
-// A turn in which Deno serves sockets takes 0.3 ms: every 4 ms it was a fifth of the time of messages of 8 KiB.
+// A turn in which Deno serves sockets takes 0.3 ms: one every 4 ms took a fifth of the time of messages of 8 KiB.
 test("while nothing comes for sockets they are served seldom, and not never", async (context) => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   const times = servesDuring(context);
@@ -85,7 +85,7 @@ test("when something comes for sockets they are served soon", async (context) =>
   if (ffiPort().turnWithSockets === null) return;
   const gaps = times.slice(1).map((time, i) => time - (times[i] ?? 0)).toSorted((one, other) => one - other);
   const median = gaps[gaps.length >> 1] ?? Infinity;
-  assert(median < 30, `${median} ms between two turns that serve sockets`); // 50 where nothing has come
+  assert(median < 30, `${median} ms between two turns that serve sockets`); // 50 where nothing has arrived
 });
 
 for (const progress of ["adaptive", "event", "busy"] as const) {
@@ -130,7 +130,7 @@ for (const progress of ["adaptive", "event", "busy"] as const) {
       server.closeAllConnections();
       server.close();
       const median = counts.toSorted((one, other) => one - other)[counts.length >> 1] ?? Infinity;
-      // Both sides of the connection are in this thread, each of which takes some steps.
+      // Both sides of the connection are in this thread, and each takes some steps.
       assert(median <= 8, `${counts}`);
       assert(turnWithSockets === null || turns > 0);
     });

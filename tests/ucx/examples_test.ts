@@ -80,7 +80,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     const matrix = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3, 4), { shape: [2, 2] });
     await good.sendArray(matrix);
     assertEquals(`${await good.recvArray({ timeout: 5000 })}`, "[4. 6.]");
-    assert(server.pid !== undefined); // Deno takes whoever its own method has killed for dead by the signal
+    assert(server.pid !== undefined); // Deno considers any process that its own method has killed dead by the signal
     process.kill(server.pid, signal);
     assertEquals(await ended, 0);
     assertInstanceOf(await good.closed, UcxError);

@@ -1,4 +1,4 @@
-/** What would become of memory is said, and nothing is done. */
+/** Reports what would be done with memory, and does nothing. */
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { explain } from "../../src/ucx/explain.ts";
@@ -62,7 +62,7 @@ test("another library's array is explained as what it is a view of: contiguous o
   const cuda = Cuda.simulate();
   using memory = new SynchronousMemoryResource(cuda.device(0)).allocate(12);
   const onDevice = StridedMemoryView.fromBuffer(memory, { shape: [3], dtype: "float32" });
-  // As `send`: whose device it is has to be said by a view.
+  // As in `send`: only a view can say which device the memory belongs to.
   const array = { __dlpack__: (options: object) => onDevice.__dlpack__(options) };
   assertThrows(() => explain(array, way), Error, "Cannot import memory of CUDA device 0");
   assertStringIncludes(explain(onDevice, way), "a GPU's memory");

@@ -1,4 +1,4 @@
-/** What is tried on a GPU is tried here with simulated ones, whose memory for the host is real. */
+/** Runs the GPU tests on simulated GPUs, whose memory is real to the host. */
 import { test } from "node:test";
 import { patiently } from "../support/child.ts";
 import { simulatedRoot } from "../support/simulated_roots.ts";

@@ -1,4 +1,4 @@
-/** The programs of docs/ucx.md that talk to another one. tests/examples_test.ts runs the others. */
+/** The programs of docs/ucx.md that talk to another program. tests/examples_test.ts runs the others. */
 import { assert } from "@std/assert";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { needs } from "../support/needs.ts";
 
 const guide = readFileSync(new URL("../../docs/ucx.md", import.meta.url), "utf8");
 
-/** An example with another port than the one that everybody has. */
+/** An example with another port in place of the common one. */
 function at(port: number, need: string): Example {
   const [example] = examplesOf(`docs/ucx.md (${need})`, guide, need);
   assert(example !== undefined && example.code.includes("13337"));
@@ -30,7 +30,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Until somebody listens. */
+/** Waits until a server listens. */
 async function reachable(port: number): Promise<void> {
   for (let n = 0; n < 200; n++) {
     const socket = createConnection(port, "127.0.0.1");
@@ -51,7 +51,7 @@ test("the guide's server and client talk to each other in two processes", patien
     await runExampleBeside(at(port, "client"));
   } finally {
     end.abort();
-    await serving.catch(() => {}); // it ends with an error when its client goes, as the guide says
+    await serving.catch(() => {}); // it fails when its client leaves, as the guide says
   }
 });
 
@@ -61,7 +61,7 @@ const [title, options] = needs(
   "the guide's program talks to UCXX's own package",
 );
 
-/** What the guide says beside the program's lines, with the libucp that both must have. */
+/** The Python that the guide shows beside the program, with the libucp that both must use. */
 const server = `
 import asyncio, sys
 import numpy as np, ucxx

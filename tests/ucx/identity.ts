@@ -1,5 +1,5 @@
 /**
- * Identities of other processes, for the tests that look after them.
+ * Identities of other processes, for the tests that watch them.
  *
  * @module
  */

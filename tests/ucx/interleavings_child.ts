@@ -1,13 +1,13 @@
 /**
- * Random programs of everything that can be done with tags between two workers of one process: sends, receives of the
- * worker and of an endpoint, probes, messages that are taken and received later, signals, timeouts, closes in order and
- * by force. `tag_model.ts` says what becomes of each message and of each receive.
+ * Random programs of every tag operation between two workers of one process: sends, receives of the worker and of an
+ * endpoint, probes, messages that are taken and received later, signals, timeouts, closes in order and by force.
+ * `tag_model.ts` determines the outcome of each message and each receive.
  *
- * What arrives when is UCX's business. Whatever looks at the queues, or gives something up, does so when all that was
- * sent has arrived, which a message with a tag of its own tells that is sent behind it; except for signals that race
- * with small messages, of which the outcome tells who was first.
+ * UCX decides what arrives when. A step that looks at the queues, or cancels an operation, runs when everything sent
+ * has arrived, which a marker message with its own tag, sent last, shows; except for signals that race with small
+ * messages, where the outcome tells which came first.
  *
- * Prints how often what has happened.
+ * Prints how often each kind of event occurred.
  */
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { setTimeout as pause } from "node:timers/promises";
@@ -20,9 +20,9 @@ import { check, fc } from "../support/property.ts";
 import { assertContent, Bordered, contentOf, memoryKinds, turns } from "../support/ucx_messages.ts";
 import { fits, stateAfter, type TagEvent, type TagMessage } from "./tag_model.ts";
 
-/** The bit of the messages that tell that all before them have arrived; no other receive asks for those. */
+/** The tag bit of marker messages, which show that all before them have arrived; no other receive matches them. */
 const marker = 1n << 63n;
-/** Up to here a message is in UCX's hands at once: a signal finds it there whole, or not at all. */
+/** Up to this size UCX has a message at once: a signal finds it there whole, or not at all. */
 const small = 1000;
 
 const sizes = fc.oneof(
@@ -67,11 +67,11 @@ const steps = fc.oneof(
 );
 const programs = fc.record({
   steps: fc.array(steps, { minLength: 1, maxLength: 40, size: "max" }),
-  /** Whether the workers are closed with all that is pending. */
+  /** Whether the workers are closed with operations pending. */
   isLeft: fc.integer({ min: 0, max: 14 }).map((n) => n === 0),
 });
 
-/** What a promise has come to: a value, or what it was rejected with. */
+/** The outcome of a promise: its value, or the reason of its rejection. */
 type Outcome<T> = { readonly value: T } | { readonly error: unknown };
 
 async function outcomeOf<T>(promise: Promise<T>): Promise<Outcome<T>> {
@@ -86,7 +86,7 @@ interface Receive {
   readonly ofEndpoint: boolean;
   readonly end: AbortController;
   readonly outcome: Promise<Outcome<Received>>;
-  /** Why it may have been given up: a reason of ours, or what Causeway says of an end. */
+  /** Why it may have been cancelled: a reason of ours, or Causeway's message for a closed endpoint. */
   givenUp: unknown;
 }
 
@@ -101,7 +101,7 @@ function count(what: string): void {
   counts[what] = (counts[what] ?? 0) + 1;
 }
 
-/** Two workers, what leads from one to the other, and an endpoint whose end ends receives: it leads to a third one. */
+/** Two workers, the endpoint from one to the other, and one to a third worker, whose close ends receives. */
 class Ends {
   readonly sender: UcxWorker;
   readonly receiver: UcxWorker;
@@ -131,7 +131,7 @@ class Run {
   readonly #closes: Promise<void>[] = [];
   readonly #taken: [UcxMessage, TagMessage][] = [];
   #markers = 0n;
-  /** Whether a large message may still be on its way. */
+  /** Whether a large message may still be in flight. */
   #isLargeUnderWay = false;
   #hasGivenUpSend = false;
 
@@ -167,7 +167,7 @@ class Run {
       case "abort send":
         return await this.#abortSend(this.#sends[step.pick % this.#sends.length]);
       case "recv for a moment": {
-        await this.#arrived(); // nothing comes meanwhile
+        await this.#arrived(); // nothing arrives meanwhile
         const receive = this.#post({ ...step, room: 300_000, memory: "array" }, this.#ends.receiver);
         const outcome = await receive.outcome;
         receive.givenUp = "a timeout";
@@ -176,10 +176,10 @@ class Run {
       }
       case "close sender's endpoint":
         await this.#arrived();
-        this.#closes.push(this.#ends.toReceiver.close()); // when all was received
+        this.#closes.push(this.#ends.toReceiver.close()); // once everything is received
         return await this.#ends.connect();
       case "close it by force": {
-        // Of a message that both sides have given up nobody hears whether it is still on its way.
+        // Nothing reports whether a message that both sides have cancelled is still in flight.
         if (this.#hasGivenUpSend && this.#receives.some(({ givenUp }) => givenUp !== undefined)) return;
         await this.#receiveAll();
         const { received } = stateAfter(this.#log);
@@ -204,7 +204,7 @@ class Run {
     memory.bytes.set(contentOf(message.index, size));
     const end = new AbortController();
     const send = this.#ends.toReceiver.send(memory.memory, { tag, signal: end.signal });
-    memory.close(); // it stays until UCX is done with it
+    memory.close(); // the memory lives until UCX is done with it
     this.#sends.push({ end, outcome: outcomeOf(send) });
     this.#log.push({ kind: "come", message });
     this.#isLargeUnderWay ||= size > small;
@@ -257,7 +257,7 @@ class Run {
       const reason = new Error("too late");
       const outcome = await outcomeOf(message.recv(memory.memory, { signal: AbortSignal.abort(reason) }));
       assertStrictEquals("error" in outcome ? outcome.error : null, reason);
-      memory.assertUntouched(0); // and it can be received still
+      memory.assertUntouched(0); // and it can still be received
     } else {
       this.#taken.splice(at, 1);
       assertReceived(await outcomeOf(message.recv(memory.memory)), sent, room, memory);
@@ -265,7 +265,7 @@ class Run {
     memory.close();
   }
 
-  /** Waits until all that was sent has been matched, or waits to be. */
+  /** Waits until every message sent has been matched, or waits to be. */
   async #arrived(): Promise<void> {
     const tag = marker | this.#markers++;
     const { toReceiver, receiver } = this.#ends;
@@ -280,7 +280,7 @@ class Run {
     this.#log.push({ kind: "withdraw", receive });
   }
 
-  /** A signal while messages come. */
+  /** Fires a signal while messages arrive. */
   async #raceReceive(receive: Receive | undefined): Promise<void> {
     if (receive === undefined || receive.givenUp !== undefined) return;
     if (this.#isLargeUnderWay) await this.#arrived();
@@ -288,16 +288,16 @@ class Run {
     const reason = new Error("given up in the middle");
     receive.end.abort(reason);
     const outcome = await receive.outcome;
-    if ("value" in outcome || outcome.error !== reason) return; // it was over: the model says how, too
+    if ("value" in outcome || outcome.error !== reason) return; // it had completed: the model says how, too
     receive.givenUp = reason;
-    if (sent !== undefined && sent.size > small) return; // it had the message, which is gone with it
+    if (sent !== undefined && sent.size > small) return; // it had the message, which is lost with it
     if (sent !== undefined) count("receives that a signal reached before their message");
-    // No message had come that it fits: it is as if it had never been.
+    // No matching message had arrived: it is as if the receive had never been posted.
     const at = this.#log.findIndex((event) => event.kind === "post" && event.receive === receive);
     this.#log.splice(at, 1);
   }
 
-  /** Whether a message arrives whose send was given up is not a question: it was on its way. */
+  /** A message arrives even if its send was cancelled: it was in flight. */
   async #abortSend(send: Send | undefined): Promise<void> {
     if (send === undefined) return;
     const reason = new Error("given up");
@@ -308,7 +308,7 @@ class Run {
     count("sends given up before they were over");
   }
 
-  /** Receives all messages that nobody has. */
+  /** Receives all unreceived messages. */
   async #receiveAll(): Promise<void> {
     await this.#arrived();
     while (stateAfter(this.#log).unexpected.length > 0) {
@@ -320,7 +320,7 @@ class Run {
     }
   }
 
-  /** Everything ends, and each as the model says. */
+  /** Ends everything; each operation ends as the model says. */
   async finish(): Promise<void> {
     await this.#receiveAll();
     const { received } = stateAfter(this.#log);
@@ -348,7 +348,7 @@ class Run {
     if (!isGivenUp) memory.close();
   }
 
-  /** The workers are closed with all that is pending: everything ends. */
+  /** Closes the workers with operations pending: everything ends. */
   async leave(): Promise<void> {
     await this.#arrived();
     await this.#ends.receiver.close();
@@ -382,7 +382,7 @@ function assertReceived(outcome: Outcome<Received>, sent: TagMessage, room: numb
     assert("error" in outcome, `${sent.size} bytes in the room for ${room}`);
     assertInstanceOf(outcome.error, UcxError);
     assertEquals(outcome.error.statusName, "UCS_ERR_MESSAGE_TRUNCATED");
-    memory.assertUntouched(room); // the bytes that fit may be there
+    memory.assertUntouched(room); // the bytes that fit may have been written
     count("messages too long");
   } else {
     if ("error" in outcome) throw outcome.error;
@@ -405,7 +405,7 @@ await check(
       await ends.connectReceiver();
     }
     const mine = ends;
-    ends = null; // not for others, if it fails
+    ends = null; // not reused if the run fails
     const run = new Run(mine);
     for (const step of steps) await run.step(step);
     if (isLeft) await run.leave();

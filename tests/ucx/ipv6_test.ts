@@ -1,4 +1,4 @@
-/** Connections over IPv6, which UCX 1.14 and newer make: all that goes over IPv4 goes over them. */
+/** Connections over IPv6, which UCX 1.14 and newer make: everything that works over IPv4 works over IPv6. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";

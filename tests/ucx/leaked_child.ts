@@ -1,4 +1,4 @@
-/** Drops workers and a context, and closes as many: each of the former is reported if `CAUSEWAY_LEAKS=1` asks for it. */
+/** Drops workers and a context, and closes as many: each dropped one is reported under `CAUSEWAY_LEAKS=1`. */
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -27,7 +27,7 @@ async function closeAll(): Promise<void> {
   for (let i = 0; i < 3; i++) ucx.createWorker().abort();
 }
 
-/** Writes over what earlier calls have left on the stack. */
+/** Overwrites what earlier calls left on the stack. */
 function useStack(deep: number): number {
   return deep === 0 ? 0 : 1 + useStack(deep - 1);
 }

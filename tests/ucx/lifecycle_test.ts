@@ -1,5 +1,5 @@
 /**
- * How workers, endpoints and operations end: closed, forced, cancelled, and in what order ever.
+ * How workers, endpoints and operations end: closed, forced, cancelled, and in any order.
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -14,10 +14,10 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { patiently } from "../support/child.ts";
 import { assertContent, contentOf, turns } from "../support/ucx_messages.ts";
 
-/** More than UCX takes in on its own: a message of this size waits for its receiver. */
+/** Larger than UCX buffers unasked: a message of this size waits for its receiver. */
 const big = 1 << 20;
 
-/** Two workers and the way from the first to the second. */
+/** Two workers and the endpoint from the first to the second. */
 interface Pair {
   readonly ucx: Ucx;
   readonly sender: UcxWorker;
@@ -25,7 +25,7 @@ interface Pair {
   readonly endpoint: UcxEndpoint;
 }
 
-/** Settings of UCX_TLS. They are given as configuration here, and as environment in the tests with child processes. */
+/** Settings of UCX_TLS, passed as configuration here and as environment variable in the tests with child processes. */
 const settings = [undefined, "tcp", "sm"] as const;
 
 async function open(tls: string | undefined): Promise<Pair> {
@@ -42,7 +42,7 @@ async function close({ ucx, sender, receiver }: Pair): Promise<void> {
   ucx.close();
 }
 
-/** Memory that says when it is freed. */
+/** Memory that counts how often it is freed. */
 function countedBuffer(size: number): { buffer: MemoryBuffer; freed: () => number } {
   let frees = 0;
   const free = (ptr: bigint) => {
@@ -53,7 +53,7 @@ function countedBuffer(size: number): { buffer: MemoryBuffer; freed: () => numbe
   return { buffer: MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, free }), freed: () => frees };
 }
 
-/** The state of a promise now. */
+/** The current state of a promise. */
 async function stateOf(promise: Promise<unknown>): Promise<"pending" | "resolved" | "rejected"> {
   const pending = {};
   try {
@@ -126,7 +126,7 @@ for (const tls of settings) {
     await using receiver = ucx.createWorker();
     const endpoint = await sender.connect(receiver.address);
     await endpoint.send(new Uint8Array(1));
-    await endpoint.close(); // after the message has arrived, which takes the other side's help
+    await endpoint.close(); // after the message has arrived, which needs the other side
     assertEquals((await receiver.recv(new Uint8Array(8))).length, 1);
   });
 
@@ -237,7 +237,7 @@ for (const tls of settings) {
     assertEquals(await receiver.recv(next, { tag: 1n }), { length: 3, tag: 1n });
     assertEquals([[...into], [...next]], [[9, 9, 9, 9, 9, 9, 9, 9], [1, 2, 3, 0, 0, 0, 0, 0]]);
 
-    // Too early and too late.
+    // Signals that fire too early and too late.
     const late = new AbortController();
     const done = receiver.recv(next, { tag: 2n, signal: late.signal });
     await endpoint.send(new Uint8Array(5), { tag: 2n, signal: late.signal });
@@ -262,10 +262,10 @@ for (const tls of settings) {
     const stop = new AbortController();
     const receive = receiver.recv(into, { tag: 1n, signal: stop.signal }).then(() => "received", () => "none");
     assertStrictEquals(await send, reason);
-    stop.abort(); // whether the message has arrived is UCX's to say
+    stop.abort(); // whether the message has arrived is up to UCX
     await receive;
     assert(freed() <= 1);
-    // A message that has not come by now is received by nobody: a close without a limit would wait for that.
+    // A message that has not arrived by now is never received: a close without a limit would wait for that.
     await pair.sender.close({ timeout: 1000 });
     await close(pair);
     assertEquals(freed(), 1);
@@ -278,7 +278,7 @@ for (const tls of settings) {
     for (let i = 0; i < 10; i++) {
       const first = await sender.connect(receiver.address);
       const closing = first.close({ force: true });
-      const second = sender.connect(receiver.address); // begun before the close is over
+      const second = sender.connect(receiver.address); // begun before the close has completed
       await closing;
       made.push(await second);
     }

@@ -1,4 +1,4 @@
-/** Limits end whatever they are given to, whenever they come, and take nothing from what comes after. */
+/** Limits end any operation they are given to, at any time, and consume nothing of what arrives later. */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -15,7 +15,7 @@ interface Scene {
   readonly other: UcxWorker;
 }
 
-/** Whatever waits for something that never comes. */
+/** Operations that wait for something that never comes. */
 const waits: Readonly<Record<string, (scene: Scene, limits: { signal?: AbortSignal; timeout?: number }) => unknown>> = {
   "worker.recv": ({ worker }, limits) => worker.recv(new Uint8Array(1), { tag: 5n, ...limits }),
   "endpoint.recv": ({ back }, limits) => back.recv(new Uint8Array(1), { tag: 5n, ...limits }),
@@ -68,7 +68,7 @@ test("receives of several parts end with their endpoint, those that wait for oth
   const ends = later.map((one) => assertRejects(() => one, TypeError, "closed"));
   await endpoint.close({ force: true });
   await Promise.all(ends);
-  // The worker's own goes on, and gets what comes.
+  // The worker's own receive goes on, and gets what arrives.
   const sender = await other.connect(worker.address);
   await sender.sendMany([Uint8Array.of(3)], { tag: 1n });
   assertEquals((await first).map((view) => [...view.buffer.bytes()]), [[3]]);
@@ -98,7 +98,7 @@ for (const count of [1, 150]) {
     const parts = Array.from({ length: count }, () => ({ bytes: 8, isCuda: false }));
     const [first = new Uint8Array(0), ...headers] = partHeaders(parts);
     await endpoint.send(first, { tag: 1n });
-    await pause(20); // for it to be taken
+    await pause(20); // until it is taken
     end.abort(new RangeError("enough"));
     await assertRejects(() => given, RangeError, "enough");
     await pause(1);
@@ -157,7 +157,7 @@ test("a taken message whose receive was ended while it waited for a stream can b
 });
 
 test("an endpoint that is closed by force while it connects over TCP takes nothing else with it", async () => {
-  // UCX 1.13 ended the process with a failed assertion in every other of such closes.
+  // UCX 1.13 ended the process with a failed assertion at every other such close.
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   for (let i = 0; i < 10; i++) {
     await using worker = ucx.createWorker();
@@ -168,7 +168,7 @@ test("an endpoint that is closed by force while it connects over TCP takes nothi
     const into = new Uint8Array(1);
     await Promise.all([sender.send(Uint8Array.of(i)), worker.recv(into)]);
     assertEquals(into[0], i);
-    // Nor does a worker that goes at once.
+    // Nor does a worker that is aborted at once.
     const gone = ucx.createWorker();
     void (await gone.connect(other.address)).close({ force: true });
     gone.abort();
@@ -230,7 +230,7 @@ test("what is no tag and no operand is refused before anything begins, and nothi
   const compare = 1n << 32n;
   const swap = () => endpoint.atomic("compare-and-swap", key, 0, 1n, { bytes: 4, compare });
   await assertRejects(swap, RangeError, "4 bytes");
-  // A key is of one endpoint, and stays as long as something in flight uses it.
+  // A key belongs to one endpoint, and stays valid as long as an operation in flight uses it.
   const other = await worker.connect(worker.address, { errors: "none" });
   await assertRejects(() => other.put(bytes, key), TypeError, "made by another");
   const { buffer, goOn } = unwritten(8);

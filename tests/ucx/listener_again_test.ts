@@ -1,11 +1,11 @@
-/** A port where somebody has listened is free for the next who listens there, or the error says how to have it so. */
+/** A listener's former port is free for the next listener there, or the error says how to make it so. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { SystemError } from "../../src/ffi/mod.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { patiently } from "../support/child.ts";
 
-/** Listens, serves one client, and hangs up first, which keeps a port busy for a minute. @returns the port */
+/** Listens, serves one client, and closes first, which keeps a port busy for a minute. @returns the port */
 async function serve(port: number, secret: string | undefined): Promise<number> {
   const asked = secret === undefined ? {} : { secret };
   using ucx = Ucx.open({ config: { TLS: "tcp" } });

@@ -1,4 +1,4 @@
-/** Connecting by host and port: who is let in, in what order, and how it ends. */
+/** Connecting by host and port: which clients are accepted, in what order, and how it ends. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createServer } from "node:net";
 import { test } from "node:test";
@@ -26,7 +26,7 @@ async function inScene(options: ListenOptions, act: (scene: Scene) => Promise<vo
   await listener.close();
 }
 
-/** The next connection, which there is. */
+/** The next connection; fails if there is none. */
 async function next(listener: UcxListener): Promise<UcxEndpoint> {
   const endpoint = await listener.accept();
   assert(endpoint !== null);
@@ -81,7 +81,7 @@ test("connections are taken in the order in which they come, by a loop that ends
   });
 });
 
-/** Whether a port can be had anew when its listener is closed. Another program may be quicker, but not five times. */
+/** Whether a port can be bound again once its listener is closed. Another program may be faster, but not five times. */
 async function isFreeAgain(worker: UcxWorker, secret: { readonly secret?: string }): Promise<boolean> {
   for (let n = 0; n < 5; n++) {
     const listener = worker.listen(secret);
@@ -181,7 +181,7 @@ test("where nobody listens, and where nobody speaks UCX, connecting fails; a lim
         assertStringIncludes(nobody.message, `Nobody listens at 127.0.0.1:${port}`);
       }
     }
-    const silent = createServer(() => {}); // takes connections and says nothing
+    const silent = createServer(() => {}); // accepts connections and sends nothing
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const address = silent.address();
     if (address === null || typeof address === "string") throw new TypeError("no port");
@@ -300,7 +300,7 @@ for (const kind of ["messages", "messages and arrays", "large message", "large a
       assertInstanceOf(reason, UcxError);
       assertEquals(reason.statusName, "UCS_ERR_EXCEEDS_LIMIT");
       await assertRejects(() => fromBad.recvArray(), UcxError, "UCS_ERR_EXCEEDS_LIMIT");
-      await bad.closed; // it is told
+      await bad.closed; // it is notified
       for (let i = 0; i < 3; i++) await good.sendMessage(new Uint8Array(1000));
       const messages = fromGood.messages()[Symbol.asyncIterator]();
       for (let i = 0; i < 3; i++) assertEquals((await messages.next()).value?.length, 1000);

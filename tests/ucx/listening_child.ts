@@ -1,6 +1,6 @@
 /**
- * Serves a client without awaiting anything at the top: who listens, or waits for messages, stays alive; and ends by
- * itself afterwards. The client comes from a timer that does not keep the process alive.
+ * Serves a client without a top-level await: a process that listens, or waits for messages, stays alive, and exits on
+ * its own afterwards. The client is started by a timer that does not keep the process alive.
  */
 import { setTimeout } from "node:timers";
 import { Ucx } from "../../src/ucx/ucx.ts";

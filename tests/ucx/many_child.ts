@@ -1,6 +1,6 @@
 /**
- * One process of `many_test.ts`. A server says where it listens, and answers each message of so many clients with the
- * same bytes. A process of clients has many workers, and connects each with all servers.
+ * One process of `many_test.ts`. A server prints where it listens, and echoes each message of the given number of
+ * clients. A process of clients has many workers, and connects each with all servers.
  * Arguments: `server`, the number of connections; or `clients`, the number of workers, and the ports.
  */
 import { assertEquals } from "@std/assert";
@@ -14,7 +14,7 @@ const [role, count = "0", ...ports] = process.argv.slice(2);
 const rounds = 3;
 const sizes = [1, 3000, 40_000];
 
-/** All clients' messages come to one worker: a client says first which tag is its own. */
+/** All clients' messages come to one worker: each client first says which tag is its own. */
 async function serve(endpoint: UcxEndpoint): Promise<void> {
   const messages = endpoint.messages()[Symbol.asyncIterator]();
   const { value: first } = await messages.next();

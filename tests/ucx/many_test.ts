@@ -58,7 +58,7 @@ test(
       await received;
       assertContent(pong, i);
     }
-    // The last first: none stands before another.
+    // The last first: no receive blocks another.
     await Promise.all(memory.map((_, i) => there.send(contentOf(count - i, 8), { tag: BigInt(count - i) })));
     assertEquals((await Promise.all(receives)).map(({ tag }) => Number(tag)), memory.map((_, i) => i + 1));
     for (const [i, into] of memory.entries()) assertContent(into, i + 1);
@@ -79,7 +79,7 @@ test(
       throw error;
     }));
     failed.catch(() => {});
-    /** What all threads say next. */
+    /** The next message of every thread. */
     const said = () => Promise.race([Promise.all(threads.map(async (one) => (await once(one, "message"))[0])), failed]);
     const addresses = await said();
     const results = said();

@@ -1,4 +1,4 @@
-/** A thread of `many_test.ts`: it has a UCX of its own, and exchanges messages with all other threads. */
+/** A thread of `many_test.ts`: it has its own UCX context, and exchanges messages with all other threads. */
 import { assertEquals } from "@std/assert";
 import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
@@ -13,7 +13,7 @@ if (parentPort === null) throw new TypeError("this is a thread");
 const ucx = Ucx.open();
 const worker = ucx.createWorker();
 parentPort.postMessage(worker.address);
-const [addresses]: [Uint8Array[]] = await once(parentPort, "message") as [Uint8Array[]]; // what all of them have said
+const [addresses]: [Uint8Array[]] = await once(parentPort, "message") as [Uint8Array[]]; // the addresses of all threads
 const others = addresses.map((_, i) => i).filter((i) => i !== number);
 let received = 0;
 await Promise.all(others.map(async (other) => {

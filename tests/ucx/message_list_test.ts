@@ -1,4 +1,4 @@
-/** Active messages of several pieces: gathered in order, scattered in order, and nothing of them kept. */
+/** Active messages of several pieces: gathered in order, scattered in order, and not retained. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

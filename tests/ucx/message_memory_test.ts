@@ -1,4 +1,4 @@
-/** What can be sent and received into: memory of every kind, as it is, and nothing else. */
+/** What can be sent, and received into: memory of every kind, unchanged, and nothing else. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";
@@ -16,7 +16,7 @@ import { apart, meeting, pattern, positionsOf } from "../support/arrays.ts";
 import { laidOut } from "../support/laid_out.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Kinds of JavaScript's memory, over a part of an ArrayBuffer of 64 bytes. */
+/** Kinds of JavaScript memory, over a part of an ArrayBuffer of 64 bytes. */
 const kinds = {
   Uint8Array: (buffer: ArrayBuffer, at: number, bytes: number) => new Uint8Array(buffer, at, bytes),
   DataView: (buffer: ArrayBuffer, at: number, bytes: number) => new DataView(buffer, at, bytes),
@@ -104,7 +104,7 @@ test("a buffer whose elements were copied is not kept when its message has gone"
   memory.close();
 });
 
-/** An array of another library, which counts how often it was given out and given back. */
+/** Another library's array, which counts how often it was exported and returned. */
 class Foreign {
   readonly buffer = new HostMemoryResource().allocate(4);
   readonly view = StridedMemoryView.fromBuffer(this.buffer, { shape: [4], dtype: "uint8" });

@@ -1,4 +1,4 @@
-/** Messages of several parts: each arrives whole, in its place, whatever else of the same tag is under way. */
+/** Messages of several parts: each arrives whole, in its place, whatever else with the same tag is in flight. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ test("headers say how many parts there are, how long and whether on a GPU, a hun
     assertEquals(read.flatMap(({ parts }) => parts), parts);
     assertEquals(read.map(({ hasNext }) => hasNext), headers.map((_, i) => i < headers.length - 1));
   }));
-  // Where UCXX has its fields: a bool, the count, 100 ints and 100 sizes, without gaps.
+  // UCXX's field layout: a bool, the count, 100 ints and 100 sizes, without padding.
   const [header = new Uint8Array()] = partHeaders([{ bytes: 0x0102, isCuda: true }, { bytes: 3, isCuda: false }]);
   assertEquals(header.length, 1 + 8 + 400 + 800);
   assertEquals([...header.subarray(0, 17)], [0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
@@ -93,7 +93,7 @@ test("a part that cannot be sent, a message that is none, and a limit end it, an
   await assertRejects(() => receiver.recvMany({ timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
   await endpoint.send(new Uint8Array(3), { tag: 9n });
   await assertRejects(() => receiver.recvMany({ tag: 9n }), TypeError, "got a message of 3 bytes");
-  // The receives that were given up took nothing.
+  // The cancelled receives consumed nothing.
   const [views] = await Promise.all([receiver.recvMany(), endpoint.sendMany([Uint8Array.of(1), Uint8Array.of(2)])]);
   assertEquals(views.map((view) => [...view.buffer.bytes()]), [[1], [2]]);
   const options = { tag: 1n, timeout: -1 };

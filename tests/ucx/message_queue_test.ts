@@ -1,4 +1,4 @@
-/** A queue hands each item to one taker, in order, whoever gives up waiting. */
+/** A queue hands each item to one waiter, in order, even if others stop waiting. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { MessageQueue } from "../../src/ucx/message/message_queue.ts";
@@ -16,11 +16,11 @@ test("each item comes to one taker, in order, whatever iterators return and wait
       });
       const taken: number[] = [];
       let pushed = 0;
-      // The model: how many wait, as those who came first.
+      // The model: the waiters, in order of arrival.
       type Wait = { wants: boolean };
       const waits: Wait[] = [];
       let iterator = queue.iterate();
-      let own: Wait[] = []; // of the iterator
+      let own: Wait[] = []; // the iterator's waits
       let abort = new AbortController();
       let abortable: Wait[] = [];
       const settled: Promise<unknown>[] = [];
@@ -30,7 +30,7 @@ test("each item comes to one taker, in order, whatever iterators return and wait
       };
       const wait = (): Wait => {
         const one = { wants: true };
-        if (pushed > expected) expected++; // it is there already
+        if (pushed > expected) expected++; // the item is there already
         else waits.push(one);
         return one;
       };

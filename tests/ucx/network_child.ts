@@ -1,9 +1,9 @@
 /**
- * One of two programs in networks of their own, which one link connects. The first argument says what it is:
+ * One of two programs in separate networks, connected by one link. The first argument says what it is:
  *
- * - `server`, its address: says at which port it listens, and answers each message with the same bytes
- * - `client`, the server's address and port, a number of messages: sends them and compares the answers, one each 5 ms
- * - `cut`, the same: sends one message; then its input says that the link is cut, and how all ends is printed
+ * - `server`, its address: prints the port it listens at, and echoes each message
+ * - `client`, the server's address and port, a number of messages: sends them and compares the answers, one every 5 ms
+ * - `cut`, the same: sends one message; then its input says that the link is cut, and it prints how everything ends
  */
 import { assert, assertEquals } from "@std/assert";
 import { once } from "node:events";
@@ -75,7 +75,7 @@ if (role === "client") {
     assertEquals(status, "UCS_ERR_TIMED_OUT", name);
     assert(after < 1500, `${name} after ${after} ms`);
   }
-  // What was sent is not acknowledged, so the system goes on trying for minutes: whoever closes has to say by force.
+  // What was sent is not acknowledged, so the system retries for minutes: the close has to be by force.
   const before = performance.now();
   await endpoint.close({ force: true });
   await worker.close();

@@ -1,4 +1,4 @@
-/** Two programs in networks of their own: what becomes of their messages when the link between them fails. */
+/** Two programs in separate networks: what happens to their messages when the link between them fails. */
 import { assert, assertEquals } from "@std/assert";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ function run(command: string, ...args: string[]): string | null {
   return status === 0 ? null : `${command} ${args.join(" ")}: ${stderr ?? "it is not there"}`.trim();
 }
 
-/** Two networks and the link between them, which ends with the processes that hold them. */
+/** Two networks and the link between them, which last as long as the processes that hold them. */
 class Networks {
   readonly #holders: ChildProcess[] = [];
   readonly addresses = ["10.99.0.1", "10.99.0.2"] as const;
@@ -23,7 +23,7 @@ class Networks {
   /** @throws {Error} if the system does not let us */
   constructor() {
     for (const _ of this.addresses) {
-      // UCX looks for network devices in /sys, which shows those of the network that it was mounted in.
+      // UCX looks for network devices in /sys, which shows those of the network in which it was mounted.
       const holder = ["--net", "--mount", "sh", "-c", "mount -t sysfs sysfs /sys && exec sleep 600"];
       this.#holders.push(spawn("unshare", holder, { stdio: "ignore" }));
     }
@@ -31,7 +31,7 @@ class Networks {
 
   /** Connects them. @returns what is missing, or null */
   async connect(): Promise<string | null> {
-    await pause(200); // until both have a network of their own
+    await pause(200); // until both have their own network
     const [one, other] = this.#holders;
     const inside = (at: number, ...command: string[]) => run("nsenter", ...this.#inside(at), ...command);
     const steps = () => [
@@ -50,12 +50,12 @@ class Networks {
     return null;
   }
 
-  /** Cuts the link, or mends it. */
+  /** Cuts or restores the link. */
   setLink(state: "up" | "down"): void {
     assertEquals(run("nsenter", ...this.#inside(0), "ip", "link", "set", "link0", state), null);
   }
 
-  /** Loses a part of all packets. @returns what is missing, or null */
+  /** Drops a percentage of all packets. @returns what is missing, or null */
   lose(percent: number): string | null {
     const rule = ["qdisc", "add", "dev", "link0", "root", "netem", "loss", `${percent}%`];
     return run("nsenter", ...this.#inside(0), "tc", ...rule);

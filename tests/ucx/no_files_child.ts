@@ -1,4 +1,4 @@
-/** Prints whether a living process seems gone where no file can be opened, and whether it can be found then. */
+/** Prints whether a living process seems gone when no file can be opened, and whether it can be found then. */
 import { spawn } from "node:child_process";
 import process from "node:process";
 import { NativeArena } from "../../src/ffi/arena.ts";
@@ -7,7 +7,7 @@ import { littleEndian } from "../../src/ffi/endian.ts";
 import { PeerProcess } from "../../src/ucx/process_identity.ts";
 import { identityOf } from "./identity.ts";
 
-/** Allows no further file. By this process itself: a runtime needs files while it waits for a program that would do it. */
+/** Allows no further file. Done in-process: a runtime needs files while it waits for a program that would do it. */
 function allowNoFiles(): void {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(16); // struct rlimit

@@ -1,4 +1,4 @@
-/** Listens and connects with a secret, without one, and by name. Prints what each came to, one JSON value. */
+/** Listens and connects with a secret, without one, and by name. Prints all outcomes as one JSON value. */
 import process from "node:process";
 import { Ucx } from "../../src/ucx/ucx.ts";
 

@@ -1,4 +1,4 @@
-/** Closes endpoints that do not handle errors while bytes go both ways, and prints that it has come to its end. */
+/** Closes endpoints without error handling while bytes flow both ways, and prints that it reached its end. */
 import { Ucx } from "../../src/ucx/ucx.ts";
 
 for (let round = 0; round < 5; round++) {

@@ -1,4 +1,4 @@
-/** Operations in native memory: what UCX reads of them, and that each comes out of the ring once, in the order of the ends. */
+/** Operations in native memory: what UCX reads, and that each leaves the ring once, in order of completion. */
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { test } from "node:test";
 import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
@@ -14,7 +14,7 @@ const { request, cb, user_data, memory_type, flags } = UCP_REQUEST_PARAM_FIELD;
 const kinds = ["plain", "tagged", "sized"] as const;
 type Kind = typeof kinds[number];
 
-/** Ends an operation as UCX does: it calls back with what the parameters say. */
+/** Completes an operation as UCX does: calls the callback that the parameters name. */
 function end(operation: Operation, kind: Kind, status: number, length: bigint, tag: bigint): void {
   const { cb, user_data } = struct(ucp_request_param_t).at(operation.parameters);
   if (kind === "plain") {
@@ -31,7 +31,7 @@ function end(operation: Operation, kind: Kind, status: number, length: bigint, t
   ffiPort().functionAt(cb, signature)(1n, BigInt(status), between, user_data);
 }
 
-/** What is done: begin some, end one of those that are begun, take what has ended. */
+/** The steps: begin some, complete one of those begun, drain those completed. */
 const programs = fc.array(
   fc.oneof(
     fc.record({

@@ -1,6 +1,6 @@
 /**
- * UCX knows no streams: it has memory when all is there that the home stream's next work would find, and the event loop
- * goes on until then.
+ * UCX knows no streams: it gets memory once all is written that the home stream's next work would find, and the event
+ * loop keeps running until then.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
@@ -49,7 +49,7 @@ function setUp(options: Parameters<typeof Cuda.simulate>[0]) {
   return { cuda, device, streams, pinned: new PinnedMemoryResource(device), waits };
 }
 
-/** Does the steps: each write sets a byte of its own to 1. Returns the bytes that the next work of `home` would find. */
+/** Enqueues the steps: each write sets its own byte to 1. Returns the bytes that the next work of `home` would find. */
 function enqueue(
   cuda: Cuda,
   streams: readonly CudaStream[],
@@ -77,7 +77,7 @@ function enqueue(
   return writes.filter(({ lane, number }) => number <= (due[lane] ?? 0)).map(({ byte }) => byte);
 }
 
-/** A worker that is connected with itself. */
+/** A worker connected to itself. */
 async function loop() {
   const ucx = Ucx.open({ config: { TLS: "tcp" } });
   const worker = ucx.createWorker();
@@ -102,7 +102,7 @@ test("page-locked memory is sent after all that its home stream would wait for, 
       const due = enqueue(cuda, streams, program, buffer, home);
       const seen = new Uint8Array(program.length);
       const before = waits();
-      // What is not contiguous is sent from a copy, which must not be made earlier either.
+      // A view that is not contiguous is sent from a copy, which must not be made earlier either.
       const bytes = StridedMemoryView.fromBuffer(buffer, { shape: [program.length], dtype: "uint8" });
       await Promise.all([endpoint.send(isTurned ? bytes.sliced(slice(null, null, -1)) : buffer), worker.recv(seen)]);
       if (isTurned) seen.reverse();
@@ -129,7 +129,7 @@ test("page-locked memory is received into after all that its home stream would w
       const before = waits();
       await Promise.all([worker.recv(buffer), endpoint.send(new Uint8Array(program.length).fill(7))]);
       const held = waits() - before;
-      device.synchronize(); // whatever was to be written before the message is written now
+      device.synchronize(); // everything due before the message is written now
       assertEquals(due.filter((byte) => buffer.bytes()[byte] !== 7), []);
       assertEquals(held, 0, "the event loop was held up");
       cuda.close();
@@ -166,7 +166,7 @@ test("messages go and are taken in the order in which they were asked for, which
   );
 });
 
-/** Memory that is not there yet, and whether its buffer was given back. */
+/** Memory not written yet, and whether its buffer was freed. */
 function busy() {
   const { cuda, device, pinned } = setUp({ schedule: "latest" });
   const stream = device.createStream();
@@ -204,8 +204,8 @@ test("what waits for its memory ends with its endpoint or its worker, and a clos
   using next = host.allocate(4);
   next.fill(3);
   const { ptr } = next;
-  const after = one.send(next, { tag: 6n }); // in its turn
-  for (const closed of [buffer, next]) closed.close(); // what waits keeps them
+  const after = one.send(next, { tag: 6n }); // queued behind the first
+  for (const closed of [buffer, next]) closed.close(); // the waiting sends keep them alive
   using other = host.allocate(4);
   other.fill(9);
   assert(other.ptr !== ptr);
@@ -228,10 +228,10 @@ test("a copy that waits for its elements has their length, whatever its operatio
   const stream = device.createStream();
   using buffer = pinned.allocate(8, { stream });
   const turned = () => {
-    buffer.fill(5, { stream }); // to be waited for
+    buffer.fill(5, { stream }); // the send has to wait for it
     return StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" }).sliced(slice(null, null, -1));
   };
-  /** Has the operation that is used next send so many bytes. */
+  /** Uses the next operation for a send of the given size. */
   const before = async (bytes: number) => {
     await Promise.all([
       endpoint.send(new Uint8Array(bytes), { tag: 1n }),

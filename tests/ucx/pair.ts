@@ -1,5 +1,5 @@
 /**
- * Two endpoints that lead to each other.
+ * Two endpoints connected to each other.
  *
  * @module
  */
@@ -7,10 +7,10 @@ import { assert } from "@std/assert";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import type { Ucx } from "../../src/ucx/ucx.ts";
 
-/** How two workers of a process come together. */
+/** How two workers of a process connect. */
 export const pairings = ["listener", "addresses"] as const;
 
-/** Two endpoints that lead to each other. */
+/** Two endpoints connected to each other. */
 export async function pair(
   ucx: Ucx,
   how: typeof pairings[number],

@@ -1,11 +1,11 @@
 /**
- * The second process of the tests. Prints its worker's address, reads the first process's from standard input, both in
- * hexadecimal, and does what its first argument says; the second argument is the seed of the messages.
+ * The second process of the tests. Prints its worker's address, reads the first process's address from standard input,
+ * both in hexadecimal, and does what its first argument says; the second argument is the seed of the messages.
  *
  * - `exchange`: sends its messages, receives those of the first process, says so, and ends when its input does
  * - `leave`: sends its messages, closes everything and ends
  * - `idle`: does nothing until it is killed
- * - `deaf`: never answers anything, not even that it can be reached, until it is killed
+ * - `deaf`: never answers anything, not even that it is reachable, until it is killed
  * - `listen`: says `ready`, receives messages with tag 7 and says their lengths, until it is killed
  */
 import process from "node:process";
@@ -21,7 +21,7 @@ const count = 60;
 const ucx = Ucx.open();
 const worker = ucx.createWorker();
 console.log(worker.address.toHex());
-// The thread that would answer sleeps: for what becomes of a process that works hard and is killed.
+// The thread that would answer blocks, like that of a busy process that is then killed.
 if (mode === "deaf") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30_000);
 const input = createInterface({ input: process.stdin });
 const ended = new Promise<void>((resolve) => input.once("close", resolve));
@@ -36,7 +36,7 @@ switch (mode) {
     await ended;
     break;
   case "leave":
-    sendPlan(endpoint, planOf(seed, count)); // closing waits for it
+    sendPlan(endpoint, planOf(seed, count)); // the close waits for it
     break;
   case "idle":
     setInterval(() => {}, 1000); // an idle worker does not keep a process alive

@@ -1,4 +1,4 @@
-/** Watches another process and ends by itself: prints how many timers were made. */
+/** Watches another process and exits on its own: prints how many timers were created. */
 import { spawn } from "node:child_process";
 import process from "node:process";
 import timers from "node:timers";

@@ -1,4 +1,4 @@
-/** Watching peers: who is watched, who is reported, when, and that it keeps nothing alive and makes no timer. */
+/** Watching peers: which are watched, which are reported, when, and that this keeps nothing alive and sets no timer. */
 import { assert, assertEquals } from "@std/assert";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ import { patiently, runScript } from "../support/child.ts";
 import { until } from "../support/until.ts";
 import { identityOf } from "./identity.ts";
 
-/** An endpoint that counts how often it is lost. */
+/** An endpoint that counts the calls of its `lose`. */
 function endpoint(): { lose(): Promise<void>; readonly lost: number } {
   const one = { lost: 0, lose: () => Promise.resolve(void one.lost++) };
   return one;
@@ -103,7 +103,7 @@ test("however many endpoints lead to a process it takes one descriptor, which go
   let set: DescriptorSet | undefined;
   const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) });
   const endpoints = Array.from({ length: 100 }, endpoint);
-  watch.watch(endpoint(), process); // the set's own descriptor is there from now on
+  watch.watch(endpoint(), process); // the set's own descriptor exists from now on
   const before = files();
   for (const each of endpoints) watch.watch(each, process);
   assertEquals(files(), before);

@@ -1,5 +1,5 @@
 /**
- * Large messages of memory that other processes cannot map: by way of pieces of ours, which are copied in the order of
+ * Large messages from memory that other processes cannot map: through staging pieces of ours, copied in the order of
  * the buffer's stream. Against a libucp whose every answer is scripted, on simulated GPUs.
  */
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
@@ -28,7 +28,7 @@ import { openScripted } from "./scripted_endpoint.ts";
 const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).reverse().forEach((close) => close()));
 
-/** A simulated device that runs nothing before it must. */
+/** A simulated device that runs work as late as possible. */
 function simulated(seed = 0) {
   const cuda = Cuda.simulate({ schedule: "latest", seed });
   const device = cuda.device(0);
@@ -43,7 +43,7 @@ function simulated(seed = 0) {
   return { cuda, device, driver, from, to, other };
 }
 
-/** What is at an address now, whatever streams have yet to do with it. */
+/** The bytes at an address now, whatever work on them streams still have pending. */
 function bytesAt(ptr: bigint, bytes: number, beside: CudaStream): Uint8Array {
   using memory = MemoryBuffer.fromPointer(ptr, bytes, { device: beside.device });
   using sink = new HostMemoryResource().allocate(bytes);
@@ -52,14 +52,14 @@ function bytesAt(ptr: bigint, bytes: number, beside: CudaStream): Uint8Array {
   return sink.bytes().slice();
 }
 
-/** Writes to an address at once, as another process does, whatever streams have yet to do with it. */
+/** Writes to an address at once, as another process does, whatever work on it streams still have pending. */
 function writeTo(ptr: bigint, content: Uint8Array, beside: CudaStream): void {
   using memory = MemoryBuffer.fromPointer(ptr, content.length, { device: beside.device });
   memory.copyFrom(content, { stream: beside });
   beside.synchronize();
 }
 
-/** Whether a copy is not done, by its event alone; that of a piece that was freed is closed, which is an error. */
+/** Whether a copy is pending, by its event alone; the event of a freed piece is closed, which throws. */
 function isUnderWay({ event }: PendingCopy): boolean {
   try {
     return !event.isDone;
@@ -104,7 +104,7 @@ test("pieces are lent to one at a time, when what used them is done, and never m
       const piece = staging.lend(buffer, step.bytes);
       const inUse = lent.reduce((sum, { bytes }) => sum + bytes, 0);
       if (piece === null) {
-        // Pieces are at most a quarter longer than what is asked for, and those that are not lent make room.
+        // Pieces are at most a quarter longer than requested, and those not lent make room.
         assert(inUse * 1.25 + step.bytes * 1.25 > units * stagedFrom, "there was room for it");
         continue;
       }
@@ -113,7 +113,7 @@ test("pieces are lent to one at a time, when what used them is done, and never m
         assert(piece.ptr + BigInt(step.bytes) <= ptr || ptr + BigInt(bytes) <= piece.ptr, "two have the same bytes");
       }
       const copy = copies.get(piece.ptr);
-      // The event of a piece that was freed is closed: what is there now was allocated after all that the GPU had to do.
+      // The event of a freed piece is closed: what is there now was allocated after all the GPU's pending work.
       assert(copy === undefined || !isUnderWay(copy), "it is lent although a copy still uses it");
       copies.delete(piece.ptr);
       lent.push({ piece, bytes: step.bytes });
@@ -121,10 +121,10 @@ test("pieces are lent to one at a time, when what used them is done, and never m
       assert(withPool - device.memoryInfo().free <= units * stagedFrom * 1.01 + (2 << 20), "more is kept than allowed");
     }
     staging.close();
-    for (const { piece } of lent) piece.giveBack(); // which UCX had until now
+    for (const { piece } of lent) piece.giveBack(); // UCX held these until now
     buffer.close();
     assertEquals(staging.lend(buffer, stagedFrom), null);
-    for (let i = 0; i < 5; i++) reclaim(); // the simulator's answers to queries come late, too
+    for (let i = 0; i < 5; i++) reclaim(); // the simulator answers queries late, too
     assert(device.memoryInfo().free >= withPool, "pieces are left");
     cuda.close();
   }));
@@ -164,7 +164,7 @@ test("a GPU whose memory is used up sends as UCX does", () => {
   }, CudaError);
   assertEquals(staging.lend(pool, 8 << 20), null);
   for (const other of others.splice(0, 4)) other.close();
-  for (let i = 0; i < 5; i++) reclaim(); // the simulator's answers to queries come late, too
+  for (let i = 0; i < 5; i++) reclaim(); // the simulator answers queries late, too
   staging.lend(pool, 8 << 20)?.giveBack();
   assert(staging.lend(pool, 8 << 20) !== null);
   staging.close();
@@ -197,17 +197,17 @@ for (const kind of kinds) {
       const content = contentOf(seed, size);
       buffer.copyFrom(content, { stream: from });
       const send = endpoint.send(buffer);
-      buffer.fill(0xdd, { stream: from }); // the copy is made by then
+      buffer.fill(0xdd, { stream: from }); // the copy has been enqueued by then
       while (!ucp.log.includes("ucp_tag_send_nbx")) await setImmediate();
       const at = ucp.memoryOf(1);
       assertNotEquals(at, buffer.ptr);
       assertEquals(bytesAt(at, size, other), content);
-      buffer.close(); // it is freed when UCX is done with it
+      buffer.close(); // freed when UCX is done with it
       const frees = () => driver.calls("cuMemFreeAsync") + driver.calls("cuMemFree_v2");
       const before = frees();
       ucp.finish(1);
       await send;
-      for (let i = 0; i < 5; i++) reclaim(); // the simulator's answers to queries come late, too
+      for (let i = 0; i < 5; i++) reclaim(); // the simulator answers queries late, too
       assertEquals(frees(), before + 1);
     }
   });
@@ -216,7 +216,7 @@ for (const kind of kinds) {
     for (let seed = 0; seed < 8; seed++) {
       const { device, to, other, ucp, receiver, progress } = scene(seed);
       using buffer = kind(device).allocate(size, { stream: to });
-      buffer.fill(0xee, { stream: to }); // which the copy comes after
+      buffer.fill(0xee, { stream: to }); // the copy comes after it
       const receive = receiver.recv(buffer, none, null, plainTags);
       const at = ucp.memoryOf(1);
       assertNotEquals(at, buffer.ptr);
@@ -277,11 +277,11 @@ test("a receive that fails, or is given up, ends at once, and its piece is lent 
   const receive = receiver.recv(buffer, { signal: end.signal }, null, plainTags);
   const at = ucp.memoryOf(2);
   ucp.finish(2, 0, size);
-  receiver.probe(0n, 0n); // has it copied
+  receiver.probe(0n, 0n); // starts the copy
   end.abort(new RangeError("enough"));
   await assertRejects(() => receive, RangeError, "enough");
   assertEquals(operations.inUse, 0);
-  assertEquals(ucp.log.includes("ucp_request_cancel"), false); // UCX has given it back before
+  assertEquals(ucp.log.includes("ucp_request_cancel"), false); // UCX has returned it already
   const next = staging.lend(buffer, size);
   assertNotEquals(next?.ptr, at); // its copy has not run
   to.synchronize();
@@ -334,7 +334,7 @@ test("streams wake up who sleeps, once each, and what is done is settled in the 
     return piece;
   });
   assertEquals([copies.isEmpty, copies.areDueWithin(1e6), copies.areDueWithin(-1)], [false, true, false]);
-  while (made[0]?.event.isDone !== true); // and nothing else has run
+  while (made[0]?.event.isDone !== true); // nothing else has run
   assertEquals([copies.look(), ended], [1, ["0 null"]]);
   let woken = 0;
   await new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** Messages that have come before anybody asked: seen, taken, and received into memory that was made for them. */
+/** Messages that arrive unexpected: seen, taken, and received into memory allocated for them. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
@@ -77,7 +77,7 @@ for (const tls of ["tcp", "sm"]) {
   });
 }
 
-/** Waits until as many messages as were sent can be seen: UCX tells of the first that matches only. */
+/** Waits until all messages sent can be seen: UCX reports only the first match. */
 async function arrived(receiver: { poll(): number }, here: readonly Message[]): Promise<void> {
   for (let i = 0; i < 5 + here.length; i++) {
     receiver.poll();
@@ -92,7 +92,7 @@ test("a message is received once, into memory that it fits into, and refused mem
   await endpoint.send(new Uint8Array([1, 2, 3]));
   await endpoint.send(new Uint8Array([4, 5, 6]), { tag: 1n });
   await endpoint.send(new Uint8Array([7, 8, 9]), { tag: 2n });
-  // Asking is enough: the event loop need not turn.
+  // Probing is enough: the event loop need not turn.
   for (const end = performance.now() + 20_000; receiver.probe(2n) === null && performance.now() < end;);
   const message = receiver.take();
   assert(message !== null);
@@ -110,7 +110,7 @@ test("a message is received once, into memory that it fits into, and refused mem
   assertEquals(error.statusName, "UCS_ERR_MESSAGE_TRUNCATED");
   assertThrows(() => receiver.probe(-1n), RangeError, "expected 0 to 2^64 - 1");
   assertThrows(() => receiver.take(0n, 2n ** 64n), RangeError, "expected 0 to 2^64 - 1");
-  assert(receiver.take(2n) !== null); // and nobody receives it
+  assert(receiver.take(2n) !== null); // never received
   await Promise.all([sender.close(), receiver.close()]);
   assertThrows(() => receiver.probe(), TypeError, "the worker is closed");
 });
@@ -120,7 +120,7 @@ for (const tls of ["tcp", "sm,self"]) {
     using ucx = Ucx.open({ config: { TLS: tls } });
     const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
     const to = await sender.connect(receiver.address);
-    const sending = to.send(new Uint8Array(new ArrayBuffer(1 << 20))); // more than UCX takes in on its own
+    const sending = to.send(new Uint8Array(new ArrayBuffer(1 << 20))); // larger than UCX buffers unasked
     await until(() => receiver.take() !== null);
     receiver.abort();
     const late = pause(10_000, "never", { ref: false });

@@ -1,5 +1,5 @@
 /**
- * Processes that workers live in: seen while they live, told apart from others, and gone when they are.
+ * Workers' processes: seen while they live, told apart from others, and reported gone once they are.
  */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -46,7 +46,7 @@ test("another process is seen until it ends, and not found after that", patientl
 });
 
 test("a process that has ended and is not asked for its exit code is not watched: its descriptor could be read for ever", async () => {
-  // The shell does not wait for the child that it has begun before it becomes another program.
+  // The shell does not wait for the child that it started before it becomes another program.
   const parent = await started("sh", "-c", "sleep 0.1 & echo $!; exec sleep 100");
   assert(parent.stdout !== null);
   const [line] = await once(createInterface({ input: parent.stdout }), "line");
@@ -57,7 +57,7 @@ test("a process that has ended and is not asked for its exit code is not watched
   await end(parent);
 });
 
-/** Whether an identity of this machine is that of a process that there is. */
+/** Whether an identity of this machine belongs to an existing process. */
 function isSomebody(identity: Uint8Array): boolean {
   const pid = new DataView(identity.buffer, identity.byteOffset + 24).getUint32(0);
   return existsSync(`/proc/${pid}/stat`) && identityOf(pid).toHex() === identity.toHex();
@@ -69,7 +69,7 @@ test("a process of another machine, another start or another number is not this 
   for (let at = 0; at < identity.length; at++) {
     const other = identity.slice();
     other[at] = (other[at] ?? 0) ^ 1;
-    // By accident there may be a process with the other number, which even started within the same clock tick (CI, loaded).
+    // By chance a process with the other number may exist, even one started within the same clock tick (CI, loaded).
     if (!isSomebody(other)) assertEquals(PeerProcess.find(other), null, `byte ${at}`);
   }
   assertNotEquals(PeerProcess.find(identity), null);
@@ -104,7 +104,7 @@ test("a program's name says nothing about its state", patiently, async () => {
 });
 
 test("nobody is taken for gone where no file can be opened", patiently, async () => {
-  // Every endpoint to a living process was closed by force, when the process had run out of descriptors for two seconds.
+  // Every endpoint to a living process was closed by force once this process had lacked descriptors for two seconds.
   const { code, stdout, stderr } = await runScript(new URL("./no_files_child.ts", import.meta.url));
   assertEquals([code, stdout.trim()], [0, "false true"], stderr);
 });

@@ -3,7 +3,7 @@
  * goes to the first posted receive that its tag fits, a receive takes the first message that fits it. With one sender
  * that leaves one possible outcome, however sends, receives and arrivals interleave.
  *
- * Prints the number of messages and the transports that they took.
+ * Prints the number of messages and the transports used.
  */
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -39,7 +39,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
       kind: fc.constant("recv" as const),
       tag: tags,
       mask: masks,
-      // Now and then too little room.
+      // Occasionally too little room.
       room: fc.oneof({ weight: 5, arbitrary: fc.constant(1 << 20) }, { weight: 1, arbitrary: sizes }),
       memory,
     }),
@@ -59,7 +59,7 @@ interface Receive {
   readonly memory: Bordered;
   readonly room: number;
   readonly outcome: Promise<Received | UcxError | typeof cancelled>;
-  /** The message that the model says it gets. */
+  /** The message that it gets according to the model. */
   message: Message | undefined;
 }
 
@@ -115,7 +115,7 @@ async function run(program: readonly Operation[]): Promise<void> {
       else receive.message = message;
     }
   }
-  // What is left over: receives for the remaining messages, and the end for receives without a message.
+  // Leftovers: receives for the remaining messages, and a cancel for receives without a message.
   for (const _ of [...unmatchedMessages]) post(0n, 0n, 1 << 20, 0);
   await Promise.all(receives.filter(({ message }) => message !== undefined).map(({ outcome }) => outcome));
   stop.abort(cancelled);
@@ -132,7 +132,7 @@ async function assertOutcome({ message, memory, room, outcome }: Receive): Promi
   } else if (message.size > room) {
     assert(result instanceof UcxError, `${message.size} bytes in the room for ${room}`);
     assertEquals([result.statusName, result.call], ["UCS_ERR_MESSAGE_TRUNCATED", "ucp_tag_recv_nbx"]);
-    memory.assertUntouched(room); // the bytes that fit may be there
+    memory.assertUntouched(room); // the bytes that fit may have been written
     truncated++;
   } else {
     assertEquals(result, { length: message.size, tag: message.tag });
@@ -144,7 +144,7 @@ async function assertOutcome({ message, memory, room, outcome }: Receive): Promi
 await check(fc.asyncProperty(fc.array(operations, { minLength: 1, maxLength: 40, size: "max" }), run), 200);
 assert(messages > 500 && truncated > 5, `${messages} messages, ${truncated} of them truncated`);
 
-// The same pair of workers after all that: nothing is left over that a receive for anything could take.
+// The same pair of workers afterwards: nothing is left over that a receive for any tag could match.
 const controller = new AbortController();
 const last = receiver.recv(new Uint8Array(8), { mask: 0n, signal: controller.signal });
 await turns(50);

@@ -1,4 +1,4 @@
-/** How a worker waits: what it costs, what it never blocks, and that it misses nothing. */
+/** How a worker waits: its cost, what it never blocks, and that it misses nothing. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
 
 async function pairOf(progress: ProgressMode, tls: string) {
-  // Without keep-alive nothing wakes a worker but a message.
+  // Without keep-alive only a message wakes a worker.
   const ucx = Ucx.open({ config: { TLS: tls, KEEPALIVE_INTERVAL: "inf" } });
   const [sender, receiver] = [ucx.createWorker({ progress }), ucx.createWorker({ progress })];
   const endpoint = await sender.connect(receiver.address);
@@ -57,7 +57,7 @@ for (const progress of progressModes) {
     await pause(1000);
     const { user, system } = process.cpuUsage(before);
     const share = (user + system) / 1_000_000;
-    // Busy polls at every turn of the event loop; what sleeps leaves the processor to the runtime's own threads.
+    // Busy polls at every turn of the event loop; sleeping modes leave the processor to the runtime's own threads.
     if (progress === "busy") assert(share > 0.1, `${share}`);
     else assert(share < 0.05, `${share} of a processor`);
     for (const receive of receives) receive.catch(() => {});
@@ -85,7 +85,7 @@ for (const tls of ["sm", "tcp"]) {
             }
           })();
           const [out, into] = [new Uint8Array(size), new Uint8Array(size)];
-          // Without a turn it would never end: each promise is settled already when it is awaited, or within a microtask.
+          // Without a turn it would never end: each promise is already settled when awaited, or within a microtask.
           for (const end = performance.now() + 20_000; (turns < 30 || answers < 5) && performance.now() < end;) {
             await Promise.all([receiver.recv(into), endpoint.send(out)]);
           }
@@ -100,8 +100,8 @@ for (const tls of ["sm", "tcp"]) {
   }
 }
 
-// In Bun timers came 10 ms late beside saturating messages over TCP: of two workers of a thread each fell asleep between
-// two messages, and woke up again, hundreds of times a second.
+// In Bun timers fired 10 ms late beside saturating messages over TCP: each of two workers of a thread fell asleep
+// between two messages, and woke up again, hundreds of times a second.
 for (const progress of progressModes) {
   test(`while messages flow nobody falls asleep between them: ${progress}`, async () => {
     const { functions: { wakeup } } = openUcp();
@@ -134,7 +134,7 @@ for (const progress of progressModes) {
   });
 }
 
-// Each look took 0.1 ms of polling and a second turn of the event loop, of which an idle program has nothing.
+// Each check took 0.1 ms of polling and a second turn of the event loop, which gain an idle program nothing.
 test("a worker that UCX wakes to look whether its peers live falls asleep in the same turn", async () => {
   const { functions: { wakeup, worker } } = openUcp();
   const { ucp_worker_arm: arm } = wakeup;
@@ -157,7 +157,7 @@ test("a worker that UCX wakes to look whether its peers live falls asleep in the
     await pause(200);
     [arms, calls] = [0, 0];
     await until(() => arms >= 20);
-    // One call that looks, one that finds nothing more, and who is armed too late has both again.
+    // One call that checks, one that finds nothing more, and both again where arming came too late.
     assert(calls <= 3 * arms, `${calls} calls for ${arms} sleeps`);
     end.abort();
     await assertRejects(() => pending);
@@ -202,13 +202,13 @@ test("a timeout ends a receive for its caller, awaited or in place, and takes no
   );
   assertEquals(error.statusName, "UCS_ERR_TIMED_OUT");
   assertThrows(() => receiver.recvSync(into, { timeout: 5 }), UcxError, "It was not over after 5 ms");
-  // A connection within one thread is not made while the thread waits in place.
+  // A connection within one thread is not established while the thread waits in place.
   await Promise.all([endpoint.send(Uint8Array.of(4), { tag: 10n }), receiver.recv(into, { tag: 10n })]);
   endpoint.sendSync(Uint8Array.of(5), { tag: 10n });
   assertEquals(receiver.recvSync(into, { tag: 10n, timeout: 20_000 }), { length: 1, tag: 10n });
   await assertRejects(() => receiver.recv(into, { timeout: -1 }), RangeError, "expected a number of at least 0");
   assertThrows(() => receiver.recvSync(into, { timeout: NaN }), RangeError, "expected a number of at least 0");
-  // What was cancelled is used again, by one operation at a time.
+  // The cancelled operation is reused, by one operation at a time.
   await Promise.all([
     endpoint.send(Uint8Array.of(7)),
     (async () => assertEquals((await receiver.recv(into)).length, 1))(),
@@ -218,7 +218,7 @@ test("a timeout ends a receive for its caller, awaited or in place, and takes no
   await Promise.all([endpoint.send(Uint8Array.of(2), { tag: 12n }), endpoint.send(Uint8Array.of(1), { tag: 11n })]);
   assertEquals((await Promise.all(both)).map(({ tag }) => tag), [11n, 12n]);
   assertEquals([one[0], two[0]], [1, 2]);
-  const long = receiver.recv(into, { timeout: 60_000, tag: 2n }); // and its timer keeps nothing alive
+  const long = receiver.recv(into, { timeout: 60_000, tag: 2n }); // its timer keeps nothing alive
   await endpoint.send(new Uint8Array([1, 2, 3]), { tag: 2n, timeout: 60_000 });
   assertEquals(await long, { length: 3, tag: 2n });
   await close();
@@ -234,7 +234,7 @@ test("workers that have slept leave no descriptor open", async () => {
     await close();
     await receive;
   };
-  await sleep(); // what the runtime keeps is there now
+  await sleep(); // the runtime's own files are open by now
   await pause(100);
   const before = openFiles();
   for (let i = 0; i < 5; i++) await sleep();

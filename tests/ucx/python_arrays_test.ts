@@ -1,11 +1,11 @@
 /**
- * Every kind of array that Python programs hand to UCXX, a buffer of the language itself or NumPy's and CuPy's in each
- * layout: what we take it for is what Python says of it, and it is sent and received into, or refused and left alone.
+ * Every kind of array that Python programs hand to UCXX, Python's own buffers and NumPy's and CuPy's arrays in each
+ * layout: we see in it what Python reports, and it is sent and received into, or refused and left untouched.
  *
  * UCXX has 177 cases: nine facts (address, read-only, owner, element size, dimensions, shape, strides, bytes, contiguity)
- * of 13 buffers, and six of five arrays each of NumPy and CuPy. Here all nine are asked of each, of 15 buffers and 12
- * arrays each: 351. What is contiguous NumPy says, which counts what has one element along an axis, or none at all, as
- * contiguous in both orders; UCXX does not.
+ * of 13 buffers, and six of five arrays each of NumPy and CuPy. Here all nine are checked for each, for 15 buffers and
+ * 12 arrays each: 351. Contiguity is by NumPy's definition, where an axis with one element, or an array without any,
+ * counts as contiguous in both orders; UCXX's differs.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { existsSync } from "node:fs";
@@ -17,7 +17,7 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
 
-/** The language's own, as expressions. */
+/** Python's own buffers, as expressions. */
 const buffers = [
   'b""',
   'b"abcd"',
@@ -32,7 +32,7 @@ const buffers = [
   'io.BytesIO(b"abcd").getbuffer()',
   'filled(mmap.mmap(-1, 8), b"abcdefgh")',
   "bytearray()",
-  // And what is not contiguous.
+  // And not contiguous ones.
   'memoryview(b"abcde")[::2]',
   'memoryview(bytearray(b"abcde"))[::-1]',
 ];
@@ -115,11 +115,11 @@ interface Facts {
 
 /** Checks the facts of one array, then sends it and receives into it. */
 async function tryOne(main: PyObject, expression: string, library: string | null): Promise<void> {
-  using object = main.$get("made").$call(expression, library); // as it is, not as a view
+  using object = main.$get("made").$call(expression, library); // the object itself, not a view
   const told: Facts = JSON.parse(main["facts"](object));
   const view = StridedMemoryView.from(object);
   const { layout, dtype } = view;
-  const isEmpty = told.nbytes === 0; // of which memoryview and NumPy say strides as they like
+  const isEmpty = told.nbytes === 0; // memoryview and NumPy report arbitrary strides for these
   assertEquals([view.nbytes, [...view.shape], dtype.itemsize, view.shape.length, view.readonly], [
     told.nbytes,
     [...told.shape],
@@ -158,7 +158,7 @@ async function tryOne(main: PyObject, expression: string, library: string | null
   assert(receiver.probe(0n, 0n) === null);
 }
 
-/** A view keeps the owner of the memory, which cannot be resized meanwhile, and lets go of it. */
+/** A view retains the owner of the memory, which cannot be resized meanwhile, and releases it. */
 function checkOwner(main: PyObject, expression: string, library: string | null): void {
   using object = main.$get("made").$call(expression, library);
   using owner = main.$get("owner_of").$call(object);

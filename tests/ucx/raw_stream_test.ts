@@ -1,4 +1,4 @@
-/** UCX's stream: bytes come in order, as many as were asked for, to whoever was connected with. */
+/** UCX's stream: bytes arrive in order, as many as requested, at the peer connected to. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { UcxError } from "../../src/ucx/error.ts";
@@ -82,13 +82,13 @@ test("receives fail when the other side goes; limits and mistakes are said", asy
   // @ts-expect-error: a misspelled option is refused
   await assertRejects(() => rawStream.send(new Uint8Array(8), { timeOut: 1 }), TypeError, "timeOut");
   await assertRejects(() => rawStream.recvAll(new Uint8Array(8), { signal: AbortSignal.abort("no") }));
-  await rawStream.recvAll(new Uint8Array(0), { timeout: 10_000 }); // nothing is there already
-  await here.rawStream.send(new Uint8Array(0)); // an empty fragment that nobody waits for would end this process
+  await rawStream.recvAll(new Uint8Array(0), { timeout: 10_000 }); // zero bytes are always available
+  await here.rawStream.send(new Uint8Array(0)); // an empty fragment that no receive waits for would end this process
   await here.flush();
   await turns(10);
   const late = new Uint8Array(4);
   await assertRejects(() => rawStream.recvAll(late, { timeout: 5 }), UcxError, "UCS_ERR_TIMED_OUT");
-  await here.rawStream.send(Uint8Array.of(1, 2, 3, 4, 5, 6)); // the first four are what was given up
+  await here.rawStream.send(Uint8Array.of(1, 2, 3, 4, 5, 6)); // the first four belong to the receive that was given up
   const next = new Uint8Array(2);
   await rawStream.recvAll(next);
   assertEquals([...late, ...next], [1, 2, 3, 4, 5, 6]);

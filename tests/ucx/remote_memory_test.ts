@@ -1,4 +1,4 @@
-/** Memory that others read and write by themselves: every byte is where a model says, and nothing beside it. */
+/** Memory that peers read and write directly: every byte is where a model says, and nothing beside it changes. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ffiPort, littleEndian } from "../../src/ffi/mod.ts";
@@ -17,7 +17,7 @@ const border = 64;
 
 const limit = { 4: 2n ** 32n, 8: 2n ** 64n } as const;
 
-/** What the operations mean, on unsigned numbers. */
+/** The meaning of the operations on unsigned numbers. */
 const meaning: Readonly<Record<AtomicOperation, (old: bigint, operand: bigint, compare: bigint) => bigint>> = {
   add: (old, operand) => old + operand,
   swap: (_, operand) => operand,
@@ -52,7 +52,7 @@ for (const tls of ["tcp", "sm"]) {
     using ucx = Ucx.open({ config: { TLS: tls } });
     await using owner = ucx.createWorker();
     await using user = ucx.createWorker();
-    // Not every UCX has atomic operations where errors are handled.
+    // Not every UCX has atomic operations with error handling.
     const endpoint = await user.connect(owner.address, { errors: "none" });
     const memory = new Uint8Array(new ArrayBuffer(size + 2 * border));
     using region = owner.register(memory.subarray(border, border + size));
@@ -148,13 +148,13 @@ test("registered memory stays although its buffer is closed, until the region is
   first.close();
   first.close();
   remote.close();
-  await Promise.all([user.close(), owner.close()]); // and with it the second
+  await Promise.all([user.close(), owner.close()]); // which also closes the second
   second.close();
   assertThrows(() => owner.register(new Uint8Array(1)), TypeError, "the worker is closed");
 });
 
 test("a key that is closed after its worker is harmless, and so is one that is never closed", async () => {
-  using ucx = Ucx.open(); // a key's destruction read what was freed with its worker
+  using ucx = Ucx.open(); // destroying a key read memory freed with its worker
   await using owner = ucx.createWorker();
   const user = ucx.createWorker();
   const endpoint = await user.connect(owner.address);
@@ -166,7 +166,7 @@ test("a key that is closed after its worker is harmless, and so is one that is n
 });
 
 test("without remote memory nobody reads or writes it, whatever key they have made up, and none is used", async () => {
-  // With it whoever reaches a worker over TCP can: a key holds an address, and no more than that.
+  // With it any peer that reaches a worker over TCP can: a key holds an address, and nothing else.
   const config = { TLS: "tcp" };
   using careful = Ucx.open({ config, remoteMemory: false });
   using ucx = Ucx.open({ config });
@@ -184,7 +184,7 @@ test("without remote memory nobody reads or writes it, whatever key they have ma
   await Promise.allSettled([endpoint.get(into, remote, 0, limits), endpoint.put(into.fill(9), remote, 0, limits)]);
   await Promise.allSettled([endpoint.flush(limits)]);
   assertEquals([theirs.every((byte) => byte === 7), into.every((byte) => byte === 9)], [true, true]);
-  await endpoint.send(new Uint8Array(1), { tag: 1n }); // all else goes on
+  await endpoint.send(new Uint8Array(1), { tag: 1n }); // everything else still works
   await owner.recv(new Uint8Array(1), { tag: 1n });
   const back = await owner.connect(user.address, { errors: "none" });
   assertThrows(() => owner.register(theirs), TypeError, "remoteMemory: false");
@@ -201,7 +201,7 @@ test("a fence is refused while something waits for a stream, and orders what com
     const memory = new Uint8Array(new ArrayBuffer(100_008));
     using region = owner.register(memory);
     using remote = endpoint.remote(region.key);
-    // A large put may be cut in pieces and go another way than the number that says that it is there.
+    // A large put may be split and take another path than the number that announces it.
     const large = new Uint8Array(100_000);
     const flag = new DataView(memory.buffer, 100_000);
     for (let round = 1n; round <= 50n; round++) {

@@ -12,10 +12,10 @@ import { causewayProtocol } from "../../src/ucx/protocol.ts";
 import { Receiver } from "../../src/ucx/receiver.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
-/** What has been opened; its progress is to be stopped: a scripted worker always may have news. */
+/** What has been opened; its progress must be stopped: a scripted worker always may have news. */
 export interface Scripted {
   readonly ucp: ScriptedUcp;
-  /** With the handle 7. */
+  /** Its handle is 7. */
   readonly endpoint: UcxEndpoint;
   readonly receiver: Receiver;
   /** Handles of endpoints that were forgotten. */

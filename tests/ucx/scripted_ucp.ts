@@ -1,6 +1,6 @@
 /**
- * A libucp that does nothing on its own: operations end when the test says so. For orders of events that the real one
- * shows only now and then.
+ * A libucp that does nothing on its own: operations end when the test says so. For orders of events that the real
+ * library shows only occasionally.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { struct } from "../../src/ffi/struct.ts";
 import type { UcpFunctions } from "../../src/ucx/library.ts";
 import { WorkerResources } from "../../src/ucx/worker_resources.ts";
 
-/** Functions that return at once what is not worth scripting. */
+/** Functions that return at once, not worth scripting. */
 const quiet = new Set([
   "ucp_worker_progress",
   "ucp_worker_create",
@@ -26,22 +26,22 @@ const quiet = new Set([
   "ucp_worker_set_am_recv_handler",
 ]);
 
-/** UCS_ERR_BUSY: there may be news, so nobody sleeps. */
+/** UCS_ERR_BUSY: there may be news, so no worker sleeps. */
 const busy = -15;
 
 /** A scripted libucp. */
 export class ScriptedUcp {
   /** Its functions. */
   readonly functions: UcpFunctions;
-  /** The calls of the code under test; requests by their number, closes with their flags. */
+  /** The calls made by the code under test; requests by their number, closes with their flags. */
   readonly log: string[] = [];
-  /** Handles that ucp_ep_create gives out, first to last; then new ones. */
+  /** Handles that ucp_ep_create returns, first to last; then new ones. */
   readonly handles: bigint[] = [];
-  /** What the next functions that begin something answer instead of a request. */
+  /** What the next functions that begin an operation return instead of a request. */
   readonly answers: bigint[] = [];
-  /** What happens before the next function returns that begins something, once. */
+  /** Called once, before the next function that begins an operation returns. */
   onBegin: (() => void) | null = null;
-  /** What happens inside ucp_worker_progress. */
+  /** Called inside ucp_worker_progress. */
   onProgress: (() => void) | null = null;
   readonly #requests = new Map<
     bigint,
@@ -62,7 +62,7 @@ export class ScriptedUcp {
       });
       return [group, Object.fromEntries(members)] as const;
     });
-    // One function per symbol of the tables, which is what the type says.
+    // One function per symbol of the tables, as the type says.
     this.functions = Object.fromEntries(groups) as unknown as UcpFunctions;
   }
 
@@ -71,7 +71,7 @@ export class ScriptedUcp {
     return this.#requests.get(BigInt(request))?.address ?? 0n;
   }
 
-  /** Ends the request with this number: the first that was begun is 1. @param length of a message that was received */
+  /** Completes the request with this number: the first one begun is 1. @param length of a received message */
   finish(request: number, status = 0, length = 0): void {
     const begun = this.#requests.get(BigInt(request));
     if (begun === undefined) throw new RangeError(`There is no request ${request}`);
@@ -147,12 +147,12 @@ export class ScriptedUcp {
   }
 }
 
-/** Writes a handle to where a function is told to. */
+/** Writes a handle to a function's output address. */
 function write(address: number | bigint, handle: bigint): void {
   new DataView(ffiPort().memory(BigInt(address), 8)).setBigUint64(0, handle, true);
 }
 
-/** What a worker of a scripted libucp has, which is nobody's. */
+/** The resources of a worker of a scripted libucp, without an owner. */
 export function scriptedResources({ functions: ucp }: ScriptedUcp): WorkerResources {
   const owner = { forget: () => {} };
   return new WorkerResources({ ucp, version: "1.22.0", requestBytes: 8, madeAt: "", owner }, 1n);

@@ -1,4 +1,4 @@
-/** Who does not know the secret reaches nothing, is counted, and keeps nobody else waiting. */
+/** A client that does not know the secret reaches nothing, is counted, and keeps no other client waiting. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createHmac } from "node:crypto";
 import { connect, createServer, type Socket } from "node:net";
@@ -25,7 +25,7 @@ const never = new AbortController().signal;
 const ours = new TextEncoder().encode("the listener's address");
 const theirs = new TextEncoder().encode("the client's address");
 
-/** What asks for a secret, and who came in and how many did not. */
+/** An acceptor that asks for a secret, the clients admitted, and the number refused. */
 function acceptor(given: Partial<SecretAcceptorContext> = {}) {
   const met: string[] = [];
   const seen = { refused: 0, arrived: 0 };
@@ -46,7 +46,7 @@ function acceptor(given: Partial<SecretAcceptorContext> = {}) {
   return { acceptor: opened, met, seen };
 }
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 async function until(isSo: () => boolean): Promise<void> {
   for (let i = 0; i < 200 && !isSo(); i++) await pause(10);
   assert(isSo(), "it never came to be so");
@@ -71,7 +71,7 @@ test("both sides learn each other's address if they share the secret, and nothin
   );
 });
 
-/** All that comes over a connection, as it comes. */
+/** Everything received over a connection, chunk by chunk. */
 function recorded(socket: Socket): Uint8Array[] {
   const chunks: Uint8Array[] = [];
   socket.on("data", (chunk: Uint8Array) => chunks.push(chunk)).on("error", () => {});
@@ -80,7 +80,7 @@ function recorded(socket: Socket): Uint8Array[] {
 
 test("a proof that was listened to opens nothing, at the same acceptor or as the listener's own", async () => {
   const { acceptor: { host, port }, met, seen } = acceptor();
-  // In the middle: forwards everything, and remembers what the client said.
+  // A man in the middle: forwards everything, and records what the client sent.
   const said: Uint8Array[] = [];
   const middle = createServer((client) => {
     const server = connect(port, host);
@@ -173,7 +173,7 @@ test("garbage and silence are refused and counted, and others come in meanwhile"
 });
 
 test("whoever says nothing makes room for those who come later, and is counted; the last ones are asked", async () => {
-  // 64 silent connections had every other client refused for 5 s: https://en.wikipedia.org/wiki/Slowloris_(cyber_attack)
+  // 64 silent connections blocked all other clients for 5 s: https://en.wikipedia.org/wiki/Slowloris_(cyber_attack)
   const { acceptor: { host, port }, seen } = acceptor({ handshakes: 4, patience: 20_000 });
   const silent: Socket[] = [];
   const heard: Uint8Array[][] = [];
@@ -187,8 +187,8 @@ test("whoever says nothing makes room for those who come later, and is counted; 
   const start = performance.now();
   for (let i = 0; i < 10; i++) assertEquals(await connectWithSecret({ host, port }, "s3cret", theirs, never), ours);
   assert(performance.now() - start < 2000, "those who say nothing kept others waiting");
-  assertEquals([seen.refused, seen.arrived], [7, 10]); // each that came in had proved it before the next one came
-  // Who was dropped is told that it is not for the secret.
+  assertEquals([seen.refused, seen.arrived], [7, 10]); // each admitted client had proved it before the next one came
+  // A dropped client is told that the secret was not the reason.
   await until(() => heard[0]?.at(-1)?.length === 4 || (heard[0]?.flatMap((chunk) => [...chunk]).length ?? 0) >= 47);
   assertEquals(heard[0]?.flatMap((chunk) => [...chunk]).slice(43), [255, 255, 255, 255]);
   for (const socket of silent) socket.destroy();
@@ -282,7 +282,7 @@ test("whoever knows the secret and is not there any more keeps no place", patien
   await using listener = server.listen({ secret: "s3cret", timeout: 300, limits: { connections: 1 } });
   const { host, port } = listener;
   const gone = ucx.createWorker();
-  await connectWithSecret({ host, port }, "s3cret", gone.address, never); // and nothing of UCX's follows
+  await connectWithSecret({ host, port }, "s3cret", gone.address, never); // and nothing from UCX follows
   gone.abort();
   await pause(1000);
   assertEquals(listener.rejected, 1);
@@ -299,7 +299,7 @@ test("workers that share a secret send each other everything; others reach nobod
   const { host, port } = listener;
   const here = listener.accept();
   await assertRejects(() => client.connect({ host, port, secret: "guess" }), SecretError);
-  // Without a secret, as UCX connects: what it says is garbage to the acceptor.
+  // Without a secret, as UCX connects: its bytes are garbage to the acceptor.
   await assertRejects(() => client.connect({ host, port }, { timeout: 1500 }), UcxError);
   const there = await client.connect({ host, port, secret: new TextEncoder().encode("s3cret") }, { timeout: 5000 });
   const endpoint = await here;
@@ -352,7 +352,7 @@ test("Deno's --allow-net is needed by names alone, and its lack is an error", pa
   const outcomes = await runScriptForJson(child, { permissions: ["--allow-ffi"] }) as Record<string, string>;
   const { "connect by name": byName = "", "connect with a secret, by name": withSecret = "", ...others } = outcomes;
   assertEquals(others, { "listen and connect": "ok", "listen and connect with a secret": "ok" });
-  if (isBun) return; // it asks for nothing; whether the name exists is another question
+  if (isBun) return; // it needs no permission; whether the name exists is another question
   const lacks = "FfiError: Cannot look up no.such.name.invalid: Deno did not grant the network";
   for (const outcome of [byName, withSecret]) assertStringIncludes(outcome, lacks);
 });

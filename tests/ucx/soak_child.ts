@@ -1,7 +1,7 @@
 /**
- * One of two processes that exchange many messages of every kind, which both know from the same seed. The first starts
- * the second; each checks what comes to it, and prints in bytes what it keeps in the end that it had not after a
- * warm-up. Arguments: role, seed, number of messages, and a Python that has NumPy, if there is one.
+ * One of two processes that exchange many messages of every kind, derived from the same seed. The first starts the
+ * second; each checks what it receives, and prints by how many bytes it has grown in the end since a warm-up.
+ * Arguments: role, seed, number of messages, and a Python that has NumPy, if there is one.
  */
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
@@ -25,13 +25,13 @@ const [role = "", seed = "0", count = "0", python = ""] = process.argv.slice(2);
 const perBatch = 500;
 const batches = Math.ceil(Number(count) / perBatch);
 const tags = 4;
-/** What says that all of a batch is there, and that all of it was right. */
+/** Tags of messages that report that a batch has arrived, and that all of it was right. */
 const [done, right] = [98n, 99n];
 const largest = 16 << 20;
 
-/** All bytes that are sent: a message is a part of them, and where it begins tells it from others. */
+/** The source of all bytes sent: a message is a part of it, identified by where it begins. */
 const pool = contentOf(Number(seed), largest + 65_536);
-/** Memory of the second process: what the first puts there, and then what it gets from there. */
+/** Memory of the second process: first the part that the first puts to, then the part that it gets from. */
 const tableSize = 1 << 20;
 
 const ways = [
@@ -39,25 +39,25 @@ const ways = [
   ...["active", "array", "parts", "stream"] as const,
   ...["put", "get"] as const,
 ];
-/** Tags of messages of several parts are these, behind the others. */
+/** Tags of messages of several parts begin here, after the others. */
 const partTags = 8n;
 
-/** Kinds of memory; NumPy's where there is Python. */
+/** Kinds of memory; NumPy's if there is Python. */
 const kinds = [...memoryKinds, "pinned", "numpy"] as const;
 type Kind = typeof kinds[number];
 
-/** What is sent, written or read. */
+/** A message sent, written or read. */
 interface Message {
   readonly way: typeof ways[number];
   readonly tag: bigint;
   readonly size: number;
   readonly start: number;
   readonly kind: Kind;
-  /** Where it is put, or got from. */
+  /** Where it is put to, or got from. */
   readonly at: number;
 }
 
-/** Numbers from 0 to below a limit, the same in both processes. */
+/** Random numbers from 0 to below a limit, the same in both processes. */
 function numbers(seed: number): (limit: number) => number {
   let state = Math.imul(seed + 1, 2654435761) >>> 0;
   return (limit) => {
@@ -102,11 +102,11 @@ const resource = new HostMemoryResource();
 const pinned = new PinnedMemoryResource(Cuda.simulate().device(0));
 const numpy = python === "" ? null : Python.open({ home: python }).import("numpy");
 
-/** Memory of a kind, and its bytes. */
+/** Memory of one kind, and its bytes. */
 interface Memory {
   readonly memory: Sendable;
   readonly bytes: Uint8Array;
-  /** Lets go of it. UCX keeps what it has until it is done. */
+  /** Releases it. UCX keeps it alive until it is done. */
   close(): void;
 }
 
@@ -172,17 +172,17 @@ async function sendOne(
     put: () => endpoint.put(memory, remote, at),
   };
   const sent = send[way]();
-  given?.close(); // it stays until the message is sent
+  given?.close(); // it lives until the message is sent
   await sent;
 }
 
-/** Bytes as an array of two dimensions. */
+/** Bytes as a two-dimensional array. */
 function matrixOf(bytes: Uint8Array<ArrayBuffer>): StridedMemoryView {
   const shape = bytes.length % 3 === 0 ? [3, bytes.length / 3] : [1, bytes.length];
   return StridedMemoryView.fromTypedArray(bytes, { shape });
 }
 
-/** Sends a batch, a few messages at a time, and hears that it was right. */
+/** Sends a batch, a few messages at a time, and waits for confirmation that it was right. */
 async function sendBatch(batch: number, to: Receiver): Promise<void> {
   const { endpoint } = to;
   const underWay = new Set<Promise<void>>();
@@ -210,7 +210,7 @@ interface Sender {
   readonly reader: ReadableStreamBYOBReader;
 }
 
-/** Receives a batch: of each tag in the order in which it is sent, tag by tag as chance will have it. */
+/** Receives a batch: each tag's messages in the order sent, the tags in random order. */
 async function receiveBatch(batch: number, from: Sender, table: Uint8Array): Promise<void> {
   const plan = [...planOf(batch)];
   const left = Array.from(
@@ -223,7 +223,7 @@ async function receiveBatch(batch: number, from: Sender, table: Uint8Array): Pro
     const message = left[below(tags)]?.shift();
     if (message?.way === "parts") ends.push(receiveParts(message));
     else if (message !== undefined) ends.push(receiveOne(message, below(2) * 10));
-    if (below(50) === 0) await turns(below(5)); // so that some have come before anybody asks for them
+    if (below(50) === 0) await turns(below(5)); // so that some arrive before they are asked for
   }
   ends.push(receiveActive(plan.filter(({ way }) => way === "active"), from));
   ends.push(receiveArrays(plan.filter(({ way }) => way === "array"), from));
@@ -236,7 +236,7 @@ async function receiveBatch(batch: number, from: Sender, table: Uint8Array): Pro
   assertEquals(worker.probe(0n, 0n), null, "a message came twice");
 }
 
-/** Receives active messages, in the order in which they are sent. */
+/** Receives active messages, in the order sent. */
 async function receiveActive(expected: readonly Message[], { messages }: Sender): Promise<void> {
   for (const message of expected) {
     const { value: came, done } = await messages.next();
@@ -249,7 +249,7 @@ async function receiveActive(expected: readonly Message[], { messages }: Sender)
   }
 }
 
-/** Receives arrays, in the order in which they are sent. */
+/** Receives arrays, in the order sent. */
 async function receiveArrays(expected: readonly Message[], { endpoint }: Sender): Promise<void> {
   for (const message of expected) {
     const place = message.kind === "pinned" ? { place: pinned } : {};
@@ -259,7 +259,7 @@ async function receiveArrays(expected: readonly Message[], { endpoint }: Sender)
   }
 }
 
-/** Reads what is written, in that order, in pieces of other sizes. */
+/** Reads what is written, in order, in pieces of other sizes. */
 async function read(expected: readonly Message[], { reader }: Sender): Promise<void> {
   const all = new Uint8Array(expected.reduce((sum, { size }) => sum + size, 0));
   for (let at = 0; at < all.length;) {
@@ -291,7 +291,7 @@ async function receiveOne(message: Message, spare: number): Promise<void> {
   close();
 }
 
-/** Does all batches. @returns by how many bytes this process has grown since the warm-up */
+/** Runs all batches. @returns by how many bytes this process has grown since the warm-up */
 async function all(one: (batch: number) => Promise<void>): Promise<number> {
   const [warm, end]: [number[], number[]] = [[], []];
   const last = Math.max(1, Math.floor(batches / 4));
@@ -316,7 +316,7 @@ if (role === "first") {
   child.stdin.write(`${worker.address.toHex()}\n`);
   const endpoint = await worker.connect(Uint8Array.fromHex(address));
   const remote = endpoint.remote(Uint8Array.fromHex(key));
-  await worker.recv(new Uint8Array(1), { tag: right }); // it is connected, too, so all messages come the same way
+  await worker.recv(new Uint8Array(1), { tag: right }); // it is connected, too, so all messages take the same path
   const writer = endpoint.writable.getWriter();
   const sender = await all((batch) => sendBatch(batch, { endpoint, remote, writer }));
   const receiver = Number((await lines.next()).value);

@@ -6,12 +6,12 @@ import { findPython } from "../support/python.ts";
 import { check, fc, scaled } from "../support/property.ts";
 
 /**
- * What a process may have grown by since its warm-up, in bytes: a few of the largest messages, which allocators keep.
- * It is the same for more messages, so that a long run finds what loses little.
+ * How much a process may grow after its warm-up, in bytes: a few of the largest messages, which allocators keep.
+ * It is the same for more messages, so that a long run finds small leaks.
  */
 const limit = 48 << 20;
 
-const python = findPython("numpy"); // without it NumPy's arrays are JavaScript's
+const python = findPython("numpy"); // without it JavaScript's arrays stand in for NumPy's
 
 for (const tls of [undefined, "tcp"]) {
   const messages = scaled(50_000);
@@ -25,7 +25,7 @@ for (const tls of [undefined, "tcp"]) {
         const script = new URL("./soak_child.ts", import.meta.url);
         const args = ["first", `${seed}`, `${messages}`, typeof python === "string" ? "" : python.executable];
         const grown = await runScriptForJson(script, { args, env: { UCX_TLS: tls }, timeout: 60_000 + messages });
-        for (const bytes of Object.values(grown as Record<string, number>)) { // as the script prints it
+        for (const bytes of Object.values(grown as Record<string, number>)) { // the script's output
           assert(bytes < limit, `grown by ${JSON.stringify(grown)} bytes`);
         }
       };

@@ -1,4 +1,4 @@
-/** Addresses of the internet, written as C has them and read back. */
+/** Internet addresses, written as in C and read back. */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { NativeArena } from "../../src/ffi/arena.ts";
@@ -14,7 +14,7 @@ import { check, fc } from "../support/property.ts";
 
 const ports = fc.integer({ min: 0, max: 65535 });
 
-/** The bytes that C would see. */
+/** The bytes as C sees them. */
 function written(host: string, port: number): Uint8Array {
   using arena = new NativeArena();
   const { addr, addrlen } = writeSocketAddress(arena, { host, port });
@@ -32,7 +32,7 @@ test("an IPv4 address is its four bytes and its port, in network byte order, and
 
 test("an IPv6 address, however it is spelled, is read in the spelling that URLs have", async () => {
   await check(fc.property(fc.ipV6(), ports, (host, port) => {
-    fc.pre(URL.canParse(`http://[${host}]/`)); // not all spellings are a URL's
+    fc.pre(URL.canParse(`http://[${host}]/`)); // not all spellings are valid in a URL
     const bytes = written(host, port);
     assertEquals([bytes.length, ...bytes.subarray(0, 8)], [28, 10, 0, port >> 8, port & 255, 0, 0, 0, 0]);
     assertEquals(readSocketAddress(bytes), { host: new URL(`http://[${host}]/`).hostname.slice(1, -1), port });

@@ -1,4 +1,4 @@
-/** Operations that wait for their memory: in which order they begin, and who lets go of what. */
+/** Operations that wait for their memory: in which order they begin, and what releases what. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { StartQueue } from "../../src/ucx/start_queue.ts";
@@ -31,7 +31,7 @@ test("what waits begins in its turn, once, or ends with the reason and lets go o
       const queue = new StartQueue();
       const [log, expected]: [string[], string[]] = [[], []];
       const operations: { readonly ready: PromiseWithResolvers<void>; readonly aborter: AbortController }[] = [];
-      /** The model: who waits, first to last, and whether its memory is there. */
+      /** The model: the waiting operations, first to last, and whether their memory is ready. */
       let waiting: { readonly name: number; isReady: boolean; readonly throws: boolean }[] = [];
       const advance = () => {
         const busy = waiting.findIndex(({ isReady }) => !isReady);

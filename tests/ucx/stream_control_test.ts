@@ -1,4 +1,4 @@
-/** What was said to an endpoint before the program has made it comes to that endpoint, and to no other. */
+/** Control messages that arrive before the program has created their endpoint reach that endpoint, and no other. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { mostEarly, type StreamControl, StreamControlDelivery } from "../../src/ucx/stream/stream_control.ts";
@@ -7,7 +7,7 @@ import { check, fc } from "../support/property.ts";
 import { turns } from "../support/ucx_messages.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
-/** A delivery, and what came to which endpoint. */
+/** A delivery, and what reached which endpoint. */
 function delivery() {
   const endpoints = new Map<bigint, string[]>();
   const resources = scriptedResources(new ScriptedUcp());
@@ -38,7 +38,7 @@ test("an endpoint is told what its own peer has said by its handle since another
   await check(
     fc.property(steps, (plan) => {
       const { endpoints, delivery: subject, close } = delivery();
-      const history: { handle: bigint; peer: number; kind: string }[] = []; // of handles without an endpoint
+      const history: { handle: bigint; peer: number; kind: string }[] = []; // for handles without an endpoint
       for (const one of plan) {
         if (one.step === "gone") endpoints.delete(one.handle);
         else if (one.step === "said") {
@@ -84,7 +84,7 @@ test("of peers that have no endpoint here a number is remembered, the latest", (
 
 for (const end of ["in order", "at once"] as const) {
   test(`what a peer that has left has said does not end the stream to another one: left ${end}`, async () => {
-    // UCX gives the handle of the peer that has gone to the next endpoint: 20 times of 20 over TCP.
+    // UCX reuses the handle of the departed peer for the next endpoint: 20 times out of 20 over TCP.
     using ucx = Ucx.open({ config: { TLS: "tcp" } });
     await using bob = ucx.createWorker();
     await using carol = ucx.createWorker();

@@ -1,49 +1,48 @@
 /**
- * What UCX's documentation says of tag matching, as a function of all that has happened: no code of it is shared with
- * what it judges.
+ * UCX's documented tag matching, as a function of the whole history: it shares no code with what it judges.
  *
  * @module
  */
 
-/** A message that has come. */
+/** A message that has arrived. */
 export interface TagMessage {
   readonly index: number;
   readonly tag: bigint;
   readonly size: number;
 }
 
-/** A receive for what fits its tag in the bits of its mask. */
+/** A receive for messages that match its tag in the bits of its mask. */
 export interface TagReceive {
   readonly tag: bigint;
   readonly mask: bigint;
 }
 
-/** Something that happens to the queues of one worker. */
+/** An event on the queues of one worker. */
 export type TagEvent<R extends TagReceive> =
   | { readonly kind: "come"; readonly message: TagMessage }
   | { readonly kind: "post"; readonly receive: R }
-  /** Somebody takes the earliest message that fits, to receive it later. */
+  /** The earliest matching message is taken, to be received later. */
   | { readonly kind: "take"; readonly match: TagReceive }
-  /** A receive is given up. One that has a message already keeps it from all others. */
+  /** A receive is cancelled. If it already has a message, no other receive gets that message. */
   | { readonly kind: "withdraw"; readonly receive: R };
 
-/** How the queues are after some events. */
+/** The state of the queues after some events. */
 export interface TagState<R extends TagReceive> {
-  /** Messages that nobody has, the earliest first. */
+  /** Messages without a receive, the earliest first. */
   readonly unexpected: readonly TagMessage[];
-  /** Receives that have no message, the earliest first. */
+  /** Receives without a message, the earliest first. */
   readonly posted: readonly R[];
   readonly received: ReadonlyMap<R, TagMessage>;
 }
 
-/** Whether a message is one that a receive asks for. */
+/** Whether a message matches a receive. */
 export function fits({ tag, mask }: TagReceive, message: TagMessage): boolean {
   return ((tag ^ message.tag) & mask) === 0n;
 }
 
 /**
- * A message goes to the earliest receive that it fits, else it waits; a receive gets the earliest message that fits it,
- * else it waits.
+ * A message goes to the earliest matching receive, else it waits; a receive gets the earliest matching message, else it
+ * waits.
  */
 export function stateAfter<R extends TagReceive>(events: readonly TagEvent<R>[]): TagState<R> {
   let unexpected: TagMessage[] = [];

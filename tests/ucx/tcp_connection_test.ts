@@ -1,4 +1,4 @@
-/** Connections over TCP: all bytes come, in order, in whatever pieces; an end is noticed, and a close ends what waits. */
+/** TCP connections: all bytes arrive, in order, in any pieces; an end is noticed, and a close ends pending calls. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { connect, createServer } from "node:net";
 import { afterEach, test } from "node:test";
@@ -67,8 +67,8 @@ test("what one side sends the other receives, in pieces of any size, in both dir
 
 test("an end that waits for the other side lets it read what was sent, and ends with it", async () => {
   const [one, other] = await pair();
-  await other.send(new Uint8Array(100)); // which nobody reads: a close would drop what is under way
-  const sent = one.send(contentOf(1, 20_000_000)); // more than the system takes at once
+  await other.send(new Uint8Array(100)); // never read: a close would drop what is in flight
+  const sent = one.send(contentOf(1, 20_000_000)); // more than the system buffers at once
   await pause(50);
   const first = await other.receive(19_000_000);
   assert(await sent);
@@ -93,7 +93,7 @@ test("a close ends what waits here and there, and nothing is sent or received af
   await pause(20);
   one.close();
   one.close();
-  const reused = await pair(); // the system gives its number to another one
+  const reused = await pair(); // the system reuses its descriptor number
   assertEquals(await Promise.all([mine, theirs, one.receive(1), one.send(new Uint8Array(1))]), [
     null,
     null,
@@ -103,7 +103,7 @@ test("a close ends what waits here and there, and nothing is sent or received af
   await one.finish();
   reused.forEach((end) => end.close());
   const [full, stuck] = await pair();
-  const sending = full.send(new Uint8Array(50_000_000)); // more than the system takes
+  const sending = full.send(new Uint8Array(50_000_000)); // more than the system buffers
   await pause(20);
   full.close();
   assertEquals(await sending, false);
@@ -151,7 +151,7 @@ test("where nobody listens, where a port is taken, and where a signal is aborted
   assertEquals([refused.code, refused.call], ["ECONNREFUSED", "connect"]);
 });
 
-/** Listens where somebody has just listened: at once, although connections linger. Another process may be faster. */
+/** Listens at a port just released: at once, although connections linger. Another process may be faster. */
 async function listenAgain(): Promise<void> {
   for (let tries = 1;; tries++) {
     const first = listen((connection) => connection.close());
@@ -168,7 +168,7 @@ async function listenAgain(): Promise<void> {
   }
 }
 
-/** What a connection fails with where nobody listens. A port that was just closed may soon be another process's. */
+/** The error of connecting where nothing listens. A port that was just closed may soon belong to another process. */
 async function refusedConnect(): Promise<SystemError> {
   for (let tries = 0; tries < 5; tries++) {
     const listener = listen((connection) => connection.close());

@@ -1,6 +1,6 @@
 /**
  * Memory that JavaScript transfers while UCX has it: the operation ends with an error that says so, a receive whose
- * message has not come is taken back, and everybody else is served as before.
+ * message has not arrived is cancelled, and everything else works as before.
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { test } from "node:test";
@@ -9,10 +9,10 @@ import { Cuda, HostMemoryResource, PinnedMemoryResource, Ucx, type UcxEndpoint, 
 import type { ProgressMode } from "../../src/ucx/progress.ts";
 import { check, fc } from "../support/property.ts";
 
-/** More than UCX takes in on its own: it is at the sender until the other side asks for it. */
+/** Larger than UCX buffers unasked: it stays at the sender until the other side asks for it. */
 const big = 1 << 20;
 
-/** Memory that JavaScript can transfer, and how it is looked at. */
+/** Memory that JavaScript can transfer, and views of it. */
 const shapes = {
   "an ArrayBuffer": (memory: ArrayBuffer) => memory,
   "a typed array": (memory: ArrayBuffer) => new Uint8Array(memory),
@@ -36,11 +36,11 @@ interface Ends {
   readonly receiver: UcxWorker;
 }
 
-/** An operation that UCX is at when its memory is transferred. */
+/** An operation in flight when its memory is transferred. */
 interface InFlight {
   /** Begins it. */
   begin(ends: Ends, memory: ArrayBufferView | ArrayBuffer): Promise<unknown>;
-  /** Has UCX end it, if it has not been given up. */
+  /** Makes UCX complete it, unless it has been cancelled. */
   finish(ends: Ends, bytes: number): Promise<unknown>;
 }
 
@@ -54,7 +54,7 @@ async function takeMessage(endpoint: UcxEndpoint): Promise<Uint8Array | null> {
 const operations = {
   recv: {
     begin: ({ receiver }, memory) => receiver.recv(memory, { tag: 1n }),
-    // To whom it comes now is told by who asks next.
+    // Whichever receive is posted next gets the message.
     finish: ({ here, receiver }, bytes) =>
       Promise.all([
         here.send(bytesOf(bytes), { tag: 1n }),
@@ -77,7 +77,7 @@ const operations = {
 
 const names = Object.keys(operations) as (keyof typeof operations)[]; // its own keys
 
-// One that is busy never sleeps while UCX is at something, and finds out when that ends.
+// A busy worker never sleeps while operations are in flight, and finds out when they complete.
 for (
   const [tls, progress] of [["tcp", "event"], ["sm,tcp", "event"], ["tcp", "busy"], ["sm,tcp", "adaptive"]] as const
 ) {
@@ -102,8 +102,8 @@ for (
           const moved = transfers[how](memory);
           if (wait > 0) await pause(wait); // the workers sleep
           await Promise.all([operation.finish(ends, length), end]);
-          assertEquals(moved.byteLength, big); // it is there until now
-          // Nothing that was sent is left over, and what comes next is whole.
+          assertEquals(moved.byteLength, big); // it is still alive here
+          // Nothing sent is left over, and the next message is whole.
           const into = new Uint8Array(300);
           const next = Uint8Array.from(into, (_, i) => i + number);
           number++;
@@ -117,7 +117,7 @@ for (
   });
 }
 
-/** Two endpoints that lead to each other, and their workers. */
+/** Two endpoints connected to each other, and their workers. */
 async function connected(ucx: Ucx, progress: ProgressMode = "event") {
   const workers = [ucx.createWorker({ progress }), ucx.createWorker({ progress })] as const;
   const [receiver, sender] = workers;
@@ -125,7 +125,7 @@ async function connected(ucx: Ucx, progress: ProgressMode = "event") {
   const [here, there] = await Promise.all([sender.connect(listener), listener.accept()]);
   assert(there !== null);
   await listener.close();
-  await Promise.all([here.send(bytesOf(8)), receiver.recv(bytesOf(8))]); // the connection stands
+  await Promise.all([here.send(bytesOf(8)), receiver.recv(bytesOf(8))]); // the connection is established
   const close = async () => {
     await Promise.all(workers.map((worker) => worker.close()));
   };
@@ -158,7 +158,7 @@ test("what UCX is done with may be transferred at once", async () => {
   const memory = bytesOf(8);
   const sent = here.send(memory);
   memory.buffer.transfer();
-  await sent; // so few bytes are copied by UCX
+  await sent; // UCX copies so few bytes
   const into = bytesOf(8);
   into.fill(0);
   await receiver.recv(into);

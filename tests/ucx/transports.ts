@@ -1,18 +1,18 @@
 /**
- * The transports that the tests of UCX run over. Each in processes of its own, because UCX reads its environment once.
+ * The transports that the UCX tests run over, each in its own processes, because UCX reads its environment once.
  *
  * @module
  */
 
-/** One setting of UCX_TLS, and what it makes two workers talk over. */
+/** One setting of UCX_TLS, and the transports that two workers then use. */
 export interface Transport {
   /** The environment variable, or undefined if it is not set. */
   readonly tls: string | undefined;
   /** For test names. */
   readonly name: string;
-  /** What the transports of an endpoint must all be, in one process. */
+  /** Matches all transports of an endpoint within one process. */
   readonly within: RegExp;
-  /** And between two processes. */
+  /** Matches all transports between two processes. */
   readonly between: RegExp;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The first process of the tests with two. Its argument says what happens; what it prints is the result.
+ * The first process of the two-process tests. Its argument selects the scenario; it prints the result.
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import type { ChildProcess } from "node:child_process";
@@ -13,18 +13,18 @@ import { startScript } from "../support/child.ts";
 import { planOf, receivePlan, sendPlan, turns } from "../support/ucx_messages.ts";
 
 const count = 60;
-/** How soon a dead peer must have been noticed, in milliseconds. */
+/** How soon a dead peer must be noticed, in milliseconds. */
 const limit = 5000;
 
 const ucx = Ucx.open();
 const worker = ucx.createWorker();
 
-/** A second process that is connected both ways. */
+/** A second process, connected both ways. */
 interface Peer {
   readonly child: ChildProcess;
   readonly endpoint: UcxEndpoint;
   readonly ended: Promise<number | null>;
-  /** The next line that it prints. */
+  /** The next line it prints. */
   line(): Promise<string>;
 }
 
@@ -53,7 +53,7 @@ async function kill({ child, ended }: Peer): Promise<void> {
   await ended;
 }
 
-/** What a promise that may never settle has come to within the limit. */
+/** The outcome, within the limit, of a promise that may never settle. */
 async function within<T>(promise: Promise<T>): Promise<T | "nothing"> {
   const timer = new AbortController();
   const timeout = setTimeout(limit, "nothing" as const, { signal: timer.signal }).catch(() => "nothing" as const);
@@ -90,18 +90,18 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     return transports;
   },
 
-  /** What was sent arrives, although the sender has closed everything and ended. */
+  /** What was sent arrives, although the sender has closed everything and exited. */
   async leave() {
     const seed = process.pid;
     const { endpoint, ended } = await startPeer("leave", seed);
-    await setTimeout(300); // so that what fits into UCX's own memory is here before anybody asks for it
+    await setTimeout(300); // so that what fits into UCX's own buffers is here before it is asked for
     await receivePlan(worker, planOf(seed, count), seed);
     assertEquals(await ended, 0);
     await endpoint.close({ force: true });
     return endpoint.closed;
   },
 
-  /** A killed peer is noticed although nothing is under way. */
+  /** A killed peer is noticed although nothing is in flight. */
   async idle() {
     const peer = await startPeer("listen");
     assertEquals(await peer.line(), "ready");
@@ -113,7 +113,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     return reason.statusName;
   },
 
-  /** Sends under way to a peer that is killed are rejected, and other peers and receives go on. */
+  /** Sends in flight to a killed peer are rejected, and other peers and receives go on. */
   async pending() {
     const peer = await startPeer("idle");
     const other = await startPeer("listen");
@@ -122,7 +122,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     const stop = new AbortController();
     const receive = worker.recv(new Uint8Array(8), { tag: 99n, signal: stop.signal })
       .then(() => received = "a message", () => received = "an end");
-    // Larger than what UCX takes in: they wait for the peer, which never asks for them.
+    // Larger than UCX buffers: they wait for the peer, which never asks for them.
     const sends = Array.from({ length: 4 }, () => within(peer.endpoint.send(new Uint8Array(2 << 20), { tag: 1n })));
     const outcomes = Promise.allSettled(sends);
     await setTimeout(100);
@@ -143,7 +143,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     return "sends rejected";
   },
 
-  /** So are those to a peer that is killed before it has ever answered, after which UCX does not look by itself. */
+  /** So are sends to a peer killed before it ever answered, whose death UCX does not check for on its own. */
   async unanswered() {
     const { child, endpoint, ended } = await startPeer("deaf");
     const small = endpoint.send(new Uint8Array(8), { tag: 1n }).then(() => "taken in", (error) => error);
@@ -167,7 +167,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     return "sends rejected";
   },
 
-  /** A graceful close that waits for a peer which then dies ends too. */
+  /** A graceful close also ends if the peer that it waits for dies. */
   async closing() {
     const peer = await startPeer("idle");
     const send = peer.endpoint.send(new Uint8Array(2 << 20), { tag: 1n });

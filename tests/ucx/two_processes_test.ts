@@ -1,5 +1,5 @@
 /**
- * Two processes: messages both ways, and what becomes of one when the other ends or is killed. See
+ * Two processes: messages both ways, and what happens to one when the other exits or is killed. See
  * `two_processes_child.ts`, which runs each scenario.
  */
 import { assert, assertEquals } from "@std/assert";

@@ -1,6 +1,6 @@
 /**
- * Talks to UCXX's own package, in a process that has the same libucp: arguments are UCXX's Python and what UCXX does,
- * `listen` or `connect`. Prints a JSON object: how many messages came back as they should.
+ * Talks to UCXX's own package, in a process with the same libucp: arguments are UCXX's Python and UCXX's role,
+ * `listen` or `connect`. Prints a JSON object: how many messages came back correct.
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawn } from "node:child_process";
@@ -24,7 +24,7 @@ function peer(...args: string[]): { lines: AsyncIterator<string>; ended: Promise
   return { lines, ended: new Promise((resolve) => child.on("close", resolve)) };
 }
 
-/** What the other side makes of bytes: one more each. */
+/** How the other side transforms bytes: each plus one. */
 function more(bytes: Uint8Array): Uint8Array {
   return bytes.map((byte) => byte + 1);
 }

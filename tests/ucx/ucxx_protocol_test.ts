@@ -1,4 +1,4 @@
-/** UCXX's protocol: its tags, greeting and headers by its own numbers, between two workers, and with its own package. */
+/** UCXX's protocol: tags, greeting and headers as UCXX makes them, between two workers, and with its own package. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { execFileSync, spawn } from "node:child_process";
 import process from "node:process";
@@ -28,7 +28,7 @@ const most = 2n ** 64n - 1n;
 const prime = 2n ** 61n - 1n;
 const word = fc.bigInt({ min: 0n, max: most });
 
-// What UCXX 0.52 made of (the number of the connection, a tag); Python hashes integers modulo 2^61 - 1 before.
+// UCXX 0.52's results for (connection number, tag); Python first hashes integers modulo 2^61 - 1.
 const known: readonly (readonly [messageTag: bigint, tag: bigint, onTheWire: bigint])[] = [
   [0n, 0n, 0x52faafd102648a33n],
   [0n, prime, 0x52faafd102648a33n],
@@ -105,7 +105,7 @@ test("tags that cannot be said are refused", () => {
 test("an active message has UCXX's header before the program's own", () => {
   assertEquals(ucxxMessages.write(Uint8Array.of(7, 8), false).toHex(), "0000000000000200000000000000" + "0708");
   assertEquals(ucxxMessages.write(Uint8Array.of(), true).toHex(), "0100000000000000000000000000");
-  // What libucxx 0.52 sent for the header "from C++": without a callback, and for the callback 77 of "owner".
+  // What libucxx 0.52 sent for the header "from C++": without a callback, and for callback 77 of "owner".
   const plain = "0000000000000800000000000000" + "66726f6d20432b2b";
   const owner = "6f776e6572".padEnd(128, "0");
   const forCallback = `0000000001${owner}4d00000000000000${"01"}0800000000000000` + "66726f6d20432b2b";
@@ -129,7 +129,7 @@ test("the program's header is read as it was written, and other bytes are nobody
   );
 });
 
-/** A listener and a client of it, both of UCXX's protocol. */
+/** A listener and a client of it, both with UCXX's protocol. */
 async function pair(
   ucx: Ucx,
 ): Promise<{ here: UcxEndpoint; there: UcxEndpoint; workers: [UcxWorker, UcxWorker]; close(): Promise<void> }> {
@@ -138,7 +138,7 @@ async function pair(
     ucx.createWorker({ protocol: "ucxx" }),
   ];
   const listener = await workers[0].listen();
-  const timer = setTimeout(() => void listener.close(), 8000); // accept waits for no longer
+  const timer = setTimeout(() => void listener.close(), 8000); // accept waits no longer than this
   const [there, here] = await Promise.all([workers[1].connect(listener), listener.accept()]);
   clearTimeout(timer);
   assert(here !== null);
@@ -191,7 +191,7 @@ test("several parts, and both ways that wait in place, have the same tags", asyn
   }
   await there.send(Uint8Array.of(9), { tag: 8n, exact: true });
   const one = new Uint8Array(1);
-  assertEquals((await workers[0].recv(one, { tag: 8n, timeout: 5000 })).tag, 8n); // anybody's, as they are
+  assertEquals((await workers[0].recv(one, { tag: 8n, timeout: 5000 })).tag, 8n); // from any sender, tags unchanged
   await there.send(Uint8Array.of(9), { tag: 8n, exact: true });
   assertEquals((await workers[0].recv(one, { tag: 0n, mask: 0n, exact: true, timeout: 5000 })).tag, 8n);
   await assertRejects(() => workers[0].recv(one, { tag: 8n, exact: false }), TypeError, "endpoints");
@@ -317,7 +317,7 @@ test("who does not greet keeps nobody waiting, and is rejected when its time is 
 
 for (const limit of [{ backlog: 4 }, { limits: { connections: 4 } }]) {
   test(`whoever does not greet makes room for those who come later, and is counted: ${JSON.stringify(limit)}`, async () => {
-    // As many silent connections as the backlog had every other client rejected for 5 s.
+    // As many silent connections as the backlog caused every other client to be rejected for 5 s.
     using ucx = Ucx.open();
     await using server = ucx.createWorker({ protocol: "ucxx" });
     await using stranger = ucx.createWorker();
@@ -339,14 +339,14 @@ test("connections that have greeted and wait to be taken keep others out, who ar
   await using client = ucx.createWorker({ protocol: "ucxx" });
   await using listener = server.listen({ backlog: 1 });
   const first = await client.connect(listener);
-  // What follows the greeting has come: so has the greeting.
+  // What follows the greeting has arrived: so has the greeting.
   await Promise.all([
     first.send(new Uint8Array(1), { tag: 5n, exact: true }),
     server.recv(new Uint8Array(1), { tag: 5n }),
   ]);
   const error = await assertRejects(() => client.connect(listener, { timeout: 5000 }), UcxError);
   assertEquals([error.statusName, listener.rejected], ["UCS_ERR_REJECTED", 1]);
-  assertStringIncludes(error.message, `UCX ${ucx.version}`); // the usual cause is another version
+  assertStringIncludes(error.message, `UCX ${ucx.version}`); // the usual cause is a different version
 });
 
 test("connections that have greeted and were taken do not", async () => {
@@ -436,7 +436,7 @@ for (const role of ["listen", "connect"]) {
   });
 }
 
-/** UCXX's own package: `listen` or `connect`. What it prints, line by line, and how it ends. */
+/** Runs UCXX's own package: `listen` or `connect`. Returns its output, line by line, and how it ends. */
 function peer(...args: string[]): { lines: AsyncIterator<string>; ended: Promise<number | null>; stop(): void } {
   const script = fileURLToPath(new URL("./ucxx_peer.py", import.meta.url));
   const env = { ...process.env, UCX_WARN_UNUSED_ENV_VARS: "n" };
@@ -459,7 +459,7 @@ testWithUcxx("another version of UCX ends in an error that says ours, in both ro
   assert(performance.now() - begun < 6000, "a connection that cannot be has no end");
   theirs.stop();
   await theirs.ended;
-  if (ucx.version === itsUcx().version) return; // they understand each other, as above
+  if (ucx.version === itsUcx().version) return; // they interoperate, as above
   assertInstanceOf(outcome, UcxError);
   assertStringIncludes(outcome.message, `UCX ${ucx.version}`);
   const listener = await worker.listen();

@@ -1,6 +1,6 @@
 /**
- * Leaves everything open and ends: nothing of it may keep the process alive. Before that, drops the memory of receives
- * under way and prints how much of it was freed.
+ * Leaves everything open and ends: none of it may keep the process alive. Before that, drops the memory of receives in
+ * flight and prints how much of it was freed.
  */
 import { setTimeout } from "node:timers/promises";
 import { libc } from "../../src/ffi/libc.ts";
@@ -14,7 +14,7 @@ const endpoint = await sender.connect(receiver.address);
 let freed = 0;
 const stop = new AbortController();
 
-/** Memory that says when it is freed. */
+/** Memory that records when it is freed. */
 function counted(): MemoryBuffer {
   const ptr = libc().loading.calloc(1n, 100n);
   const free = () => {
@@ -24,7 +24,7 @@ function counted(): MemoryBuffer {
   return MemoryBuffer.fromAllocation({ ptr, size: 100, device: null, stream: null, free });
 }
 
-/** Begins receives into memory that nobody else holds. */
+/** Begins receives into memory that nothing else holds. */
 function begin(): { array: WeakRef<ArrayBuffer>; ends: Promise<unknown>[] } {
   const array = new Uint8Array(new ArrayBuffer(100));
   const view = StridedMemoryView.fromBuffer(counted(), { shape: [100], dtype: "uint8" });

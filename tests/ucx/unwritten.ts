@@ -1,11 +1,11 @@
 /**
- * Memory that a stream has yet to write.
+ * Memory that a stream has not yet written.
  *
  * @module
  */
 import { Cuda, type MemoryBuffer, PinnedMemoryResource } from "../../mod.ts";
 
-/** Page-locked memory whose stream is not done with it before `goOn` is called. */
+/** Page-locked memory whose stream is not done with it until `goOn` is called. */
 export function unwritten(bytes: number): { readonly buffer: MemoryBuffer; readonly goOn: () => void } {
   const device = Cuda.simulate().device(0);
   const stream = device.createStream();

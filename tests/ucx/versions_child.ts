@@ -1,6 +1,6 @@
 /**
  * One side of a connection, for two versions of UCX: `listen SECRET`, which prints its port, or `connect PORT SECRET`,
- * which prints as one JSON value what came of it and the versions that it knows.
+ * which prints as one JSON value the outcome and the versions that it knows.
  */
 import process from "node:process";
 import { Ucx } from "../../src/ucx/ucx.ts";

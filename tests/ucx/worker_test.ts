@@ -54,12 +54,12 @@ test("a setting that UCX does not know, or not with this value, is an error that
   assertEquals(nothing.call, "ucp_init_version");
   assert(nothing.message.includes("UCX_TLS"), nothing.message);
   assertThrows(() => Ucx.open({ config: { TLS: "tcp\0" } }), TypeError, "it contains NUL");
-  Ucx.open().close(); // none of them has left anything behind
+  Ucx.open().close(); // none of the failures has left anything behind
 });
 
 test("an address ends in the checksum that zip and Ethernet have, which both runtimes compute alike", () => {
   const whole = withTrailer(new TextEncoder().encode("12345"), new TextEncoder().encode("6789"));
-  // What Python's zlib says: zlib.crc32(b"123456789" + bytes(24)).
+  // As computed by Python: zlib.crc32(b"123456789" + bytes(24)).
   assertEquals(new DataView(whole.buffer).getUint32(whole.length - 4), 0x15a33761);
 });
 
@@ -83,7 +83,7 @@ test("an address that is damaged, cut or made up is refused before UCX sees it, 
   );
   await check(fc.asyncProperty(damaged, async (bytes) => void await refuse(bytes)), 2000);
   await assertRejects(() => worker.connect(new Uint8Array(0)), TypeError, "got no bytes");
-  // Wherever the bytes lie.
+  // At any offset in memory.
   const inside = new Uint8Array([1, 2, 3, ...address, 4]).subarray(3, 3 + address.length);
   for (const good of [address, address.slice(), inside]) await (await worker.connect(good)).close();
 });
@@ -128,7 +128,7 @@ for (const { tls, name, within } of transports) {
     await Promise.all([endpoint.send(new Uint8Array(1)), other.recv(new Uint8Array(1))]);
     const paths = endpoint.transports();
     assertEquals(new Set(paths).size, paths.length);
-    // An environment variable UCX_TLS would decide where none is given here.
+    // Where none is given here, an environment variable UCX_TLS would decide.
     if (tls !== undefined) assert(paths.length > 0 && paths.every((path) => within.test(path)), paths.join(" "));
     else assert(paths.length > 0 && paths.every((path) => /^\w+\/[\w.-]+$/.test(path)), paths.join(" "));
     await endpoint.close();
@@ -168,7 +168,7 @@ test("memory that UCX cannot use is refused, and nothing is sent or received", a
     await assertRejects(() => other.recv(onDevice), TypeError, "Cannot receive into GPU memory");
     assertEquals(log, []);
   }
-  // What is read-only may be sent, and a part without gaps too. Nothing refused has arrived in between.
+  // Read-only memory may be sent, and a contiguous part, too. Nothing refused has arrived in between.
   const into = new Float32Array(16);
   new Float32Array(buffer.bytes().buffer).set(Array.from({ length: 16 }, (_, i) => i));
   await Promise.all([endpoint.send(readonly), other.recv(new Uint8Array(into.buffer), { mask: 0n })]);
@@ -211,7 +211,7 @@ test("a timeout that no timer can wait for is none", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address);
-  for (const timeout of [Infinity, 2 ** 31]) { // they ended after a millisecond
+  for (const timeout of [Infinity, 2 ** 31]) { // these ended after a millisecond
     const received = worker.recv(new Uint8Array(1), { timeout });
     await new Promise((resolve) => setTimeout(resolve, 30));
     await endpoint.send(new Uint8Array(1), { timeout });

@@ -1,4 +1,4 @@
-/** Keeps itself on a processor and prints, as JSON, where each of its threads may run then. */
+/** Pins itself to a processor and prints, as JSON, where each of its threads may then run. */
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import "../../mod.ts";

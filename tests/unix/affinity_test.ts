@@ -1,4 +1,4 @@
-/** The processors that a process may run on, as the system says. */
+/** The processors that a process may run on, as the system reports them. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import "../../mod.ts";

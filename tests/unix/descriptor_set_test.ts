@@ -1,4 +1,4 @@
-/** A set of descriptors can be read exactly while one of them can, and the end of a process makes its descriptor readable. */
+/** A descriptor set is readable exactly while one of its descriptors is; a process's exit makes its own readable. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -59,5 +59,5 @@ test("a process can be read when it has ended, and who has no process has no des
   await ended;
   assertEquals(set.hasReadable(), true);
   set.close();
-  assertEquals(openProcess(2 ** 22 + 1), null); // above the largest that Linux gives
+  assertEquals(openProcess(2 ** 22 + 1), null); // above the largest that Linux assigns
 });

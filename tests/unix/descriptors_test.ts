@@ -1,6 +1,6 @@
 /**
- * Two laws of file descriptors: no program that is started inherits one, and whatever fails, or is refused, leaves none
- * open. And of waits for them: one that was ended leaves nothing behind.
+ * Two laws of file descriptors: no program that is started inherits one, and no call that fails, or is refused, leaves
+ * one open. And one of waits for them: an ended wait leaves nothing behind.
  */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ import { contentOf, fileWith, openFiles } from "../support/open_files.ts";
 let names = 0;
 const abstractName = () => `@causeway-descriptors-${process.pid}-${names++}`;
 
-/** The descriptors that are open and known to the kernel as these tests' own kinds: sockets and files in memory. */
+/** The open descriptors of the kinds that these tests use, as the kernel sees them: sockets and files in memory. */
 function descriptors(): Map<string, boolean> {
   const found = new Map<string, boolean>();
   for (const number of readdirSync("/proc/self/fdinfo")) {
@@ -35,13 +35,13 @@ function descriptors(): Map<string, boolean> {
       const flags = /flags:\s*([0-7]+)/.exec(readFileSync(`/proc/self/fdinfo/${number}`, "utf8"))?.[1] ?? "0";
       found.set(number, (Number.parseInt(flags, 8) & 0o2000000) !== 0); // O_CLOEXEC
     } catch {
-      // the one of the folder itself
+      // the descriptor of the folder itself
     }
   }
   return found;
 }
 
-/** Two connected sockets as numbers, of a pair that nobody waits for. */
+/** The descriptors of a pair of connected sockets that nothing waits on. */
 function rawPair(arena: NativeArena): [number, number] {
   const { address, bytes } = arena.bytes(8);
   assertEquals(libc().sockets.socketpair(AF.UNIX, SOCK.SEQPACKET | SOCK.NONBLOCK | SOCK.CLOEXEC, 0, address), 0);
@@ -119,7 +119,7 @@ test("a wait for a listener, and for a message to go out, can be ended", async (
 });
 
 test("of all that comes with a message only files are taken for files", () => {
-  const SO_PASSCRED = 16; // the kernel tells who has sent a message: three numbers, none of which is a descriptor
+  const SO_PASSCRED = 16; // the kernel reports a message's sender: three numbers, none of them a descriptor
   const { setsockopt } = ffiPort().bind("libc.so.6", 0n, {
     setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
   });
@@ -163,7 +163,7 @@ test("a call that a signal interrupts is made again, any other failure is an err
   );
 });
 
-/** A signal that counts who listens. */
+/** A signal that counts its listeners. */
 function counted(): { readonly stop: AbortController; readonly listeners: () => number } {
   const stop = new AbortController();
   const { signal } = stop;

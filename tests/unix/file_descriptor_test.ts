@@ -1,4 +1,4 @@
-/** A descriptor is closed once, by its owner, or when nobody can close it any more. */
+/** A descriptor is closed once, by its owner, or once it is unreachable. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readlinkSync } from "node:fs";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { fileWith, openFiles } from "../support/open_files.ts";
 
-/** Whether a number is open and means a file of these tests. */
+/** Whether a descriptor number is open and refers to a file of these tests. */
 function isOurs(fd: number): boolean {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`).includes("causeway-test");
@@ -22,7 +22,7 @@ test("closing closes once, and giving away does not close", () => {
   const { number } = file;
   file.close();
   assertEquals([file.isClosed, isOurs(number)], [true, false]);
-  const next = fileWith(new Uint8Array(1)); // has the same number by now, as a rule
+  const next = fileWith(new Uint8Array(1)); // usually has the same number by now
   file.close();
   assertEquals(isOurs(next.number), true, "a second close does not close somebody else's file");
   assertThrows(() => file.number, TypeError, "Cannot use a closed FileDescriptor");

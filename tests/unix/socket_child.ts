@@ -1,4 +1,4 @@
-/** The other process: takes files, says what is in them, writes into them, and sends one of its own back. */
+/** The other process: receives files, reports their content, writes into them, and sends back one of its own. */
 import process from "node:process";
 import { UnixSocket } from "../../src/unix/socket.ts";
 import { contentOf, fileWith, overwrite } from "../support/open_files.ts";

@@ -1,6 +1,6 @@
 /**
- * Prints what is known of a connection to a server of the runtime's: before it is there, when it is, and after the event
- * loop has looked at it. In a process of its own, for what other tests have left open has news, too.
+ * Prints what is known of a connection to one of the runtime's servers: before it exists, once it does, and after the
+ * event loop has looked at it. In a separate process, because what other tests leave open has news, too.
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -10,7 +10,7 @@ import { ffiPort } from "../../src/ffi/port.ts";
 import { libc, NativeArena } from "../../src/ffi/mod.ts";
 import { findSocketNews } from "../../src/unix/socket_news.ts";
 
-/** As sys/socket.h has them on Linux. */
+/** As in Linux's sys/socket.h. */
 const [AF_INET, SOCK_STREAM] = [2, 1] as const;
 
 const server = createServer().listen(0, "127.0.0.1");
@@ -19,7 +19,7 @@ const connected = once(server, "connection");
 const hasNews = findSocketNews();
 if (hasNews === null) throw new Error("No descriptor was found");
 
-/** Has the runtime look at its sockets. */
+/** Makes the runtime look at its sockets. */
 async function quiet(): Promise<boolean> {
   for (let i = 0; i < 100 && hasNews?.(); i++) await (ffiPort().turnWithSockets?.() ?? pause(1));
   return hasNews?.() ?? true;

@@ -1,4 +1,4 @@
-/** What the system says of descriptors by which a runtime learns of its sockets, against what was done to them. */
+/** What the system reports of the descriptors that tell a runtime of its sockets, against what was done to them. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { EFD } from "../../bindings/libc.ts";
@@ -8,7 +8,7 @@ import { newsOf } from "../../src/unix/socket_news.ts";
 import { patiently, runScriptForJson } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Sets of one descriptor each, which can be written and read. */
+/** Sets of one readable and writable descriptor each. */
 function sets(count: number) {
   const { files } = libc();
   const arena = new NativeArena();

@@ -1,4 +1,4 @@
-/** Messages and open files go from process to process, whole, in order, and without a descriptor being left behind. */
+/** Messages and open files go from process to process, whole, in order, and without leaking a descriptor. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ test("what is sent arrives: every message whole, in order, with its files", asyn
         const descriptors = files.map(fileWith);
         const changed = data.slice();
         const sent = one.send(changed, descriptors);
-        changed.fill(0); // the caller's again
+        changed.fill(0); // it belongs to the caller again
         await sent;
         for (const file of descriptors) file.close();
       });
@@ -284,7 +284,7 @@ test("what cannot be sent, owned or bound is refused before anything is touched"
   assertEquals(file.isClosed, true);
   await assertRejects(() => one.send(Uint8Array.of(1), [file]), TypeError, "closed FileDescriptor");
   FileDescriptor.adopt(number).close();
-  file.close(); // does not close what has that number by now
+  file.close(); // does not close the file that has that number by now
   one.close();
   assertEquals(await other.receive(), null, "nothing of all this was sent");
   other.close();

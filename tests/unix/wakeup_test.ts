@@ -43,7 +43,7 @@ test("a thread says it once, and the event loop hears it and was never blocked",
   assert(heard);
 });
 
-/** How native code and whoever waits can come together. */
+/** How native code and the waiter can interleave. */
 const ends = ["said", "cancelled", "given up", "said, then given up", "given up, then said"] as const;
 
 test("whatever ends a wakeup, it settles, and no file of the program is ever closed by it", async () => {
@@ -58,7 +58,7 @@ test("whatever ends a wakeup, it settles, and no file of the program is ever clo
   let leftOpen = 0;
   await check(
     fc.asyncProperty(fc.array(fc.constantFrom(...ends), { minLength: 1, maxLength: 8 }), async (program) => {
-      // A file of the program's takes every number that is free: one that is closed for it is found to be closed.
+      // Files of the program take every free number: a wrong close of such a number closes one, which is detected.
       const files: number[] = [];
       const open = () => files.push(openSync("/proc/self/status", "r"));
       const settled: Promise<void>[] = [];
@@ -72,7 +72,7 @@ test("whatever ends a wakeup, it settles, and no file of the program is ever clo
           wakeup.giveUp();
           open();
           if (end.endsWith("said")) say(wakeup);
-          else leftOpen++; // native code's own, which never came
+          else leftOpen++; // held for native code, which never signalled
         }
         if (end === "cancelled") wakeup.cancel();
         open();

@@ -1,4 +1,4 @@
-/** Copies of arrays in memory of their own: any layout, order, type and place, in order, with the checker in front. */
+/** Copies of arrays into new memory: any layout, order, type and place, in stream order, under the checker. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, HostMemoryResource, slice, StridedMemoryView } from "../../mod.ts";
@@ -33,7 +33,7 @@ test("a copy has the elements of the array in the order that was asked for, wher
       const view = laidOut(buffer, { offset: placed.offset, layout: placed.layout, dtype: DType.from("int16") });
       const placeOf = (place: "host" | number) => place === "host" ? place : cuda.device(place);
       using start = view.copy({ order: "K", device: placeOf(from) });
-      bytes.fill(0); // the copy is done, as far as it is of this memory
+      bytes.fill(0); // the copy has finished reading this memory
       const device = placeOf(to);
       using given = stream && device !== "host" ? device.createStream() : null;
       using copy = start.copy({ order, device, ...(given && { stream: given }) });

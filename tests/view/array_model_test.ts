@@ -1,6 +1,6 @@
 /**
- * Views beside a model: an array of values by index, in which selecting and reshaping is spelled out. What is compared
- * are elements that were read one by one.
+ * Views against a model: an array of values by index, with selecting and reshaping spelled out. Elements are read one
+ * by one and compared.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { check, fc } from "../support/property.ts";
 import { laidOut } from "../support/laid_out.ts";
 import { permutations } from "../support/strided_oracle.ts";
 
-/** An array as a function of the index. */
+/** An array as a function of its index. */
 interface Model {
   readonly shape: readonly number[];
   readonly at: (index: readonly number[]) => number;

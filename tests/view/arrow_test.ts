@@ -34,7 +34,7 @@ test("a view in C order is exported as its first element's address and its shape
       const whole = StridedMemoryView.fromBuffer(buffer, { shape: [start + volume], dtype });
       const view = whole.sliced(slice(start)).reshaped(shape);
       using exported = view.toArrowDevice();
-      // By hand: the nesting of the schema, and where the innermost values begin.
+      // By hand: the nesting of the schema, and the start of the innermost values.
       let schema = readRawSchema(exported.schemaPtr);
       let raw = readRawArray(exported.ptr);
       for (const [axis, extent] of shape.entries()) {
@@ -160,7 +160,7 @@ test("an array with nulls, and one of text, is refused as a view, and stays its 
   });
   using exported = words.toArrowDevice();
   assertThrows(() => StridedMemoryView.fromArrowDevice(exported), ExchangeError, "utf8");
-  using taken = ArrowArray.from(exported); // which is still there
+  using taken = ArrowArray.from(exported); // which is still valid
   assertEquals(taken.toArray(), ["ok"]);
 });
 
@@ -182,7 +182,7 @@ test("lists whose child has too few elements are refused as a view, and stay the
         length.setBigInt64(0, BigInt(volume - 1 - lacking % volume), true);
         assertThrows(() => StridedMemoryView.fromArrowDevice(exported), ExchangeError, "a child has");
         length.setBigInt64(0, BigInt(volume), true);
-        using view = StridedMemoryView.fromArrowDevice(exported); // which is still there
+        using view = StridedMemoryView.fromArrowDevice(exported); // which is still valid
         assertEquals(view.shape, shape);
       },
     ),

@@ -1,4 +1,4 @@
-/** Arrays of new memory. */
+/** Arrays in new memory. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -52,7 +52,7 @@ test("given memory is where the array is, whatever it held before, and the array
   const device = cuda.device(0);
   using stream = device.createStream();
   using pool = new DeviceMemoryResource(device, {});
-  /** Somebody's own memory, of a kind, with no home stream, and full of ones. */
+  /** A custom memory resource, without home streams, whose memory is full of ones. */
   class Homeless extends MemoryResource {
     override readonly isDeviceAccessible: boolean = true;
     override readonly isHostAccessible: boolean = false;
@@ -75,7 +75,7 @@ test("given memory is where the array is, whatever it held before, and the array
   using there = StridedMemoryView.arange(3, { device });
   for (const [memory, kind, place, hasHome] of resources) {
     for (const given of [{ memory }, { memory, device: place }]) {
-      memory.allocate(48).close(); // what was freed is allocated again, with what is in it
+      memory.allocate(48).close(); // freed memory is allocated again, with its old content
       const made = [
         [StridedMemoryView.zeros([2, 3], given), [[0, 0, 0], [0, 0, 0]]],
         [StridedMemoryView.full([3], 1.5, given), [1.5, 1.5, 1.5]],

@@ -1,6 +1,6 @@
 /**
- * What the host reads and writes of page-locked and managed memory comes after what its home stream does, on a
- * simulator that does work as late as it may, with the checker in front.
+ * Host reads and writes of page-locked and managed memory are ordered after its home stream's work, on a simulator that
+ * works as late as allowed, under the checker.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { check, fc } from "../support/property.ts";
 
 const kinds = { pinned: PinnedMemoryResource, managed: ManagedMemoryResource } as const;
 
-/** Ways of the host to see that all elements of a view are 7. */
+/** Ways for the host to see that elements of a view are 7. */
 const reads: Readonly<Record<string, (view: StridedMemoryView<"uint8">) => boolean>> = {
   get: (view) => view.get(3) === 7,
   item: (view) => view.sliced(2).item() === 7,

@@ -1,4 +1,4 @@
-/** Elements that the host reads and writes through a view, beside the bytes where they must lie. */
+/** Elements that the host reads and writes through a view, against the bytes where they must lie. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, HostMemoryResource, slice, StridedMemoryView, type TypedArray } from "../../mod.ts";
@@ -9,7 +9,7 @@ import { check, fc } from "../support/property.ts";
 import { laidOut } from "../support/laid_out.ts";
 import { gridOf } from "../support/strided_oracle.ts";
 
-/** Every dtype of whole bytes, and one of several lanes. */
+/** Every dtype of whole bytes, and some with several lanes. */
 const dtypes = [...DType.all().filter(({ isPacked }) => !isPacked), DType.from("float32x2"), DType.from("int64x2")];
 
 interface Case {
@@ -32,7 +32,7 @@ function made({ dtype, placed: { layout, offset, size }, seed }: Case) {
   return { bytes, view: laidOut(buffer, { offset, layout, dtype }) };
 }
 
-/** The index of each element in C order, and the same with negative numbers. */
+/** The index of each element in C order, and the same index in negative numbers. */
 function indices(shape: readonly number[], volume: number): (readonly [number[], number[]])[] {
   return Array.from({ length: volume }, (_, place) => {
     let rest = place;
@@ -70,7 +70,7 @@ test("a set element has its value, and all other bytes are as they were", () => 
       const place = any % view.size;
       const at = positionsOf(one.placed)[place] ?? NaN;
       const [index = []] = indices(view.shape, view.size)[place] ?? [];
-      // A value that the type has: one of its own.
+      // A value that the type can represent: one of the view's own.
       const value = view.get(...index);
       if (isNan(value)) return;
       const expected = before.slice();
@@ -267,7 +267,7 @@ test("the compiler knows the elements of a view by its dtype", async () => {
   const any: StridedMemoryView = view;
   assertEquals([...numbers], [1, 3, 2, 4]);
   assertEquals([first, bytes.length, long[3], same.ptr], [1, 16, 4n, any.ptr]);
-  // @ts-expect-error -- of any view it is not known
+  // @ts-expect-error -- not known for an arbitrary view
   const wrong: Float32Array = await any.toTypedArray();
   assertEquals(wrong, Float32Array.of(1, 2, 3, 4));
   const name: DTypeName = any.dtype.name;

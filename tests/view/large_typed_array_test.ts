@@ -1,4 +1,4 @@
-/** Large typed arrays are of memory whose content is undefined at first: all of it is written. */
+/** Large typed arrays start in memory with undefined content: all of it is written. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedMemoryView } from "../../mod.ts";
@@ -6,9 +6,9 @@ import { unwrittenArrayBuffer } from "../../src/native/huge_pages.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { check, fc } from "../support/property.ts";
 
-const side = 2200; // of which a square, or 7/8 of it, is more than 4 MiB
+const side = 2200; // a square of this side, or 7/8 of it, exceeds 4 MiB
 
-/** Leaves memory behind that is not zero. */
+/** Leaves nonzero memory behind. */
 async function leaveOnes(): Promise<void> {
   for (let i = 0; i < 3; i++) new Uint8Array(unwrittenArrayBuffer(side * side)).fill(0xff);
   await collectGarbage();

@@ -1,4 +1,4 @@
-/** What is taken for an array and is none, and what else a view is asked for in the first hour with one. */
+/** Objects mistaken for arrays, and other mistakes of the first hour with views. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, HostMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";

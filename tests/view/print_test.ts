@@ -1,4 +1,4 @@
-/** What views print is what NumPy prints of the same memory. */
+/** Views print what NumPy prints for the same memory. */
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
@@ -26,7 +26,7 @@ import { simulatorOf } from "../support/simulator_of.ts";
 import { mlDtypes } from "../support/ml_dtypes.ts";
 
 const found = findPython("numpy", "ml_dtypes");
-/** NumPy 2.3 was the first to write float16 from 1e3 and float32 from 1e6 on with an exponent. */
+/** NumPy 2.3 was the first to print float16 from 1e3 and float32 from 1e6 on with an exponent. */
 const isOld = typeof found !== "string" && /^(1\.|2\.[0-2]\.)/.test(found.packages["numpy"] ?? "");
 const missing = typeof found === "string" ? found : isOld ? "NumPy is older than 2.3: pip install -U numpy" : null;
 
@@ -71,7 +71,7 @@ test(...patient(needs(missing, "of any bytes, of every type, in every layout")),
   check(
     fc.property(placed, ({ layout, offset, size, dtype, seed }) => {
       const buffer = new HostMemoryResource().allocate(size);
-      const mask = dtype.bits < 8 ? 2 ** dtype.bits - 1 : 255; // what is in unused bits is nobody's
+      const mask = dtype.bits < 8 ? 2 ** dtype.bits - 1 : 255; // unused bits carry no value
       buffer.bytes().set(pattern(size, seed).map((byte) => byte & mask));
       const view = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset }).view({ layout });
       assertEquals(view.toString(), print(view));
@@ -80,7 +80,7 @@ test(...patient(needs(missing, "of any bytes, of every type, in every layout")),
   );
 });
 
-/** Everyday numbers, and numbers where the format changes. */
+/** Everyday numbers, and numbers at which the format changes. */
 const number = fc.oneof(
   fc.integer({ min: -20, max: 20 }),
   fc.integer({ min: -2000, max: 2000 }).map((value) => value / 100),

@@ -15,7 +15,7 @@ import { laidOut } from "../support/laid_out.ts";
 
 const resource = new HostMemoryResource();
 
-/** A buffer of JavaScript memory with these bytes, and the view of a placed layout in it. */
+/** A JavaScript-owned buffer with a byte pattern, and the view of a placed layout in it. */
 function viewOf({ layout, offset, size }: Placed, seed: number): { view: StridedMemoryView; bytes: Uint8Array } {
   const bytes = pattern(size, seed);
   const ptr = ffiPort().addressOf(bytes.buffer);
@@ -32,7 +32,7 @@ test("a view is accepted exactly when every byte of every element lies inside th
   let refused = 0;
   check(
     fc.property(cases, ([layout, anyOffset, nudge, isTight]) => {
-      // Near the limits, where a wrong comparison shows: the offset that is just enough, give or take.
+      // Near the limits, where a wrong comparison shows: offsets around the smallest valid one.
       const { values } = gridOf(layout);
       const least = -Math.min(0, ...values) * layout.itemsize;
       const offset = Math.max(0, isTight ? least + nudge : anyOffset);
@@ -117,7 +117,7 @@ test("slices, permutations and reshapes of a view have the same memory, where th
   );
 });
 
-/** The element type of a view of each class of typed array. */
+/** The element type of a view of each typed array class. */
 const classes: readonly (readonly [string, string])[] = [
   ["Int8Array", "int8"],
   ["Uint8Array", "uint8"],
@@ -162,7 +162,7 @@ test("every class of typed array is viewed in place, whole or in part, at its ow
 });
 
 test("small typed arrays are seen where they stay, and writes are seen from both sides", () => {
-  // Bun keeps arrays of up to some tens of bytes in memory that moves at the first look at their buffer.
+  // Bun keeps arrays of up to some tens of bytes in memory that moves when their buffer is first accessed.
   for (let length = 1; length <= 16; length++) {
     const arrays = [
       new Uint8Array(length),
@@ -198,7 +198,7 @@ test("a typed array takes any shape with as many elements", () => {
 });
 
 test("memory that may move or that threads share is refused, and so is what is no array", () => {
-  const shared = new Uint8Array(new SharedArrayBuffer(8)) as unknown as TypedArray; // its type says as much
+  const shared = new Uint8Array(new SharedArrayBuffer(8)) as unknown as TypedArray; // its type excludes it
   assertThrows(() => StridedMemoryView.from(shared), TypeError, "shared memory");
   for (const length of [8, 0]) {
     const resizable = new ArrayBuffer(length, { maxByteLength: 64 });
@@ -248,7 +248,7 @@ test("a view of a closed buffer has neither an address nor elements", async () =
   await assertRejects(() => view.toTypedArray(), TypeError, "a closed MemoryBuffer");
 });
 
-/** The part of WebAssembly that is used here: both runtimes' types lack it. */
+/** The part of WebAssembly used here, which both runtimes' types lack. */
 const wasm = Reflect.get(globalThis, "WebAssembly") as {
   readonly Memory: new (size: { readonly initial: number }) => {
     readonly buffer: ArrayBuffer;
@@ -285,7 +285,7 @@ test("a view of an ArrayBuffer that was transferred has no elements: its memory 
   assertThrows(() => view.ptr, TypeError, "transferred");
 });
 
-/** Arrays of one shape and itemsize, in memory of their own or not. */
+/** Two arrays of one shape and itemsize; only elements of the source may share memory. */
 const pairs = fc.tuple(shapes(), fc.constantFrom(1, 2, 4, 8, 16)).chain(([shape, itemsize]) =>
   fc.record({ source: meeting(shape, itemsize), destination: apart(shape, itemsize) })
 );
@@ -323,7 +323,7 @@ test("a copy within one buffer has the elements from before it, however the two 
 });
 
 test("moving an array by one element within its buffer duplicates none", () => {
-  for (const length of [5, 500]) { // a loop over bytes, and a copy at once
+  for (const length of [5, 500]) { // by a loop over bytes, and by a single copy
     const array = Uint8Array.from({ length }, (_, i) => i);
     const view = StridedMemoryView.fromTypedArray(array);
     view.sliced(slice(1)).copyFrom(view.sliced(slice(0, -1)));
@@ -353,7 +353,7 @@ test("copies between other types, other shapes, and into what is read-only are r
   assertThrows(() => view.copyFrom(new Float32Array(2)), RangeError, "Cannot copy shape (2) into (2, 3)");
   assertThrows(() => view.sliced(slice(), 0).copyFrom(view), RangeError, "Cannot copy shape (2, 3) into (2)");
   assertThrows(() => view.sliced(0).copyFrom(new Int32Array(3)), TypeError, "Cannot copy int32 into float32");
-  readonly.copyTo(view); // reading is not refused
+  readonly.copyTo(view); // reading is allowed
 });
 
 test("toTypedArray gives the elements in C order, in an array of their type that is the caller's own", async () => {

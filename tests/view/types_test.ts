@@ -1,6 +1,6 @@
 /**
- * What the compiler knows of the dtype of a view is what the view has when the program runs: never more. Most of this
- * is for the compiler.
+ * The dtype that the compiler infers for a view is the one it has at run time, never more specific. Most of this is for
+ * the compiler.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -18,10 +18,10 @@ import {
 } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
-/** Does not compile unless two types are one. */
+/** Does not compile unless two types are identical. */
 function same<A, B>(..._: (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? [] : [never]): void {}
 
-/** The dtype that the compiler gives a view, and that it has. */
+/** The dtype of a view, both to the compiler and at run time. */
 const named = <N extends DTypeName>(view: StridedMemoryView<N>): N => view.dtype.name;
 
 const text = (value: string): string => value;
@@ -54,13 +54,13 @@ test("a dtype that is not given is not taken from what the view is assigned to",
   const bigints: StridedMemoryView<"uint64"> = StridedMemoryView.arange(3n);
   // @ts-expect-error -- uint8
   const viewed: StridedMemoryView<"int8"> = StridedMemoryView.from(new Uint8Array(2));
-  // @ts-expect-error -- of anything it is not known
+  // @ts-expect-error -- not known for an arbitrary source
   const any: StridedMemoryView<"int8"> = StridedMemoryView.from(doubles as unknown);
-  // @ts-expect-error -- the dtype that is given, not the other
+  // @ts-expect-error -- the given dtype, not the assigned one
   const given: StridedMemoryView<"int8"> = StridedMemoryView.zeros([2], "uint8");
-  // @ts-expect-error -- nor of options
+  // @ts-expect-error -- nor from options
   const options: StridedMemoryView<"int8"> = StridedMemoryView.zeros([2], { dtype: "uint8" });
-  // @ts-expect-error -- nor by what is written between angle brackets
+  // @ts-expect-error -- nor from explicit type arguments
   assertEquals(named(StridedMemoryView.zeros<"float32">([2])) as string, "float64");
   const made = [zeros, placed, full, array, range, between, copied, ordered, laid, there, contiguous, bigints, viewed];
   assertEquals([...made, any, given, options].map((view) => view.dtype.name as string), [
@@ -202,7 +202,7 @@ test("hasDType tells the compiler, and says what dtype.equals does", async () =>
   } else throw new Error("this one");
   const part: ElementArray = file;
   if (part.hasDType("uint8")) assertEquals(part.get(0, 0, 2) satisfies number, 5);
-  // Of which the compiler does not know which, it knows nothing in the other case, either.
+  // Where the compiler does not know which dtype it is, it learns nothing in the negative case either.
   const wanted: DTypeName = DType.from(text("int8")).name;
   if (!file.hasDType(wanted)) assertEquals(file.dtype.name, "uint8");
   const either = text("int8") === "int8" ? "int8" : "int16";

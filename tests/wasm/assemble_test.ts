@@ -12,7 +12,7 @@ test("constants of every length arrive, signed and unsigned", () => {
   check(
     fc.property(numbers, fc.nat(70_000), (value, offset) => {
       const memory = new DataView(scratch(offset + 16).buffer);
-      // Long enough for sizes of two bytes, too.
+      // Long enough for two-byte sizes, too.
       const padding = Array.from({ length: offset % 200 }, () => [["local.get", 0], ["local.set", 0]] as const).flat();
       const write = compile({
         parameters: 1,

@@ -7,7 +7,7 @@ import { Cuda, type CudaStream, ManagedMemoryResource, MemoryBuffer, PinnedMemor
 import { addPtx } from "../../gpu/graph_behaviours.ts";
 import { args, type Row } from "./scene.ts";
 
-/** Each with its error. */
+/** Each call with its error. */
 export const closedRows: readonly Row[] = [
   // closed objects
   ["record on a closed stream", ({ closed }) => closed.stream.record(), TypeError, /closed CudaStream/],

@@ -1,14 +1,14 @@
 /**
- * What belongs to another Cuda or another device, and memory that is somewhere else.
+ * Objects of another Cuda or another device, and memory in the wrong place.
  *
  * @module
  */
 import { ManagedMemoryResource, PinnedMemoryResource, StridedMemoryView } from "../../../mod.ts";
 import { args, type Row } from "./scene.ts";
 
-/** Each with its error. */
+/** Each call with its error. */
 export const foreignRows: readonly Row[] = [
-  // what belongs to another Cuda, or another device
+  // objects of another Cuda, or another device
   [
     "record on a foreign stream",
     ({ own, foreign }) => foreign.stream.record(own.event),
@@ -174,7 +174,7 @@ export const foreignRows: readonly Row[] = [
     /managed memory/,
   ],
 
-  // memory that is somewhere else
+  // memory in the wrong place
   [
     "copy device memory without a stream",
     ({ own, pinned }) => own.buffer.copyFrom(pinned),

@@ -1,21 +1,21 @@
 /**
- * What is of another kind than the call wants: a device or options for a stream, a number for an event, nothing at all.
+ * Arguments of the wrong kind: a device or options for a stream, a number for an event, nothing at all.
  *
  * @module
  */
 import { StridedMemoryView } from "../../../mod.ts";
 import { args, type Row, type Scene } from "./scene.ts";
 
-/** What a program without types gives. */
+/** An argument from an untyped program. */
 const any = (value: unknown) => value as never;
 
-/** A launch with whatever it is given. */
+/** A launch with arbitrary arguments. */
 const launch = (...given: readonly unknown[]) => ({ own }: Scene) => own.kernel.launch(...given as never as Launch);
 type Launch = Parameters<Scene["own"]["kernel"]["launch"]>;
 
 const launches = /Cannot launch add by launch\(stream, grid, block, args\): expected /;
 
-/** Each with its error. */
+/** Each call with its error. */
 export const kindsRows: readonly Row[] = [
   ["launch nothing", launch(), TypeError, /expected a CudaStream, got undefined/],
   ["launch an object of options", launch({ grid: 1, block: 1 }), TypeError, launches],

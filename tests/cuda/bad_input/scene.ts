@@ -1,5 +1,5 @@
 /**
- * What a bad input is tried on: one of everything, of this device, of others, and closed.
+ * What bad input is tried on: one of everything, of this device, of others, and closed.
  *
  * @module
  */
@@ -32,7 +32,7 @@ interface Set {
   readonly stream: CudaStream;
   readonly event: CudaEvent;
   readonly memory: DeviceMemoryResource;
-  /** The device's own. */
+  /** The device's current pool. */
   readonly current: MemoryPool;
   readonly pool: MemoryPool;
   readonly buffer: MemoryBuffer;
@@ -50,7 +50,7 @@ function setOf(cuda: Cuda, device: CudaDevice): Set {
   const managed = new ManagedMemoryResource(device).allocate(64, { stream });
   const program = device.loadPtx(addPtx);
   const kernel = program.kernel("add");
-  kernel.launch(stream, 1, 1, [buffer, ["uint32", 1], ["uint32", 1]]); // its parameters are known now
+  kernel.launch(stream, 1, 1, [buffer, ["uint32", 1], ["uint32", 1]]); // now its parameters are known
   const graph = stream.capture(() => buffer.fill(1, { stream }));
   const exec = graph.instantiate();
   const event = device.createEvent({ timing: true });
@@ -79,7 +79,7 @@ function close(set: Set): void {
   set.stream.close();
 }
 
-/** Whatever may be wrong about a call is compared with the same call on what is right. */
+/** Everything that a call under test may use, valid or not. */
 export interface Scene {
   readonly own: Set;
   /** On another device of the same Cuda. */
@@ -88,13 +88,13 @@ export interface Scene {
   readonly foreign: Set;
   /** All closed. */
   readonly closed: Set;
-  /** A stream that is closed, and there, because this buffer has it as its home. */
+  /** A closed stream that still exists, because it is the buffer's home. */
   readonly left: { readonly stream: CudaStream; readonly buffer: MemoryBuffer };
   readonly host: MemoryBuffer;
   readonly pinned: MemoryBuffer;
 }
 
-/** A call that is wrong, the class of its error, and what the message says. */
+/** An invalid call, the class of its error, and what the message says. */
 export type Row = readonly [
   what: string,
   call: (scene: Scene) => unknown,
@@ -102,16 +102,16 @@ export type Row = readonly [
   says: RegExp,
 ];
 
-/** Arguments that the kernel takes. */
+/** Valid arguments for the kernel. */
 export const args: KernelArg[] = [0n, ["uint32", 1], ["uint32", 1]];
 
-/** Anything that is no size. */
+/** Numbers that are not sizes. */
 export const noSizes = [-1, 0.5, Number.NaN, Infinity, -Infinity, 2 ** 53, 1e300] as const;
 
-/** What is no number, though JavaScript would take some of it for one. */
+/** Values that are not numbers, though JavaScript would convert some of them. */
 export const noNumbers = [10n, "10", null, [1]].map((value) => value as unknown as number);
 
-/** Makes it, and says how many calls of the driver there were, and how it ends. */
+/** Creates the scene, with a counter of driver calls and its teardown. */
 export function sceneOf(): { scene: Scene; calls: () => number; done: () => void } {
   const cuda = Cuda.simulate({ devices: 2 });
   const other = Cuda.simulate();

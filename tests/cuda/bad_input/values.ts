@@ -1,5 +1,5 @@
 /**
- * Words that no option has, and numbers that are none, or no sizes.
+ * Invalid option values, values that are not numbers, and numbers that are not sizes.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import {
 } from "../../../mod.ts";
 import { args, noNumbers, noSizes, type Row } from "./scene.ts";
 
-/** Each with its error. */
+/** Each call with its error. */
 export const valuesRows: readonly Row[] = [
   // words
   [
@@ -91,7 +91,7 @@ export const valuesRows: readonly Row[] = [
     /add, argument 0: /,
   ],
 
-  // what is no number
+  // values that are not numbers
   ...noNumbers.flatMap((size): Row[] => {
     const what = JSON.stringify(size, (_, value) => typeof value === "bigint" ? `${value}n` : value);
     const says = typeof size === "bigint"

@@ -1,6 +1,6 @@
 /**
- * Captures by themselves: who takes part is what the driver says, whatever is recorded, waited for and captured, of
- * several Cudas at a time; and what is closed meanwhile neither spoils a capture nor is lost.
+ * Captures on their own: our record of which streams take part matches the driver's, whatever is recorded, waited for
+ * and captured, with several Cudas at a time; and what is closed meanwhile neither invalidates a capture nor is leaked.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { Cuda, CudaError, type CudaEvent, type CudaStream, DeviceMemoryResource 
 import { captureOf } from "../../../src/device/graph/active_captures.ts";
 import { check, fc } from "../../support/property.ts";
 
-/** Of which Cuda, and which of its streams and events: so few that they meet. */
+/** A Cuda, one of its streams and one of its events: few enough to collide. */
 const place = { cuda: fc.nat(1), stream: fc.nat(2), event: fc.nat(1) };
 const steps = fc.array(
   fc.record({
@@ -23,7 +23,7 @@ const steps = fc.array(
 test("who takes part in a capture is whom the driver names, with several Cudas whose handles are the same", () => {
   check(
     fc.property(steps, (program) => {
-      // Made in the same way they have the same handles.
+      // Created in the same way, they have the same handles.
       const cudas = [0, 1].map(() => {
         const cuda = Cuda.simulate({ seed: 1 });
         const device = cuda.device(0);
@@ -51,7 +51,7 @@ test("who takes part in a capture is whom the driver names, with several Cudas w
           else if (step.what === "wait for a stream") stream.wait(pick(one.streams, step.event));
           else if (step.what === "fill") one.buffer.fill(1, { stream });
         } catch (error) {
-          if (!(error instanceof CudaError)) throw error; // what a capture forbids spoils it, as it should
+          if (!(error instanceof CudaError)) throw error; // calls that a capture forbids invalidate it, as they should
         }
         for (const { streams } of cudas) {
           const ours = streams.map((stream) => captureOf(stream) !== null);
@@ -79,14 +79,14 @@ test("what one Cuda captures is nothing to another one with the same handles", (
   const capture = here.beginCapture();
   const buffer = there.device.memory.allocate(64, { stream: there }); // was refused
   buffer.fill(1, { stream: there });
-  buffer.close(); // was kept by the other one's graph
+  buffer.close(); // the other one's graph kept it
   there.synchronize();
   assertEquals(SimulatedDriver.of(other.driver)?.live.allocations, 0);
   capture.end().close();
   for (const stream of [here, there]) stream.close();
 });
 
-/** What can be closed while something is captured, each made before and of use to nobody. */
+/** What can be closed during a capture: each created before, and unused. */
 const closable = ["graph", "executable", "pool", "buffer", "used pool", "event", "stream", "program"] as const;
 
 test("whatever is closed while a stream is captured, the graph is what was captured, and nothing is left behind", () => {

@@ -1,4 +1,4 @@
-/** Draws a graph of 300 nodes in a row, and prints the drawing as JSON. */
+/** Draws a graph of 300 consecutive nodes, and prints the drawing as JSON. */
 import { Cuda } from "../../../mod.ts";
 
 using cuda = Cuda.simulate();

@@ -1,6 +1,5 @@
 /**
- * What a graph uses is freed after its launches, whoever's streams they are on, and of launches that are over nothing
- * is kept.
+ * What a graph uses is freed after its launches, on any library's streams, and nothing is kept of completed launches.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -16,7 +15,7 @@ import { simulatorOf } from "../../support/simulator_of.ts";
 
 const size = 64;
 
-/** Streams of another library. */
+/** Another library's streams. */
 function foreign(device: CudaDevice, count: number) {
   using arena = new NativeArena();
   const out = arena.out("ptr");
@@ -52,7 +51,7 @@ test(
         const out = new PinnedMemoryResource(device).allocate(size);
         const buffers = [0, 1].map(() => device.memory.allocate(size, { stream: home }));
         for (const one of buffers) one.fill(7, { stream: home });
-        out.bytes().fill(7); // as long as there is no launch
+        out.bytes().fill(7); // while no launch is in flight
         device.synchronize();
         const graphs = buffers.map((one) => home.capture(() => one.copyTo(out, { stream: home })));
         const [first, second] = graphs;
@@ -79,7 +78,7 @@ test(
           } else if (what === "close a buffer") buffers[at]?.close();
         }
         for (const one of [...buffers, ...graphs, ...execs]) one.close();
-        // What is freed on the home stream is what it allocates next.
+        // Memory freed on the home stream is what it allocates next.
         const next = [0, 1].map(() => device.memory.allocate(size, { stream: home }));
         for (const one of next) one.fill(99, { stream: home });
         device.synchronize();

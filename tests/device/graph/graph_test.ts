@@ -1,4 +1,4 @@
-/** Graphs, on the simulator: random programs do the same when they are captured and launched as when they are not. */
+/** Graphs, on the simulator: random programs do the same whether they are captured and launched or run directly. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
@@ -56,7 +56,7 @@ function compute(bytes: number[], program: readonly Step[]): void {
   }
 }
 
-/** The same, on streams. */
+/** The same on streams. */
 function enqueue(
   device: CudaDevice,
   buffers: readonly MemoryBuffer[],
@@ -126,7 +126,7 @@ test("a program that is captured and launched n times does what it does n times 
       }
       drainFrees(); // of the host's copies, which have no home stream
       const { streams, events, allocations, graphs } = simulated?.live ?? {};
-      // The one event is the device's own, by which it orders streams.
+      // The one event is the device's own, with which it orders streams.
       assertEquals({ streams, events, allocations, graphs }, { streams: 0, events: 1, allocations: 0, graphs: 0 });
     }),
     300,
@@ -150,7 +150,7 @@ test("whatever fails while a graph is made, nothing of it is left and the stream
     using stream = device.createStream();
     using side = device.createStream();
     using buffer = new DeviceMemoryResource(device).allocate(size, { stream });
-    device.releaseEvent(device.acquireEvent()); // made when streams are first ordered, and kept
+    device.releaseEvent(device.acquireEvent()); // created when streams are first ordered, and kept
     const before = simulated.live;
     simulated.failNth(call, 1, 999);
     const error = assertThrows(() => {
@@ -232,7 +232,7 @@ test("what captured work uses is released when the graph, all that was made of i
       }
       await stream.completed();
       await home.completed();
-      for (let i = 0; i < 100 && unloaded() === 0; i++) await home.completed(); // a turn of the loop
+      for (let i = 0; i < 100 && unloaded() === 0; i++) await home.completed(); // turns the event loop
       for (let i = 0; i < 100 && simulated.live.allocations > before; i++) {
         await home.completed();
         drainFrees();

@@ -1,4 +1,4 @@
-/** CUDA C++ is compiled without a GPU, and what was compiled is kept. */
+/** CUDA C++ is compiled without a GPU, and the compiled program is cached. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,7 +56,7 @@ function setCache(folder: string): void {
   libc().loading.setenv(cString("CAUSEWAY_CACHE"), cString(folder), 1);
 }
 
-/** How a program can come to what a file says, with the options that it takes. */
+/** How a program can depend on a file, with the options required. */
 const ways: Readonly<
   Record<string, (path: string) => { readonly head: string; readonly options?: readonly string[] }>
 > = {

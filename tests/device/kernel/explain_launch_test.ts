@@ -1,4 +1,4 @@
-/** What a driver refuses to launch: the error names the limit that is exceeded, and none that is kept. */
+/** Launches that the driver refuses: the error names the limit that is exceeded, and none that is respected. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, CudaError } from "../../../mod.ts";
@@ -18,7 +18,7 @@ test("a launch is refused exactly if it exceeds a limit, and the error names tho
   const blocks = fc.tuple(extent(1024), extent(1024), extent(64));
   check(
     fc.property(fc.constantFrom("any", "small"), grids, blocks, (name, grid, block) => {
-      using cuda = Cuda.simulate({ schedule: "latest" }); // what is launched never runs
+      using cuda = Cuda.simulate({ schedule: "latest" }); // launched work never runs
       const device = cuda.device(0);
       const stream = device.createStream();
       using program = device.loadPtx(ptx);
@@ -28,7 +28,7 @@ test("a launch is refused exactly if it exceeds a limit, and the error names tho
       const ofGrid = grid[1] > 65535 || grid[2] > 65535;
       const launch = () => program.kernel(name).launch(stream, grid, block, []);
       if (!ofThreads && !ofBlock && !ofGrid) {
-        using graph = stream.capture(launch); // and not on the way out either
+        using graph = stream.capture(launch); // nor is the captured launch refused
         return assertEquals(graph.nodes.length, 1);
       }
       const { codeName, message } = assertThrows(launch, CudaError, `cuLaunchKernel of ${name} failed`);

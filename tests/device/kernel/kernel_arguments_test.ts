@@ -1,4 +1,4 @@
-/** What the kernel receives is what was passed, by every type that can be passed, and nothing of another width is. */
+/** The kernel receives what was passed, for every type that can be passed; arguments of another width are refused. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
@@ -32,7 +32,7 @@ const types = {
   complex64: 8,
 } as const;
 
-/** A kernel whose one parameter has so many bytes, which it stores at the address that is the other. */
+/** A kernel that stores one parameter, of the given size in bytes, at the address in the other. */
 function storePtx(bytes: number): string {
   return `.version 7.0
 .target sm_52
@@ -133,7 +133,7 @@ test("a kernel accepts memory exactly if its device can reach it, whichever devi
         ? new PinnedMemoryResource(home).allocate(4)
         : pool.allocate(4, { stream: home.defaultStream });
       home.defaultStream.synchronize();
-      // What another library made comes with a device, and no more is said.
+      // Foreign memory comes with a device, and no other information.
       using memory = isForeign && kind !== "pinned"
         ? MemoryBuffer.fromPointer(own.ptr, 4, { device: home, owner: own })
         : own;
@@ -146,7 +146,7 @@ test("a kernel accepts memory exactly if its device can reach it, whichever devi
         isRefused = true;
       }
       stream.synchronize();
-      // By its address, which nobody looks at.
+      // By its address, which is not checked.
       let isOutOfReach = false;
       try {
         add.launch(stream, 1, 1, [own.ptr, ["uint32", 1], ["uint32", 1]]);

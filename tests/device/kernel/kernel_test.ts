@@ -1,4 +1,4 @@
-/** Programs and kernels: what is loaded when, what a launch refuses, and that arguments arrive whole. */
+/** Programs and kernels: what is loaded when, what a launch refuses, and that arguments arrive intact. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
@@ -6,7 +6,7 @@ import type { PtxKernel } from "../../../src/ptx/mod.ts";
 import { Cuda, CudaError, type KernelArg } from "../../../mod.ts";
 import { check, fc } from "../../support/property.ts";
 
-/** A device whose only kernel, with so many parameters of 8 bytes, says what it was given. */
+/** A device whose only kernel, with `count` parameters of 8 bytes, records its arguments. */
 function setUp(count: number, devices = 1, driverVersion = 13000) {
   const seen: bigint[] = [];
   const entry: PtxKernel = {
@@ -38,7 +38,7 @@ test("arguments arrive whole, however many there are", () => {
       const { cuda, seen } = setUp(args.length);
       using stream = cuda.device(0).createStream();
       using program = cuda.device(0).loadPtx("anything");
-      if (args.length > 1) { // what is there for a few is not there for many
+      if (args.length > 1) { // what exists for few arguments does not exist for many
         const few = () => program.kernel("stub").launch(stream, 1, 1, args.slice(0, 1));
         assertThrows(few, TypeError, `expected ${args.length} arguments, one for each parameter, got 1`);
       }

@@ -1,4 +1,4 @@
-/** Prints the environment variables that are named on the command line, as the port reads them. */
+/** Prints the environment variables named on the command line, as the port reads them. */
 import process from "node:process";
 import { ffiPort } from "../../../src/ffi/port.ts";
 

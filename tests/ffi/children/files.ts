@@ -1,4 +1,4 @@
-/** Prints whether the port thinks that files may be used. */
+/** Prints whether the port considers file access allowed. */
 import { ffiPort } from "../../../src/ffi/port.ts";
 
 console.log(JSON.stringify(ffiPort().mayUseFiles()));

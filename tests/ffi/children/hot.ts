@@ -1,8 +1,8 @@
 /**
- * Calls one C function so often that the runtime compiles the call, which it does by another path than the first calls:
- * `hot.ts <library> <type>`, with the values on standard input. Prints those that did not come back.
+ * Calls one C function so often that the runtime compiles the call, which takes another path than the first calls:
+ * `hot.ts <library> <type>`, with the values on standard input. Prints the values that did not come back.
  *
- * In a process of its own because compilers only do so while the loop has seen a single function.
+ * Runs in a separate process because compilers only do so while the loop has seen a single function.
  */
 import { readFileSync } from "node:fs";
 import process from "node:process";

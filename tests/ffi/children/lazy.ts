@@ -1,14 +1,14 @@
 /**
  * Watches what is loaded and bound, and when: while everything is imported, and at each first use of the C library's
- * functions. Prints the names of the symbols that the runtime was asked to bind in each step, and the shared libraries
- * that are mapped before and after the imports.
+ * functions. Prints the names of the symbols that the runtime bound in each step, and the shared libraries mapped
+ * before and after the imports.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 
 let bound: string[] = [];
 
-/** Makes the runtime's own functions that take a table of symbols note the names in it. */
+/** Makes the runtime's functions that take a table of symbols record the names in it. */
 function watch(module: object, names: readonly string[]): void {
   for (const name of names) {
     const real = Reflect.get(module, name) as (...args: unknown[]) => unknown;
@@ -35,7 +35,7 @@ function during<T>(act: () => T): [bound: string[], result: T] {
   return [bound, result];
 }
 
-/** The shared libraries that are mapped. */
+/** The mapped shared libraries. */
 function libraries(): string[] {
   const paths = readFileSync("/proc/self/maps", "utf8").split("\n").map((line) => line.slice(line.indexOf("/")));
   return [...new Set(paths.filter((path) => /\.so(\.|$)/.test(path)))].sort();

@@ -1,4 +1,4 @@
-/** Prints what asking for the network at each of the arguments comes to. */
+/** Prints the outcome of requesting network access to each argument. */
 import process from "node:process";
 import { ffiPort } from "../../../src/ffi/port.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Opens libraries one after the other, as the steps on standard input say, and prints what came of each. In a process
- * of its own, because a library that is loaded stays loaded, and LD_LIBRARY_PATH is read when a process starts.
+ * Opens libraries one after the other, by the steps on standard input, and prints the outcome of each. Runs in a
+ * separate process, because a loaded library stays loaded, and LD_LIBRARY_PATH is read when a process starts.
  */
 import { readFileSync, realpathSync } from "node:fs";
 import process from "node:process";
@@ -42,7 +42,7 @@ function open({ env = {}, chdir, description }: OpenStep): OpenOutcome {
   }
 }
 
-/** Every file that is mapped. */
+/** Every mapped file. */
 function mapped(): Set<string> {
   const lines = readFileSync("/proc/self/maps", "utf8").split("\n");
   return new Set(lines.map((line) => line.slice(line.indexOf("/"))));

@@ -1,4 +1,4 @@
-/** Tries everything that the port can do, and the search for a library. Prints what each attempt came to. */
+/** Tries everything that the port can do, and the search for a library. Prints the outcome of each attempt. */
 import { libc } from "../../../src/ffi/libc.ts";
 import { openLibrary } from "../../../src/ffi/library.ts";
 import { ffiPort } from "../../../src/ffi/port.ts";

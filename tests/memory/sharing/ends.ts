@@ -11,7 +11,7 @@ import { drainFrees } from "../../../src/order/deferred_free.ts";
 import { until as untilHolds } from "../../support/until.ts";
 import { simulatorOf } from "../../support/simulator_of.ts";
 
-/** What its driver has alive. */
+/** The driver's live objects. */
 export function live(cuda: Cuda) {
   return simulatorOf(cuda).live;
 }
@@ -31,15 +31,15 @@ export function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2):
   return { here, there, owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
 }
 
-/** Waits until something has come over the socket. */
+/** Waits until a condition holds that depends on data from the socket. */
 export async function until(what: string, condition: () => boolean): Promise<void> {
   await untilHolds(condition);
   assert(condition(), `${what} did not happen`);
 }
 
 /**
- * Closes both drivers, and fails if anything stays in them. What a channel holds goes with its connection, in a later
- * turn of the event loop, and what that frees may have to be looked after in its turn.
+ * Closes both drivers, and fails if anything stays in them. What a channel holds is released with its connection, in a
+ * later turn of the event loop, and the frees that this causes may need polling in turn.
  */
 export async function assertNothingLeft({ here, there }: Pick<Ends, "here" | "there">): Promise<void> {
   const left = (cuda: Cuda) => {

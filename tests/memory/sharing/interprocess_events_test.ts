@@ -1,4 +1,4 @@
-/** The marks of a channel: as many events as streams that are at work at a time, and none waited for too early. */
+/** The marks of a channel: as many events as streams that are busy at a time, and none waited for too early. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../../bindings/cuda_types.ts";

@@ -1,7 +1,7 @@
 /**
- * One buffer shared with several processes at once, each over a channel of its own: what is here is closed at once, and
- * the memory is given back after the last of them has let go, in whatever order they do. On simulated drivers; on GPUs,
- * with processes that are real: `tests/gpu/shared_by_many_test.ts`.
+ * One buffer shared with several processes at once, each over its own channel: the owner's buffer is closed at once,
+ * and the memory is freed after the last process has released it, in any order. On simulated drivers; on GPUs, with
+ * real processes: `tests/gpu/shared_by_many_test.ts`.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { check, fc } from "../../support/property.ts";
 import { simulatorOf } from "../../support/simulator_of.ts";
 import { until } from "./ends.ts";
 
-/** An order in which so many let go. */
+/** A number of users, and the order in which they release. */
 const order = fc.integer({ min: 2, max: 7 }).chain((users) =>
   fc.shuffledSubarray(Array.from({ length: users }, (_, i) => i), { minLength: users, maxLength: users })
 );
@@ -34,7 +34,7 @@ test("a buffer that several processes have is freed after the last has let go, i
         : new SynchronousMemoryResource(device);
       const buffer = resource.allocate(4096, { stream });
       buffer.fill(0x11, { stream });
-      buffer.fill(0x22, { stream }); // nobody waits for it but who reads it there
+      buffer.fill(0x22, { stream }); // only the readers wait for it
       await Promise.all(channels.map(({ owner }) => owner.send(buffer)));
       const shared = await Promise.all(channels.map(({ user }) => user.receive() as Promise<MemoryBuffer>));
       buffer.close();

@@ -1,4 +1,4 @@
-/** The other process, with a simulated CUDA of its own: says of each value what it is, or why it cannot be opened. */
+/** The other process, with its own simulated CUDA: reports what each value is, or why it cannot be opened. */
 import process from "node:process";
 import { FileDescriptor, MemoryChannel } from "../../../src/public/sharing.ts";
 import { Cuda, CudaError } from "../../../mod.ts";

@@ -1,6 +1,6 @@
 /**
- * Values with memory in them go from process to process, in order, and the memory is kept as long as anyone uses it.
- * The other process is another simulated driver; what lies between is a real socket.
+ * Values that contain memory go from process to process, in order, and the memory is kept as long as it is in use. The
+ * other process is another simulated driver; the connection is a real socket.
  */
 import { needs } from "../../support/needs.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -89,7 +89,7 @@ test("any JSON arrives as it was sent, wherever resources stand in it", async ()
 
 type Owner = "pool" | "synchronous";
 
-/** One buffer goes over, is read and closed there, while here it is closed at once and its memory used for the next. */
+/** Sends buffers that are read and closed there; here each is closed at once and its memory used for the next. */
 async function passOn(schedule: Schedule, seed: number, owner: Owner): Promise<void> {
   const all = ends(schedule, seed);
   const [device, other] = [all.here.device(0), all.there.device(0)];
@@ -104,7 +104,7 @@ async function passOn(schedule: Schedule, seed: number, owner: Owner): Promise<v
     const buffer = resource.allocate(64, { stream: mine });
     buffer.fill(round, { stream: mine });
     await all.owner.send([buffer, round]);
-    buffer.close(); // it is the other side's now
+    buffer.close(); // it now belongs to the other side
     const [copy, number] = await all.user.receive({ stream: theirs }) as [MemoryBuffer, number];
     assertEquals([number, copy.stream], [round, theirs]);
     const sink = new HostMemoryResource().allocate(64);
@@ -113,9 +113,9 @@ async function passOn(schedule: Schedule, seed: number, owner: Owner): Promise<v
     sinks.push(sink);
     if (seed % 5 < 3) await until("the release", () => all.owner.shared === 0);
   }
-  if (seed % 3 === 0) all.user.close(); // what it has said about releases must arrive all the same
+  if (seed % 3 === 0) all.user.close(); // its release messages must arrive nevertheless
   await until("the last release", () => all.owner.shared === 0);
-  // What the other side has done was ordered before the free: to make sure, the memory is used again.
+  // The other side's work was ordered before the free: to check this, the memory is reused.
   using again = resource.allocate(64, { stream: mine });
   again.fill(99, { stream: mine });
   mine.synchronize();
@@ -240,8 +240,8 @@ test("a channel that is closed while its memory is out ends when the memory is b
   await assertNothingLeft({ here, there });
 });
 
-// The owner's connection stays open until the memory is back, so that its end says nothing to who keeps the memory
-// until nothing comes any more: a pipeline of two processes waited for ever.
+// The owner's connection stays open until the memory is back, so its end cannot notify a user that keeps the memory
+// until no more messages come: a pipeline of two processes waited for ever.
 test("who keeps memory hears that its owner has closed the channel, after all that was sent", async () => {
   const all = ends();
   const stream = all.here.device(0).createStream();
@@ -254,7 +254,7 @@ test("who keeps memory hears that its owner has closed the channel, after all th
   all.owner.close();
   assertEquals(await last, "the last");
   assertEquals(await all.user.receive({ signal: AbortSignal.timeout(20_000) }), undefined);
-  assertEquals(all.owner.shared, 1); // and may be used for as long as it is kept
+  assertEquals(all.owner.shared, 1); // and may be used as long as it is kept
   received.close();
   all.user.close();
   for (const one of [buffer, pool, stream]) one.close();
@@ -418,7 +418,7 @@ for (const runtime of runtimes) {
       const { file: read, back } = await channel.receive() as { file: string; back: FileDescriptor };
       assertEquals([read, new TextDecoder().decode(contentOf(back))], ["what is in it", "what is in it"]);
       back.close();
-      // A simulated pool is in this process alone, and the other one has to say so.
+      // A simulated pool exists in this process only, and the other one has to say so.
       using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
       using buffer = pool.allocate(64);
       await channel.send({ buffer });
@@ -441,7 +441,7 @@ test("a wait for a value ends with the first error that has ended the channel", 
     for (const step of what.split(", ")) {
       if (step === "close") user.close();
       else if (step === "end") one.close();
-      else await one.send(garbage).catch(() => {}); // it may be closed at the other end
+      else await one.send(garbage).catch(() => {}); // the other end may be closed
       await delay(5);
     }
     for (const outcome of await Promise.all(waiting)) {

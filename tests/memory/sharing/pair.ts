@@ -1,6 +1,6 @@
 /**
- * Two processes: the other one is another simulated driver, with its own streams, addresses and objects. What it is
- * given it is given as a file, or as plain data.
+ * Two processes: the other one is another simulated driver, with its own streams, addresses and objects. It receives
+ * everything as a file, or as plain data.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import type { IpcHandle } from "../../../src/public/sharing.ts";
 import { Cuda, DeviceMemoryResource } from "../../../mod.ts";
 import { simulatorOf } from "../../support/simulator_of.ts";
 
-/** Bytes: more than one page of the simulator's, and no multiple of any. */
+/** In bytes: more than one page of the simulator, and not a multiple of a page. */
 export const size = 200_000;
 
-/** What the wire does to a plain value. */
+/** A plain value after its transfer. */
 export function sent<T extends IpcHandle>(value: T): T {
   return JSON.parse(JSON.stringify(structuredClone(value))) as T;
 }
 
-/** What its driver has alive. */
+/** The driver's live objects. */
 export function live(cuda: Cuda) {
   return simulatorOf(cuda).live;
 }
@@ -26,7 +26,7 @@ export function live(cuda: Cuda) {
 export interface Pair {
   readonly here: Cuda;
   readonly there: Cuda;
-  /** What is closed before them. */
+  /** Objects that are closed before the processes. */
   readonly owned: Disposable[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * Pieces of a shared pool: imported as often as one likes, freed once, after the work of every stream that used them.
+ * Pieces of a shared pool: imported any number of times, freed once, after the work of every stream that used them.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -33,7 +33,7 @@ test("a piece may be imported as often as one likes: the last close gives it bac
         using both = pair(schedule, seed);
         const { here, there } = both;
         const [pool, imported] = sharedPool(both);
-        // The driver knows of one piece, whichever pool of the process and whichever resource it comes by.
+        // To the driver it is one piece, whichever pool of the process and whichever resource it comes through.
         using file = pool.exportPool();
         const again = DeviceMemoryResource.importPool(there.device(0), file);
         const closed = new Set<unknown>();

@@ -1,6 +1,6 @@
 /**
- * Memory and events of other processes. The other process is another simulated driver here: it has its own streams,
- * addresses and objects, and what it is given it is given as a file, or as plain data.
+ * Memory and events of other processes. The other process is here another simulated driver: it has its own streams,
+ * addresses and objects, and receives everything as a file, or as plain data.
  */
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import process from "node:process";
@@ -34,7 +34,7 @@ test("what one process writes into memory of a shared pool the other reads, and 
     const [pool, imported] = sharedPool(both, device);
     assertEquals([pool.pool.isShareable, pool.pool.isImported], [true, false]);
     assertEquals([imported.pool.isShareable, imported.pool.isImported], [false, true]);
-    using filler = pool.allocate(1000, { stream: mine }); // so that the buffer begins somewhere in a page
+    using filler = pool.allocate(1000, { stream: mine }); // so that the buffer begins within a page
     using buffer = pool.allocate(size, { stream: mine });
     buffer.fill(0x11, { stream: mine });
     mine.synchronize();
@@ -54,11 +54,11 @@ test("what one process writes into memory of a shared pool the other reads, and 
     drainFrees();
     assertEquals([live(here).pools, live(there).pools, live(here).allocations], [0, 0, 0]);
   }
-  // Files of other tests, which the collector closes meanwhile, may be gone as well.
+  // The collector may meanwhile have closed files of other tests, too.
   assert(openFiles() <= before, `${openFiles()} files are open, and ${before} were`);
 });
 
-/** Writes here, reads there, with or without the event between. @returns whether the reader saw what was written */
+/** Writes here, reads there, with or without the event between. @returns whether the reader saw the written bytes */
 function handOver(schedule: Schedule, seed: number, ordered: boolean): boolean {
   using both = pair(schedule, seed);
   const { here, there } = both;

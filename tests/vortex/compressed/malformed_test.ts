@@ -1,4 +1,4 @@
-/** Compressed numbers and strings whose bytes contradict themselves, or make too much of too little. */
+/** Compressed numbers and strings whose bytes are inconsistent, or expand too far. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
@@ -16,13 +16,13 @@ const numbers = (ptype: PType, nullable = false): VortexDType => ({ kind: "primi
 const utf8: VortexDType = { kind: "utf8", nullable: false };
 const bytes = (...of: number[]): Bytes => Uint8Array.from(of);
 
-/** Asserts that a tree is refused, by the node at the root. */
+/** Asserts that the root node refuses a tree. */
 function refused(dtype: VortexDType, length: number, tree: RawNode, text: string): void {
   const error = assertThrows(() => decodeTree({ dtype, length, tree }, { bytes: 2 ** 24 }), VortexError, text);
   assertEquals(error.path, "$", error.message);
 }
 
-/** One frame of blocks as they are. */
+/** One frame of raw blocks. */
 function zstd(content: Bytes, { size = content.length, count = 1, validity = null as RawNode | null } = {}): RawNode {
   const frame = zstdFrame(content, { blocks: "raw", sizeBytes: 4, isSingleSegment: true });
   return node("vortex.zstd", proto([2, proto([1, size], [2, count])]), [frame], validity);
@@ -49,7 +49,7 @@ test("frames are refused that hold more or less than the rows, or other strings 
   refused(utf8, 1, zstd(bytes(2, 0, 0, 0, 0x61)), "row 0 has 2 bytes, but the strings end 1 bytes later");
   refused(utf8, 1, zstd(bytes(255, 255, 255, 255, 0x61)), "row 0 has 4294967295 bytes");
   refused(utf8, 1, zstd(bytes(1, 0, 0, 0, 0x80)), "row 0 is no UTF-8");
-  // A character's first byte is the row's last, and the next row's size goes on with it.
+  // The row ends with the first byte of a character, which the next row's size appears to continue.
   refused(utf8, 2, zstd(bytes(1, 0, 0, 0, 0xc3, 0x80, 0, 0, 0, ...new Uint8Array(128))), "row 0 is no UTF-8");
   refused(utf8, 0, zstd(bytes(1, 2, 3, 4)), "4 bytes behind the last string");
 });
@@ -59,7 +59,7 @@ test("a dictionary must be as large as is said", () => {
   refused(numbers("u16"), 0, tree, "Buffer 0 of vortex.zstd has 3 bytes, expected 5");
 });
 
-/** Bits, the lowest first: pairs of a value and how many. */
+/** Bits, lowest first: pairs of a value and its width. */
 function bits(...parts: readonly (readonly [value: number | bigint, width: number])[]): Bytes {
   const writer = new BitWriter();
   for (const [value, width] of parts) writer.write(value, width);
@@ -69,7 +69,7 @@ function bits(...parts: readonly (readonly [value: number | bigint, width: numbe
 /** A chunk's metadata: no mode, no differences, then one table of these bits. */
 const plain = (...table: readonly (readonly [number | bigint, number])[]) => bits([0, 4], [0, 4], ...table);
 
-/** One bin, of numbers that are all `lower`. */
+/** One bin whose numbers are all `lower`. */
 const constant = (lower: number, width: number) => plain([0, 4], [1, 15], [lower, width], [0, Math.log2(width) + 1]);
 
 function pco(meta: Bytes, page: Bytes, count: number, header: Bytes = bytes(4, 1)): RawNode {
@@ -102,7 +102,7 @@ test("pco's chunks are refused whose parts cannot be", () => {
   expect(plain([0, 4], [1, 15], [7, 32], [33, 6]), "offsets of 33 bits, expected at most 32");
   expect(plain([1, 4], [2, 15], [1, 1], [0, 32], [0, 6], [1, 1], [0, 32], [0, 6]), "add up to 4");
   expect(plain([0, 4], [0, 15]), "a pco chunk without bins has a page of 5 numbers");
-  // 32 bits for each number: the page ends before.
+  // At 32 bits per number, the page is too short.
   expect(
     plain([0, 4], [1, 15], [0, 32], [32, 6]),
     "a pco page has 7 bytes, which end in the middle",
@@ -145,9 +145,9 @@ test("parts that no quantized float has are refused, of every width; the largest
 });
 
 test("a few bytes of pco cannot make more than the limits allow", () => {
-  // Numbers of no bits at all: their memory is counted before it is there.
+  // Numbers of zero bits: their memory is charged to the limit before it is allocated.
   refused(numbers("u32"), 2 ** 31, pco(constant(7, 32), bytes(), 2 ** 31), "Decoding would allocate");
-  // Tables of many states, again and again, for pages of nothing.
+  // Many large state tables, for empty pages.
   const half = [[2 ** 13 - 1, 14], [0, 32], [0, 6]] as const;
   const meta = plain([14, 4], [2, 15], ...half, ...half);
   const chunks = Array.from({ length: 200 }, () => [2, proto()] as const);

@@ -1,4 +1,4 @@
-/** pco's numbers, of every type, in every mode, with all differences, beside an encoder written from the format. */
+/** pco numbers of every type, mode and delta encoding, against an encoder written from the format. */
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -37,7 +37,7 @@ function decode(type: PcoType, { header, meta, pages }: PcoBytes, lengths: reado
 
 const widths = fc.constantFrom<16 | 32 | 64>(16, 32, 64);
 
-/** A mode that numbers may have. */
+/** A mode that suits numbers of a type. */
 function modes(family: string, bits: 16 | 32 | 64): fc.Arbitrary<ModeChoice> {
   const top = 2n ** BigInt(bits) - 1n;
   const always = [fc.constant<ModeChoice>({ kind: "classic" }), fc.constant<ModeChoice>({ kind: "dict" })];
@@ -77,7 +77,7 @@ const deltas: fc.Arbitrary<DeltaChoice> = fc.oneof(
   }),
 );
 
-/** Pages of numbers that resemble each other, or do not. */
+/** Pages of numbers, similar or unrelated. */
 function pages(bits: number): fc.Arbitrary<bigint[][]> {
   const top = 2n ** BigInt(bits) - 1n;
   const near = fc.bigInt(0n, top).chain((middle) =>
@@ -103,7 +103,7 @@ const choices: fc.Arbitrary<PcoChoice> = fc.record({
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
       return Math.floor(state / 2 ** 32 * below);
     };
-    // Before version 3 the first variable alone was differenced, and only so.
+    // Before version 3 only the first variable had deltas, and only consecutive ones.
     const isOld = rest.version < 3;
     const delta: DeltaChoice = !isOld
       ? rest.delta
@@ -114,7 +114,7 @@ const choices: fc.Arbitrary<PcoChoice> = fc.record({
   })
 );
 
-/** The type that a choice is of. */
+/** The type of a choice. */
 const typeOf = ({ family, bits }: PcoChoice) => `${family}${bits}` as PcoType;
 
 test("what was encoded in any way that the format knows is decoded bit for bit", () => {
@@ -126,7 +126,7 @@ test("what was encoded in any way that the format knows is decoded bit for bit",
       assertEquals(decoded, choice.pages.flat());
     }),
     1500,
-    { endOnFailure: true }, // a chunk of hundreds of numbers takes minutes to be made smaller
+    { endOnFailure: true }, // shrinking a chunk of hundreds of numbers takes minutes
   );
   assert(seen.size >= 15, `only ${[...seen]}`);
 });

@@ -1,4 +1,4 @@
-/** Frames of Zstandard: what they say of themselves, and what the runtime makes of them. */
+/** Zstandard frames: what their headers say, and how the runtime decodes them. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { zstdCompressSync } from "node:zlib";
@@ -95,7 +95,7 @@ test("a frame without the size of its content is refused", () => {
 
 test("reserved bits and blocks are refused", () => {
   const frameWith = (descriptor: number, block: number) =>
-    Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd, descriptor, 0, block, 0, 0); // one segment, no bytes
+    Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd, descriptor, 0, block, 0, 0); // a single segment, empty
   assertEquals(readZstdFrame(frameWith(0x20, 1), fail).contentSize, 0);
   assertThrows(() => readZstdFrame(frameWith(0x28, 1), fail), Refused, "a zstd frame with a reserved bit set");
   assertThrows(() => readZstdFrame(frameWith(0x20, 7), fail), Refused, "a zstd frame with a block of a reserved type");
@@ -113,7 +113,7 @@ test("a dictionary is used where the runtime can, and refused where it cannot", 
   } else {
     assertThrows(() => decompress(zstdFrame(content, form)), Refused, "cannot use one: decode it in Bun");
   }
-  // The runtime's own word: compressing with a dictionary makes a difference, or none.
+  // The runtime shows it: compressing with a dictionary makes a difference, or none.
   const plain = zstdCompressSync(content).length;
   assertEquals(hasDictionaries(), zstdCompressSync(content, { dictionary }).length < plain);
 });

@@ -1,6 +1,6 @@
 /**
- * Arrays that PyVortex describes, with their buffers in capsules or only counted, are rebuilt with the values that they
- * had; what cannot be rebuilt is refused with the node's path, and every buffer is returned once.
+ * Arrays that PyVortex describes, with their buffers in capsules or only counted, are rebuilt with the same values;
+ * what cannot be rebuilt is refused with the node's path, and every buffer is returned once.
  */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -143,7 +143,7 @@ test("a buffer that does not say what it should stays the producer's, and its si
   }
 });
 
-/** When a fault is found: while the tuples are read, when the node above looks at its children, by the node itself. */
+/** When a fault is found: while reading the tuples, by the parent node checking its children, by the node itself. */
 type Phase = 0 | 1 | 2;
 type Fault = readonly [name: string, phase: Phase, change: (tree: unknown[]) => unknown, text: string];
 
@@ -268,7 +268,7 @@ test("a type of extension is what the session says, and where it says nothing a 
 });
 
 test("what is to be kept must be something that can be kept", () => {
-  const keep = ["runend"] as unknown as readonly "runEnd"[]; // as a program without types says it
+  const keep = ["runend"] as unknown as readonly "runEnd"[]; // as an untyped program writes it
   assertThrows(() => fromVortexMetadata(numbers(0, [new Uint8Array(0)])).toArrow({ keep }), TypeError, "Cannot keep");
 });
 

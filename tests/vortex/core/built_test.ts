@@ -1,6 +1,6 @@
 /**
- * Arrays of every dtype, encoded in every way that is near to Arrow's own, one in the other, are what they were made of:
- * here, in PyVortex, and when they come back from there or from a description of theirs.
+ * Arrays of every dtype, in every encoding close to Arrow's own, nested in each other, keep their values: here, in
+ * PyVortex, and when they come back from PyVortex or from their own description.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Trees that nobody writes, but that may come: lists whose ranges overlap, numbers beyond 2^32, and data that contradicts
- * itself, which is refused with the node's path.
+ * Trees that no writer produces but a reader may meet: lists whose ranges overlap, numbers beyond 2^32, and
+ * inconsistent data, which is refused with the node's path.
  */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -126,7 +126,7 @@ test("text is whole characters, and a view leads to what it says", () => {
 
 test("a short text is padded with zeros for Arrow, whatever it was padded with", () => {
   const text: VortexDType = { kind: "utf8", nullable: true };
-  // Most of them are clean: one byte that is not must be seen.
+  // Most rows are clean: a single stray byte must be noticed.
   const bytes = fc.array(fc.tuple(fc.nat(11), fc.nat(255)), { maxLength: 2 });
   const rows = fc.array(
     fc.record({ text: fc.string({ unit: "binary-ascii", maxLength: 12, size: "max" }), bytes, valid: fc.boolean() }),
@@ -149,7 +149,7 @@ test("a short text is padded with zeros for Arrow, whatever it was padded with",
     const tree = node("vortex.varbinview", text, rows.length, [], [given], [truth]);
     const array = fromVortexMetadata(tree).decoded();
     assertEquals(array.kind === "varbinview" && array.views, expected);
-    assertEquals(given, before); // it is somebody else's
+    assertEquals(given, before); // the input belongs to its producer
   }));
 });
 

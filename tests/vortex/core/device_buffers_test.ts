@@ -1,6 +1,6 @@
 /**
- * Buffers of devices that are handed over with the event after which they are written: used after it, returned when
- * nothing of ours uses them any more, whatever the order in which the device does its work.
+ * Device buffers that are handed over with an event that completes when they are written: used after it, and returned
+ * once no work of ours uses them any more, in whatever order the device works.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { CountingRelease, descriptor, numbers } from "../../support/vortex/descr
 
 let seed = 0;
 
-/** A simulated device that does its work as late as it may, or in any order that it may. */
+/** A simulated device that works as late as allowed, or in any allowed order. */
 const simulatedRoot: Root = {
   open: () => Cuda.simulate({ seed, schedule: seed++ % 2 === 0 ? "latest" : "random", freesWait: false, check: true }),
   bytes: 64,
@@ -52,7 +52,7 @@ test("a buffer is returned after what a program itself has enqueued on it", () =
   const place = { kind: DEVICE, ptr: produced.ptr, device_id: 0 };
   const tree = numbers(2, [{ descriptor: descriptor(arena, release, new Uint32Array(2), place) }]);
   const array = fromVortexMetadata(tree, { stream });
-  const [buffer] = array.toMetadata()[4] as MemoryBuffer[]; // not only counted
+  const [buffer] = array.toMetadata()[4] as MemoryBuffer[]; // the buffers, not only their count
   buffer?.copyTo(into, { stream });
   assertEquals(stream.isDone, false);
   array.close();

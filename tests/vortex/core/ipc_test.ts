@@ -1,6 +1,6 @@
 /**
- * Arrays of every type that PyVortex takes from Arrow: it encodes them, plainly or compressed, and they come by messages
- * and as Arrow's with the values that they had; and they go back.
+ * Arrays of every type that PyVortex takes from Arrow: it encodes them, plain or compressed, and they arrive by
+ * messages and as Arrow with the same values; and they go back.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ import {
   openPyVortex,
 } from "../../support/vortex/python_arrays.ts";
 
-/** What Rust's Arrow makes of slices and gaps is not for this test. */
+/** How Rust's Arrow handles slices and gaps is out of scope here. */
 const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
 
 const [name, options] = needs(missingPyVortex, "arrays of every type come by messages with their values, and go back");

@@ -1,6 +1,6 @@
 /**
- * What is done with decoded arrays: slices, picks, concatenations and repetitions have the values that JavaScript's own
- * arrays have then.
+ * Operations on decoded arrays: slices, picks, concatenations and repetitions have the values that the same operations
+ * on JavaScript's own arrays give.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ import {
 const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
 const session = VortexSession.default();
 
-/** Memory that begins at a multiple of 8 and whose size is one, as everybody allocates it. */
+/** Memory whose start and size are multiples of 8, as allocators provide it. */
 function allocate(bytes: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(Math.ceil(bytes / 8) * 8), 0, bytes);
 }
@@ -99,7 +99,7 @@ const view = (text: string, buffer: number, start: number) => {
   return bytes;
 };
 
-/** Texts, each in a buffer of its own. */
+/** Texts, each in its own buffer. */
 function texts(...all: readonly string[]): CanonicalArray {
   const views = new Uint8Array(all.flatMap((text, i) => [...view(text, i, 0)]));
   const data = all.map((text) => new TextEncoder().encode(text));
@@ -179,7 +179,7 @@ def stream(counts):
           if (!(error instanceof VortexError)) throw error;
           return null;
         });
-        // Cut between two messages the stream only ends early.
+        // A stream cut between two messages only ends early.
         if (first !== null) assertEquals(first, counts.slice(0, first.length));
       },
     ),

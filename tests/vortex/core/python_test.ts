@@ -1,6 +1,6 @@
 /**
- * Arrays of ours in Python are arrays of Arrow, and describe their nodes as PyVortex does its own: who takes a buffer has
- * it until it is returned, and what nobody takes comes back by itself.
+ * Our arrays in Python are Arrow arrays, and describe their nodes as PyVortex does: a consumer that takes a buffer
+ * keeps it until it returns it, and buffers that no consumer takes come back on their own.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -30,7 +30,7 @@ const withPython = (name: string) => {
   return [title, { ...options, ...patiently }] as const;
 };
 
-/** Python with a consumer that is written as Vortex's own is: by ctypes, from what the struct's fields mean. */
+/** Python with a consumer written like Vortex's own: with ctypes, from the meaning of the struct's fields. */
 function open(): Python {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
   python.run(`
@@ -95,7 +95,7 @@ function arrayOf({ dtype, length, tree }: BuiltArray): VortexArray {
   return VortexArray.ofNode(root, { session, limits: limitsOf() });
 }
 
-/** Exports that are out when all garbage is gone. */
+/** Exports that are still outstanding once all garbage is collected. */
 async function stillLent(python: Python, tries = 20): Promise<number> {
   for (let i = 0; i < tries && liveExports() > 0; i++) {
     await collectGarbage();
@@ -153,7 +153,7 @@ test(consumer, consumerOptions, async () => {
     const taken = Math.min(most, 4);
     assertEquals(take(array, most), taken);
     array.close();
-    // What it did not take comes back by itself; what it took stays where it is, although capsule and array are gone.
+    // Buffers it did not take come back on their own; those it took stay in place, although capsule and array are gone.
     assertEquals(await stillLent(python, taken > 0 ? 2 : 20) > 0, taken > 0, `${most}`);
     using held: PyObject = allBytes.$call();
     assertEquals(

@@ -1,4 +1,4 @@
-/** Arrays of Vortex as Arrow's on the simulator's device. */
+/** Vortex arrays as Arrow arrays on the simulator's device. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ArrowArray, Cuda, type CudaStream, StridedMemoryView } from "../../../mod.ts";
@@ -30,7 +30,7 @@ function onDevice({ dtype, length, tree }: BuiltArray, stream: CudaStream, keep:
   return toArrowOnDevice(root, "column", new DecodeContext(session, limitsOf({ bytes: 2 ** 28 }), keep), stream);
 }
 
-/** An array of a device's memory, copied to the host. */
+/** An array in device memory, copied to the host. */
 function onHost(array: ArrowArray, stream: CudaStream): ArrowArray {
   const buffers = array.buffers.map((view) => {
     if (view === null) return null;
@@ -45,7 +45,7 @@ function onHost(array: ArrowArray, stream: CudaStream): ArrowArray {
   return new ArrowArray({ field, length, offset, nullCount, buffers, children, dictionary });
 }
 
-/** Some columns of the length of the first as a struct. */
+/** A struct of the columns that have the length of the first. */
 function structOf(columns: readonly BuiltArray[], valid: readonly boolean[] | null): BuiltArray {
   const length = columns[0]?.length ?? 0;
   const own = columns.filter((column) => column.length === length);
@@ -102,7 +102,7 @@ test("an export to a device keeps the memory until its consumer has released it,
     assertEquals(onHost(imported, stream).toArray(), Array.from({ length: part.length }, () => 9));
     imported.close();
     await until(() => {
-      pollAll(); // what consumers have released is seen when somebody looks
+      pollAll(); // consumers' releases are noticed only by polling
       return device.memory.pool.use.used === 0;
     });
     assertEquals(device.memory.pool.use.used, 0);

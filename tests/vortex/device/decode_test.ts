@@ -1,4 +1,4 @@
-/** What kernels decode is what the host decodes, on the simulator. */
+/** Kernels decode what the host decodes, on the simulator. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../../mod.ts";
@@ -13,7 +13,7 @@ import { numberTree } from "../../support/vortex/number_trees.ts";
 import { type BuiltArray, decodeTree, idsOf, rowsOf } from "../../support/vortex/wheel.ts";
 
 for (const { name, run } of vortexBehaviours) {
-  // A few orders do: there is one stream, and everything is on it.
+  // A few orders suffice: everything runs on one stream.
   for (const [index, root] of simulatedRoots.slice(0, 4).entries()) {
     test(`${name}: order ${index}`, () => run(root));
   }
@@ -23,7 +23,7 @@ test("words of every size are unpacked from every width, and have no bit of thei
   using cuda = Cuda.simulate();
   for (const ptype of ["u8", "u16", "u32", "u64"] as const) {
     for (let width = 0; width <= ptypeBits(ptype); width++) {
-      // A block and a half, whose words are any.
+      // A block and a half of arbitrary words.
       const packed = Uint8Array.from({ length: 2 * 128 * width }, (_, i) => Math.imul(i + 1, 0x9e37_79b1) >>> 24);
       const tree = node("fastlanes.bitpacked", proto([1, width], [2, 3]), [packed]);
       const array = { dtype: { kind: "primitive", ptype, nullable: false }, length: 1500, tree } as const;

@@ -50,7 +50,7 @@ test("neighbours that may be read together are", () => {
     for (const [at, read] of reads.entries()) {
       const next = reads[at + 1];
       if (next === undefined) break;
-      // What stands behind is at least its first range longer than what could have been joined.
+      // Joining even the next read's first range must have exceeded a limit.
       const first = Math.min(
         ...next.parts.map((part) => ranges[part]).filter((range) => range?.offset === next.offset)
           .map((range) => range?.length ?? 0),

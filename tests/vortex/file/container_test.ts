@@ -1,4 +1,4 @@
-/** Ends of files that lie: each lie is refused, by an error that says which, and before anything is made of it. */
+/** File footers that lie: an error names and refuses each lie before anything is built from it. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
@@ -13,7 +13,7 @@ const flat: LaidOut = { id: "flat", rows: 3, segments: [0] };
 const columns: LaidOut = { id: "struct", rows: 3, children: [flat, flat] };
 const start = 64 + body.length;
 
-/** A sound file of three rows, but for what is changed. */
+/** A file of three rows, sound except for the given changes. */
 function fileOf(changes: Partial<FileEnd> = {}): Uint8Array {
   const bytes = new Uint8Array(start);
   bytes.set(new TextEncoder().encode("VTXF"));
@@ -138,7 +138,7 @@ test("zones and statistics that make no sense spare nothing, and change no rows"
   const bombs = writer.flat(node("vortex.constant", new Uint8Array(0), [scalarOf(1n, "i64")]), 2 ** 50);
   const tables: readonly (readonly [LaidOut, Uint8Array])[] = [
     [{ ...word, rows: 2 }, metadata], // no struct
-    [{ ...word, rows: 3 }, metadata], // of other zones
+    [{ ...word, rows: 3 }, metadata], // for other zones
     [word, Uint8Array.of(1)],
     [word, Uint8Array.of(2, ...zones)],
     [word, new Uint8Array([1, ...proto([1, 0])])],

@@ -1,4 +1,4 @@
-/** The tree that a file says of itself is that which was written. */
+/** The tree that a file reports is the one that was written. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ import { node, primitiveNode, scalarOf } from "../../support/vortex/nodes.ts";
 const i64 = primitiveDType("i64");
 const none = new Uint8Array(0);
 
-/** A tree without what is the same everywhere. */
+/** A tree without the parts that are the same everywhere. */
 function plain({ name, kind, rows, bytes, encodings, children }: VortexLayout): unknown {
   const what = encodings === undefined ? [] : [showEncodings(encodings)];
   return [name, kind, rows, bytes, ...what, ...children.map(plain)];
@@ -54,7 +54,7 @@ test("parts have their names, rows and bytes, and the first piece of a column it
   assertEquals(plain(file.layout), tree(false));
   assertEquals(file.readStatistics, before);
   assertEquals(plain(await file.describe()), tree(true));
-  // The first piece's tree is in the layout; the long one's begins before what is read at first.
+  // The first piece's tree is in the layout; the long one's begins before the bytes of the first read.
   assertEquals(file.readStatistics.reads - before.reads, 2);
   assertEquals(file.explain().split("\n").slice(2).map((line) => line.trim().split(":")[0]), ["root", "a", "0", "b"]);
 });

@@ -1,6 +1,6 @@
 /**
- * The examples of docs/vortex.md that hand rows to libraries of Python, or read over HTTP. tests/examples_test.ts runs
- * the others.
+ * The examples of docs/vortex.md that hand rows to Python libraries, or read over HTTP. tests/examples_test.ts runs the
+ * others.
  */
 import { assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";

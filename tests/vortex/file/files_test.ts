@@ -1,6 +1,6 @@
 /**
- * Files that PyVortex writes: every type, each edition, compact or not. Their rows come whole, in part, of some columns,
- * and of those rows that a filter is true of.
+ * Files that PyVortex writes: every type, each edition, compact or not. Their rows are read whole, in part, for some
+ * columns, and through filters.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,10 +26,10 @@ const folder = mkdtempSync(join(tmpdir(), "causeway-vortex-"));
 after(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
-/** The edition's name; null: the newest. */
+/** The edition's name; null means the newest. */
 const editions = fc.constantFrom(null, "core2025.10.0", "core2026.08.0", "core2026.08.3");
 
-/** A table: a struct that is never null. */
+/** A table: a non-nullable struct. */
 function tableOf(columns: readonly Model[]): Model {
   const children = columns.map((child, i) => ({ ...child, name: `c${i}` }));
   return { format: "+s", name: "", nullable: false, metadata: [], flags: 0, children, dictionary: null };
@@ -87,7 +87,7 @@ const columns = {
 type Name = keyof typeof columns;
 const row = fc.record(columns);
 
-/** A column's values that are not null. */
+/** A column's non-null values. */
 function present(values: fc.Arbitrary<RowValue>): fc.Arbitrary<Exclude<RowValue, null>> {
   return values.filter((value): value is Exclude<RowValue, null> => value !== null);
 }

@@ -132,7 +132,7 @@ test("a decimal compares with a text of digits exactly, as with fractions of int
     scale,
     text,
   ) => {
-    // value / 10^scale beside text, both times 10^20
+    // value / 10^scale against text, both times 10^20
     const [mantissa = "", power = "0"] = text.split("e");
     const [whole = "", rest = ""] = mantissa.split(".");
     const right = BigInt(`${whole}${rest}` === "-" ? 0 : whole + rest) *

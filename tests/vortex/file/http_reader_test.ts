@@ -28,7 +28,7 @@ test("a string that begins with http:// is a URL, and so is a URL", async () => 
   }
 });
 
-/** How a server goes wrong from its second answer on, and what is said then. */
+/** How a server misbehaves from its second answer on, and the error's message. */
 const faults: Record<string, { readonly spoil: RangeServerOptions["spoil"]; readonly message: string }> = {
   "the whole file": {
     spoil: (answer) => Object.assign(answer, { status: 200, body: bytes }),

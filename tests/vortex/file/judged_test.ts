@@ -1,6 +1,6 @@
 /**
- * Scans with filters beside PyVortex's own, and beside PyArrow on the table that was written: files of several zones,
- * of each edition, with columns of most types that have an order.
+ * Filtered scans against PyVortex's own, and against PyArrow on the table that was written: files of several zones, of
+ * each edition, with columns of most ordered types.
  */
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
@@ -16,7 +16,7 @@ import { check, fc } from "../../support/property.ts";
 import { findPythonOrSystem } from "../../support/python.ts";
 import { rowsOf, withWheel } from "../../support/vortex/wheel.ts";
 
-/** A filter as the judge says it: values as what they are and how they are written. */
+/** A filter as the judge writes it: each value as its kind and its text. */
 type Said =
   | { readonly and: readonly Said[] }
   | { readonly or: readonly Said[] }
@@ -83,7 +83,7 @@ test(title, options, async () => {
     assert(sums.found > filesOfACase, "filters find too little to say anything");
     assert(sums.read < 0.9 * sums.whole, `${sums.read} of ${sums.whole} bytes were read: zones spare too little`);
   });
-  await check(property, 1, { endOnFailure: true }); // seeds of the judge do not shrink
+  await check(property, 1, { endOnFailure: true }); // the judge's seeds do not shrink
 });
 
 async function compare(

@@ -1,6 +1,6 @@
 /**
- * Files that versions of PyVortex from 0.40 to 0.93 wrote: each has the rows that tests/data/vortex/old_files.py says,
- * by the same formulas written here once more.
+ * Files that PyVortex versions 0.40 to 0.93 wrote: each has the rows of tests/data/vortex/old_files.py, whose formulas
+ * are repeated here.
  */
 import { assert, assertEquals } from "@std/assert";
 import { statSync } from "node:fs";
@@ -24,7 +24,7 @@ function rowAt(i: number, minor: number): Row {
     url: `https://example.org/${i % 7}/${Math.floor(i / 100)}`,
     code: (i * i * 7919 % 65536).toString(16),
     flag: some(Math.floor(i / 10) % 2 === 0),
-    day: 18262 + i % 500, // 2020-01-01 and so on
+    day: 18262 + i % 500, // from 2020-01-01 on
     at: some(BigInt(Math.floor(i / 10)) * 1_000_000n),
     money: some((i / 4).toFixed(2)),
     list: some(Array.from({ length: i % 4 }, (_, j) => j)),
@@ -48,7 +48,7 @@ async function rowsOf(file: VortexFile, options: VortexScanOptions = {}): Promis
   return rows;
 }
 
-/** Filters, and the same as functions of a row. */
+/** Filters, each with the equivalent function of a row. */
 const filters: readonly (readonly [filter: VortexFilter, holds: (row: Row) => boolean])[] = [
   [{ column: "row", op: ">=", value: 8500 }, ({ row }) => Number(row) >= 8500],
   [{ column: "runs", op: "==", value: 3 }, ({ runs }) => runs === 3],
@@ -104,7 +104,7 @@ for (const minor of [40, 54, 76, 93]) {
     const { bytes } = file.readStatistics;
     assertEquals(await rowsOf(file, { filter: { column: "row", op: "<", value: 0 } }), []);
     assert(file.readStatistics.bytes - bytes < 10_000, "what statistics exclude was read");
-    // The file's statistics exclude neither half, its zones exclude one each: of the rest of the file nothing is read.
+    // The file's statistics exclude neither half, its zones exclude one each: nothing else of the file is read.
     const before = file.readStatistics.bytes;
     const halves: VortexFilter[] = [
       { column: "at", op: ">", value: 819_000_000n },

@@ -10,10 +10,10 @@ import { primitiveNode } from "../../support/vortex/nodes.ts";
 
 const i64 = primitiveDType("i64");
 
-/** A column in pieces that end at some rows, and perhaps in pieces of pieces. */
+/** A column in pieces that end at some rows, perhaps nested one level. */
 interface Column {
   readonly layout: Layout;
-  /** Where pieces end, the last one too. */
+  /** Where pieces end, including the last one. */
   readonly ends: readonly number[];
 }
 
@@ -25,7 +25,7 @@ function chunked(chunks: readonly Layout[]): Layout {
   return { ...plain, kind: "chunked", rows: starts.at(-1) ?? 0, chunks, starts };
 }
 
-/** A column of so many rows. @param cuts where pieces end @param outer which of the cuts are ends of pieces of pieces */
+/** A column with a number of rows. @param cuts where pieces end @param outer which cuts end the outer pieces */
 function columnOf(rows: number, cuts: readonly number[], outer: number, wrap: number): Column {
   const ends = [...new Set([...cuts.map((cut) => cut % rows), rows])].filter((end) => end > 0).sort((a, b) => a - b);
   const pieces = ends.map((end, i) => flat(end - (ends[i - 1] ?? 0)));

@@ -7,7 +7,7 @@ import { type ColumnBounds, isFalsified } from "../../../src/vortex/file/prune.t
 import { check, fc } from "../../support/property.ts";
 import { holds, type RowValue } from "../../support/vortex/rows.ts";
 
-/** A column: its dtype, values few enough to be hit by filters, and how a value is compared. */
+/** A column: its dtype, values few enough for filters to hit, and how a value is compared. */
 interface Column {
   readonly dtype: VortexDType;
   readonly values: fc.Arbitrary<Exclude<RowValue, null>>;
@@ -47,7 +47,7 @@ const root: VortexDType = {
   nullable: false,
 };
 
-/** Filters of one column. */
+/** Filters on one column. */
 function testsOf(name: string, { values }: Column): fc.Arbitrary<VortexFilter> {
   const column = fc.constant(name);
   const compare = fc.record({ column, op: fc.constantFrom("==", "!=", "<", "<=", ">", ">=" as const), value: values });
@@ -79,7 +79,7 @@ const rowsOf = fc.array(
 
 type Told = "exact" | "wide" | "none";
 
-/** What is said of each column, from exact to nothing; bounds of texts may be wider than need be. */
+/** What the statistics say of each column, from exact to nothing; bounds of texts may be wider than necessary. */
 const told = fc.record({
   min: fc.constantFrom<Told>("exact", "wide", "none"),
   max: fc.constantFrom<Told>("exact", "wide", "none"),
@@ -145,13 +145,13 @@ test("with one value in all rows and everything known of it, what no row is want
   });
   check(
     fc.property(cases, ([name, filter, value, count]) => {
-      if (Number.isNaN(value)) return; // nothing is known of the order of NaN
+      if (Number.isNaN(value)) return; // bounds say nothing about NaN's order
       const rows: Rows = Array.from({ length: count }, () => ({ [name]: value }));
       const all: Tell = { min: "exact", max: "exact", nullCount: true, nanCount: true, zero: false };
       const bounds = boundsOf(name, rows, all);
       const predicate = bindFilter(filter, root);
       const isWanted = holds(filter, rows[0] ?? {});
-      // A bound that is zero may have lost its sign, so of zeros less is known.
+      // A zero bound may have lost its sign, so less is known about zeros.
       if (value === 0) return assert(!isFalsified(predicate, () => bounds) || isWanted === false);
       assertEquals(isFalsified(predicate, () => bounds), isWanted === false);
     }),
@@ -172,7 +172,7 @@ test("where nothing is known of a column, nothing is left unread", () => {
   check(
     fc.property(filter, (filter) => {
       const isVain = isFalsified(bindFilter(filter, root), () => null);
-      // But what can be true of no row at all is.
+      // Except where the filter can hold for no row at all.
       if (isVain) assertEquals(holdsForAnything(filter), false);
     }),
     500,

@@ -8,7 +8,7 @@ const bytes = Uint8Array.from({ length: 4000 }, (_, at) => (at * 31) % 251);
 const rangesOf = fc.array(fc.record({ offset: fc.nat(3800), length: fc.nat(200) }), { maxLength: 40 });
 const options = fc.record({ bytes: fc.integer({ min: 1, max: 2000 }), requests: fc.integer({ min: 1, max: 4 }) });
 
-/** A reader that answers after as many turns as is said, and keeps count. */
+/** A reader that answers after a given number of turns and counts its reads. */
 async function counted(gap: number, turns: (read: number) => number) {
   const seen = { underWay: 0, most: 0, reads: [] as { offset: number; length: number }[] };
   const reader: FileReader = await openReader({
@@ -29,7 +29,7 @@ test("every range that is taken is right, whatever is dropped and however late r
   const cases = rangesOf.chain((ranges) =>
     fc.record({
       ranges: fc.constant(ranges),
-      // How many turns before its own each range is dropped, or null for one that is taken.
+      // How many turns before its own each range is dropped, or null if it is taken.
       drops: fc.tuple(...ranges.map(() => fc.option(fc.nat(4)))),
     })
   );
@@ -43,7 +43,7 @@ test("every range that is taken is right, whatever is dropped and however late r
         if (drops[at] === null) assertEquals(await ahead.take(at), bytes.subarray(offset, offset + length));
       }
       assertEquals(ahead.held, 0);
-      assert(seen.most <= options.requests + 1); // the read that somebody waits for is started in any case
+      assert(seen.most <= options.requests + 1); // a read that the caller awaits is started in any case
     }),
     300,
   );

@@ -1,4 +1,4 @@
-/** Rows compare with literals as their values do, whatever loop compares them. */
+/** Rows compare with literals as their values do, whichever loop compares them. */
 import { assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { node, primitiveNode, proto, ptypeBits, ptypeCode } from "../../support/
 
 const none = new Uint8Array(0);
 
-/** Where each row of a node stands beside a literal. */
+/** How each row of a node compares with a literal. */
 async function ordersOf(root: RawNode, dtype: VortexDType, rows: number, value: LiteralValue, isEquality = false) {
   const writer = new FileWriter();
   using file = await openVortex(writer.finish({ dtype, layout: writer.flat(root, rows) }));

@@ -9,7 +9,7 @@ test("rows are kept iff their zones are wanted, in ranges between which somethin
   await check(
     fc.property(fc.nat(100), fc.nat(100), zones, fc.infiniteStream(fc.boolean()), (one, other, zones, dice) => {
       const [start, end] = [Math.min(one, other), Math.max(one, other)];
-      // Each zone of each column is wanted or not; a row is if all of its zones are.
+      // Each zone of each column is wanted or not; a row is wanted if all of its zones are.
       const wanted = zones.map((zone) =>
         Array.from({ length: Math.ceil(101 / zone) }, () => dice.next().value === true)
       );

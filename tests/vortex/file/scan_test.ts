@@ -1,6 +1,6 @@
 /**
- * Scans of files that the tests write themselves: every layout, sources that are larger than memory, and how much of
- * them is read.
+ * Scans of files that the tests write themselves: every layout, sources larger than memory, and how much of them is
+ * read.
  */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ async function valuesOf(file: VortexFile, options = {}): Promise<unknown[]> {
 
 const integers = fc.array(fc.bigInt({ min: -9n, max: 9n }), { maxLength: 12 });
 
-/** A layout of numbers, in any shape. */
+/** A layout of numbers, of any shape. */
 function laidOut(writer: FileWriter, values: readonly bigint[], shape: Shape): LaidOut {
   const rows = values.length;
   switch (shape.kind) {
@@ -121,7 +121,7 @@ test("lists whose elements have a layout of their own, and structs that may be n
   );
 });
 
-/** A file of many columns in many chunks, that nobody has ever written: its segments are made as they are read. */
+/** A file of many columns in many chunks that was never written: its segments are generated as they are read. */
 function hugeFile(columns: number, chunks: number, chunkRows: number, spread = 0) {
   const { body } = segmentOf(primitiveNode(new Array<number>(chunkRows).fill(0), "i64"), () => 0);
   const start = 64;
@@ -155,7 +155,7 @@ function hugeFile(columns: number, chunks: number, chunkRows: number, spread = 0
       for (let i = Math.floor((offset - start) / size); start + i * size < offset + length; i++) {
         const at = start + i * size - offset;
         bytes.set(at < 0 ? body.subarray(-at, length - at) : body.subarray(0, length - at), Math.max(0, at));
-        if (at >= 0) view.setBigInt64(at, BigInt(i), true); // the first value says which segment it is of
+        if (at >= 0) view.setBigInt64(at, BigInt(i), true); // the first value identifies the segment
       }
       if (offset + length > dataEnd) bytes.set(end.subarray(0, offset + length - dataEnd), dataEnd - offset);
       return Promise.resolve(bytes);

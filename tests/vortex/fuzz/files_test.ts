@@ -1,6 +1,6 @@
 /**
- * Damaged files, most of them at their ends: rows that keep all promises, or an error that names a place, in bounded
- * time and memory. `CAUSEWAY_RUNS=50` tries 100,000 of them.
+ * Files damaged mostly near their end: they yield rows that keep all promises, or an error that names a place, in
+ * bounded time and memory. `CAUSEWAY_RUNS=50` tries 100,000 of them.
  */
 import { assert } from "@std/assert";
 import process from "node:process";
@@ -15,9 +15,9 @@ import { Dice } from "../../support/vortex/number_trees.ts";
 import { assertSound } from "../../support/vortex/sound.ts";
 
 const limits = { bytes: 2 ** 24, nodes: 2 ** 12 };
-/** Of a case, on a machine that does something else as well. */
+/** Per case, on a machine with other load. */
 const MOST_MILLISECONDS = 10_000;
-/** What garbage may pile up, at 16 MiB an array. */
+/** How much garbage may pile up, at 16 MiB an array. */
 const MOST_BYTES = 2 ** 31;
 
 const i64 = primitiveDType("i64");
@@ -117,11 +117,11 @@ async function outcome(bytes: Uint8Array, filter: VortexFilter | undefined): Pro
     for await (const batch of file.scan({ batchRows: 16, ...filter !== undefined && { filter } })) {
       assertSound(batch.decoded());
       batch.toArrow();
-      if (++batches > 100) break; // it claims to have any number of rows that need no memory
+      if (++batches > 100) break; // it may claim any number of rows that need no memory
     }
     return batches > 0;
   } catch (error) {
-    // A column that is another one now does not fit the filter.
+    // A damaged column may no longer fit the filter.
     if (filter !== undefined && error instanceof TypeError && error.message.includes("column")) return false;
     if (!(error instanceof VortexError)) throw error;
     assert(error.path !== "" && error.message.includes(error.path), error.message);
@@ -143,7 +143,7 @@ test("a damaged file is refused with the place, or it has rows that keep all pro
   await check(
     fc.asyncProperty(fc.nat(2 ** 31 - 1), async (seed) => {
       const dice = new Dice(seed);
-      // What is damaged keeps its size more often than not: else little but the tail is looked at.
+      // Damage mostly keeps the size: otherwise little but the tail would be read.
       const [from, to] = dice.pick([0, sound.length], [sound.length - 1500, sound.length], [
         sound.length - 600,
         sound.length - 8,

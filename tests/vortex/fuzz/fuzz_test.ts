@@ -1,6 +1,6 @@
 /**
- * Damaged messages and trees of every encoding: a value that keeps all promises, or an error that names a place, in
- * bounded time and memory. `CAUSEWAY_RUNS=250` tries 100,000 of both together.
+ * Damaged messages and trees of every encoding: they yield a value that keeps all promises, or an error that names a
+ * place, in bounded time and memory. `CAUSEWAY_RUNS=250` tries 100,000 of both together.
  */
 import { openAll } from "../../../src/vortex/open_nodes.ts";
 import { assert } from "@std/assert";
@@ -25,9 +25,9 @@ import { assertSound } from "../../support/vortex/sound.ts";
 import type { BuiltArray } from "../../support/vortex/wheel.ts";
 
 const limits = { bytes: 2 ** 24, nodes: 2 ** 12 };
-/** Of a case, on a machine that does something else as well. */
+/** Per case, on a machine with other load. */
 const MOST_MILLISECONDS = 10_000;
-/** What garbage may pile up, at 16 MiB a case. */
+/** How much garbage may pile up, at 16 MiB a case. */
 const MOST_BYTES = 2 ** 31;
 
 const file = new URL("../../data/vortex/messages.json", import.meta.url);
@@ -46,7 +46,7 @@ const arrays: readonly BuiltArray[] = messages.map(({ array, dtype }) => {
   return { dtype: readDType(first.body, "dtype", limitsOf()), length: second.rowCount, tree };
 });
 
-/** An array that nobody has damaged: PyVortex's, or built, or one of these decoded and encoded in the plainest way. */
+/** An undamaged array: PyVortex's, or built, or one of these decoded and re-encoded in the plainest way. */
 function anyArray(dice: Dice): BuiltArray {
   const seed = dice.below(2 ** 20);
   const array = dice.pick(() => dice.pick(...arrays), () => numberTree(seed), () => codeTree(seed))();
@@ -65,7 +65,7 @@ function arrayOf({ dtype, length, tree }: BuiltArray): VortexArray {
 
 const before = process.memoryUsage().rss;
 
-/** What became of a case. @returns whether there is a value */
+/** Runs a case. @returns whether there is a value */
 function outcome(read: () => VortexArray): boolean {
   const start = performance.now();
   try {

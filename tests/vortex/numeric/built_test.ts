@@ -14,7 +14,7 @@ test(...withWheel("encodings in each other are decoded to what PyVortex decodes 
       for (const [index, tree] of trees.entries()) {
         const ids = idsOf(tree.tree);
         for (const id of ids) met.add(id);
-        // PyVortex panics at some arrays without rows, of which there is nothing to be judged.
+        // PyVortex panics on some arrays without rows, which leave nothing to judge.
         const verdict = tree.length === 0 ? { rows: "" } : verdicts[index];
         assertEquals({ rows: rowsOf(decodeTree(tree)) }, verdict, `${tree.name}: ${ids}`);
       }

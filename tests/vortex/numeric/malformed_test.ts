@@ -13,13 +13,13 @@ const numbers = (ptype: PType, nullable = false): VortexDType => ({ kind: "primi
 const none = new Uint8Array(0);
 const words = (length: number, word = 1n) => Array.from({ length }, () => word);
 
-/** Asserts that a tree is refused, by the node at a path. */
+/** Asserts that the node at a path refuses a tree. */
 function refused(dtype: VortexDType, length: number, tree: RawNode, text: string, path = "$"): void {
   const error = assertThrows(() => decodeTree({ dtype, length, tree }, { bytes: 2 ** 24 }), VortexError, text);
   assertEquals(error.path, path);
 }
 
-/** A message of patches of rows, of u8. */
+/** A message of row patches, with u8 indices by default. */
 const patchesOf = (count: number, offset = 0, ptype = 0) => proto([1, count], [2, offset], [3, ptype]);
 
 test("packed words are refused whose width, offset, size, children or patches cannot be", () => {
@@ -50,7 +50,7 @@ test("packed words are refused whose width, offset, size, children or patches ca
   refused(i8, 3, patched([0], patchesOf(1, 0, 4)), "names i8: expected an unsigned integer");
   refused(i8, 3, patched([0], patchesOf(1, 0, 11)), "names the ptype 11: expected 0 to 10");
   refused(i8, 3, patched([0], joined(patchesOf(1), proto([4, 1], [5, 0]))), "Cannot find child 2");
-  // However many rows are claimed of no bits: counted before they are there.
+  // Any number of claimed rows of zero bits is charged to the limit before allocation.
   refused(numbers("u64"), 2 ** 40, packed(proto([1, 0]), 0), "Decoding would allocate");
 });
 
@@ -90,7 +90,7 @@ test("runs, differences, blocks of values, patches by lane and rare values are r
   runs([3, 8], 0, 9);
   runs([2, 9], 3, 6);
   runs([9], 0, 9, "i8");
-  // Ends of 64 bits become numbers, which are counted.
+  // 64-bit ends become numbers, which count towards the limit.
   const ends = Array.from({ length: 1000 }, (_, run) => run + 1);
   const long = node(
     "vortex.runend",

@@ -58,7 +58,7 @@ test("patches by block and lane stand where they say, and those outside of a sli
       const blocks = Math.ceil((offset + length) / 1024);
       const here = patches.filter((row) => row < blocks * 1024);
       const words = randomWords(seed, length, 8 * width);
-      // Lane by lane: which rows a lane has is the writer's affair.
+      // Lane by lane: the writer chooses which rows a lane has.
       const laneOf = (row: number) => Math.floor(row / 1024) * lanes + row % lanes;
       const sorted = here.toSorted((one, two) => laneOf(one) - laneOf(two));
       const laneOffsets = Array.from(

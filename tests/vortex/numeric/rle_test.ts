@@ -38,11 +38,11 @@ test("an index beyond its block's values is refused if its row is there, and so 
     return out[0];
   };
   assertEquals(decode([7, 9], 1), 11);
-  assertEquals(decode([0, 1], 200), 10); // one value, whatever the index
+  assertEquals(decode([0, 1], 200), 10); // a single value, whatever the index
   assertThrows(() => decode([7, 9], 2), Error, "Row 0 has index 2, expected one below 2");
   decode([7, 9], 2, new Uint8Array(129));
   assertThrows(() => decode([7, 7], 0), Error, "Row 0 has index 0, expected one below 0");
-  decode([7, 7], 0, new Uint8Array(129)); // a block of nothing but nulls
+  decode([7, 7], 0, new Uint8Array(129)); // a block of nulls only
   assertThrows(() => decode([7, 6], 0), Error, "Block 0 has values 0 to -1, expected some of 4");
   assertThrows(() => decode([7, 12], 0), Error, "Block 0 has values 0 to 5");
   assertThrows(() => decode([7], 0), Error, "Block 1 has values NaN to 4");

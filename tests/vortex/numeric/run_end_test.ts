@@ -20,7 +20,7 @@ test("each run is repeated to its end, in any slice, and each row knows its run"
       const { values, ends } = encodeRuns(words);
       const offset = Math.floor(from * words.length);
       const length = Math.floor(to * (words.length - offset));
-      // A slice keeps the runs that it meets.
+      // A slice keeps the runs that it overlaps.
       const first = ends.findIndex((end) => end > offset);
       const kept = first < 0 ? { values: [], ends: [] } : { values: values.slice(first), ends: ends.slice(first) };
       checkRuns(Uint32Array.from(kept.ends), length, offset);
@@ -38,7 +38,7 @@ test("each run is repeated to its end, in any slice, and each row knows its run"
 test("ends that do not rise, begin before the first row or miss the last one are refused", () => {
   const look = (ends: number[], length = 10, offset = 4) => checkRuns(Float64Array.from(ends), length, offset);
   look([6, 14]);
-  look([4, 6, 20]); // a run that a slice has cut off
+  look([4, 6, 20]); // a run that a slice cuts off
   look([], 0);
   assertThrows(() => look([3, 14]), Error, "Run 0 ends at 3, expected an end after 3");
   assertThrows(() => look([6, 6, 14]), Error, "Run 1 ends at 6, expected an end after 6");

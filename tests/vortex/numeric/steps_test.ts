@@ -6,7 +6,7 @@ import { applySteps } from "../../../src/vortex/numeric/unpack.ts";
 import { check, fc } from "../../support/property.ts";
 import { anyBits, bytesOf, randomWords } from "../../support/vortex/words.ts";
 
-/** A step, word by word, on unsigned words. */
+/** A step applied to one unsigned word. */
 function applied(word: bigint, bits: number, step: Step): bigint {
   if (step.kind === "add") return BigInt.asUintN(bits, word + step.reference);
   if (step.kind === "zigzag") return BigInt.asUintN(bits, word % 2n === 0n ? word / 2n : -(word + 1n) / 2n);

@@ -33,7 +33,7 @@ test("any slice of a packed column is unpacked, with steps or without, whatever 
       const packed = pack(words, bits, width, 2n ** BigInt(width) - 1n);
       const steps = reference === null ? [] : [{ kind: "add", reference } as const];
       assertEquals(packed.length, packedBytes(length, { bits, width, offset }));
-      // In the middle of what must not be touched.
+      // Surrounded by bytes that must not be touched.
       const room = new Uint8Array(length * bits / 8 + 16).fill(0xa5);
       unpackInto(room.subarray(8, -8), packed, { bits, width, offset, steps });
       const wanted = words.slice(offset).map((word) => BigInt.asUintN(bits, word + (reference ?? 0n)));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { check, fc } from "../../support/property.ts";
 import { compressedColumns, decodeTree, idsOf, rowsOf, withWheel } from "../../support/vortex/wheel.ts";
 
-/** What PyVortex chooses for these columns, of what this folder decodes. */
+/** The encodings decoded by this folder that PyVortex chooses for these columns. */
 const chosen = [
   "fastlanes.bitpacked",
   "fastlanes.for",
@@ -29,7 +29,7 @@ test(
         }
       }),
       4,
-      { endOnFailure: true, examples: [[2]] }, // of which PyVortex has all of them; of others it may leave some out
+      { endOnFailure: true, examples: [[2]] }, // for this seed PyVortex chooses all of them; others may lack some
     );
     assert(chosen.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
   },

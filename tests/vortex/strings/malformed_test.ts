@@ -1,4 +1,4 @@
-/** Strings as codes whose bytes contradict themselves: each is refused by the node that has them. */
+/** Strings as codes whose bytes are inconsistent: the node that holds them refuses them. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { VortexDType } from "../../../src/vortex/dtype.ts";
@@ -14,7 +14,7 @@ const utf8: VortexDType = { kind: "utf8", nullable: false };
 const bytes = (...of: number[]): Bytes => Uint8Array.from(of);
 const ascii = (text: string): Bytes => new TextEncoder().encode(text);
 
-/** Asserts that a tree is refused, by the node at a path. */
+/** Asserts that the node at a path refuses a tree. */
 function refused(dtype: VortexDType, length: number, tree: RawNode, text: string, path = "$"): void {
   const error = assertThrows(() => decodeTree({ dtype, length, tree }, { bytes: 2 ** 24 }), VortexError, text);
   assertEquals(error.path, path, error.message);
@@ -77,7 +77,7 @@ test("FSST's codes are refused that stand for nothing, end too early, or are of 
     fsst({ symbols: ascii("\u00fc\0\0\0\0\0\0").map((byte) => byte === 0xbc ? 0x41 : byte) }),
     "Element 0 is no UTF-8",
   );
-  // Two halves of a character are text together, and none apart.
+  // Two halves of a character are text together, but not apart.
   const split = fsst({ codes: bytes(255, 0xc3, 255, 0xbc), places: [0, 2, 4], lengths: [1, 1] });
   refused(utf8, 2, split, "Element 0 is no UTF-8");
   assertEquals(decodeTree({ dtype: { kind: "binary", nullable: false }, length: 2, tree: split }).length, 2);

@@ -1,4 +1,4 @@
-/** Strings in several data buffers: their views, and codecs that write to each exactly what belongs there. */
+/** Strings in several data buffers: their views, and codecs that write exactly the right bytes to each. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { isUtf8 } from "node:buffer";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ function fail(problem: string): never {
 
 const allocate = (bytes: number) => new Uint8Array(Math.ceil(bytes / 8) * 8).subarray(0, bytes);
 
-/** The strings that views stand for, by Arrow's description of them; what a view does not need must be zero. */
+/** The strings that views denote, by Arrow's specification; unused bytes of a view must be zero. */
 function stringsOf({ views, buffers }: StringViews): Uint8Array[] {
   return Array.from({ length: views.length / 16 }, (_, row) => {
     const view = new DataView(views.buffer, views.byteOffset + 16 * row, 16);
@@ -36,7 +36,7 @@ function stringsOf({ views, buffers }: StringViews): Uint8Array[] {
   });
 }
 
-/** Strings of all lengths around those where a view changes its form. */
+/** Strings of all lengths around the one at which a view changes its form. */
 const strings = fc.array(
   fc.oneof(fc.uint8Array({ maxLength: 20 }), fc.uint8Array({ minLength: 12, maxLength: 90 })),
   { maxLength: 40, size: "max" },
@@ -56,7 +56,7 @@ test("strings are viewed in as many buffers as they need, and read back", () => 
             bytes.set(row, at);
             at += row.length;
           }
-          // Behind the rows there may be anything, as long as it is not theirs.
+          // Bytes after the rows may hold anything that is not part of a row.
           for (let i = at; i < words.byteLength; i++) words.setUint8(i, 0xaa);
         },
         allocate,

@@ -15,7 +15,7 @@ import {
   writtenColumns,
 } from "../../support/vortex/wheel.ts";
 
-/** What PyVortex chooses for these columns, of what this folder and its neighbour decode. */
+/** The encodings decoded by this folder and compressed/ that PyVortex chooses for these columns. */
 const chosen = ["vortex.fsst", "vortex.onpair", "vortex.zstd", "vortex.pco"];
 
 test(
@@ -31,13 +31,13 @@ test(
         }
       }),
       3,
-      { endOnFailure: true, examples: [[3]] }, // of which PyVortex has all of them; of others it may leave some out
+      { endOnFailure: true, examples: [[3]] }, // for this seed PyVortex chooses all of them; others may lack some
     );
     assert(chosen.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
   },
 );
 
-/** How many damaged trees, of seeds from one on, PyVortex and we decode: to the same. */
+/** How many trees damaged with consecutive seeds both PyVortex and we decode; asserts that the results agree. */
 function sameOfDamaged(seed: number, count: number): number {
   let same = 0;
   const trees: BuiltArray[] = Array.from({ length: count }, (_, index) => {
@@ -65,7 +65,7 @@ test(...withWheel("what is decoded of damaged strings and compressed numbers is 
 });
 
 test(...withWheel("products of integers beyond all floats have the sign that PyVortex gives them"), () => {
-  assertEquals(sameOfDamaged(8281221, 1), 1); // a tree of random words that this was seen at
+  assertEquals(sameOfDamaged(8281221, 1), 1); // a tree of random words that once failed
 });
 
 test(...withWheel("strings as codes and what compressors store are decoded by PyVortex to what was encoded"), () => {
