@@ -1,8 +1,8 @@
 /**
- * Options that are spelled wrong are refused by every public function that takes any: those are read from the sources,
+ * Misspelled options are refused by every public function that takes options: the functions are read from the sources,
  * so that none can be forgotten here.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -28,7 +28,7 @@ import { ownIdentity } from "../src/ucx/process_identity.ts";
 import { check, fc } from "./support/property.ts";
 import { addPtx } from "./gpu/graph_behaviours.ts";
 
-/** All that is public, wherever it is exported. */
+/** The whole public API, wherever it is exported. */
 const api = {
   ...layoutApi,
   ...cudaApi,
@@ -54,7 +54,7 @@ const interfaces = new Map(
   sources.flatMap(({ statements }) => statements.filter(ts.isInterfaceDeclaration)).map((one) => [one.name.text, one]),
 );
 
-/** The names of the members of a type of options; null for another type. */
+/** The member names of an options type; null for any other type. */
 function namesOf(type: ts.TypeNode | undefined): string[] | null {
   if (type === undefined) return null;
   if (ts.isTypeLiteralNode(type)) {
@@ -79,7 +79,7 @@ function memberNames(members: ts.NodeArray<ts.TypeElement>): string[] {
   return members.map(({ name }) => name?.getText() ?? "");
 }
 
-/** The public functions that take options, and the names of these. */
+/** The public functions that take options, with the names of the options. */
 function functionsWithOptions(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const look = (name: string, node: ts.FunctionLikeDeclaration) => {
@@ -111,7 +111,7 @@ const classes = new Map(
   sources.flatMap(({ statements }) => statements.filter(ts.isClassDeclaration)).map((one) => [one.name?.text, one]),
 );
 
-/** Methods of the classes that a class is put together of, and that are not public themselves. */
+/** Methods of a class's base classes that are not public themselves. */
 function hiddenMembers(node: ts.ClassDeclaration): ts.ClassElement[] {
   const [base] = node.heritageClauses?.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword)?.types ?? [];
   const name = base?.expression.getText();
@@ -123,7 +123,7 @@ function isExported(name: string): boolean {
   return Object.hasOwn(api, name);
 }
 
-/** Whatever the functions are called on. */
+/** The objects that the functions are called on. */
 function scene() {
   const cuda = api.Cuda.simulate();
   const device = cuda.device(0);
@@ -184,7 +184,7 @@ type Scene = ReturnType<typeof scene>;
 /** A context that closes no workers. */
 const nobody = { add: () => {}, forget: () => {} };
 
-/** A message that has no data. */
+/** A message without data. */
 function activeMessage() {
   const resources = scriptedResources(new ScriptedUcp());
   const progress = new Progress(resources, "event", null);
@@ -193,7 +193,7 @@ function activeMessage() {
   return new api.UcxActiveMessage(context, new Uint8Array(0), 0, data);
 }
 
-/** Options of whatever kind: the compiler would refuse those that are wrong. */
+/** Options of any type: the compiler would reject wrong ones. */
 // deno-lint-ignore no-explicit-any
 type Wrong = any;
 
@@ -272,7 +272,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "exportArrowStream": ({ array }, wrong) => api.exportArrowStream([array], wrong),
   "arrowField": (_, wrong) => api.arrowField("i", wrong),
   "Python.open": (_, wrong) => api.Python.open(wrong),
-  // The options are looked at before there need be a Python.
+  // The options are checked before a Python is needed.
   "Python.async": (_, wrong) => api.Python.prototype.async(undefined as never, wrong),
   "openNpy": (_, wrong) => api.openNpy("/nothing.npy", wrong),
   "readNpy": (_, wrong) => api.readNpy(new Uint8Array(0), wrong),
@@ -372,9 +372,20 @@ test("an option that is spelled wrong is a TypeError that names the nearest one"
   here.close();
 });
 
+test("an option that is like none is answered with those that there are, and no guess", () => {
+  const known = { host: true, port: true, backlog: true };
+  assertThrows(
+    () => checkOptions({ tls: true }, known as never),
+    TypeError,
+    'Unknown option "tls". There are host, port, backlog.',
+  );
+  assertThrows(() => checkOptions({ prt: 1 }, known as never), TypeError, "did you mean port?");
+  assertThrows(() => checkOptions({ zzz: 1 }, { host: true } as never), TypeError, "The only one is host.");
+});
+
 test("what is no object is no options", async () => {
   const here = scene();
-  // The Arrow protocol's methods ignore what says nothing, and these take the options apart to add others.
+  // The Arrow protocol's methods ignore a value without members, and the others destructure the options to add more.
   const lenient = /[aA]rrow(Device|_c_)|fromBuffer|new DeviceMemoryResource/;
   for (const [name, call] of Object.entries(calls)) {
     if (lenient.test(name) && name !== "StridedMemoryView.fromArrowDevice") continue;

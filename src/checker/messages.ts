@@ -46,11 +46,17 @@ function sentence(one: CausalityCall): string {
   return `  ${one.call} on ${one.stream} ${one.does}${where}${earlier}${lines}`;
 }
 
+/** A stream's name, if it could be a variable's: that is probably what the program calls it. */
+function variableOf(stream: string): string | undefined {
+  return /^stream "([A-Za-z_$][\w$]*)"/.exec(stream)?.[1];
+}
+
 /** Two calls with no order between them. */
 export function raceMessage(first: CausalityCall, second: CausalityCall, count: number, memory: string): string {
   const remedy = second.stream === "host"
     ? `Let the host wait for ${first.stream} first, with synchronize() or completed().`
-    : `Let ${second.stream} wait for ${first.stream} after the first: stream.wait(other).`;
+    : `Let ${second.stream} wait for ${first.stream} after the first: ` +
+      `${variableOf(second.stream) ?? "stream"}.wait(${variableOf(first.stream) ?? "other"}).`;
   return `Race: nothing orders ${second.call} (${placeOf(second)}) after ${first.call} (${placeOf(first)}), ` +
     `and both touch ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;
 }

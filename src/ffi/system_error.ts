@@ -13,18 +13,18 @@ const names = new Map<number, string>(Object.entries(errno).map(([name, value]) 
 export class SystemError extends Error {
   /** `SystemError`. */
   override readonly name: string = "SystemError";
-  /** The value of `errno`. */
+  /** The value of `errno`; 0 if the function that failed does not set it. */
   readonly errno: number;
-  /** Its name, for example `ECONNREFUSED`; `errno 5` for an unexpected one. */
+  /** Its name, for example `ECONNREFUSED`, or the function's own (`ENOTFOUND`); `errno 5` for an unexpected one. */
   readonly code: string;
   /** The function that failed. */
   readonly call: string;
 
   /** `hint`: the usual cause or remedy, as a sentence without its full stop; or empty. */
-  constructor(doing: string, call: string, code: number, hint: string, options?: ErrorOptions) {
-    const codeName = names.get(code) ?? `errno ${code}`;
+  constructor(doing: string, call: string, code: number | string, hint: string, options?: ErrorOptions) {
+    const codeName = typeof code === "string" ? code : names.get(code) ?? `errno ${code}`;
     super(`Cannot ${doing}: ${call} failed with ${codeName}${hint === "" ? "" : `. ${hint}`}`, options);
-    this.errno = code;
+    this.errno = typeof code === "string" ? 0 : code;
     this.code = codeName;
     this.call = call;
   }

@@ -94,6 +94,11 @@ const namesElsewhere: Readonly<Record<string, string>> = {
     long: "int64",
   },
   ...{ boolean: "bool", single: "float32" },
+  // Rust, MLIR, WebAssembly. Their i8 is NumPy's i1, and NumPy's i8 their i64.
+  ...{ f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64" },
+  ...Object.fromEntries(
+    ["16", "32", "64"].flatMap((bits) => [[`i${bits}`, `int${bits}`], [`u${bits}`, `uint${bits}`]]),
+  ),
 };
 
 // law layout/unknownDtype: layout/dtype_names

@@ -30,10 +30,11 @@ function noOptions(value: unknown, known: object): TypeError {
 /** The error for an unknown option. */
 export function unknownOption(name: string, known: object): TypeError {
   const names = Object.keys(known);
-  return new TypeError(
-    `Unknown option ${show(name)}: did you mean ${nearestOf(name, names).name}? ` +
-      (names.length === 1 ? "There is no other." : `There are ${names.join(", ")}.`),
-  );
+  const nearest = nearestOf(name, names);
+  // Of a name with more letters wrong than right, any guess would be a bad one.
+  const guess = nearest.letters <= Math.ceil(name.length / 2) ? `: did you mean ${nearest.name}?` : ".";
+  const others = names.length === 1 ? `The only one is ${names[0]}.` : `There are ${names.join(", ")}.`;
+  return new TypeError(`Unknown option ${show(name)}${guess} ${others}`);
 }
 
 // law layout/nearestOf: options, layout/dtype_names

@@ -46,6 +46,8 @@ export interface ListenerAddress extends HostAndPort {
   readonly secret?: Secret;
 }
 
+const listenerAddressNames: OptionNames<ListenerAddress> = { host: true, port: true, secret: true };
+
 /** Options of {@linkcode UcxWorker.connect}. */
 export interface ConnectOptions {
   /**
@@ -180,6 +182,12 @@ export class Connections {
       throw new TypeError(
         "Cannot connect: expected the bytes of another worker's address, or { host, port } of a listener, got " +
           (typeof to === "string" ? JSON.stringify(to) : String(to)),
+      );
+    }
+    if (to.host === undefined || to.port === undefined) { // misspelled, perhaps
+      checkOptions(to, listenerAddressNames);
+      throw new TypeError(
+        `Cannot connect: expected { host, port } of a listener, got { ${Object.keys(to).join(", ")} }`,
       );
     }
     if (options.unchecked !== undefined) {

@@ -16,6 +16,7 @@ test("a race and a leak name the streams, the memory and the device, in text, ti
   for (const name of ['"copies"', '"compute"', '"weights"', 'device 0 "prefill"']) {
     assert(race.message.includes(name), `${name} is not in ${race.message}`);
   }
+  assert(race.message.endsWith("compute.wait(copies)."), race.message); // to be copied into the program
   const lanes = new Set(race.timeline.map(({ stream }) => stream));
   assert(lanes.has('stream "copies" of device 0 "prefill"'), [...lanes].join());
   assert(lanes.has('stream "compute" of device 0 "prefill"'), [...lanes].join());

@@ -138,6 +138,7 @@ test("a name with a letter or two wrong is answered with the nearest one, and on
     "bool",
   ]);
   assertEquals(["f4", "i8", "u1", "b1"].map(meant), ["<f4", "<i8", "|u1", "|b1"]);
+  assertEquals(["f32", "bf16", "i64", "u16"].map(meant), ["float32", "bfloat16", "int64", "uint16"]);
   assertEquals(["object", "datetime64[ns]", ""].map(meant), [null, null, null]);
   assertEquals(["int9", "uint12"].map(meant), ["int8", "uint16"]);
   // Names that are near none get the whole list.

@@ -16,3 +16,21 @@ test("what is neither an address nor a host is named in the error, with what is 
     );
   }
 });
+
+test("a host or a port that is spelled wrong is named, with what was probably meant", async () => {
+  using ucx = Ucx.open();
+  await using worker = ucx.createWorker();
+  for (
+    const [to, says] of [
+      [{ host: "127.0.0.1", prt: 1 }, 'Unknown option "prt": did you mean port?'],
+      [{ hst: "127.0.0.1", port: 1 }, 'Unknown option "hst": did you mean host?'],
+      [{ host: "127.0.0.1" }, "expected { host, port } of a listener, got { host }"],
+    ] as const
+  ) {
+    await assertRejects(
+      () => worker.connect(to as unknown as Parameters<UcxWorker["connect"]>[0]),
+      TypeError,
+      says,
+    );
+  }
+});

@@ -4,7 +4,16 @@
  * @module
  */
 import { AF, sockaddr_in, sockaddr_in6 } from "../../../bindings/ucp_types.ts";
-import { cString, ffiPort, libc, littleEndian, type NativeArena, nodeBuiltin, struct } from "../../ffi/mod.ts";
+import {
+  cString,
+  ffiPort,
+  libc,
+  littleEndian,
+  type NativeArena,
+  nodeBuiltin,
+  struct,
+  SystemError,
+} from "../../ffi/mod.ts";
 
 /** Where a program listens. */
 export interface HostAndPort {
@@ -50,13 +59,18 @@ export function numericHost(host: string, family: 0 | 4 | 6): string | null {
  *
  * @param family the address family; 0 for any
  * @throws {FfiError} where the runtime requires a permission that was not granted
- * @throws {Error} if the name does not resolve, as node:dns reports it
+ * @throws {SystemError} if the name does not resolve; Bun's own error would not say which name
  */
 export async function lookUp(host: string, family: 0 | 4 | 6): Promise<string> {
   const numeric = numericHost(host, family);
   if (numeric !== null) return numeric;
   ffiPort().needNetwork(`look up ${host}`, host);
-  return (await nodeBuiltin("node:dns/promises").lookup(host, { family })).address;
+  try {
+    return (await nodeBuiltin("node:dns/promises").lookup(host, { family })).address;
+  } catch (cause) {
+    const code = Object(cause).code ?? "EAI_FAIL";
+    throw new SystemError(`look up the host ${host}`, "getaddrinfo", String(code), "", { cause });
+  }
 }
 
 // law ucx/checkFamily: ucx/socket_address
