@@ -17,10 +17,10 @@ import { nullDriver } from "../tests/support/null_driver.ts";
 
 /** Microseconds that the checker may add to a call. */
 const budget = 3;
-/** Calls of a round, and rounds: the fastest counts, because others use the machine too. */
+/** Calls per round, and rounds: the fastest counts, because the machine is shared. */
 const [calls, rounds] = [20_000, 15];
 
-/** What is called, on one driver. */
+/** The measured calls, on one driver. */
 class Subject {
   readonly driver: CudaDriver;
   readonly streams: readonly [bigint, bigint];
@@ -64,7 +64,7 @@ class Subject {
     return this.#out.value;
   }
 
-  /** The calls that are measured; each is right as often as one likes. */
+  /** The measured calls; each may be repeated any number of times. */
   get works(): ReadonlyMap<string, () => void> {
     const { driver: { fill, copy, event, stream, pool, kernel, context }, streams: [one, other], event: mark } = this;
     const [a = 0n, b = 0n] = this.buffers;
@@ -91,7 +91,7 @@ class Subject {
   }
 }
 
-/** Calls of the driver that a measured piece of work makes. */
+/** Driver calls that a measured piece of work makes. */
 function callsOf(what: string): number {
   return /2 calls|push/.test(what) ? 2 : 1;
 }
@@ -102,7 +102,7 @@ function round(work: () => void, times: number): number {
   return (performance.now() - start) * 1000 / times;
 }
 
-/** Measures two functions in turns; microseconds of the fastest round of each. */
+/** Measures two functions in alternation; returns microseconds of the fastest round of each. */
 function beside(
   ours: () => void,
   floor: () => void,
@@ -144,7 +144,7 @@ async function heap(): Promise<number> {
   return process.memoryUsage().heapUsed / 2 ** 20;
 }
 
-/** A program that goes on: two streams, events, kernels and copies, the host waiting now and then, or never. */
+/** A long-running program: two streams, events, kernels and copies, with the host waiting now and then, or never. */
 async function longRun(
   launches: number,
   waits: boolean,
@@ -197,7 +197,7 @@ for (const waits of [true, false]) {
       `${early.toFixed(1)} MB after a twentieth, ${late.toFixed(1)} MB at the end, ${seconds.toFixed(0)} s`,
   );
 }
-// What the simulator itself takes varies by more than the checker costs: its rows are there to be seen.
+// The simulator's own time varies by more than the checker costs: its rows are for information only.
 const slow = rows.filter(({ what, added }) => what.startsWith("nothing") && added > budget);
 if (slow.length > 0) console.log(`\nover the budget: ${slow.map(({ what }) => what).join(", ")}`);
 if (slow.length > 0 || !isFlat) process.exitCode = 1;

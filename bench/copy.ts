@@ -1,13 +1,13 @@
 /**
- * Copies of every kind, beside torch's `copy_` and the driver's copy in one piece, in one run. Prints Markdown.
+ * Copies of every kind, beside torch's `copy_` and the driver's contiguous copy, in one run. Prints Markdown.
  *
  * Claims: on one device transposes run at twice torch's rate or at 90% of what the memory allows, and parts and
  * repeated rows at torch's rate or at 95% of it. Conversions run at torch's rate or at 90% of it. From 256 MiB on,
- * ordinary host memory goes to the device and back at 40 GB/s, and from 4 MiB on at torch's rate or faster; less is the
- * driver's one call for both, and 90% of it passes. A call for a small copy takes at most half as long again as the
- * bare driver's, or as torch's. Between two devices, of whose pools nothing was said, one piece runs at 95% of what
- * `cuMemcpyPeerAsync` reaches with access, and whatever does not lie alike at 97% of torch's rate or more; where all
- * devices send to all in rounds, at 90% of the driver's and of torch's.
+ * pageable host memory is copied to the device and back at 40 GB/s, and from 4 MiB on at torch's rate or faster;
+ * smaller copies are a single driver call for both, and pass at 90% of torch's rate. A call for a small copy takes at
+ * most 1.5 times as long as the bare driver's, or torch's. Between two devices whose pools have default access, a
+ * contiguous copy runs at 95% of what `cuMemcpyPeerAsync` reaches with access, and a copy between different layouts at
+ * 97% of torch's rate or more; where all devices send to all in rounds, at 90% of the driver's and of torch's.
  *
  * ```sh CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/copy.ts CAUSEWAY_PYTHON=venv/bin/python bun bench/copy.ts
  * layouts host # some sections: layouts, conversions, host, small, devices, matrix
@@ -49,7 +49,7 @@ const wanted = names.filter((name) => asked.length === 0 || asked.includes(name)
 using python = Peer.python("copy_peer.py");
 const torch = await python.hear();
 if (torch === null) console.error("No peer: install torch, and set CAUSEWAY_PYTHON.");
-/** What torch reaches, in gigabytes per second; undefined without torch. */
+/** The rate that torch reaches, in gigabytes per second; undefined without torch. */
 const peer: Torch = async (section, question) => {
   const answer = torch === null ? null : await python.ask([section, question]);
   return answer === null ? undefined : Number(answer);

@@ -2,26 +2,25 @@
  * Streams, memory, addresses and launches beside cuda.core, cuda.bindings, the bare driver and the same calls from C,
  * in one run on one machine. Prints Markdown.
  *
- * Claim: recording and waiting, allocating and freeing from a pool, and asking about an address take at most 0.6 (Bun)
- * or 0.8 (Deno) of cuda.core's time; a launch with four arguments at most 0.9, and at most 300 ns more than the bare
- * call.
+ * Claim: recording and waiting, allocating and freeing from a pool, and querying an address take at most 0.6 (Bun) or
+ * 0.8 (Deno) of cuda.core's time; a launch with four arguments at most 0.9, and at most 300 ns more than the bare call.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python taskset -c 4-7 deno run -A bench/cuda.ts
  * CAUSEWAY_PYTHON=venv/bin/python taskset -c 4-7 bun bench/cuda.ts
  * ```
  *
- * Needs a GPU; the peer needs cuda-core and cuda-bindings. The bare driver is called through the same bindings with
- * handles made beforehand and nothing checked; from C, if there is a compiler, by `cuda_floor.c`. Work is enqueued in
- * batches, and the device is waited for between them, off the clock. `taskset` keeps all of them to the same
+ * Needs a GPU; the peer needs cuda-core and cuda-bindings. The bare driver is called through the same bindings, with
+ * handles created beforehand and nothing checked; from C, if there is a compiler, by `cuda_floor.c`. Work is enqueued
+ * in batches, and the device is synchronized between them, off the clock. `taskset` pins all of them to the same
  * processors, which differ on some hosts.
  *
- * Once memory was allocated from a pool on a stream, the driver takes some 85 ns more for each event on it, in any
- * language: that has a row of its own, without a limit. The other one is between streams on which nothing else was
- * done.
+ * Once memory has been allocated from a pool on a stream, the driver takes some 85 ns more for each event on that
+ * stream, in any language: this case has its own row, without a limit. The other row is between otherwise unused
+ * streams.
  *
- * Everything takes turns, in rounds: ours and the bare driver batch by batch, then the peers. Of each the fastest
- * round's median counts; the median of all rounds stands beside it.
+ * Measurements alternate, in rounds: ours and the bare driver batch by batch, then the peers. For each, the median of
+ * the fastest round counts; the median of all rounds is printed beside it.
  */
 import { cpus } from "node:os";
 import process from "node:process";
@@ -31,12 +30,11 @@ import { Peer, Rounds } from "./peer.ts";
 
 const BATCH = 200;
 /**
- * Batches of an operation in each round, and the rounds: on hosts that others share some seconds are twice as slow as
- * others.
+ * Batches of an operation in each round, and the rounds: on shared hosts some seconds are twice as slow as others.
  */
 const SAMPLES = 20;
 const ROUNDS = 81;
-/** Batches before those that count: the engines' last compilers take functions that have run 100,000 times. */
+/** Warm-up batches: the engines' top-tier compilers take functions that have run 100,000 times. */
 const WARM = 500;
 const isBun = "Bun" in globalThis;
 const limit = isBun ? 0.6 : 0.8;
@@ -74,8 +72,8 @@ const memory = pool.pool.handle;
 const [ptr, code, parameters] = [buffer.ptr, kernel.handle, list.address];
 
 /**
- * Each operation by the name that cuda_peer.py has for it: ours, and the bare driver's. What is alike is written out:
- * functions that share their code are compiled for both, and no longer into their caller.
+ * Each operation by its name in cuda_peer.py: ours, and the bare driver's. Similar code is written out: a shared
+ * function is compiled for both uses, and no longer inlined into its caller.
  */
 const operations = new Map<string, readonly [ours: () => unknown, bare: () => unknown]>([
   ["record + wait", [
@@ -107,7 +105,7 @@ const operations = new Map<string, readonly [ours: () => unknown, bare: () => un
   ]],
   ["pointer attributes", [
     () => cuda.pointerAttributes(ptr),
-    () => pointer.cuPointerGetAttribute(at, 9, ptr), // DEVICE_ORDINAL, as the bindings are asked
+    () => pointer.cuPointerGetAttribute(at, 9, ptr), // DEVICE_ORDINAL, as in the query through cuda.bindings
   ]],
   ["launch, four arguments", [
     () => kernel.launch(stream, 1, 32, [buffer, buffer, ["float32", 2], ["int32", 7]]),
@@ -130,7 +128,7 @@ function time(run: () => unknown): number {
   return Number(end - start) / BATCH;
 }
 
-/** Batches of both, in turns. */
+/** Measures batches of both, in alternation. */
 function measure(ours: () => unknown, bare: () => unknown, count: number): [ours: number[], bare: number[]] {
   const times: [number[], number[]] = [[], []];
   for (let sample = 0; sample < count; sample++) {

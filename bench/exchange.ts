@@ -11,23 +11,23 @@
  * CAUSEWAY_PYTHON=venv/bin/python taskset -c 4-7 bun bench/exchange.ts
  * ```
  *
- * `taskset` keeps both to the same processors, which differ on some hosts.
+ * `taskset` pins both to the same processors, which differ on some hosts.
  *
- * The peer needs cuda-core, cuda-bindings and numpy, and takes torch's arrays if there is torch. Without a GPU the
- * driver is one that does nothing, so that what is ours can be measured anywhere; what depends on a driver is not
- * judged then.
+ * The peer needs cuda-core, cuda-bindings and numpy, and uses torch's arrays if torch is installed. Without a GPU the
+ * driver is one that does nothing, so that our own share can be measured anywhere; rows that depend on a driver are
+ * then not judged.
  *
- * Everything takes turns, in rounds: an operation of ours, what it is compared with, the next one. Of each the fastest
- * round's median is taken: what else runs on such a machine slows everything down for seconds, down to the C library,
- * and never makes anything faster. The median of all rounds stands beside it.
+ * Measurements alternate, in rounds: an operation of ours, its counterpart, the next operation. For each, the median of
+ * the fastest round counts: other load on such a machine slows everything down for seconds, down to the C library, and
+ * never makes anything faster. The median of all rounds is printed beside it.
  *
- * "Ordered" is with a stream of the consumer's, which must wait for the producer's. cuda.core does that itself, for
- * torch's tensors as well, which it knows and asks for nothing by any protocol; a tensor by DLPack was ordered by
- * whoever has made it, so that what the driver takes for it is the producer's, and shown in a row of its own. Where
- * nobody is ordered, the CUDA Array Interface is compared by an object that is not torch's, and so asked.
+ * "Ordered" is with a stream of the consumer, which must wait for the producer's. cuda.core orders them itself, even
+ * for torch's tensors, which it recognizes and queries through no protocol; a DLPack tensor was ordered by its
+ * producer, so the driver's time for that is the producer's, and shown in its own row. Without ordering, the CUDA Array
+ * Interface is compared on an object that is not torch's, and is therefore queried.
  *
- * What is made and dropped is told to the garbage collector at the end of the turn: that is on the clock, as is looking
- * after what consumers have released. What the collector does in between is not.
+ * Objects created and dropped are registered with the garbage collector at the end of the turn: that is on the clock,
+ * as is reclaiming what consumers have released. The collector's work in between is not.
  */
 import { cpus } from "node:os";
 import process from "node:process";
@@ -44,7 +44,7 @@ const BATCH = 200;
 /** Batches of an operation in each round, and the rounds. */
 const SAMPLES = 20;
 const ROUNDS = 27;
-/** Batches before those that count: the engines' last compilers take functions that have run 100,000 times. */
+/** Warm-up batches: the engines' top-tier compilers take functions that have run 100,000 times. */
 const WARM = 1000;
 const isBun = "Bun" in globalThis;
 
@@ -60,7 +60,7 @@ using view = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float32" });
 const floats = new Float32Array(64 * 32);
 using host = StridedMemoryView.fromTypedArray(floats, { shape });
 
-// A tensor of somebody else, which is released as often as it is taken: its deleter counts.
+// A foreign tensor, released as often as it is taken: its deleter counts.
 using arena = new NativeArena();
 const foreign: ForeignTensorOptions = {
   shape,
@@ -73,7 +73,7 @@ const onDevice = foreignTensor("versioned", { ...foreign, data: view.ptr, device
 const described = { __cuda_array_interface__: { ...view.toCudaArrayInterface(), stream: null } };
 const onStream = { __cuda_array_interface__: { ...view.toCudaArrayInterface(), stream: home.handle } };
 const unordered = { device, stream: null };
-/** More shapes than are remembered. */
+/** More shapes than are cached. */
 const tensors = Array.from({ length: 80 }, (_, i) => {
   const options = { shape: [i + 1, 16], strides: [16, 1], data: view.ptr, deviceType: DLDeviceType.kDLCUDA };
   return foreignTensor("versioned", { ...foreign, ...options });
@@ -87,13 +87,13 @@ const mark = device.createEvent();
 const [first, second, event] = [home.argument, other.argument, mark.argumentFor("record")];
 const markHandle = mark.handle;
 
-/** What a release must do: the home stream waits for all work of the context. */
+/** The calls that a release must make: the home stream waits for all work of the context. */
 function waitForContext(): void {
   contexts.cuCtxRecordEvent?.(context, markHandle);
   streams.cuStreamWaitEvent(first, event, 0);
 }
 
-/** What a producer must do for a consumer's stream: that it waits for the producer's. */
+/** The calls that a producer must make for a consumer's stream: it waits for the producer's. */
 function waitForProducer(): void {
   events.cuEventRecord(event, first);
   streams.cuStreamWaitEvent(second, event, 0);
@@ -104,10 +104,10 @@ let kept: unknown;
 
 interface Operation {
   readonly run: () => void;
-  /** What it is compared with: an operation of the peer, or the driver's calls that it must make. */
+  /** The counterpart: an operation of the peer, or the driver calls that the operation must make. */
   readonly peer?: string;
   readonly bare?: () => void;
-  /** Most nanoseconds, or most times what it is compared with. */
+  /** The maximum, in nanoseconds or as a multiple of the counterpart. */
   readonly most?: { readonly nanoseconds: number } | { readonly ratio: number };
 }
 
@@ -210,14 +210,14 @@ const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   }],
 ]);
 
-/** Nanoseconds of one call, with what is put off to the end of the turn. */
+/** Nanoseconds of one call, including work deferred to the end of the turn. */
 async function time(run: () => void): Promise<number> {
   const start = process.hrtime.bigint();
   for (let i = 0; i < BATCH; i++) run();
   await Promise.resolve();
   const end = process.hrtime.bigint();
   device.synchronize();
-  await setImmediate(); // finalisers have a turn of their own
+  await setImmediate(); // finalisers run in their own turn
   return Number(end - start) / BATCH;
 }
 
@@ -242,7 +242,7 @@ for (const { operation: { run, bare } } of rows) {
 }
 for (let round = 0; round < ROUNDS; round++) {
   for (const { operation: { run, bare, peer: other }, ours, beside } of rows) {
-    await batches(run, 3); // whatever was forgotten meanwhile
+    await batches(run, 3); // re-warms what was evicted meanwhile
     ours.add(await batches(run, SAMPLES));
     if (bare !== undefined) beside.add(await batches(bare, SAMPLES));
     else if (other !== undefined && versions !== null) beside.add([Number(await peer.ask(other) ?? NaN)]);

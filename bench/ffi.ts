@@ -1,7 +1,7 @@
 /**
- * What the FFI seam costs, each beside its floor in the same run: calls beside a bare hand-written dlopen, struct
- * fields beside a raw DataView, the first opening of libcuda's bindings, and the import of mod.ts. Prints a table, and
- * exits with 1 if a budget is exceeded.
+ * Costs of the FFI seam, each beside its floor in the same run: calls beside a bare hand-written dlopen, struct fields
+ * beside a raw DataView, the first opening of libcuda's bindings, and the import of mod.ts. Prints a table, and exits
+ * with 1 if a budget is exceeded.
  *
  * Usage: ffi.ts                    everything
  *        ffi.ts --open             opens libcuda's bindings once and prints the milliseconds
@@ -29,7 +29,7 @@ import { cString } from "../src/ffi/c_string.ts";
 
 const isBun = process.versions["bun"] !== undefined;
 
-/** What a first `Cuda.open()` binds. */
+/** The groups that a first `Cuda.open()` binds. */
 const openingGroups = ["opening", "device", "context"] as const;
 
 const budgets = { call: 1.2, memory: 1.1, openMs: isBun ? 5 : 15, importMs: 60 } as const;
@@ -63,8 +63,8 @@ function ms(value: number): string {
 const calls = 10_000;
 
 /**
- * Times two functions that each do something `calls` times, in turns, and compares the fastest run of each: where
- * others use the machine too, everything slower says more about them.
+ * Times two functions that each repeat something `calls` times, in alternation, and compares the fastest run of each:
+ * on a shared machine, slower runs say more about the other load.
  */
 async function beside(what: string, ours: () => unknown, floor: () => unknown, budget: number | null): Promise<Row> {
   const { measure } = await import("mitata");
@@ -244,9 +244,9 @@ async function fieldRows(): Promise<Row[]> {
   ];
 }
 
-// -- Opening and importing: what happens once in a process, in many processes --
+// -- Opening and importing: done once per process, in many processes --
 
-/** Runs a script to its end in a process of its own. */
+/** Runs a script to completion in its own process. */
 function run(script: string, args: readonly string[], env: { readonly [name: string]: string }): string {
   const start = isBun ? ["run"] : ["run", "-A", "--quiet"];
   const { status, stdout, stderr } = spawnSync(process.execPath, [...start, script, ...args], {
@@ -258,8 +258,8 @@ function run(script: string, args: readonly string[], env: { readonly [name: str
 }
 
 /**
- * Opens what a first `Cuda.open()` needs, in a process that has done nothing yet: the C library's functions, the
- * search, libcuda itself, and the three groups. Milliseconds, and those of them that bound the groups.
+ * Opens what a first `Cuda.open()` needs, in a fresh process: the C library's functions, the search, libcuda itself,
+ * and the three groups. Returns milliseconds in total, and those spent binding the groups.
  */
 function openOnce(): { readonly total: number; readonly binding: number } {
   const start = performance.now();
@@ -277,7 +277,7 @@ function openBare(path: string): { readonly total: number } {
   for (const group of openingGroups) {
     const functions: { readonly [name: string]: FunctionDescription } = cuda[group];
     for (const [name, { args, returns, optional }] of Object.entries(functions)) {
-      if (optional) continue; // one of the runtimes cannot ask for what may be missing
+      if (optional) continue; // one of the runtimes cannot bind optional symbols
       const [types, result] = [args.map(word), word(returns)];
       symbols[name] = isBun ? { args: types, returns: result } : { parameters: types, result };
     }
@@ -333,8 +333,7 @@ function openingRows(folder: string): Row[] | string {
 }
 
 /**
- * New memory that is written once, beside an ArrayBuffer as the runtime makes it. Some of each is kept: none is used
- * again.
+ * New memory, written once, beside an ArrayBuffer of the runtime. Some of each is kept alive: none is reused.
  */
 function memoryRows(): Row[] {
   return [8, 24, 64].map((mebibytes) => {

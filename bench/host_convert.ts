@@ -1,10 +1,10 @@
 /**
- * Conversions of elements in host memory beside NumPy's `copyto`, in rounds that take turns. Prints Markdown. Times are
- * of the processor, of all threads of either process: what else runs on the machine interrupts whoever takes longer.
+ * Conversions of elements in host memory beside NumPy's `copyto`, in alternating rounds. Prints Markdown. Times are
+ * processor time of all threads of either process: other load on the machine interrupts the side that takes longer.
  *
- * Claims, in our time over NumPy's: 20 pairs of types at most 1.5 where the elements lie in memory (float32 to uint8
- * 1.7) and 2.6 where they are in a cache; any other pair at most 5; elements that do not lie side by side 2; 1 to 100
- * elements 1.5.
+ * Claims, as our time over NumPy's: 20 pairs of types at most 1.5 where the elements are in main memory (float32 to
+ * uint8 1.7) and 2.6 where they are in a cache; any other pair at most 5; non-contiguous elements 2; 1 to 100 elements
+ * 1.5.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/host_convert.ts
@@ -21,7 +21,7 @@ import { numberTypes } from "../src/copy/conversion.ts";
 import { DType } from "../src/layout/mod.ts";
 import { headOf, median, Peer } from "./peer.ts";
 
-/** How an array lies in memory: side by side, transposed, backwards, every other element, rows of a wider one. */
+/** Layout of an array: contiguous, transposed, reversed, every other element, rows of a wider one. */
 type Lie = "dense" | "turned" | "reversed" | "stepped" | "part";
 
 interface Case {
@@ -33,11 +33,11 @@ interface Case {
 }
 
 const ROUNDS = Number(process.env["CAUSEWAY_ROUNDS"] ?? 21);
-/** About how long a round is to take, of either side, and most calls of one. */
+/** Approximate time of a round for either side, and the maximum number of calls in it. */
 const ROUND_NS = 2e6;
 const MOST_CALLS = 20_000;
 
-/** What programs convert most. */
+/** The conversions that programs use most. */
 const pairs: readonly (readonly [from: string, to: string])[] = [
   ["float64", "float32"],
   ["float32", "float64"],

@@ -1,15 +1,15 @@
 /**
  * Copies in host memory beside NumPy's, in one run. Prints Markdown.
  *
- * Claims: by the time that NumPy takes, moves take 1.3 where much is copied and 1.5 in the caches; transposes 0.6 and
- * 1.5; contiguous copies 1.05 and 1.2; and up to 100 elements no longer than NumPy.
+ * Claims, as multiples of NumPy's time: moves take 1.3 for large copies and 1.5 in the caches; transposes 0.6 and 1.5;
+ * contiguous copies 1.05 and 1.2; and up to 100 elements no longer than NumPy.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/host_copy.ts
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/host_copy.ts 5 transpose   # rounds, and a part of the names
  * ```
  *
- * Both sides take turns, in rounds; of each the median of all rounds counts. The peer needs numpy.
+ * Both sides alternate, in rounds; the median of all rounds counts for each. The peer needs numpy.
  */
 import process from "node:process";
 import type { StridedMemoryView } from "../mod.ts";
@@ -21,7 +21,7 @@ const TURN = 4e7;
 
 const [rounds = "9", part = ""] = process.argv.slice(2);
 
-/** The sections, of which one has all cases of a kind. */
+/** The sections, each with all cases of a kind. */
 const sections: Record<string, () => HostCase[]> = { Moves: moveCases };
 
 function sideOf({ buffer, offset, layout, dtype }: StridedMemoryView) {
@@ -34,7 +34,7 @@ function sideOf({ buffer, offset, layout, dtype }: StridedMemoryView) {
   };
 }
 
-/** Nanoseconds of a call: it is repeated until it has taken about as long as asked. */
+/** Nanoseconds per call, which is repeated until about the requested time has passed. */
 function measured(run: () => void, enough: number): number {
   for (let times = 1;;) {
     const start = performance.now();
@@ -60,7 +60,7 @@ for (const [section, cases] of Object.entries(sections)) {
     const { to, from } = make();
     await python.ask(["open", { shape: to.layout.shape, to: sideOf(to), from: sideOf(from) }]);
     const [ours, theirs]: [number[], number[]] = [[], []];
-    measured(() => to.copyFrom(from), TURN); // engines compile what has run for a while
+    measured(() => to.copyFrom(from), TURN); // engines compile code that has run for a while
     for (let round = 0; round < Number(rounds); round++) {
       ours.push(measured(() => to.copyFrom(from), TURN));
       theirs.push(Number(await python.ask(TURN)));

@@ -8,9 +8,9 @@
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/layout.ts
  * ```
  *
- * The peer needs `pip install cuda-core cuda-bindings numpy` and no GPU. The two sides are measured in turns, each turn
- * in a process of its own, and of both the fastest loop of all turns counts (as timeit advises: what is slower was
- * disturbed by something else). The ratio of the median turns stands beside.
+ * The peer needs `pip install cuda-core cuda-bindings numpy` and no GPU. The two sides alternate, each turn in its own
+ * process, and for both the fastest loop of all turns counts (as timeit advises: slower loops were disturbed by
+ * something else). The ratio of the median turns is printed beside it.
  */
 import { do_not_optimize, measure } from "mitata";
 import { spawnSync } from "node:child_process";
@@ -24,7 +24,7 @@ const TURNS = 6;
 const LIMIT = 0.5;
 const isBun = "Bun" in globalThis;
 
-// Made beforehand, as Python makes constant tuples once; slices are made each time, as Python makes them.
+// Created beforehand, as Python creates constant tuples once; slices are created each time, as in Python.
 const shape = [64, 32, 16];
 const strides = [512, 16, 1];
 const permutedShape = [16, 64, 32];
@@ -35,13 +35,13 @@ const batch = [8, 64, 32, 16];
 const layout = StridedLayout.dense(shape, 4);
 const row = StridedLayout.dense([64, 1, 16], 4);
 
-/** Lets no compiler find out that nobody wants the result. */
+/** Keeps compilers from eliminating an unused result. */
 function keep<T>(result: T): T {
   do_not_optimize(result);
   return result;
 }
 
-/** The operations by the names that layout_peer.py has for them. */
+/** The operations by their names in layout_peer.py. */
 const operations: Map<string, () => unknown> = new Map(Object.entries({
   "constructor": () => keep(new StridedLayout(shape, strides, 4)),
   "constructor, implicit strides": () => keep(new StridedLayout(shape, null, 4)),
@@ -81,8 +81,8 @@ function measurePeer(): PeerReport | string {
 }
 
 /**
- * Nanoseconds of one operation: the fastest of mitata's samples, as for Python. A sample is so long that garbage is
- * collected in each.
+ * Nanoseconds of one operation: the fastest of mitata's samples, as for Python. Samples are long enough that each
+ * includes garbage collection.
  */
 async function measureSelf(run: () => unknown): Promise<number> {
   const { min } = await measure(run, { batch_samples: 131_072, min_samples: 12, min_cpu_time: 120e6 });
@@ -95,7 +95,7 @@ function medianOf(sample: () => number): number {
   return Array.from({ length: 51 }, sample).sort((one, two) => one - two)[25] ?? NaN;
 }
 
-/** What the engine says about its heap: the bytes in use, and a way to collect the garbage, if there is one. */
+/** The engine's heap: the bytes in use, and a way to collect garbage, if there is one. */
 interface Heap {
   used(): number;
   collect: (() => void) | null;
@@ -106,13 +106,13 @@ async function openHeap(): Promise<Heap> {
     const gc: unknown = Reflect.get(globalThis, "gc");
     return { used: () => process.memoryUsage().heapUsed, collect: typeof gc === "function" ? () => gc() : null };
   }
-  // Named so that a type checker that knows only one runtime does not look for it.
+  // In a variable, so that a type checker that knows only one runtime does not resolve it.
   const name = "bun:jsc";
   const jsc: { heapStats(): { heapSize: number }; fullGC(): void } = await import(name);
   return { used: () => jsc.heapStats().heapSize, collect: () => jsc.fullGC() };
 }
 
-/** Bytes of one result: what stays in use when results are kept. */
+/** Bytes per result: those still in use when results are kept. */
 function bytesKept({ used, collect }: Heap, run: () => unknown): number | null {
   if (collect === null) return null;
   const results: unknown[] = Array.from({ length: COUNT }, () => 0);
@@ -148,7 +148,7 @@ async function measureOurs(): Promise<Times> {
 }
 
 /**
- * Measures our side in a process of its own: how an engine compiles, and where its heap lies, is settled once in each.
+ * Measures our side in its own process: how an engine compiles, and where its heap lies, is fixed once per process.
  */
 function measureOursElsewhere(): Times {
   const self = fileURLToPath(import.meta.url);
@@ -181,7 +181,7 @@ for (let turn = 0; turn < TURNS; turn++) {
   own.push(measureOursElsewhere());
 }
 
-/** The times of an operation in all turns, from the least; empty if that side has no such operation. */
+/** The times of an operation in all turns, ascending; empty if that side has no such operation. */
 function timesOf(turns: readonly Times[], name: string): number[] {
   return turns.flatMap((turn) => Object.hasOwn(turn, name) ? [turn[name] ?? NaN] : []).sort((one, two) => one - two);
 }

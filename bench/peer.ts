@@ -1,6 +1,6 @@
 /**
- * A process that a benchmark compares itself with, question by question, and what is measured in rounds: so the two
- * take turns on a machine on which everything is slower at times.
+ * A process that a benchmark compares itself with, request by request, and measurements in rounds: the two alternate,
+ * because everything on the machine is slower at times.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** What a result begins with: the runtime, the machine and what else runs on it, and the peer's versions. */
+/** The head of a report: the runtime, the machine and its load, and the peer's versions. */
 export function headOf(versions: Readonly<Record<string, string>>, ...more: readonly string[]): string {
   const { bun, deno } = process.versions;
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(", ");
@@ -26,10 +26,10 @@ export function headOf(versions: Readonly<Record<string, string>>, ...more: read
 export class Peer {
   readonly #process;
   readonly #lines;
-  /** Settles if it cannot be run at all, when one runtime ends its output and the other does not. */
+  /** Settles if the program cannot be started: one runtime then ends its output and the other does not. */
   readonly #failed: Promise<null>;
 
-  /** Runs it, with arguments. */
+  /** Starts the program, with arguments. */
   constructor(program: string, ...args: string[]) {
     this.#process = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
     this.#failed = new Promise((resolve) => {
@@ -38,16 +38,16 @@ export class Peer {
         resolve(null);
       });
     });
-    this.#process.stdin.on("error", () => {}); // whoever does not run answers nothing, which is seen below
+    this.#process.stdin.on("error", () => {}); // a program that does not run answers nothing, which is detected below
     this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
   }
 
-  /** A script of this folder, by the interpreter that `CAUSEWAY_PYTHON` names. */
+  /** Starts a script of this folder, with the interpreter that `CAUSEWAY_PYTHON` names. */
   static python(script: string): Peer {
     return new Peer(process.env["CAUSEWAY_PYTHON"] ?? "python3", fileURLToPath(new URL(script, import.meta.url)));
   }
 
-  /** A C program of this folder, compiled here and now; null without a compiler. */
+  /** Compiles and starts a C program of this folder; null without a compiler. */
   static c(source: string): Peer | null {
     const folder = mkdtempSync(join(tmpdir(), "causeway-"));
     try {
@@ -56,34 +56,34 @@ export class Peer {
       const { status } = spawnSync("cc", ["-O2", path, "-o", program, "-ldl"], { stdio: "inherit" });
       return status === 0 ? new Peer(program) : null;
     } finally {
-      rmSync(folder, { recursive: true }); // what runs keeps what it runs
+      rmSync(folder, { recursive: true }); // a running process keeps its executable
     }
   }
 
-  /** What it says next; null if it does not run. */
+  /** Its next message; null if it does not run. */
   async hear(): Promise<unknown> {
     const next = await Promise.race([this.#lines.next(), this.#failed]);
     return next === null || next.done === true ? null : JSON.parse(next.value);
   }
 
-  /** What it answers to a question. */
+  /** Its answer to a question. */
   ask(question: unknown): Promise<unknown> {
     this.#process.stdin.write(`${JSON.stringify(question)}\n`);
     return this.hear();
   }
 
-  /** Lets it end. */
+  /** Closes its standard input, so that it exits. */
   close(): void {
     this.#process.stdin.end();
   }
 
-  /** Lets it end. */
+  /** Closes its standard input, so that it exits. */
   [Symbol.dispose](): void {
     this.close();
   }
 }
 
-/** What was measured in rounds: of each its median. */
+/** Measurements in rounds: the median of each. */
 export class Rounds {
   readonly #medians: number[] = [];
 
@@ -92,7 +92,7 @@ export class Rounds {
     this.#medians.push(median(times));
   }
 
-  /** The fastest round's: what else runs on a machine slows things down, and never makes any faster. */
+  /** The median of the fastest round: other load slows a machine down, and never makes it faster. */
   get best(): number {
     return Math.min(...this.#medians);
   }
@@ -103,7 +103,7 @@ export class Rounds {
   }
 }
 
-/** The one in the middle. */
+/** The middle value. */
 export function median(values: readonly number[]): number {
   return values.toSorted((one, two) => one - two)[values.length >> 1] ?? NaN;
 }

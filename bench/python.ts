@@ -1,20 +1,20 @@
 /**
- * Calls of Python in this process beside the same calls in Python itself, in one run on one machine. Prints Markdown.
+ * Calls into Python in this process beside the same calls in Python itself, in one run on one machine. Prints Markdown.
  *
- * Claim: a call costs a few calls of C, and an array goes to NumPy and comes back in a few microseconds. The goals are
- * in the table, for each runtime.
+ * Claim: a call costs as much as a few C calls, and the round trip of an array to NumPy takes a few microseconds. The
+ * goals for each runtime are in the table.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/python.ts
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/python.ts
  * ```
  *
- * The interpreter needs NumPy. Everything takes turns, in rounds: an operation of ours, the same in Python, the next
- * one. The median of all rounds counts, and the fastest stands beside it. What is put off to the end of a turn is on
- * the clock, and what the garbage collector does within one; what finalizers do afterwards is not.
+ * The interpreter needs NumPy. Measurements alternate, in rounds: an operation of ours, the same in Python, the next
+ * one. The median of all rounds counts, and the fastest is printed beside it. Work deferred to the end of a turn is on
+ * the clock, as is garbage collection within a turn; finalizers that run afterwards are not.
  *
- * The goals are of a machine on which Python itself takes what the table says for it. Where it takes longer (the pace:
- * the median of that over all rows), they are as much longer.
+ * The goals are for a machine on which Python itself takes the times in the table. Where Python takes longer, the goals
+ * scale by that factor (the pace: its median over all rows).
  */
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
@@ -25,17 +25,17 @@ const BATCH = 300;
 /** Batches of an operation in each round, and the rounds. */
 const SAMPLES = 7;
 const ROUNDS = 11;
-/** Batches before those that count. */
+/** Warm-up batches. */
 const WARM = 30;
 const isBun = "Bun" in globalThis;
 
 interface Operation {
   readonly run: () => void;
-  /** The name of the same in python_peer.py. */
+  /** Its name in python_peer.py. */
   readonly peer: string;
-  /** How many times it does what is timed. */
+  /** How many timed operations a run makes. */
   readonly each?: number;
-  /** Most nanoseconds in Deno and in Bun, where Python takes as many as the third number says. */
+  /** Maximum nanoseconds in Deno and in Bun, where Python takes the third number. */
   readonly goal: readonly [deno: number, bun: number, python: number];
 }
 
@@ -107,14 +107,14 @@ const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   }],
 ]);
 
-/** Nanoseconds of one call, with what is put off to the end of the turn. */
+/** Nanoseconds of one call, including work deferred to the end of the turn. */
 async function time({ run, each = 1 }: Operation): Promise<number> {
   const times = Math.max(1, BATCH / each);
   const start = process.hrtime.bigint();
   for (let i = 0; i < times; i++) run();
   await Promise.resolve();
   const end = process.hrtime.bigint();
-  await setImmediate(); // finalizers have a turn of their own
+  await setImmediate(); // finalizers run in their own turn
   return Number(end - start) / times / each;
 }
 
@@ -130,7 +130,7 @@ const rows = [...operations].filter(([name]) => only === undefined || name.inclu
 for (const { operation } of rows) await batches(operation, WARM);
 for (let round = 0; round < ROUNDS; round++) {
   for (const { operation, ours, beside } of rows) {
-    await batches(operation, 2); // whatever was forgotten meanwhile
+    await batches(operation, 2); // re-warms what was evicted meanwhile
     ours.add(await batches(operation, SAMPLES));
     beside.add([Number(await peer.ask(operation.peer) ?? NaN)]);
   }

@@ -1,7 +1,6 @@
 /**
- * What an import costs a program that does nothing else, in both runtimes: the processor time of a process that imports
- * each subpath over that of one that imports nothing, from the sources and from what is published to npm. Prints
- * Markdown.
+ * Cost of an import to a program that does nothing else, in both runtimes: the processor time of a process that imports
+ * each subpath, beyond that of one that imports nothing, from the sources and from the npm package. Prints Markdown.
  *
  * Goal: a program that imports the published package starts at most 25 ms later. Met in Deno, not by all of it in Bun.
  *
@@ -9,8 +8,8 @@
  * deno run -A bench/start.ts
  * ```
  *
- * All take turns, in rounds; the median counts. Processor time, user and system, hardly depends on what else the
- * machine does. The first round, which fills the runtimes' caches, does not count.
+ * All alternate, in rounds; the median counts. Processor time, user and system, hardly depends on other load. The first
+ * round, which fills the runtimes' caches, does not count.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -30,9 +29,9 @@ const runtimes = [
   { name: "Bun", command: [findBun()] },
 ];
 
-/** Runs a command; its processor time, in milliseconds. */
+/** Runs a command; returns its processor time in milliseconds. */
 function timeOf(command: readonly string[]): number {
-  // Of a child as few runtimes as possible tell: the shell's `times` prints, of its children, user and system.
+  // Runtimes do not report a child's processor time: the shell's `times` prints user and system time of its children.
   const { status, stdout, stderr } = spawnSync("bash", ["-c", '"$@" >/dev/null && times', "bash", ...command], {
     encoding: "utf8",
   });

@@ -1,7 +1,7 @@
 /**
  * Messages between two processes of this machine, beside UCX's own benchmark in C, `ucx_perftest` (Debian's package
- * ucx-utils), in the same error mode: in turns, five times each, the median of each. A row counts only if C's own runs
- * are within 20% of each other. What C's benchmark does not measure is in `ucx_alone.ts`, and printed first.
+ * ucx-utils), in the same error mode: alternating, five times each, the median of each. A row counts only if C's own
+ * runs are within 20% of each other. What C's benchmark does not measure is in `ucx_alone.ts`, and printed first.
  *
  * Usage: ucx.ts [--rounds=5] [--gpu | --gpus] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone,
  * both processes on the first one; --gpus: each on one of its own
@@ -20,12 +20,12 @@ import type { Job } from "./ucx_peer.ts";
 const isBun = process.versions["bun"] !== undefined;
 
 /**
- * One comparison: at most so many times C's value plus so many microseconds; for a rate, at least so many times C's.
+ * One comparison: at most `factor` times C's value plus `plus` microseconds; for a rate, at least `factor` times C's.
  */
 interface Row extends Omit<Job, "role"> {
   readonly name: string;
   readonly tls: string;
-  /** What the client sends from, if that is another kind of memory. */
+  /** The memory that the client sends from, if it is of another kind. */
   readonly from?: Job["memory"];
   readonly factor: number;
   readonly plus: number;
@@ -76,17 +76,17 @@ function rate(how: Job["how"]): Row {
   };
 }
 
-/** The same between processes that sleep until there is news, C's among them. */
+/** The same between processes that sleep until there is news, including C's. */
 function asleep(row: Row): Row {
   return { ...row, progress: "event", factor: 1, plus: 30, name: `${row.name}, asleep` };
 }
 
-/** The same by a listener, over what UCX chooses by itself: in so many microseconds. */
+/** The same through a listener, over the transports that UCX chooses: within `goal` microseconds. */
 function listening(row: Row, goal: number): Row {
   return { ...row, by: "listener", tls: "all", factor: 0, plus: goal, name: `${row.name}, by a listener` };
 }
 
-/** The same where the other side's end is not noticed: large messages take other ways then. */
+/** The same where the peer's exit is not detected: large messages then take other paths. */
 function withoutErrors(row: Row): Row {
   return { ...row, errors: "none", name: `${row.name}, errors none` };
 }
@@ -108,7 +108,7 @@ const rows: readonly Row[] = [
   rate("sync"),
   rate("awaited"),
   rate("bare"),
-  // The floors of what is above.
+  // The floors of the rows above.
   latency("tcp", 8 * kib, "bare", 15_000, 1.15),
   latency("tcp", mib, "bare", 600, 1.05),
   latency(sm, 1, "bare", 200_000, 1, isBun ? 0.2 : 0.6),
@@ -116,7 +116,7 @@ const rows: readonly Row[] = [
   latency(sm, 8 * kib, "bare", 50_000, 1.3),
 ];
 
-/** Messages of a GPU's memory, both processes on the first one. */
+/** Messages in GPU memory, both processes on the first GPU. */
 function onGpu(memory: Job["memory"], bytes: number, how: Job["how"], count: number, share?: number): Row {
   const row = latency("all", bytes, how, count, share ?? 1, share === undefined ? 2 : 0);
   const size = row.name.slice("shared memory ".length);
@@ -130,12 +130,12 @@ function onGpu(memory: Job["memory"], bytes: number, how: Job["how"], count: num
   };
 }
 
-/** The same where the other side's end is noticed, as it is unless a program says otherwise. */
+/** The same where the peer's exit is detected, which is the default. */
 function noticing(row: Row): Row {
   return { ...row, errors: "peer", name: `${row.name}, errors peer` };
 }
 
-/** The same from another kind of memory than what it is received into. */
+/** The same, sent from another kind of memory than it is received into. */
 function from(source: Job["memory"], row: Row): Row {
   return { ...row, from: source, name: `${source} to ${row.name}` };
 }
@@ -156,12 +156,12 @@ const gpuRows: readonly Row[] = [
   onGpu("pinned", 64 * mib, "awaited", 50, 0.97),
 ];
 
-/** What ucx_perftest calls the memory; it has none of a pool or page-locked. */
+/** ucx_perftest's names for the memory; it has no pool and no page-locked memory. */
 const perftestMemory = { host: "host", pinned: "host", managed: "cuda-managed", pool: "cuda", device: "cuda" } as const;
 
 /**
- * Puts a process on its half of the processors. Where there are two that is one, which C's thread needs and ours shares
- * with the runtime's compiler and collector; where there are many, both have what they need.
+ * Pins a process to its half of the processors. Of two that is one, which C's thread needs and ours shares with the
+ * runtime's compiler and collector; of many, both have what they need.
  */
 function pinned(half: number, command: string, args: readonly string[]): [string, string[]] {
   const each = cpus().length >> 1;
@@ -169,15 +169,15 @@ function pinned(half: number, command: string, args: readonly string[]): [string
   return ["taskset", ["-c", `${half * each}-${(half + 1) * each - 1}`, command, ...args]];
 }
 
-/** What a process sees of the GPUs: each one of its own, with `--gpus`. */
+/** The GPUs visible to a process: with `--gpus`, each has its own. */
 function visible(role: number): Record<string, string> {
   return values.gpus ? { CUDA_VISIBLE_DEVICES: String(role) } : {};
 }
 
-/** The errors of a UCX under two minutes without news. */
+/** Milliseconds after which a process without news is killed: two minutes. */
 const limit = 120_000;
 
-/** Runs the two processes of a job, and gives what the client measured. */
+/** Runs the two processes of a job, and returns what the client measured. */
 async function ours({ name: _, tls, factor: _factor, plus: _plus, from, ...job }: Row): Promise<number> {
   const script = fileURLToPath(new URL(job.how === "bare" ? "ucx_bare.ts" : "ucx_peer.ts", import.meta.url));
   const runtime = isBun
@@ -265,7 +265,7 @@ for (const how of ["sync", "awaited", "bare"] as const) {
 const chosen = alone.filter(({ name }) => name.includes(filter) && !onGpus);
 for (const { name, measure } of chosen) console.log(`${name}: ${await measure()}`);
 const compared = (onGpus ? gpuRows : rows).filter(({ name }) => name.includes(filter));
-if (compared.length === 0) process.exit(0); // nothing that C's would be asked for
+if (compared.length === 0) process.exit(0); // nothing to compare with C's
 if (spawnSync("ucx_perftest", ["-h"]).error !== undefined) {
   console.error("ucx_perftest is missing: apt-get install ucx-utils");
   process.exit(2);

@@ -1,6 +1,6 @@
 /**
- * What messages cost where UCX's own benchmark has nothing to compare with: while nothing happens, and for the timers and
- * the HTTP server of the same thread. Two workers of this process.
+ * Costs of messages that UCX's own benchmark does not measure: while idle, and for the timers and the HTTP server of
+ * the same thread. Two workers of this process.
  *
  * @module
  */
@@ -31,7 +31,7 @@ async function withPair<T>(progress: ProgressMode, tls: string, act: (pair: Pair
   return await act({ alice, bob, there, back });
 }
 
-/** Sends so many bytes there and back so many times. */
+/** Sends `bytes` bytes there and back `times` times. */
 async function pingPong({ alice, bob, there, back }: Pair, times: number, bytes = 8): Promise<void> {
   const [out, into] = [new Uint8Array(bytes), new Uint8Array(bytes)];
   for (let i = 0; i < times; i++) {
@@ -40,7 +40,7 @@ async function pingPong({ alice, bob, there, back }: Pair, times: number, bytes 
   }
 }
 
-/** Begins receives on tags that nobody sends. @returns what ends them */
+/** Posts receives on tags that are never sent. @returns the controller that aborts them */
 function waitForNothing(worker: UcxWorker, count: number): AbortController {
   const end = new AbortController();
   const { signal } = end;
@@ -48,7 +48,7 @@ function waitForNothing(worker: UcxWorker, count: number): AbortController {
   return end;
 }
 
-/** How much of a processor is used while nothing happens, in percent. */
+/** Processor usage while idle, in percent. */
 function idle(progress: ProgressMode): Promise<string> {
   return withPair(progress, "sm", async (pair) => {
     const waiting = waitForNothing(pair.bob, 1000);
@@ -62,10 +62,10 @@ function idle(progress: ProgressMode): Promise<string> {
   });
 }
 
-/** What happens beside messages: how long after the last time, or after it was asked for. */
+/** Activity beside messages: reports how long after its last run, or after the request, it ran. */
 type Beside = (took: (ms: number) => void, isOver: () => boolean) => Promise<void>;
 
-/** A timer of 1 ms: from one time that it fires to the next. */
+/** A timer of 1 ms: from one firing to the next. */
 const timer: Beside = async (took, isOver) => {
   let last = performance.now();
   while (!isOver()) {
@@ -86,7 +86,7 @@ const requests: Beside = async (took, isOver) => {
   }
 };
 
-/** How something does while messages go to and fro without a pause. */
+/** The times of an activity while messages go back and forth without a pause. */
 function beside(what: Beside, progress: ProgressMode, tls: string, bytes: number): Promise<string> {
   return withPair(progress, tls, async (pair) => {
     const times: number[] = [];
@@ -102,7 +102,7 @@ function beside(what: Beside, progress: ProgressMode, tls: string, bytes: number
   });
 }
 
-/** All of them. */
+/** All measurements. */
 export const alone: readonly Alone[] = [
   { name: "idle with 1,000 receives pending, event", measure: () => idle("event") },
   { name: "idle with 1,000 receives pending, adaptive", measure: () => idle("adaptive") },

@@ -1,5 +1,5 @@
 /**
- * The floor of bench/ucx.ts: the same two processes that call libucp in a loop, with nothing of ours around the calls but
+ * The floor of bench/ucx.ts: the same two processes call libucp in a loop, with nothing of ours around the calls but
  * the records that completions are written to. Prints and reads as `ucx_peer.ts` does.
  *
  * @module
@@ -60,15 +60,15 @@ const err_mode = errors === "peer" ? UCP_ERR_HANDLING_MODE.PEER : UCP_ERR_HANDLI
 writeFields(endpointParameters, UCP_EP_PARAMS_FIELD, { address: address.address, err_mode });
 check(ucp.endpoint.ucp_ep_create(worker.value, endpointParameters.$address, endpoint.$address));
 
-const operations = new OperationPool(1024); // more than any UCX wants for a request
+const operations = new OperationPool(1024); // more than any UCX needs for a request
 const { ucp_tag_send_nbx, ucp_tag_recv_nbx } = ucp.tag;
 const { ucp_worker_progress } = ucp.worker;
 const [handle, ep, size] = [worker.value, endpoint.value, BigInt(bytes)];
 
-const one = allocator(job)(); // the same for all messages, as C has it
+const one = allocator(job)(); // the same for all messages, as in C
 if (one instanceof MemoryBuffer) one.device?.ensureCurrent();
 
-/** Memory of the host. What nobody has written to is one page for all: faster to read than any other. */
+/** Host memory that has been written to. Unwritten pages all map to one: faster to read than any other. */
 function written(): bigint {
   const { bytes: memory, address } = arena.bytes(bytes);
   memory.fill(1);
@@ -82,7 +82,7 @@ function take(kind: "plain" | "tagged"): Operation {
   return operation;
 }
 
-/** Sends so many messages, as many at a time as the window has. */
+/** Sends `messages` messages, with a window's worth in flight. */
 function send(window: readonly Operation[], messages: number, tag: bigint): void {
   const free = [...window];
   for (let sent = 0; sent < messages || free.length < window.length;) {
@@ -97,7 +97,7 @@ function send(window: readonly Operation[], messages: number, tag: bigint): void
   }
 }
 
-/** Receives so many messages. */
+/** Receives `messages` messages. */
 function receive(window: readonly Operation[], messages: number, tag: bigint): void {
   const every = 2n ** 64n - 1n;
   let posted = 0;
@@ -153,6 +153,6 @@ for (let i = 0; i < job.pending; i++) {
   ucp_tag_recv_nbx(handle, address, size, BigInt(100 + i), 2n ** 64n - 1n, parameters);
 }
 console.log(JSON.stringify({ measured: test === "rate" ? rate() : latency() }));
-const end = performance.now() + 200; // for the other side to hear of the end
+const end = performance.now() + 200; // for the other side to be notified of the end
 while (performance.now() < end) ucp_worker_progress(handle);
 process.exit(0);

@@ -12,7 +12,7 @@ import {
 } from "../mod.ts";
 import type { Job } from "./ucx_peer.ts";
 
-/** Makes memory of the kind that is measured, on the first GPU. */
+/** Allocates memory of the measured kind, on the first GPU. */
 export function allocator({ memory, bytes }: Pick<Job, "memory" | "bytes">): () => Uint8Array | MemoryBuffer {
   if (memory === "host") return () => new Uint8Array(bytes).fill(1);
   const device = Cuda.open().device(0);

@@ -1,6 +1,6 @@
 /**
- * Messages between all GPUs of the machine, a process for each: the rate of every pair, one after the other and all at
- * once, beside the driver's copy between the same two GPUs in one of the processes. Every byte that came is compared.
+ * Messages between all GPUs of the machine, one process per GPU: the rate of every pair, one after the other and all at
+ * once, beside the driver's copy between the same two GPUs in one of the processes. Every received byte is compared.
  * Prints Markdown.
  *
  * Needs two GPUs or more, and a UCX with CUDA.

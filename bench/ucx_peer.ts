@@ -1,6 +1,6 @@
 /**
- * One of the two processes of bench/ucx.ts: prints its address, reads the other's, measures with it, and prints what it
- * measured, as JSON.
+ * One of the two processes of bench/ucx.ts: prints its address, reads the other's, measures with it, and prints the
+ * measurement as JSON.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { type ProgressMode, Ucx, type UcxEndpoint, type UcxWorker } from "../src/ucx/mod.ts";
 import { allocator } from "./ucx_memory.ts";
 
-/** What is measured. */
+/** A measurement. */
 export interface Job {
   readonly role: "client" | "server";
   readonly test: "latency" | "rate";
@@ -19,15 +19,15 @@ export interface Job {
   readonly bytes: number;
   /** Round trips, or messages. */
   readonly count: number;
-  /** What kind of memory the messages are in: a GPU's of a pool or not, managed, page-locked, or the host's. */
+  /** Kind of memory of the messages: a GPU's, from a pool or not; managed, page-locked, or pageable host memory. */
   readonly memory: "host" | "pinned" | "managed" | "pool" | "device";
-  /** How the two find each other: by the addresses of their workers, or by a port at which the server listens. */
+  /** How the two connect: by the addresses of their workers, or by a port on which the server listens. */
   readonly by: "address" | "listener";
-  /** What endpoints notice of the other side's end. */
+  /** Whether endpoints detect the peer's exit. */
   readonly errors: "peer" | "none";
-  /** Receives on other tags that wait meanwhile, on both sides. */
+  /** Receives pending on other tags meanwhile, on both sides. */
   readonly pending: number;
-  /** Messages on their way at a time, where the rate is measured: 64 if not given. */
+  /** Messages in flight where the rate is measured: 64 if not given. */
   readonly window?: number;
 }
 
@@ -68,7 +68,7 @@ async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Prom
 /** Messages a second, from the client to the server. */
 async function rate(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
   const { role, how, count, window = 64 } = job;
-  const one = allocator(job)(); // the same for all, as C has it
+  const one = allocator(job)(); // the same for all, as in C
   const done = new Uint8Array(1);
   let start = 0;
   for (const messages of [Math.ceil(count / 5 / window) * window, Math.ceil(count / window) * window]) { // the first: warm up
@@ -79,7 +79,7 @@ async function rate(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise
         else worker.recvSync(one);
       }
     } else {
-      // As many at any time as the window has.
+      // A window's worth in flight at any time.
       await Promise.all(Array.from({ length: window }, async (_, lane) => {
         for (let n = lane; n < messages; n += window) {
           if (role === "client") await endpoint.send(one);
@@ -103,7 +103,7 @@ console.log(listener === null ? worker.address.toHex() : listener.port);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const said = (await lines.next()).value ?? "";
 
-/** The endpoint that leads to the other process. */
+/** The endpoint to the other process. */
 async function meet(): Promise<UcxEndpoint> {
   if (job.by === "address") return await worker.connect(Uint8Array.fromHex(said), { errors });
   if (listener === null) return await worker.connect({ host: "127.0.0.1", port: Number(said) }, { errors });

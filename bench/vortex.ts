@@ -1,17 +1,17 @@
 /**
- * Decoding Vortex's arrays to Arrow beside PyVortex, in one run on one machine. Prints Markdown.
+ * Decoding Vortex arrays to Arrow beside PyVortex, in one run on one machine. Prints Markdown.
  *
- * Claim, as a part of PyVortex's rate: bitpacked integers of 32 bits at least 0.5, integers of 64 bits and fractions
- * 0.25, runs and dictionaries 0.5, compressed text 0.3.
+ * Claim, as a fraction of PyVortex's rate: bitpacked integers of 32 bits at least 0.5, integers of 64 bits and
+ * fractions 0.25, runs and dictionaries 0.5, compressed text 0.3.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/vortex.ts [rows]
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/vortex.ts [rows]
  * ```
  *
- * The peer, vortex_peer.py, compresses random columns of 10^7 rows and hands them over as messages. Both sides decode
- * what they have in memory already, the same bytes, to arrays of Arrow that nobody has seen before; they take turns, and
- * of each the fastest round's median counts. The median of all rounds stands beside it.
+ * The peer, vortex_peer.py, compresses random columns of 10^7 rows and passes them on as messages. Both sides decode
+ * the same bytes, already in memory, to new Arrow arrays; they alternate, and for each the median of the fastest round
+ * counts. The median of all rounds is printed beside it.
  */
 import { do_not_optimize } from "mitata";
 import { readFileSync, rmSync } from "node:fs";
@@ -30,12 +30,12 @@ import { headOf, Peer, Rounds } from "./peer.ts";
 
 const rows = Number(process.argv[2] ?? 1e7);
 const ROUNDS = 7;
-/** Decodes in a round, on either side. */
+/** Decodes per round, on either side. */
 const TIMES = 5;
-/** Decodes before those that count: engines compile what runs often, WebAssembly too. */
+/** Warm-up decodes: engines compile hot code, WebAssembly too. */
 const WARM = 8;
 
-/** The least rate, as a part of the peer's, by how an array's name begins. */
+/** The minimum rate, as a fraction of the peer's, by the prefix of an array's name. */
 const claims: readonly (readonly [start: string, least: number])[] = [
   ["bitpacked u32", 0.5],
   ["bitpacked + for i64", 0.25],
@@ -46,11 +46,11 @@ const claims: readonly (readonly [start: string, least: number])[] = [
   ["urls", 0.3],
 ];
 
-/** An array that the peer has. */
+/** An array of the peer. */
 interface PeerArray {
   readonly name: string;
   readonly rows: number;
-  /** Bytes of it, as PyVortex has it and as Arrow does. */
+  /** Its size in bytes, as encoded by PyVortex and as decoded to Arrow. */
   readonly encoded: number;
   readonly decoded: number;
   readonly encodings: readonly string[];
@@ -68,7 +68,7 @@ interface PeerReport {
 const limits = limitsOf();
 const session = VortexSession.default();
 
-/** An array that is read, and not decoded. */
+/** Reads an array without decoding it. */
 function open({ dtype, array }: PeerArray): EncodedNode {
   const [first] = messagesOf(new Uint8Array(readFileSync(dtype)));
   const [second] = messagesOf(new Uint8Array(readFileSync(array)));
@@ -82,7 +82,7 @@ function open({ dtype, array }: PeerArray): EncodedNode {
   return root;
 }
 
-/** Seconds of some decodes. */
+/** Seconds of each of `times` decodes. */
 async function measure(root: EncodedNode, times: number): Promise<number[]> {
   const measured: number[] = [];
   for (let time = 0; time < times; time++) {
@@ -90,12 +90,12 @@ async function measure(root: EncodedNode, times: number): Promise<number[]> {
     const context = new DecodeContext(session, limits);
     do_not_optimize(toArrowArray(context.decode(root), "", session, context.allocator(root)));
     measured.push((performance.now() - start) / 1000);
-    await setImmediate(); // where what was dropped can be looked after
+    await setImmediate(); // lets dropped objects be reclaimed
   }
   return measured;
 }
 
-/** An encoding of the array's that is not known here, or null. */
+/** An encoding of the array that is not supported here, or null. */
 function unknownIn({ encodings }: PeerArray): string | null {
   return encodings.find((id) => !session.knows(id)) ?? null;
 }

@@ -1,16 +1,16 @@
 /**
- * Decoding Vortex's arrays on a GPU beside a copy of as many bytes there, in one run on one machine. Prints Markdown.
+ * Decoding Vortex arrays on a GPU beside a copy of as many bytes there, in one run on one machine. Prints Markdown.
  *
- * Claim: each comes at half or more of the rate of the copy.
+ * Claim: each decodes at half the rate of the copy or more.
  *
  * ```sh
  * deno run -A bench/vortex_device.ts [rows]
  * bun bench/vortex_device.ts [rows]
  * ```
  *
- * The encoded bytes are on the device already, as another library would hand them over; the time is that of
- * `toArrowDevice`, the release of what it gives, and the wait for both, several times in a row. What is looked at is
- * the fastest of the rounds, in which everything takes turns.
+ * The encoded bytes are already on the device, as another library would pass them; the time is that of `toArrowDevice`,
+ * the release of its result, and the wait for both, several times in a row. Measurements alternate in rounds, of which
+ * the fastest counts.
  */
 import process from "node:process";
 import { Cuda, type CudaStream, DeviceMemoryResource, type MemoryBuffer } from "../mod.ts";
@@ -22,9 +22,9 @@ import { type ProtoField, protoOf } from "../src/vortex/wire/proto_writer.ts";
 
 const rows = Number(process.argv[2] ?? 1e8);
 const ROUNDS = 5;
-/** Decodes in a round. */
+/** Decodes per round. */
 const TIMES = 10;
-/** The least rate, as a part of the copy's. */
+/** The minimum rate, as a fraction of the copy's. */
 const least = 0.5;
 
 using cuda = Cuda.open();
@@ -32,7 +32,7 @@ const device = cuda.device(0);
 using stream: CudaStream = device.createStream({ nonBlocking: true });
 const pool = new DeviceMemoryResource(device);
 
-/** Bytes on the device, of a pattern that no compressor likes. */
+/** Copies bytes to the device; their pattern does not compress. */
 function onDevice(bytes: Uint8Array<ArrayBuffer>): MemoryBuffer {
   const buffer = pool.allocate(bytes.length, { stream });
   buffer.copyFrom(bytes, { stream });
@@ -63,7 +63,7 @@ function node(
 
 const code = (ptype: PType): number => ptypes.indexOf(ptype);
 
-/** Numbers packed to so many bits. */
+/** Numbers bitpacked to `width` bits. */
 function bitpacked(ptype: PType, width: number, length: number): VortexMetadata {
   const packed = onDevice(noise(128 * width * Math.ceil(length / 1024)));
   return node("fastlanes.bitpacked", primitiveDType(ptype), length, [[1, width]], [packed]);
@@ -126,7 +126,7 @@ const arrays: Readonly<Record<string, { readonly ptype: PType; readonly tree: ()
   "constant i64": { ptype: "i64", tree: () => node("vortex.constant", primitiveDType("i64"), rows, [], [seven]) },
 };
 
-/** Seconds of one, of several in a row. */
+/** Seconds per call, of several in a row. */
 function timed(act: () => void): number {
   stream.synchronize();
   const start = performance.now();

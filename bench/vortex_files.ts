@@ -1,16 +1,16 @@
 /**
- * Scanning files of Vortex to Arrow beside PyVortex, in one run on one machine. Prints Markdown.
+ * Scanning Vortex files to Arrow beside PyVortex, in one run on one machine. Prints Markdown.
  *
- * Claim: a whole file comes at 0.3 or more of PyVortex's rate, and 2 of 50 columns are had for less than 6% of the
- * file's bytes.
+ * Claim: a whole file is scanned at 0.3 or more of PyVortex's rate, and 2 of 50 columns take less than 6% of the file's
+ * bytes.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/vortex_files.ts
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/vortex_files.ts
  * ```
  *
- * Both sides open the file by its path, and read it from the system's cache; they take turns, and of each the fastest
- * round's median counts. The median of all rounds stands beside it. PyVortex works on all processors, we on one.
+ * Both sides open the file by its path, and read it from the page cache; they alternate, and for each the median of the
+ * fastest round counts. The median of all rounds is printed beside it. PyVortex uses all processors, we use one.
  */
 import { do_not_optimize } from "mitata";
 import { rmSync } from "node:fs";
@@ -19,21 +19,21 @@ import { openVortex } from "../src/vortex/mod.ts";
 import { headOf, Peer, Rounds } from "./peer.ts";
 
 const ROUNDS = 5;
-/** Scans in a round, on either side. */
+/** Scans per round, on either side. */
 const TIMES = 3;
-/** Scans before those that count. */
+/** Warm-up scans. */
 const WARM = 4;
-/** The least rate, as a part of the peer's, and the most bytes of a projection. */
+/** The minimum rate, as a fraction of the peer's, and the maximum of a projection, as a fraction of the bytes. */
 const [leastRate, mostBytes] = [0.3, 0.06];
 
 interface PeerReport {
   readonly folder: string;
   readonly versions: Readonly<Record<string, string>>;
-  /** Paths by names. */
+  /** Paths by name. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Scans a file to arrays of Arrow. @returns the part of its bytes that was read */
+/** Scans a file to Arrow arrays. @returns the fraction of its bytes that was read */
 async function scan(path: string, columns: readonly string[] | null): Promise<number> {
   using file = await openVortex(path);
   for await (const batch of file.scan(columns === null ? {} : { columns })) do_not_optimize(batch.toArrow());

@@ -1,16 +1,16 @@
 /**
- * Reading Vortex's arrays of many nodes beside PyVortex, in one run on one machine. Prints Markdown.
+ * Reading Vortex arrays of many nodes beside PyVortex, in one run on one machine. Prints Markdown.
  *
- * Claim: a tree of 1,000 nodes is rebuilt, from a message or from tuples, in at most twice the time that PyVortex reads
- * the message in; string views in many chunks become one array of Arrow in at most three times its time.
+ * Claim: a tree of 1,000 nodes is rebuilt, from a message or from tuples, in at most twice the time that PyVortex takes
+ * to read the message; string views in many chunks become one Arrow array in at most three times its time.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/vortex_messages.ts
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/vortex_messages.ts
  * ```
  *
- * Both sides have the same messages in memory (vortex_messages_peer.py writes them) and take turns; of each the fastest
- * round's median counts. The median of all rounds stands beside it.
+ * Both sides have the same messages in memory (vortex_messages_peer.py writes them) and alternate; for each the median
+ * of the fastest round counts. The median of all rounds is printed beside it.
  */
 import { do_not_optimize } from "mitata";
 import { readFileSync, rmSync } from "node:fs";
@@ -20,9 +20,9 @@ import { decodeVortexIpc, fromVortexMetadata, type VortexArray } from "../src/vo
 import { headOf, Peer, Rounds } from "./peer.ts";
 
 const ROUNDS = 9;
-/** Runs in a round, on either side. */
+/** Runs per round, on either side. */
 const TIMES = 30;
-/** Runs before those that count. */
+/** Warm-up runs. */
 const WARM = 200;
 
 interface PeerReport {
@@ -31,19 +31,19 @@ interface PeerReport {
   readonly arrays: readonly { readonly name: string; readonly array: string; readonly dtype: string }[];
 }
 
-/** Something that is measured. */
+/** A measurement. */
 interface Measured {
   readonly what: string;
-  /** What the peer is asked to do meanwhile. */
+  /** The peer's counterpart. */
   readonly theirs: "read" | "convert";
-  /** The most time it may take, as a multiple of the peer's. */
+  /** The maximum time, as a multiple of the peer's. */
   readonly most: number;
-  /** What is done before the clock starts. */
+  /** Setup before the clock starts. */
   readonly prepare: () => VortexArray | null;
   readonly run: (prepared: VortexArray | null) => unknown;
 }
 
-/** Seconds of some runs. */
+/** Seconds of each of `times` runs. */
 async function measure({ prepare, run }: Measured, times: number): Promise<number[]> {
   const measured: number[] = [];
   for (let time = 0; time < times; time++) {
@@ -51,12 +51,12 @@ async function measure({ prepare, run }: Measured, times: number): Promise<numbe
     const start = performance.now();
     do_not_optimize(run(prepared));
     measured.push((performance.now() - start) / 1000);
-    await setImmediate(); // where what was dropped can be looked after
+    await setImmediate(); // lets dropped objects be reclaimed
   }
   return measured;
 }
 
-/** What is measured of an array. */
+/** The measurements of an array. */
 function measuredOf(name: string, array: Uint8Array, dtype: Uint8Array): readonly Measured[] {
   const read = () => decodeVortexIpc(array, { dtype });
   const nothing = () => null;

@@ -18,7 +18,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { Cuda, readNpy, StridedMemoryView } from "../mod.ts";
 
-/** A thread for each image: adds up its 64 pixels of 0 to 16, and counts itself in one of 32 bins, each 16 wide. */
+/** One thread per image: adds up its 64 pixels of 0 to 16, and increments one of 32 bins, each 16 wide. */
 const ptx = `
 .version 7.0
 .target sm_70
@@ -66,7 +66,7 @@ using result = counts.to("host", { stream });
 console.log(`${result}`);
 const chart = init(null, null, { renderer: "svg", ssr: true, width: 480, height: 300 });
 chart.setOption({
-  animation: false, // the picture is of the end
+  animation: false, // the picture shows the final state
   xAxis: { name: "ink", nameLocation: "middle", data: Array.from(result.toArray(), (_, bin) => bin * 16) },
   yAxis: { name: "images" },
   series: { type: "bar", data: result.toArray() },

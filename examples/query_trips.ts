@@ -1,11 +1,11 @@
 /**
- * From a Vortex file to Polars and to DuckDB: TypeScript reads the columns that are asked for, and hands them over as a
- * stream of Arrow's.
+ * From a Vortex file to Polars and to DuckDB: TypeScript reads the requested columns, and passes them on as an Arrow
+ * stream.
  *
  *     deno run -A examples/query_trips.ts        (or bun examples/query_trips.ts)
  *
- * Polars and DuckDB (which takes streams by PyArrow) are those of the Python that is found: one that CAUSEWAY_PYTHON
- * names, or of the active virtualenv, after `pip install polars duckdb pyarrow`. It prints:
+ * Polars and DuckDB (which takes streams through PyArrow) come from the Python that is found: the one that
+ * CAUSEWAY_PYTHON names, or that of the active virtualenv, after `pip install polars duckdb pyarrow`. It prints:
  *
  * ```text
  * 20000 trips
@@ -25,13 +25,13 @@ using file = await openVortex(new URL("trips.vortex", import.meta.url));
 console.log(`${file.rowCount} trips`);
 const py = Python.open();
 
-// Polars takes a stream of all rows as a data frame.
+// Polars reads a stream of all rows as a data frame.
 const { DataFrame, col } = py.import("polars");
 using trips = DataFrame.$call(await file.toArrowStream({ columns: ["city", "km", "fare"] }));
 using cities = trips.group_by("city").agg(col("km").mean().round(2), col("fare").max()).sort("city");
 for (const [city, km, fare] of cities.rows()) console.log(`${city}: ${km} km on average, for ${fare} at most`);
 
-// DuckDB reads a stream while it runs the query. The filter is the reader's: other rows never leave it.
+// DuckDB reads a stream while it runs the query. The reader applies the filter: other rows never leave it.
 const stream = await file.toArrowStream({ columns: ["seats", "fare"], filter: { column: "tip", op: ">", value: 0.9 } });
 const { RecordBatchReader } = py.import("pyarrow");
 const { connect } = py.import("duckdb");

@@ -1,11 +1,12 @@
 /**
  * A pipeline over two processes that share the memory of a GPU: the owner writes frames, the other process squares them
- * where they are, the owner reads them. In two terminals, with Deno, Bun (`bun` for `deno run -A`), or one of each:
+ * in place, the owner reads them. In two terminals, with Deno, Bun (`bun` for `deno run -A`), or one of each:
  *
  *     deno run -A examples/share_gpu_memory.ts owner
  *     deno run -A examples/share_gpu_memory.ts user
  *
- * Three places go round, and events keep the order. Without a GPU say `simulate`, for both in one process. It prints:
+ * Three places are used in rotation, ordered by events. Without a GPU pass `simulate`, for both in one process. It
+ * prints:
  *
  * ```text
  * owner: 0 1 4 9 16 25 36 49, by way of 3 places
@@ -24,7 +25,7 @@ const rowsOf = (memory: MemoryBuffer) =>
   StridedMemoryView.fromBuffer(memory, { shape: [memory.size / n / 4, n], dtype: "uint32" });
 
 async function owner(connect: () => UnixSocket | Promise<UnixSocket>): Promise<void> {
-  using cuda = open(); // before anybody waits: there may be no GPU
+  using cuda = open(); // before either process waits: there may be no GPU
   using channel = new MemoryChannel(await connect(), cuda);
   using stack = new DisposableStack();
   const device = cuda.device(0);
@@ -35,12 +36,12 @@ async function owner(connect: () => UnixSocket | Promise<UnixSocket>): Promise<v
   await channel.send(shared);
   for (let frame = 0; frame < frames + places; frame++) {
     const place = rowsOf(shared).sliced(frame % places);
-    if (frame >= places) { // the frame that is there comes out
+    if (frame >= places) { // read the frame that is there
       using squared = await channel.receive() as CudaEvent;
       stream.wait(squared);
       results.sliced(frame - places).copyFrom(place, { stream });
     }
-    if (frame < frames) { // and the next one in
+    if (frame < frames) { // and write the next one
       place.fill(frame, { stream });
       await channel.send(stream.record(stack.use(device.createEvent({ interprocess: true }))));
     }
@@ -61,7 +62,7 @@ async function user(connect: () => UnixSocket | Promise<UnixSocket>): Promise<vo
   let frame = 0;
   for (let written; (written = await channel.receive() as CudaEvent | undefined) !== undefined; frame++) {
     stream.wait(written);
-    written.close(); // before its owner closes it, who does that at the end
+    written.close(); // before its owner closes it, at the end
     program.kernel("square").launch(stream, n / 256, 256, [shared.sliced(frame % places)]);
     await channel.send(stream.record(stack.use(device.createEvent({ interprocess: true }))));
   }

@@ -1,12 +1,12 @@
 /**
- * A server with torch in its process, which goes on answering while torch computes. It dreams of digits: what begins as
- * noise becomes one of those in `digits.npy`, in six steps, and each is streamed when it is done.
+ * A server with torch in its process, which keeps answering while torch computes. It dreams of digits: noise becomes
+ * one of the digits in `digits.npy`, in six steps, each streamed when it is done.
  *
  *     PORT=3000 bun examples/torch_server.ts    (or deno serve -A --host 127.0.0.1 --port 3000 examples/torch_server.ts)
  *     curl -N 'localhost:3000/dream?seed=1'     (and meanwhile: curl localhost:3000)
  *
- * torch is that of the Python that is found: the one of CAUSEWAY_PYTHON, of an active virtualenv, or on PATH. The answer
- * to `/` is how many calls of torch are under way, such as `1`; the answer to `/dream?seed=1` ends with
+ * torch comes from the Python that is found: the one of CAUSEWAY_PYTHON, of an active virtualenv, or on PATH. `/`
+ * returns the number of torch calls in progress, such as `1`; the answer to `/dream?seed=1` ends with
  *
  * ```text
  * noise 0.5
@@ -45,7 +45,7 @@ class Dream:
 const digits = await readNpy(new URL("digits.npy", import.meta.url)); // torch gets this memory
 let running = 0;
 
-/** The first picture of 300, after each step. */
+/** The first of 300 pictures, after each step. */
 async function* dream(seed: number): AsyncGenerator<string> {
   using dream = py.evaluate("Dream").$call(digits, seed);
   const step = py.async(dream.step);

@@ -1,11 +1,11 @@
 /**
  * Two machines over UCX: sends a matrix every second to `ucx_server.ts`, and prints the sums of its columns. If the
- * server goes it is looked for until it is back, and gets what it has not answered.
+ * server goes away, the client reconnects once it is back, and resends what it has not answered.
  *
  *     deno run -A examples/ucx_client.ts host port [count]      (or bun examples/ucx_client.ts host port)
  *
- * With `CAUSEWAY_SECRET` in the environment, the same as the server's, if that has one. Three matrices, and a server that
- * is stopped after the first and started anew at its port:
+ * Set `CAUSEWAY_SECRET` in the environment to the server's, if it has one. With three matrices, and a server that is
+ * stopped after the first and restarted on its port, it prints:
  *
  * ```text
  * connected by ...
@@ -38,7 +38,7 @@ async function connect(): Promise<UcxEndpoint> {
   return server;
 }
 
-/** Connects again, to a server that was there: as soon as it is back, within a minute. */
+/** Reconnects to the server as soon as it is back, within a minute. */
 async function reconnect(): Promise<UcxEndpoint> {
   const end = Date.now() + 60_000;
   for (;;) {

@@ -4,9 +4,9 @@
  *
  *     deno run -A examples/ucx_server.ts [host] [port]      (or bun examples/ucx_server.ts)
  *
- * The default host, 127.0.0.1, lets in this machine alone; 0.0.0.0 lets in others. With `CAUSEWAY_SECRET` in the
- * environment of both sides only who knows it comes in. SIGINT (Ctrl-C) or SIGTERM ends it. After a
- * client that was ended it has printed:
+ * The default host, 127.0.0.1, accepts only this machine; 0.0.0.0 accepts others. With `CAUSEWAY_SECRET` in the
+ * environment of both sides, only clients that know it are accepted. SIGINT (Ctrl-C) or SIGTERM stops the server. After
+ * a client that was stopped it has printed:
  *
  * ```text
  * listening at 127.0.0.1 ...
@@ -18,7 +18,7 @@ import { Ucx, type UcxEndpoint } from "../src/public/ucx.ts";
 
 const [host = "127.0.0.1", port = "0"] = process.argv.slice(2);
 const secret = process.env["CAUSEWAY_SECRET"];
-/** Whoever exceeds them is refused or closed; by default a listener takes what there is memory for. */
+/** Clients that exceed them are refused or closed; by default a listener accepts as much as memory allows. */
 const limits = { connections: 100, messages: 4, messageBytes: 2 ** 24 };
 /** How long a client may take to send a matrix, or to receive its sums, in milliseconds. */
 const timeout = 60_000;
@@ -30,13 +30,13 @@ await using listener = worker.listen({ host, port: Number(port), limits, ...aske
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => listener.close());
 console.log(`listening at ${listener.host} ${listener.port}`);
 
-/** Serves one client, until it goes or sends something else. */
+/** Serves one client, until it disconnects or sends something else. */
 async function serve(client: UcxEndpoint): Promise<never> {
   for (;;) {
     using matrix = await client.recvArray({ timeout });
     const elements = await matrix.toTypedArray();
     const [, columns = 0] = matrix.shape;
-    // Without elements, too, any number of columns could be said.
+    // Even without elements, a client could claim any number of columns.
     if (matrix.shape.length !== 2 || elements.length === 0 || !(elements instanceof Float32Array)) {
       throw new TypeError(`expected a matrix of float32, got ${matrix.dtype.name} of shape (${matrix.shape})`);
     }

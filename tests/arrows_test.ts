@@ -1,6 +1,6 @@
 /**
- * The rooms of the house and who may import whom. An import points down, at run time and in types alike: what stands
- * above is known to nobody below.
+ * The rooms, and which may import which. An import points down, at run time and in types alike: no room knows those
+ * above it.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
@@ -12,8 +12,8 @@ import ts from "typescript";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * Each room, and the rooms that it may import from. Its own files are always allowed, and what is allowed is needed: an
- * arrow that no import uses any more is taken out.
+ * Each room, and the rooms that it may import from. Its own files are always allowed, and every allowed arrow is
+ * needed: one that no import uses any more is removed.
  */
 const rooms: { readonly [room: string]: readonly string[] } = {
   bindings: [],
@@ -51,8 +51,8 @@ const rooms: { readonly [room: string]: readonly string[] } = {
 };
 
 /**
- * Two rooms may use every other one: the command line, which carries data through all of them, and what programs
- * import, `mod.ts` and `src/public/`, which only export.
+ * Two rooms may use every other one: the command line, which carries data through all of them, and the entry points,
+ * `mod.ts` and `src/public/`, which only export.
  */
 const everything = { ...rooms, public: Object.keys(rooms), cli: Object.keys(rooms) };
 
@@ -65,13 +65,13 @@ const unusedYet = new Set(["ucx -> unix"]);
  */
 const withoutDoor = new Set(["bindings", "public"]);
 
-/** Types that point up, each with its reason. */
+/** Type imports that point up, each with its reason. */
 const typesUp: { readonly [arrow: string]: string } = {
   "src/device/device.ts -> memory":
     "`CudaDevice.memory` is what a user expects; who makes the device gives it its memory",
 };
 
-/** The only room that may import a runtime's own modules: they are slow to load. Others ask ffi's `nodeBuiltin`. */
+/** The only room that may import a runtime's own modules: they are slow to load. Others call ffi's `nodeBuiltin`. */
 const mayUseNode: { readonly [room: string]: readonly string[] } = {
   cli: [
     "node:child_process",
@@ -89,11 +89,11 @@ const mayUseNode: { readonly [room: string]: readonly string[] } = {
 interface Import {
   /** The importing file, from the repository's root. */
   readonly file: string;
-  /** The imported file from there, or a package as it is named. */
+  /** The imported file, from the root as well, or the name of a package. */
   readonly target: string;
   /** Nothing of it exists at run time. */
   readonly isType: boolean;
-  /** What is imported, by its name there; null for everything. */
+  /** The imported names, as exported there; null for everything. */
   readonly names: readonly string[] | null;
 }
 
@@ -109,7 +109,7 @@ function roomOf(file: string): string {
   return top === "src" ? second : top;
 }
 
-/** All imports of a source: declarations, lists that are exported on, types of another module, and dynamic ones. */
+/** All imports of a source: declarations, re-exports, types of another module, and dynamic imports. */
 function importsOf(file: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (specifier: ts.Node | undefined, isType: boolean, list?: ts.Node) => {
@@ -142,7 +142,7 @@ function importsOf(file: string, text: string): Import[] {
   return found;
 }
 
-/** What other rooms may import of a room: its door, or a header of `bindings/`. */
+/** Whether other rooms may import a file: a room's door, or a header of `bindings/`. */
 function isDoor(file: string): boolean {
   return file.startsWith("bindings/") || /^src\/\w+\/mod\.ts$/.test(file);
 }
@@ -160,7 +160,7 @@ function fault({ file, target, isType }: Import): string | null {
   return isType && `${file} -> ${to}` in typesUp ? null : arrow;
 }
 
-/** Files that import each other in a circle, each circle once, by its first file. */
+/** Import cycles, each once, by its first file. */
 function circles(imports: readonly Import[]): string[] {
   const targets = new Map<string, Set<string>>();
   for (const { file, target, isType } of imports) {
@@ -290,7 +290,7 @@ test("what several rooms test with is in tests/support, and behaviours that a GP
   assertEquals(wrong.map(({ file, target }) => `${file} -> ${target}`), []);
 });
 
-/** Files beside `order/` that wait for a device's work all the same, each with its reason. */
+/** Files outside `order/` that may wait for a device's work all the same, each with its reason. */
 const mayWait: { readonly [file: string]: string } = {
   "src/memory/staging_ring.ts": "a ring of slots waits for its own events: no memory changes hands",
   "src/copy/copy_kernel_cache.ts": "code may not be unloaded while it runs",
@@ -301,7 +301,7 @@ const mayWait: { readonly [file: string]: string } = {
 };
 
 test("only order/ decides who waits for whom: no other room makes a stream wait, or the host for one", () => {
-  const rooms = /^src\/(order|device|sim|checker|ptx)\//; // who decides, whose methods these are, who implements them
+  const rooms = /^src\/(order|device|sim|checker|ptx)\//; // it decides, has these methods, or implements them
   const streams = "(?:[sS]tream|home|producer|consumer|helper|sending|receiving)";
   const waits = new RegExp(`(?<!this)\\.(synchronize|waitUntilReady|ready)\\(\\)|${streams}\\??\\.wait\\(`);
   const isWaiting = (line: string) => !/^ *(\*|\/\/|")/.test(line) && waits.test(line);
@@ -315,7 +315,7 @@ test("only order/ decides who waits for whom: no other room makes a stream wait,
 });
 
 test("only the adapters know a runtime by name", () => {
-  // A symbol of the registry is known by its name alone, whoever asks for it.
+  // A symbol of the registry is known by its name alone, in any runtime.
   const stripComments = (text: string) =>
     text.replace(/\/\*.*?\*\//gs, "").replace(/\/\/.*$/gm, "").replaceAll(/Symbol\.for\(".*?"\)/g, "");
   const knowing = files.filter((file) =>

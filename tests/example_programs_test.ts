@@ -1,4 +1,4 @@
-/** Every program in `examples/` runs, and prints what is written at its head. Those of UCX: tests/ucx/examples_test.ts. */
+/** Every program in `examples/` runs, and prints what its header says. Those of UCX: tests/ucx/examples_test.ts. */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { scratchFolder } from "./support/scratch.ts";
 
 const examples = new URL("../examples/", import.meta.url);
 
-/** What a test needs, and time for what starts processes. */
+/** Arguments of a test with requirements, and with time to start processes. */
 function patient(missing: string | null, name: string): [name: string, options: { skip: boolean; timeout: number }] {
   const [title, options] = needs(missing, name);
   return [title, { ...options, ...patiently }];
@@ -30,10 +30,10 @@ test("every program is in the index with its command, says what it prints, and h
   }
 });
 
-/** How many of the digits' images have how much ink, in bins 16 wide: added up here from the file itself. */
+/** Histogram of the ink in the digits' images, in bins 16 wide: computed here from the file itself. */
 function inkCounts(): number[] {
   const file = readFileSync(new URL("digits.npy", examples));
-  const pixels = file.subarray(file.length - 1797 * 64); // behind the header
+  const pixels = file.subarray(file.length - 1797 * 64); // after the header
   const counts = Array.from({ length: 32 }, () => 0);
   for (let at = 0; at < pixels.length; at += 64) {
     const ink = pixels.subarray(at, at + 64).reduce((sum, pixel) => sum + pixel, 0);
@@ -62,7 +62,7 @@ test("plot_digits counts by a kernel what is in the file, and plots a bar for ea
     for (let y = 0; y < height; y++) if (isBar(x, y)) filled++;
     return filled;
   });
-  const heights: number[] = []; // of each bar: of neighbouring columns with blue in them
+  const heights: number[] = []; // one per bar: adjacent columns with blue in them
   columns.forEach((filled, x) => {
     if (filled > 0 && columns[x - 1] === 0) heights.push(filled);
     else if (filled > 0) heights.push(Math.max(filled, heights.pop() ?? 0));
@@ -92,7 +92,7 @@ const withTorch = findPythonOrSystem("torch");
 const torchMissing = typeof withTorch === "string" ? withTorch : null;
 test(...patient(torchMissing, "torch_server answers while torch computes, and streams a digit"), async () => {
   const env = { CAUSEWAY_PYTHON: typeof withTorch === "string" ? "" : withTorch.executable, VIRTUAL_ENV: undefined };
-  // Port 0 is any that is free; both runtimes print which.
+  // Port 0 is any free port; both runtimes print which.
   using server = startProgram("torch_server.ts", [], {
     env: { ...env, PORT: "0" },
     ...(isBun ? {} : { runtimeArguments: ["serve", "-A", "--no-check", "--host", "127.0.0.1", "--port", "0"] }),

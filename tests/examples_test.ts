@@ -28,7 +28,7 @@ const examples = [
   ),
 ];
 
-/** The pages whose examples with a mark are run, and by which test, if it is not this one. */
+/** Pages whose marked examples are run, and by which test, if not by this one. */
 const marked: { readonly [mark: string]: readonly string[] } = {
   files: ["docs/files.md", "docs/vortex.md", "docs/workers.md"],
   nvrtc: ["docs/kernels.md"],

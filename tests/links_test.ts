@@ -1,4 +1,4 @@
-/** Links between files lead somewhere: reports are named by their date, and move. */
+/** Links between files resolve: reports are named by their date, and move. */
 import { assert, assertEquals } from "@std/assert";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";

@@ -1,8 +1,8 @@
 /**
- * The lines that protect somebody, each with what replaces it and the tests that must fail then. Data for
+ * The lines that protect a user, each with its replacement and the tests that must fail then. Data for
  * `tools/mutate.ts`; `mutations_test.ts` checks that every entry still applies.
  *
- * A mutant that cannot be told from the original by any test is not listed: such a line is deleted, not protected.
+ * A mutant that no test can distinguish from the original is not listed: such a line is deleted, not protected.
  *
  * @module
  */
@@ -40,7 +40,7 @@ import { vortexNumericMutations } from "./mutations/vortex_numeric.ts";
 import { vortexStringMutations } from "./mutations/vortex_strings.ts";
 import { wasmMutations } from "./mutations/wasm.ts";
 
-/** All of them, room by room. */
+/** All mutations, room by room. */
 export const mutations: readonly Mutation[] = [
   ...ffiMutations,
   ...nativeMutations,

@@ -1,4 +1,4 @@
-/** Every entry of the list of mutations still applies to the code, and every marker in the code is one's. */
+/** Every entry of the list of mutations still applies to the code, and every marker in the code belongs to an entry. */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";

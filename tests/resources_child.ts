@@ -3,7 +3,7 @@
  * name and the number of cycles.
  *
  * The cycles are measured in several windows, after one that only warms up: a leak grows in every window, while a heap
- * that the garbage collector has not looked at yet, or an allocator's cache, grows in some and shrinks in others.
+ * that has not been garbage collected yet, or an allocator's cache, grows in some and shrinks in others.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
@@ -44,7 +44,7 @@ function python(): Python {
   return Python.open({ home: found.executable });
 }
 
-/** Fails unless something fails as it should. */
+/** Fails unless `work` throws the given error. */
 function refused(work: () => unknown, error: new (...args: never[]) => Error): void {
   try {
     work();
@@ -55,7 +55,7 @@ function refused(work: () => unknown, error: new (...args: never[]) => Error): v
   throw new Error("this must fail");
 }
 
-/** What is opened and closed, by name. */
+/** The resources that are opened and closed, by name. */
 const resources: Record<string, () => Cycle | Promise<Cycle>> = {
   arena: () => () => {
     using arena = new NativeArena();
@@ -109,11 +109,11 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
     };
   },
   "pair by CUDA array interface": () => {
-    const device = Cuda.over(nullDriver().driver).device(0); // which does nothing, and that at once
+    const device = Cuda.over(nullDriver().driver).device(0); // which does nothing, and returns at once
     const [home, stream] = [device.createStream(), device.createStream()];
     const buffer = device.memory.allocate(1000, { stream: home });
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [10, 25], dtype: "float32" });
-    return () => StridedMemoryView.fromCudaArrayInterface(view, { stream }).close(); // ordered on both ways
+    return () => StridedMemoryView.fromCudaArrayInterface(view, { stream }).close(); // ordered in both directions
   },
   "refused Arrow import": () => {
     const buffer = memory.allocate(1000);
@@ -149,7 +149,7 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
     using buffer = memory.allocate(100);
     const into = new Uint8Array(100);
     const from = buffer.bytes().slice();
-    const { signal } = new AbortController(); // one for all, and never used
+    const { signal } = new AbortController(); // one for all, never aborted
     return async () => {
       const stop = new AbortController();
       const never = worker.recv(into, { tag: 2n, signal: stop.signal }).catch(() => {});
@@ -223,7 +223,7 @@ const { malloc_info } = ffiPort().bind("libc.so.6", 0n, {
   malloc_info: { args: ["i32", "ptr"], returns: "i32" },
 });
 
-/** Bytes that malloc has given out and not taken back, in all threads. */
+/** Bytes that malloc has allocated and not freed, in all threads. */
 function bytesInUse(): number {
   const text = printInfo((file) => void malloc_info(0, file));
   const totals = text.slice(text.lastIndexOf("</heap>"));
@@ -254,7 +254,7 @@ async function repeat(cycle: Cycle, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const pending = cycle();
     if (pending instanceof Promise) await pending;
-    // Until the event loop turns, JavaScript keeps whatever a WeakRef was made of.
+    // Until the event loop turns, JavaScript keeps the target of a new WeakRef alive.
     if (i % 100 === 99) await setImmediate();
   }
 }
@@ -269,7 +269,7 @@ const cycle = await open();
 await repeat(cycle, perWindow); // code is compiled, caches are filled
 let samples: Sample[];
 let grown: Growth;
-// What leaks does so always: a round on a busy machine, in which the runtime compiles beside us, is no proof of it.
+// A leak shows in every round: one on a busy machine, where the runtime compiles in the background, is no proof of it.
 for (let round = 1;; round++) {
   samples = [await sample()];
   for (let i = 0; i < windows; i++) {
@@ -285,7 +285,7 @@ for (let round = 1;; round++) {
   if (round === rounds || leak(grown) === null) break;
 }
 
-/** How much more there is of something after each window than before it, per cycle, least first. */
+/** Growth of a quantity over each window, per cycle, ascending. */
 function growth(key: keyof Sample): number[] {
   const values = samples.map((one) => one[key]);
   const differences = values.slice(1).map((value, i) => (value - (values[i] ?? NaN)) / perWindow);

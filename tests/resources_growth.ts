@@ -1,14 +1,14 @@
 /**
- * What `resources_child.ts` measures and prints, and what of it is a leak.
+ * What `resources_child.ts` measures and prints, and which growth is a leak.
  *
  * @module
  */
 
-/** Growth per cycle in each of several windows, least first. */
+/** Growth per cycle in each of several windows, ascending. */
 export interface Growth {
-  /** Bytes that the C allocator has given out. */
+  /** Bytes that the C allocator has allocated. */
   readonly native: readonly number[];
-  /** Bytes that JavaScript's values take. */
+  /** Bytes that JavaScript values take. */
   readonly script: readonly number[];
   /** Bytes of resident memory. */
   readonly resident: readonly number[];
@@ -17,16 +17,16 @@ export interface Growth {
 }
 
 /**
- * What a cycle may lose in bytes. The smallest thing that malloc can lose takes 32, every time, so half of that in the
- * middle window and over all of them is a leak; what the runtime itself allocates comes and goes, on a busy machine by
- * a hundred times as much in a window. The garbage-collected heap is exact to a few bytes. Resident memory is not:
- * pages stay until an allocator gives them back, so its best window counts.
- * What is lost of neither heap is lost in pages, 4096 bytes a cycle: in Bun 10,000 contexts of UCX have the process grow
- * by 225 to 456 bytes a cycle in some runs and by nothing in others, with both heaps as they were.
+ * Bytes that a cycle may lose. The smallest malloc leak is 32 bytes, every time, so half of that in the middle window
+ * and over all of them is a leak; the runtime's own allocations come and go, on a busy machine by a hundred times as
+ * much in a window. The garbage-collected heap is exact to a few bytes. Resident memory is not: pages stay until an
+ * allocator returns them, so its best window counts. A leak outside both heaps is one of pages, 4096 bytes a cycle: in
+ * Bun 10,000 contexts of UCX grow the process by 225 to 456 bytes a cycle in some runs and by nothing in others, with
+ * both heaps unchanged.
  */
 const limits = { native: 16, script: 32, resident: 1024 } as const;
 
-/** What is lost, or null if all of it stays flat. */
+/** What leaks, or null if everything stays flat. */
 export function leak({ native, script, resident, descriptors }: Growth): string | null {
   if (!(lasting(native) < limits.native)) return "C memory is lost";
   if (!(lasting(script) < limits.script)) return "JavaScript keeps something";
@@ -34,7 +34,7 @@ export function leak({ native, script, resident, descriptors }: Growth): string 
   return median(descriptors) <= 0 ? null : "files stay open";
 }
 
-/** What grows both in the middle window and over all of them. */
+/** The growth both in the middle window and over all of them. */
 function lasting(sorted: readonly number[]): number {
   return Math.min(median(sorted), sorted.reduce((sum, one) => sum + one, 0) / sorted.length);
 }

@@ -1,6 +1,6 @@
 /**
  * 10,000 opens and closes of every native resource that is owned here leave the memory of the process flat. Each
- * resource in a process of its own, so that no other test's memory is mistaken for it.
+ * resource runs in its own process, so that no other test's memory is mistaken for its own.
  */
 import { assert } from "@std/assert";
 import { test } from "node:test";
@@ -13,8 +13,8 @@ import { type Growth, leak } from "./resources_growth.ts";
 const script = new URL("./resources_child.ts", import.meta.url);
 
 /**
- * Cycles of each resource: more of the quick ones, whose windows would else be too short to tell a leak from noise. A
- * pair is an export, and an import of it, and both given back.
+ * Cycles of each resource: more of the quick ones, whose windows would otherwise be too short to tell a leak from
+ * noise. A pair is an export and its import, both released.
  */
 const resources: Readonly<Record<string, number>> = {
   "arena": 50_000,
@@ -37,7 +37,7 @@ const resources: Readonly<Record<string, number>> = {
   "refused UCX context": 10_000,
 };
 
-/** The same, of what needs Python with NumPy. */
+/** The same, for resources that need Python with NumPy. */
 const pythonResources: Readonly<Record<string, number>> = {
   "value through Python": 25_000,
   "array through Python": 50_000,

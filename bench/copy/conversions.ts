@@ -15,7 +15,7 @@ interface Case {
 
 const shape = [8192, 4096];
 
-/** What is converted: the peer converts the same. */
+/** The conversions; the peer runs the same ones. */
 const conversions: readonly Case[] = [
   { from: "float32", to: "bfloat16", axes: [0, 1] },
   { from: "bfloat16", to: "float32", axes: [0, 1] },

@@ -1,6 +1,6 @@
 /**
- * Copies from one device to another: as they come, and where the user has said that the devices may not use each
- * other's memory. Rates are bytes copied.
+ * Copies from one device to another: by default, and where the user has denied the devices access to each other's
+ * memory. Rates are bytes copied.
  *
  * @module
  */
@@ -19,14 +19,14 @@ import { coalesce } from "../../src/copy/coalesced_copy.ts";
 import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 import { enqueueCopy, enqueuePeerCopy } from "../../src/device/mod.ts";
 
-/** A source and a destination: dense, a dense one turned, or every other column of a larger one. */
+/** A source and a destination: dense, dense and transposed, or every other column of a larger one. */
 interface Case {
   readonly name: string;
   readonly from: "dense" | "turned" | "stepped";
   readonly to: "dense" | "stepped";
 }
 
-/** What is copied: the peer copies the same. */
+/** The copies; the peer makes the same ones. */
 const deviceCases: readonly Case[] = [
   { name: "as it lies", from: "dense", to: "dense" },
   { name: "transposed", from: "turned", to: "dense" },
@@ -46,7 +46,7 @@ function layoutOf(kind: Case["from"]): StridedLayout {
 
 const repeats = 10;
 
-/** Several copies, one after the other, until both devices are done. */
+/** The rate of several copies in sequence, until both devices are done. */
 function rate(cuda: Cuda, enqueue: () => void): number {
   return hostRate(repeats * bytes, () => {
     for (let i = 0; i < repeats; i++) enqueue();
@@ -76,7 +76,7 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
     for (const device of cuda.devices) device.synchronize();
     const torch = await askTorch("devices", one);
     const pieceOf = () => rate(cuda, () => enqueuePeerCopy(sending, destination.ptr, there, source.ptr, here, bytes));
-    into.copyFrom(view, { stream: sending }); // takes access
+    into.copyFrom(view, { stream: sending }); // enables access
     let piece = pieceOf();
     const report = (what: string, ours: number, how: string, isClaim: boolean) => {
       const isAlike = one.from === "dense" && one.to === "dense";
@@ -124,7 +124,7 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
   return failures;
 }
 
-/** The kernel of a copy, on a device of choice. */
+/** The kernel of a copy, on a given device. */
 function kernelOf(from: StridedMemoryView, to: StridedMemoryView, device: CudaDevice, stream: CudaStream): () => void {
   const plan = planCopy(coalesce(from.layout, to.layout, { from: from.ptr, to: to.ptr }), true);
   if (plan?.kind !== "strided" && plan?.kind !== "tiled") throw new TypeError("Expected a copy that needs a kernel");

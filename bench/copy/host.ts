@@ -1,6 +1,6 @@
 /**
- * Copies between ordinary host memory and a device. Rates are bytes copied, by the host's clock, until the copy is
- * over.
+ * Copies between pageable host memory and a device. Rates are bytes copied, by the host's clock, until the copy
+ * completes.
  *
  * @module
  */
@@ -17,14 +17,14 @@ import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 
 const MiB = 2 ** 20;
 
-/** Bytes: the peer copies as many. */
+/** Sizes in bytes; the peer copies the same. */
 const hostSizes: readonly number[] = [1, 2, 4, 8, 16, 24, 32, 64, 256, 1024].map((count) => count * MiB);
 
-/** From so many bytes on the claim is a rate. */
+/** From this many bytes on, the claim is an absolute rate. */
 const much = 256 * MiB;
 const wanted = 40;
 
-/** Ours and torch's take turns so often, and the fastest counts: such hosts are slower for seconds at a time. */
+/** Rounds in which ours and torch's alternate; the fastest counts: such hosts are slower for seconds at a time. */
 const rounds = 5;
 
 export async function measureHost(cuda: Cuda, torch: Torch): Promise<number> {
@@ -35,7 +35,7 @@ export async function measureHost(cuda: Cuda, torch: Torch): Promise<number> {
   using ordinary = new HostMemoryResource().allocate(largest);
   using pinned = new PinnedMemoryResource(device).allocate(largest);
   for (const memory of [ordinary, pinned]) memory.bytes().fill(1);
-  buffer.copyFrom(ordinary, { stream }); // from now on there are threads and pinned memory for smaller copies, too
+  buffer.copyFrom(ordinary, { stream }); // from now on smaller copies have threads and pinned memory, too
   stream.synchronize();
   table(
     "Ordinary host memory, GB/s",
@@ -64,7 +64,7 @@ export async function measureHost(cuda: Cuda, torch: Torch): Promise<number> {
       const run = { to: 0n, from: 0n, bytes, isPageable: true, peers: null, direction };
       const plan = stagingOf({ ...run, [isUp ? "from" : "to"]: ordinary.ptr }, stream);
       const how = plan === null ? "the driver" : `${plan.threads} threads, chunks of ${plan.chunk / MiB} MiB`;
-      // Where the driver does it, it does the same for both: then they differ by chance.
+      // Where the driver copies, it does the same for both: any difference is noise.
       const passes = isFast && (theirs === undefined || ours >= (plan === null ? 0.9 : 1) * theirs);
       if (!passes) failures++;
       const cells = [bytes / MiB, isUp ? "up" : "down", ours.toFixed(1), theirs?.toFixed(1), ratio(ours, theirs)];

@@ -1,6 +1,6 @@
 /**
- * Copies between layouts on one device. Rates are twice the bytes of the destination; those in one piece are of a copy
- * that moves as much: of every other column all has to be read, and a row that is repeated is only written.
+ * Copies between layouts on one device. Rates are twice the bytes of the destination. The contiguous copy for
+ * comparison moves as much memory: for every other column all columns must be read, and a repeated row is only written.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { deviceRate, ratio, row, table, type Torch } from "./section.ts";
 import { enqueueCopy, enqueueFill } from "../../src/device/mod.ts";
 
 /**
- * A source: a dense array of this shape, of which the last axis is stepped (0: the first axis repeats), then permuted.
+ * A source: a dense array of this shape, whose last axis is stepped (0: the first axis repeats), then permuted.
  */
 interface Case {
   readonly name: string;
@@ -35,7 +35,7 @@ const shapes: readonly Omit<Case, "itemsize">[] = [
   { name: "a row repeated", shape: [4096, 4096], axes: [0, 1], step: 0 },
 ];
 
-/** What is copied: the peer copies the same. */
+/** The copies; the peer makes the same ones. */
 const layouts: readonly Case[] = shapes.flatMap((shape) =>
   [1, 2, 4, 8, 16].map((itemsize): Case => ({ ...shape, itemsize }))
 );
@@ -60,7 +60,7 @@ export async function measureLayouts(cuda: Cuda, torch: Torch): Promise<number> 
     const to = StridedLayout.dense(from.shape, one.itemsize);
     const bytes = to.requiredSizeInBytes();
     using source = pool.allocate(Math.max(bytes, from.requiredSizeInBytes()), { stream });
-    // In one piece: as much is moved, of every other column all that is read; a row that is repeated is only written.
+    // The contiguous copy moves as much: for every other column all that is read; a repeated row is only written.
     const piece = bytes * (1 + one.step) / 2;
     using destination = pool.allocate(Math.max(bytes, piece), { stream });
     source.fill(7, { stream });

@@ -1,6 +1,6 @@
 /**
- * Copies in one piece between all GPUs of the machine: every pair, one after the other; all at once, which nothing
- * orders; and in rounds, in each of which each device sends to one and receives from one.
+ * Contiguous copies between all GPUs of the machine: pair by pair; all at once and unordered; and in rounds, in each of
+ * which each device sends to one and receives from one.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 const bytes = 256 << 20;
 const repeats = 10;
 
-/** How fast copies must be, in terms of the driver's in one piece and of torch's. */
+/** Minimum rates of copies, as fractions of the driver's contiguous copy and of torch's. */
 interface Least {
   readonly piece: number;
   readonly torch: number;
@@ -35,7 +35,7 @@ interface Pair {
   readonly copy: () => void;
 }
 
-/** All pairs, with memory of their own for each direction, of pools of which nothing was said. */
+/** All pairs, each direction with its own memory, from pools with default access. */
 function pairsOf({ devices }: Cuda, pools: readonly DeviceMemoryResource[], stack: DisposableStack): Pair[] {
   const allocate = (device: CudaDevice, stream: CudaStream): MemoryBuffer => {
     const pool = pools[device.ordinal];
@@ -56,13 +56,13 @@ function pairsOf({ devices }: Cuda, pools: readonly DeviceMemoryResource[], stac
   );
 }
 
-/** All pairs, in the order in which each device sends to the next, then to the one after that. */
+/** All pairs, ordered so that each device sends to the next, then to the one after that. */
 function inRounds(pairs: readonly Pair[], devices: number): Pair[] {
   const round = ({ from, to }: Pair) => (to.ordinal - from.ordinal + devices) % devices;
   return pairs.toSorted((one, other) => round(one) - round(other));
 }
 
-/** @returns how many pairs are slower than what is claimed */
+/** @returns how many pairs are slower than claimed */
 export async function measureMatrix(cuda: Cuda, askTorch: Torch): Promise<number> {
   if (cuda.devices.length < 2) {
     console.log("\nBetween all devices: not measured, there is one device here.");
@@ -71,7 +71,7 @@ export async function measureMatrix(cuda: Cuda, askTorch: Torch): Promise<number
   const wait = () => {
     for (const device of cuda.devices) device.synchronize();
   };
-  /** Of several pairs at once, each so often. */
+  /** The rate of several pairs at once, with `repeats` copies each. */
   const rate = (pairs: readonly Pair[], enqueue: (pair: Pair) => void) =>
     hostRate(pairs.length * repeats * bytes, () => {
       for (let i = 0; i < repeats; i++) for (const pair of pairs) enqueue(pair);
@@ -117,11 +117,12 @@ export async function measureMatrix(cuda: Cuda, askTorch: Torch): Promise<number
   };
   const ask = (some: readonly Pair[]) =>
     askTorch("matrix", { bytes, pairs: some.map(({ from, to }) => [from.ordinal, to.ordinal]) });
-  // torch's copies into one device wait for each other, and cannot be had without. What nothing orders is held to the
-  // driver's rate alone: a device that three others fill at once is slower.
+  // torch's copies into one device always wait for each other. Unordered copies are held to the driver's rate alone: a
+  // device that three others fill at once is slower.
   for (const pair of pairs) report(`${pair.from.ordinal}`, `${pair.to.ordinal}`, [pair], await ask([pair]), one);
   report("all", "at once", pairs, await ask(pairs), { ...one, torch: 0 });
-  // Where nothing else holds the copies up it shows that each comes after what both homes hold, and they after it.
+  // Where nothing else delays the copies, it shows that each is ordered after the work of both home streams, and they
+  // after it.
   const rounds = inRounds(pairs, cuda.devices.length);
   report("all", "in rounds", rounds, await ask(rounds), { piece: 0.9, torch: 0.9 });
   return failures;

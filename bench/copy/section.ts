@@ -1,5 +1,5 @@
 /**
- * What the sections of the benchmark of copies share: timing, and tables.
+ * Timing and tables, shared by the sections of the copy benchmark.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { CudaDevice, CudaStream } from "../../mod.ts";
 import { median } from "../peer.ts";
 
 /**
- * Asks what torch reaches in a section's case: gigabytes per second, or nanoseconds a call; undefined without torch.
+ * Asks for torch's result in a section's case: gigabytes per second, or nanoseconds per call; undefined without torch.
  */
 export type Torch = (section: string, question: object) => Promise<number | undefined>;
 
@@ -15,11 +15,11 @@ const REPEATS = 20;
 const ROUNDS = 7;
 
 /**
- * Milliseconds before anything is timed: JavaScript that has run a few times only takes longer than a small copy does.
+ * Milliseconds of warm-up: JavaScript that has run only a few times takes longer than a small copy.
  */
 const WARM_UP = 50;
 
-/** Gigabytes per second of something that is enqueued, by the device's clock. */
+/** Gigabytes per second of enqueued work, by the device's clock. */
 export function deviceRate(device: CudaDevice, stream: CudaStream, bytes: number, enqueue: () => void): number {
   using start = device.createEvent({ timing: true });
   using end = device.createEvent({ timing: true });
@@ -33,7 +33,7 @@ export function deviceRate(device: CudaDevice, stream: CudaStream, bytes: number
   }));
 }
 
-/** Gigabytes per second of something that is over when it returns, by the host's clock. */
+/** Gigabytes per second of work that has completed when it returns, by the host's clock. */
 export function hostRate(bytes: number, work: () => void): number {
   work();
   return bytes / 1e6 / median(Array.from({ length: 5 }, () => {
@@ -48,13 +48,13 @@ export function table(title: string, ...columns: readonly string[]): void {
   console.log(`\n### ${title}\n\n| ${columns.join(" | ")} |\n|${columns.map(() => "---|").join("")}`);
 }
 
-/** A row of it: numbers without places. */
+/** Prints a row of a table: numbers without decimals. */
 export function row(...cells: readonly (string | number | undefined)[]): void {
   const words = cells.map((cell) => typeof cell === "number" ? cell.toFixed(0) : cell ?? "-");
   console.log(`| ${words.join(" | ")} |`);
 }
 
-/** One number in terms of another. */
+/** One number as a multiple of another. */
 export function ratio(one: number, other: number | undefined): string {
   return other === undefined ? "-" : (one / other).toFixed(2);
 }

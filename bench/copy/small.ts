@@ -1,6 +1,6 @@
 /**
- * Small copies from the host to a device: nanoseconds until a call returns, by the host's clock. The device is waited
- * for between batches, off the clock.
+ * Small copies from the host to a device: nanoseconds until a call returns, by the host's clock. The device is
+ * synchronized between batches, off the clock.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const BATCH = 100;
 const SAMPLES = 20;
 const ROUNDS = 15;
 
-/** The copy by the bare driver, and ours may take so much more of it: keeping the memory, and looking after it. */
+/** Our maximum time as a multiple of the bare driver's copy: ours also retains the memory and tracks it. */
 const most = 1.5;
 
 export async function measureSmall(cuda: Cuda, torch: Torch): Promise<number> {

@@ -1,26 +1,26 @@
 /**
- * Copies between layouts of one type in host memory: what is copied, and how fast it is to be.
+ * Copies between layouts of one type in host memory: the cases and their goals.
  *
  * @module
  */
 import { slice, StridedMemoryView } from "../../mod.ts";
 import { newArrayBuffer } from "../../src/native/mod.ts";
 
-/** Two arrays of one shape, and how long a copy may take, in times of NumPy's. */
+/** Two arrays of one shape, and how long a copy may take, as a multiple of NumPy's time. */
 export interface HostCase {
   readonly name: string;
   readonly goal: number;
-  /** Made when it is its turn. */
+  /** Allocates the arrays, when it is the case's turn. */
   readonly make: () => { readonly to: StridedMemoryView; readonly from: StridedMemoryView };
 }
 
-/** What is made of a source's memory: `from` of it is copied to an array in C order, or to `to` of such a one. */
+/** A copy: the source's memory seen through `from`, to an array in C order or one seen through `to`. */
 interface Pattern {
   readonly type: keyof typeof types;
-  /** Of the memory of the source. */
+  /** Shape of the source's memory. */
   readonly shape: readonly number[];
   readonly from?: (view: StridedMemoryView) => StridedMemoryView;
-  /** Of the memory of the destination, if it is not what `from` has. */
+  /** Shape of the destination's memory, if it differs from that of `from`. */
   readonly toShape?: readonly number[];
   readonly to?: (view: StridedMemoryView) => StridedMemoryView;
 }

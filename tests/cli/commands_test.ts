@@ -1,4 +1,4 @@
-/** What all commands have in common: help, exit codes, and what a mistyped word may have meant. */
+/** Common to all commands: help, exit codes, and suggestions for a mistyped word. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The main job as a person runs it: as a command, in this runtime. */
+/** The main job as a user runs it: as a command, in this runtime. */
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -24,7 +24,7 @@ interface Finished {
   readonly err: string;
 }
 
-/** Runs the command line program. `started` sees the process as soon as it runs. */
+/** Runs the command line program. `started` receives the process as soon as it runs. */
 function causeway(
   args: string[],
   env?: Record<string, string>,
@@ -191,7 +191,7 @@ function isPeerOf(pid: string, parent: number): boolean {
     const [, , , ppid] = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/\(.*\)/, "x").split(" ");
     return Number(ppid) === parent;
   } catch {
-    return false; // it ended while we looked
+    return false; // it exited while we looked
   }
 }
 

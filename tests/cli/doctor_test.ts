@@ -1,4 +1,4 @@
-/** What doctor says is true of this machine. */
+/** What doctor reports is true of this machine. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -67,7 +67,8 @@ test("an interpreter that was chosen and is none is named, not missing from PATH
 });
 
 test("what CAUSEWAY_CHECK asks for is loaded with the command line", patiently, async () => {
-  // doctor and the demo refused to open a GPU: the checker comes with the package, of which they load single rooms.
+  // doctor and the demo refused to open a GPU: the checker comes with the package, and they load only single rooms of
+  // it.
   const { code, stdout, stderr } = await runScript(new URL("loaded.ts", import.meta.url));
   assertEquals(code, 0, stderr);
   assertStringIncludes(stdout, "1 checked");

@@ -1,4 +1,4 @@
-/** `topology` and `bandwidth`, on simulated GPUs; what is drawn is read by Python's parser of XML. */
+/** `topology` and `bandwidth`, on simulated GPUs; drawings are read by Python's XML parser. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ function causeway(args: string[], env: Record<string, string> = {}) {
   return spawnSync(process.execPath, [...runtime, ...args], { encoding: "utf8", env: all });
 }
 
-/** The texts of a picture, and how many rectangles it has, as another parser reads them. */
+/** The texts of a picture, and its number of rectangles, as another parser reads them. */
 function drawn(path: string): { texts: string[]; rects: number } {
   const script = "import json, sys, xml.etree.ElementTree as E; t = E.parse(sys.argv[1]).getroot(); " +
     "n = '{http://www.w3.org/2000/svg}'; assert t.tag == n + 'svg'; " +

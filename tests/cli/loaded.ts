@@ -1,4 +1,4 @@
-/** Loads the command line and nothing else of the package, and opens a checked Cuda with what came along. */
+/** Loads the command line and nothing else of the package, and opens a checked Cuda with the modules that it loads. */
 import process from "node:process";
 import { Cuda } from "../../src/cuda/cuda.ts";
 

@@ -8,7 +8,7 @@ import { findBun } from "../../tools/bun.ts";
 test("bun run uses the Bun that runs, not the package of that name, which Deno installs without its program", () => {
   // `deno task` puts node_modules/.bin/bun there; a script that says just "bun" finds that one first, and fails.
   const cwd = fileURLToPath(new URL("../..", import.meta.url));
-  // As a person calls it: npx, which may have started these tests, leaves a variable of its own.
+  // As a user calls it: npx, which may have started these tests, leaves its own variable.
   const { status, stdout, stderr } = spawnSync("env", ["-u", "npm_execpath", findBun(), "run", "causeway", "--help"], {
     cwd,
     encoding: "utf8",

@@ -1,4 +1,4 @@
-/** A second process for the demo that damages one byte of what it receives. */
+/** A second process for the demo that corrupts one byte of what it receives. */
 import process from "node:process";
 import "../../mod.ts";
 import { runPeer } from "../../src/cli/demo_peer.ts";

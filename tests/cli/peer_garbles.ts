@@ -1,5 +1,5 @@
 /**
- * A second process for the demo whose address is cut short, because it is being killed: its end is told after the
+ * A second process for the demo whose address is truncated, because it is being killed: its exit is reported after the
  * address.
  */
 import process from "node:process";

@@ -1,4 +1,4 @@
-/** What `causeway vortex` says of a file is in the file. */
+/** What `causeway vortex` reports about a file is in the file. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";

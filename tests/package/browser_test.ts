@@ -1,6 +1,6 @@
 /**
- * `causeway/layout` as it is published, in a browser: the examples of its documentation do there what they do here. The
- * browser is the distribution's Chromium, without a window.
+ * `causeway/layout` as published, in a browser: the examples of its documentation behave there as they do here. The
+ * browser is the distribution's Chromium, headless.
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawn, spawnSync } from "node:child_process";
@@ -26,7 +26,7 @@ const wrong = {
 };
 const examples = [...layoutExamples(), wrong];
 
-/** What of node:assert the examples use. */
+/** The part of node:assert that the examples use. */
 const assertModule = `
   let count = 0;
   export const counted = () => count;
@@ -50,7 +50,7 @@ const assertModule = `
     },
   };`;
 
-/** Sends what it has found to the server: Chromium would print a page that is loaded, with its scripts still at work. */
+/** Sends its findings to the server: Chromium would print the page once loaded, with its scripts still running. */
 const page = `<!doctype html><title>causeway/layout</title><script type="module">
   import { counted } from "/assert.js";
   const failed = {};
@@ -61,7 +61,7 @@ const page = `<!doctype html><title>causeway/layout</title><script type="module"
   await fetch("/report", { method: "POST", body });
 </script>`;
 
-/** The text of a file of the page. */
+/** The text of a file that the page loads. */
 function textOf(path: string): string | null {
   if (path === "/") return page;
   if (path === places.assert) return assertModule;
@@ -71,7 +71,7 @@ function textOf(path: string): string | null {
   return readFileSync(join(installed().project, "node_modules/causeway/dist", basename(path)), "utf8");
 }
 
-/** Shows a page until it has sent its report. */
+/** Opens a page until it has sent its report. */
 async function reportOf(url: string, report: Promise<string>): Promise<string> {
   const args = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${scratchFolder()}`, url];
   const child = spawn(chromium ?? "", args, { stdio: "ignore", timeout: 120_000 });
@@ -101,7 +101,7 @@ test(title, { skip, ...patiently }, async () => {
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", () => listening()));
   try {
-    const { port } = server.address() as AddressInfo; // of a server that listens at an address
+    const { port } = server.address() as AddressInfo; // the server listens at an address
     const { counted, failed, runtime } = JSON.parse(await reportOf(`http://127.0.0.1:${port}/`, promise));
     assertEquals(failed, { [examples.indexOf(wrong)]: "Error: not equal" });
     assert(counted > 100, `${counted} comparisons`);

@@ -1,6 +1,6 @@
 /**
- * The package as a program gets it: made from the sources, packed, and installed in an empty folder. Once for all tests
- * of a process, without the network.
+ * The package as a program gets it: built from the sources, packed, and installed in an empty folder. Done once for all
+ * tests of a process, without the network.
  *
  * @module
  */
@@ -16,10 +16,10 @@ import { findBun } from "../../tools/bun.ts";
 import { isBun } from "../support/child.ts";
 import { runtimes } from "../support/runtimes.ts";
 
-/** The repository. */
+/** The root of the repository. */
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Runs a program to its end; it must end well. Returns what it has printed. */
+/** Runs a program to completion; it must succeed. Returns its output. */
 export function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): string {
   const [program = "", ...args] = command;
   const { status, stdout, stderr } = spawnSync(program, args, { cwd, env, encoding: "utf8", timeout: 240_000 });
@@ -30,18 +30,18 @@ export function run(command: readonly string[], cwd: string, env: NodeJS.Process
 /** The package before it is packed: what package.json names. */
 interface Package {
   readonly folder: string;
-  /** A project that has installed it. */
+  /** A project with the package installed. */
   readonly project: string;
 }
 
 let made: Package | undefined;
 let remove = (): void => {};
-// Bun shares this module among the files of tests, so there the end of the first is too early; Deno does not, and tells
-// no test of the process' end.
+// Bun shares this module among test files, so there the end of the first file is too early; Deno does not, and notifies
+// no test of the process's exit.
 if (isBun) process.on("exit", () => remove());
 else after(() => remove());
 
-/** Packs and installs, at the first call. */
+/** Packs and installs, on the first call. */
 export function installed(): Package {
   made ??= install();
   return made;

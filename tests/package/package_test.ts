@@ -1,4 +1,4 @@
-/** What is published to npm: it has what programs need and no more, and works where nothing else is installed. */
+/** The npm package: it has what programs need and no more, and works where nothing else is installed. */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ const [npm, node] = ["npm", "node"].map((program) =>
   spawnSync(program, ["--version"]).status === 0 ? null : `no ${program}: apt-get install ${program}, or nodejs.org`
 );
 
-/** A file in the project that has installed the package. */
+/** Writes a file to the project that has the package installed. */
 function write(name: string, text: string): string {
   const file = join(installed().project, name);
   writeFileSync(file, text);
@@ -40,14 +40,14 @@ function runHere(file: string, cwd = installed().project): string {
 test("it has what programs import and run, and nothing else", patiently, () => {
   const folder = join(installed().project, "node_modules/causeway");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name !== ".bun-tag" && statSync(join(folder, name)).isFile()); // Bun's own mark
+    .filter((name) => name !== ".bun-tag" && statSync(join(folder, name)).isFile()); // Bun's own marker
   const other = files.filter((name) => !/^dist\/[^/]+\.js$|^dist\/node\/\w+\.js$|^dist\/types\/.+\.d\.ts$/.test(name));
   assertEquals(other.sort(), [
     "CHANGELOG.md",
     "LICENSE",
     "README.md",
     "dist/digits.npy",
-    "dist/package.json", // of which `causeway --version` is
+    "dist/package.json", // read by `causeway --version`
     "package.json",
   ]);
   assertEquals(files.filter((name) => /tests|bench|tools|\bcli\b.*\.d\.ts/.test(name)), []);
@@ -111,7 +111,7 @@ test("every subpath exports the names that it exports from the sources", patient
   assertEquals(JSON.parse(runHere(file)), expected);
 });
 
-/** README's examples, as a program writes them that has installed the package from npm. */
+/** README's examples, as in a program that has the package installed from npm. */
 const examples: readonly Example[] = [undefined, "torch"].flatMap((need) =>
   examplesOf(`README.md${need === undefined ? "" : ` (${need})`}`, readme, need)
 ).map(({ name, code }) => ({ name, code: code.replaceAll("@causeway/causeway", "causeway") }));
@@ -175,7 +175,7 @@ test("the places of a checker's report are those of the program, not the package
   assert(!message.includes("dist/"), message);
 });
 
-/** A folder with some programs, as a PATH that has no others. */
+/** A folder with some programs, for use as a PATH without others. */
 function pathOf(...programs: readonly string[]): string {
   const folder = scratchFolder();
   for (const name of ["readlink", ...programs]) {
@@ -190,14 +190,14 @@ function pathOf(...programs: readonly string[]): string {
   return folder;
 }
 
-/** Runs the program `causeway` of the project with a PATH of its own. */
+/** Runs the project's program `causeway` with a given PATH. */
 function causeway(path: string, ...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
   const { project } = installed();
   const program = join(project, "node_modules/.bin/causeway");
-  // From a shell, which stays: a program whose parent is Bun takes that.
+  // From a shell, which keeps running: a program whose parent is Bun uses that Bun.
   return spawnSync("/bin/sh", ["-c", '"$0" "$@"; exit $?', program, ...args], {
     cwd: project,
-    env: { ...process.env, npm_execpath: "", PATH: path }, // what is left out Deno's children inherit all the same
+    env: { ...process.env, npm_execpath: "", PATH: path }, // Deno's children inherit omitted variables all the same
     encoding: "utf8",
     timeout: 60_000,
   });
@@ -206,7 +206,7 @@ function causeway(path: string, ...args: readonly string[]): { status: number | 
 test("bunx starts causeway in Bun, also where Bun is on no PATH and Node is", patiently, () => {
   const { project } = installed();
   const path = pathOf(...node === null ? ["node"] : []);
-  // In a script of npm's the variable names npm, and bunx leaves it so.
+  // In an npm script the variable names npm, and bunx leaves it unchanged.
   for (const npm of ["", "/usr/lib/node_modules/npm/bin/npm-cli.js"]) {
     const env = { ...process.env, npm_execpath: npm, PATH: path };
     const out = run([findBun(), "x", "causeway", "doctor"], project, env);
@@ -292,7 +292,7 @@ test(...needs(node ?? null, "in Node layouts work, and everything else is an Ffi
   });
 });
 
-// The types of node: that are Deno's own are not those of @types/node, which the repository has: they lacked an option.
+// Deno's own types of node: are not those of @types/node, which the repository uses: they lacked an option.
 test(
   ...needs(deno?.missing ?? null, "a Deno project with a link to the repository checks every subpath, and runs"),
   () => {

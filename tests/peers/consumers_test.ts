@@ -1,4 +1,4 @@
-/** Libraries of Python in this process, with arrays in host memory. */
+/** Python libraries in this process, with arrays in host memory. */
 import { testConsumers } from "../support/consumers/matrix.ts";
 
 testConsumers("cpu", null);

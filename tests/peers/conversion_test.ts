@@ -1,4 +1,4 @@
-/** What NumPy and ml_dtypes make of numbers when they convert them is what our host copies make of them. */
+/** Our host copies convert numbers to the same values as NumPy and ml_dtypes. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -18,8 +18,8 @@ function real(value: Scalar): number {
 }
 
 /**
- * Whether the peer says what a value becomes: NumPy leaves open what floats become for which an integer type has no
- * room, and ml_dtypes makes everything a float32 first, which may round twice.
+ * Whether the peer defines the result: NumPy leaves floats that overflow an integer type undefined, and ml_dtypes
+ * converts everything to float32 first, which may round twice.
  */
 function isDefined(value: Scalar, from: NumberType, to: NumberType): boolean {
   const number = real(value);

@@ -1,4 +1,4 @@
-/** What the guides show beside torch, PyArrow and apache-arrow runs, and prints what it says. */
+/** The guides' examples with torch, PyArrow and apache-arrow run, and print what they say. */
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { patiently } from "../support/child.ts";
@@ -6,7 +6,7 @@ import { examplesOf, runExample } from "../support/examples.ts";
 import { needs } from "../support/needs.ts";
 import { findPython, findPythonOrSystem } from "../support/python.ts";
 
-/** The pages that have such examples, by what they need. */
+/** The pages with such examples, by what they need. */
 const pages = {
   torch: ["README.md", "docs/arrays.md", "docs/python.md"],
   pyarrow: ["docs/arrow.md"],

@@ -1,6 +1,6 @@
 /**
- * nanoarrow's entry points for Arrow's integration tests, in C++: it makes schemas and batches of a JSON file that we
- * must see as the file says, and compares ours with the file.
+ * nanoarrow's entry points for Arrow's integration tests, in C++: it creates schemas and batches from a JSON file,
+ * which we must read as the file says, and compares ours with the file.
  */
 import { assertEquals } from "@std/assert";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -67,12 +67,12 @@ const withNanoarrow = (name: string) => {
   return [title, { skip, ...patiently }] as const;
 };
 
-/** Fails with nanoarrow's words, if it has any. */
+/** Throws nanoarrow's error message, if there is one. */
 function ok(words: bigint): void {
   if (words !== 0n) throw new Error(readCString(words));
 }
 
-/** Numbers that JSON has, and no decimals that nanoarrow reads as text. */
+/** Whether all numbers exist in JSON, and no decimals are ones that nanoarrow reads as text. */
 function isPlain(value: Value): boolean {
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
   if (value === null || typeof value !== "object" || value instanceof Uint8Array) return true;
@@ -81,7 +81,7 @@ function isPlain(value: Value): boolean {
 
 const plain = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
 
-/** Tables: a struct of any columns, and rows none of which is null. */
+/** Tables: a struct of any columns, and rows that are not null. */
 const tables = fc.array(models.filter(isSayable), { maxLength: 3 }).chain((columns) => {
   const children = columns.map((column, i) => ({ ...column, name: `f${i}${column.name}` }));
   const model: Model = { format: "+s", name: "", nullable: false, flags: 0, metadata: [], children, dictionary: null };
@@ -116,7 +116,7 @@ test(...withNanoarrow("schemas and batches of nanoarrow's are what the file says
       theirs.close();
       assertEquals(nanoarrow.nanoarrow_BytesAllocated(), before);
 
-      const writer = new RawWriter(arena, release); // buffers that nanoarrow has not made
+      const writer = new RawWriter(arena, release); // buffers not made by nanoarrow
       const ours = ArrowArray.from({ schema: writer.schema(model), array: writer.array(encode(model, values, plain)) });
       ours.toArrowDevice().moveTo({ schema, array });
       ok(nanoarrow.nanoarrow_CDataIntegration_ImportSchemaAndCompareToJson(file, schema));
@@ -129,7 +129,7 @@ test(...withNanoarrow("schemas and batches of nanoarrow's are what the file says
   rmSync(folder, { recursive: true });
 });
 
-/** What the file says of a schema: maps' own names and the flags of what is inside a dictionary are not in it. */
+/** The part of a schema that the file has: maps' own names and the flags of types inside a dictionary are not in it. */
 function essence(model: Model): unknown {
   const { format, children, dictionary } = model;
   return { format, children: children.map(essence), dictionary: dictionary === null ? null : essence(dictionary) };

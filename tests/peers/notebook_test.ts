@@ -1,4 +1,4 @@
-/** Deno's kernel for Jupyter runs the cells of docs/notebooks.md: what a person sees below them, and after a restart. */
+/** Deno's Jupyter kernel runs the cells of docs/notebooks.md: the output that a user sees, also after a restart. */
 import { assert, assertEquals } from "@std/assert";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -25,8 +25,8 @@ const missing = deno?.missing ??
     : `${python} has no jupyter_client: pip install jupyter, or set CAUSEWAY_JUPYTER_PYTHON to an interpreter that has it`);
 
 /**
- * Runs cells, restarts the kernel before each that is null, and prints what came of each. Deno's kernel says at times
- * that a cell is done before it has sent all output, so a cell that only marks the end follows each.
+ * Runs cells, restarts the kernel before each that is null, and prints the result of each. Deno's kernel sometimes
+ * reports a cell as done before it has sent all output, so a cell that only marks the end follows each.
  */
 const driver = `
 import json, sys, time
@@ -81,7 +81,7 @@ function shown(cells: readonly (string | null)[]): unknown[] {
     stdio: ["pipe", "pipe", "ignore"],
     timeout: 200_000,
   });
-  // What Python and Deno print to the process' own output comes before.
+  // Whatever Python and Deno print to the process's own output comes first.
   const all: unknown = JSON.parse(printed.trimEnd().split("\n").at(-1) ?? "");
   assert(Array.isArray(all) && all.length === cells.length, printed);
   return all;

@@ -22,10 +22,10 @@ const found = findPython("numpy");
 const missing = typeof found === "string" ? found : null;
 const resource = new HostMemoryResource();
 
-/** NumPy, and what this version of it can do. */
+/** NumPy, and the capabilities of this version. */
 interface NumPy {
   readonly python: TestPython;
-  /** What its `from_dlpack` understands: the struct with a version, or only the old one. */
+  /** What its `from_dlpack` accepts: the versioned struct, or only the old one. */
   readonly maxVersion: readonly [number, number];
   readonly dtypes: readonly string[];
 }
@@ -60,7 +60,7 @@ class Memory:
   return { python, maxVersion: versioned === true ? [1, 3] : [0, 8], dtypes };
 }
 
-/** Parts of an array of shape (4, 6): what is exchanged in every type. */
+/** Parts of an array of shape (4, 6), exchanged in every type. */
 const parts: readonly { readonly name: string; readonly python: string; readonly items: readonly SliceItem[] }[] = [
   { name: "all", python: "", items: [] },
   { name: "a slice", python: "[1:3, ::2]", items: [slice(1, 3), slice(null, null, 2)] },
@@ -71,7 +71,7 @@ const parts: readonly { readonly name: string; readonly python: string; readonly
   { name: "no elements", python: "[2:2]", items: [slice(2, 2)] },
 ];
 
-/** What Python's `describe` says of an array that is this view. */
+/** What Python's `describe` returns for an array that is this view. */
 function described(view: StridedMemoryView): unknown[] {
   const dense = new Uint8Array(view.nbytes);
   const target = { bytes: dense, offset: 0, layout: StridedLayout.dense(view.shape, view.dtype.itemsize) };
@@ -94,7 +94,7 @@ test(
     for (const dtype of dtypes) {
       const { itemsize } = DType.from(dtype);
       const buffer = resource.allocate(24 * itemsize);
-      // Truth values are 0 or 1; everything else may be any bytes.
+      // Booleans are 0 or 1; all other types may hold any bytes.
       buffer.bytes().set(pattern(buffer.size, 3).map((byte) => dtype === "bool" ? byte & 1 : byte));
       const whole = StridedMemoryView.fromBuffer(buffer, { shape: [4, 6], dtype: DType.from(dtype) });
       for (const [i, { name, items }] of parts.entries()) {
@@ -122,7 +122,7 @@ test(...needs(missing, "we take NumPy's arrays of every type in place, and give 
     python.run(`base = np.frombuffer(bytearray.fromhex("${bytes.toHex()}"), "${dtype}").reshape(4, 6)`);
     for (const { name, python: part } of parts) {
       for (const transposed of ["", ".T"]) {
-        // A scalar of NumPy is no array: 0-d arrays are made by taking a view.
+        // A NumPy scalar is not an array: 0-d arrays are made by taking a view.
         python.run(`array = np.asarray(base${part})${transposed}`);
         const before = python.evaluate("sys.getrefcount(array)");
         const tensor = python.take("array.__dlpack__()");
@@ -217,7 +217,7 @@ const pairs = fc.tuple(shapes(), fc.integer({ min: 1, max: 16 })).chain(([shape,
 
 test(...needs(missing, "copies between any two layouts are NumPy's, byte for byte"), () => {
   const { python } = numpy();
-  // A batch at a time: NumPy makes all of its copies in one script, and then come ours.
+  // In batches: NumPy makes all of its copies in one script, then we make ours.
   check(
     fc.property(fc.array(pairs, { minLength: 100, maxLength: 100, size: "max" }), (batch) => {
       const copies = batch.map(({ source, destination }, seed) => {
@@ -246,10 +246,10 @@ for job in json.loads(${JSON.stringify(JSON.stringify(jobs))}):
   );
 });
 
-/** What NumPy is told of an array in our memory: elements of raw bytes. */
+/** What NumPy is passed for an array in our memory: elements of raw bytes. */
 function arrayInterface({ layout, offset }: Placed, memory: Uint8Array<ArrayBuffer>): object {
   return {
-    // As a string: an address may be more than the numbers of JSON keep exactly.
+    // As a string: an address may be too large for a JSON number to keep exactly.
     address: `${ffiPort().addressOf(memory.buffer) + BigInt(offset + layout.sliceOffsetInBytes)}`,
     shape: layout.shape,
     strides: layout.stridesInBytes,

@@ -49,7 +49,7 @@ def addresses(array):
 }
 
 /**
- * An array of PyArrow's as an expression, and what its elements are here. The last element is `null` where it may be.
+ * A PyArrow array as an expression, and its elements as read here. The last element is `null` where it may be.
  */
 const arrays: readonly (readonly [expression: string, values: ArrowValue[]])[] = [
   ["pa.nulls(3)", [null, null, null]],
@@ -123,7 +123,7 @@ function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Takes the array of an expression over by the C data interface. */
+/** Takes the array of an expression through the C data interface. */
 function take(python: TestPython, expression: string): ArrowArray {
   using arena = new NativeArena();
   const [schema, array] = [arena.bytes(72).address, arena.bytes(80).address];
@@ -131,7 +131,7 @@ function take(python: TestPython, expression: string): ArrowArray {
   return ArrowArray.from({ schema, array });
 }
 
-/** Parts of an array: expressions of PyArrow's, and where they begin and end. */
+/** Parts of an array: PyArrow expressions, with their start and end. */
 function parts(length: number): (readonly [suffix: string, start: number, end: number])[] {
   return ([["", 0, length], ["[1:]", 1, length], [`[1:${length - 1}]`, 1, length - 1], ["[0:0]", 0, 0]] as const)
     .filter(([, start, end]) => start <= end);
@@ -147,7 +147,7 @@ test(...needs(missing, "arrays of PyArrow's come in with their values and in pla
       assertEquals(array.nullCount, python.evaluate("a.null_count"), expression);
       const [own] = [array.buffers.map((buffer) => `${buffer?.ptr ?? 0n}`)];
       const theirs = (python.evaluate("addresses(a)") as string[]).slice(0, own.length);
-      const isView = /_view\(/.test(expression); // has a buffer that is the export's alone: the sizes of its data
+      const isView = /_view\(/.test(expression); // has a buffer owned by the export alone: the sizes of its data
       if (end > start) assertEquals(isView ? own.slice(0, -1) : own, isView ? theirs.slice(0, own.length - 1) : theirs);
       array.close();
       assertEquals(python.evaluate("pa.total_allocated_bytes() - before"), 0);
@@ -186,7 +186,7 @@ test(...needs(missing, "arrays go to PyArrow and nanoarrow as capsules, by the d
     python.run("b = pa.array(p); del p");
     assertEquals(python.evaluate("b.equals(a)"), true, `${expression} by capsule`);
     python.run("del b");
-    // nanoarrow 0.9 crashes when it hands an array of views on, PyArrow's own too.
+    // nanoarrow 0.9 crashes when it passes on an array of views, even PyArrow's own.
     if (/_view\(/.test(expression)) continue;
     give();
     python.run(`
@@ -317,7 +317,7 @@ test(...needs(missing, "what PyArrow does not read of a stream is released with 
 test(
   ...needs(missing, "objects of Python that speak Arrow are taken by name: arrays, batches, tables and nanoarrow's"),
   () => {
-    pyarrow(); // has the interpreter running
+    pyarrow(); // starts the interpreter
     const python = Python.open({ home: typeof installation === "string" ? "" : installation.executable });
     python.run("import pyarrow as pa, nanoarrow as na");
     const take = (expression: string) => {

@@ -1,4 +1,4 @@
-/** Functions of torch with views of host memory, in a process of its own: prints `true` if all of it is right. */
+/** torch functions on views of host memory, in their own process: prints `true` if all is right. */
 import { assert, assertEquals } from "@std/assert";
 import process from "node:process";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -16,7 +16,7 @@ const messageOf = (call: () => unknown) => {
     return error instanceof Error ? error.message : `${error}`;
   }
 };
-/** Numbers as lists in lists. */
+/** Numbers as nested lists. */
 const nested = (flat: readonly number[], [extent, ...inner]: readonly number[]): unknown => {
   if (extent === undefined) return flat[0];
   const size = flat.length / extent;
@@ -39,7 +39,7 @@ const numbers = async (view: StridedMemoryView) => Array.from(await view.toTyped
   assertEquals(await numbers(column), [20, 50]);
 }
 {
-  // torch writes where our elements are, and we where its are.
+  // torch writes to our elements in place, and we to its.
   using added: StridedMemoryView = torch["add"](table, 1, kwargs({ out: table }));
   assertEquals(added.ptr, table.ptr);
   assertEquals(await numbers(table), [0, 3, -2, 5, 6, -5]);
@@ -59,8 +59,8 @@ const numbers = async (view: StridedMemoryView) => Array.from(await view.toTyped
   assert(messageOf(() => torch["matmul"](table, table)).includes("shapes cannot be multiplied"));
 }
 {
-  // A tensor that torch makes of a view is the view's in shape, type and order, whether NumPy is loaded or not: from
-  // Python 3.12 on torch.asarray() took the bytes for numbers of its default type. Before 2.0 it asks nobody but NumPy.
+  // A tensor that torch makes of a view has the view's shape, type and order, whether NumPy is loaded or not: from
+  // Python 3.12 on torch.asarray() took the bytes for numbers of its default type. Before 2.0 it asks only NumPy.
   python.run(`
 import sys, torch
 def make(view, way): return getattr(torch, way)(view)

@@ -1,4 +1,4 @@
-/** Torch with host memory: its functions take our arrays in place and give back theirs. */
+/** Torch with host memory: its functions take our arrays in place and return theirs. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { patiently, runScriptForJson } from "../support/child.ts";

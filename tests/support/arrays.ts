@@ -1,5 +1,5 @@
 /**
- * Arrays in host memory for tests: layouts of a given shape, and what copying means, spelled out byte by byte.
+ * Arrays in host memory for tests: layouts of a given shape, and the meaning of a copy, spelled out byte by byte.
  *
  * @module
  */
@@ -33,7 +33,7 @@ export function copiedByHand(source: Placed, from: Uint8Array, destination: Plac
   return result;
 }
 
-/** Layouts of one shape in which no two elements meet: axes in any order, either direction, with or without gaps. */
+/** Layouts of one shape in which no two elements overlap: axes in any order, either direction, with or without gaps. */
 export function apart(shape: readonly number[], itemsize: number): fc.Arbitrary<Placed> {
   const perAxis = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: shape.length, maxLength: shape.length });
   return fc.record({
@@ -43,7 +43,7 @@ export function apart(shape: readonly number[], itemsize: number): fc.Arbitrary<
     cut: fc.constantFrom(0, 0, 1, 2),
     slack: fc.record({ before: fc.nat(20), after: fc.nat(20) }),
   }).map(({ order, gaps, signs, cut, slack }) => {
-    // Made too long by `cut` on every axis, and cut to size: so slice offsets are seen as well.
+    // Built too long by `cut` on every axis, then sliced to size, so that slice offsets are covered as well.
     const longer = shape.map((extent) => extent + cut);
     const strides = shape.map(() => 0);
     let stride = 1;
@@ -57,7 +57,7 @@ export function apart(shape: readonly number[], itemsize: number): fc.Arbitrary<
   });
 }
 
-/** Layouts of one shape whose elements may meet: repeated, overlapping, or apart. */
+/** Layouts of one shape whose elements may overlap: repeated, overlapping, or disjoint. */
 export function meeting(shape: readonly number[], itemsize: number): fc.Arbitrary<Placed> {
   const strides = fc.array(fc.integer({ min: -6, max: 6 }), { minLength: shape.length, maxLength: shape.length });
   const slack = fc.record({ before: fc.nat(20), after: fc.nat(20) });
@@ -71,7 +71,7 @@ function place(layout: StridedLayout, slack: { readonly before: number; readonly
   return { layout, offset: slack.before - first, size: slack.before - first + end + slack.after };
 }
 
-/** So many bytes, all different from their neighbours, and different for each seed. */
+/** `length` bytes, all different from their neighbours, and different for each seed. */
 export function pattern(length: number, seed: number): Uint8Array<ArrayBuffer> {
   let state = (seed * 2654435761) >>> 0;
   return new Uint8Array(new ArrayBuffer(length)).map(() => {

@@ -14,7 +14,7 @@ const units: Readonly<Record<string, string>> = {
   n: "NANOSECOND",
 };
 
-/** Types that are named by nothing but their format. */
+/** Types identified by their format alone. */
 const named: Readonly<Record<string, Json>> = {
   n: { name: "null" },
   b: { name: "bool" },
@@ -35,8 +35,8 @@ const named: Readonly<Record<string, Json>> = {
 };
 
 /**
- * Whether the integration tests can say a type: they know no views of text or lists and no dictionaries of
- * dictionaries. nanoarrow writes halves as singles, and refuses widths of 0.
+ * Whether the integration tests can express a type: they have no views of text or lists and no dictionaries of
+ * dictionaries. nanoarrow writes half floats as single, and refuses widths of 0.
  */
 export function isSayable(model: Model): boolean {
   const { format, children, dictionary, metadata } = model;
@@ -101,7 +101,7 @@ export class JsonTable {
     return { ...valid, OFFSET: offsets.map((offset) => /[UZ]/.test(format) ? String(offset) : offset), DATA };
   }
 
-  /** Indices of a dictionary, each of whose entries is there once, in the order in which they come. */
+  /** Indices into a dictionary of unique entries, in order of first use. */
   #encoded(model: Model, dictionary: Model, slots: readonly Value[]): Json {
     const id = this.#ids++;
     const entries = new Map(slots.map((slot) => [keyOf(slot), slot]));
@@ -118,7 +118,7 @@ function metadataOf({ metadata }: Model): Json {
 }
 
 function part(value: Value, name: string): Value {
-  return (value as { [name: string]: Value })[name] ?? null; // of a struct, which the caller has
+  return (value as { [name: string]: Value })[name] ?? null; // a value of a struct, which the caller has
 }
 
 function elementsOf(format: string, child: Model, slot: Value): Value[] {

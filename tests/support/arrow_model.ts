@@ -1,12 +1,12 @@
 /**
  * A model of Arrow arrays: types as format strings and values as JavaScript values, with an encoder to the buffers of
- * the columnar format and a decoder from them. It shares no line with what is tested.
+ * the columnar format and a decoder from them. It shares no line with the code under test.
  *
  * @module
  */
 import { fc } from "./property.ts";
 
-/** A value of the model, as `ArrowArray.get` gives it. */
+/** A value of the model, as `ArrowArray.get` returns it. */
 export type Value = null | boolean | number | bigint | string | Uint8Array | Value[] | { [name: string]: Value };
 
 /** A type of the model: what an ArrowSchema says. */
@@ -14,7 +14,7 @@ export interface Model {
   readonly format: string;
   readonly name: string;
   readonly nullable: boolean;
-  /** ARROW_FLAG bits beside NULLABLE. */
+  /** ARROW_FLAG bits other than NULLABLE. */
   readonly flags: number;
   readonly metadata: readonly (readonly [key: string, value: string])[];
   readonly children: readonly Model[];
@@ -31,17 +31,17 @@ export interface Encoded {
   readonly dictionary: Encoded | null;
 }
 
-/** Choices of a producer that change nothing about the values. */
+/** Choices of a producer that do not affect the values. */
 export interface Quirks {
   /** Elements before the first. */
   readonly offset: number;
   /** Elements after the last. */
   readonly tail: number;
-  /** Whether the number of nulls is left to the consumer to count. */
+  /** Whether counting the nulls is left to the consumer. */
   readonly countUnknown: boolean;
   /** Whether there is a bitmap although nothing is null. */
   readonly idleBitmap: boolean;
-  /** Elements of the child that belong to a list's null slots and to none. */
+  /** Child elements that belong to a list's null slots and to no slot. */
   readonly gap: number;
 }
 
@@ -100,7 +100,7 @@ const pairs = fc.uniqueArray(fc.tuple(fc.string(), fc.string({ unit: "grapheme" 
   maxLength: 2,
 });
 
-/** What every field has. */
+/** Properties of every field. */
 const header = fc.record({ name: names, nullable: fc.boolean(), metadata: fc.oneof(fc.constant([]), pairs) });
 const leaf: fc.Arbitrary<Model> = fc.tuple(header, fc.constantFrom(...leafFormats)).map(([head, format]) => ({
   ...head,
@@ -153,7 +153,7 @@ export const models: fc.Arbitrary<Model> = fc.letrec<{ model: Model }>((tie) => 
   return { model: fc.oneof({ maxDepth: 3, depthSize: "small" }, leaf, list, struct, map, dictionary) };
 }).model;
 
-/** Values of a type that are not null. */
+/** Non-null values of a type. */
 function present(model: Model): fc.Arbitrary<Value> {
   const { format, children, dictionary } = model;
   if (dictionary !== null) return valueOf(dictionary);
@@ -229,7 +229,7 @@ function decimalText(unscaled: bigint, scale: number): string {
   return `${unscaled < 0n ? "-" : ""}${magnitude / unit}.${String(unit + magnitude % unit).slice(1)}`;
 }
 
-/** Whether the keys of all maps in a type are never null, as the columnar format wants it, and some libraries check. */
+/** Whether the keys of all maps in a type are never null, as the columnar format requires, and some libraries check. */
 export function hasKeys({ format, children, dictionary }: Model): boolean {
   const keys = format === "+m" ? children.flatMap((entries) => entries.children.slice(0, 1)) : [];
   return keys.every((key) => !key.nullable && key.format !== "n") && children.every(hasKeys) &&
@@ -251,7 +251,7 @@ export const quirks: fc.Arbitrary<Quirks> = fc.record({
   gap: fc.nat(2),
 });
 
-/** A valid value to fill slots with that nobody may look at. */
+/** A valid value to fill slots that must not be read. */
 export function filler(model: Model): Value {
   const { format, children, dictionary } = model;
   if (dictionary !== null) return filler(dictionary);
@@ -292,7 +292,7 @@ export function encode(model: Model, values: readonly Value[], quirk: Quirks): E
     const index = (slot: Value) => indexFor(model.format, keys.indexOf(keyOf(slot)));
     const indices = encode({ ...model, dictionary: null }, slots.map(index), plain);
     const entries = encode(dictionary, [...places.values()], { ...quirk, offset: quirk.gap });
-    // Entries say themselves which are null, so no index is.
+    // The entries mark nulls themselves, so no index is null.
     return { ...indices, ...head, nullCount: 0, dictionary: entries };
   }
   if (format === "n") {
@@ -308,7 +308,7 @@ export function encode(model: Model, values: readonly Value[], quirk: Quirks): E
 
 const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
 
-/** How many entries an index of 8 bits can name. */
+/** Number of entries that an 8-bit index can address. */
 const maxIndex = 100;
 
 /** The same text for equal values, and for no others. */
@@ -371,7 +371,7 @@ function fieldOf(value: Value, name: string): Value {
   return (value as { [name: string]: Value })[name] ?? null;
 }
 
-/** Lists: the elements of null slots take `gap` elements of the child that are nobody's. */
+/** Lists: null slots span `gap` child elements that belong to no value. */
 function lists(model: Model, child: Model, slots: readonly Value[], quirk: Quirks): Body {
   const elements: Value[] = Array.from({ length: quirk.gap }, () => filler(child));
   const offsets = [elements.length];
@@ -392,7 +392,7 @@ function lists(model: Model, child: Model, slots: readonly Value[], quirk: Quirk
   };
 }
 
-/** Lists that lie anywhere: the last one first, with `gap` elements between two that are nobody's. */
+/** Lists in arbitrary positions: the last one first, with `gap` unused elements between two. */
 function listViews(model: Model, child: Model, slots: readonly Value[], quirk: Quirks): Body {
   const elements: Value[] = [];
   const places = slots.toReversed().map((slot) => {

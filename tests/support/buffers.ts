@@ -1,5 +1,5 @@
 /**
- * Buffers of all kinds, and a way to fill and to read them that knows nothing of layouts.
+ * Buffers of all kinds, and a way to fill and to read them that does not use layouts.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export interface Room {
   read(buffer: MemoryBuffer): Uint8Array;
 }
 
-/** Makes room. */
+/** The memory of the first device and of the host. */
 export function room(cuda: Cuda): Room {
   const device = cuda.device(0);
   const home = device.createStream();
@@ -49,7 +49,7 @@ export function room(cuda: Cuda): Room {
   };
 }
 
-/** The bytes of a buffer, after what is enqueued on its home stream. */
+/** The bytes of a buffer, after the work enqueued on its home stream. */
 export function readBuffer(buffer: MemoryBuffer, cuda: Cuda): Uint8Array {
   const device = cuda.device(buffer.device?.ordinal ?? 0);
   using stream = device.createStream();

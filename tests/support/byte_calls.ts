@@ -1,6 +1,6 @@
 /**
- * Random calls of everything that copies or fills bytes, one after the other, on four pieces of memory; and what they
- * must leave there, byte by byte.
+ * Random sequences of all calls that copy or fill bytes, on four pieces of memory; and the bytes that they must leave
+ * there.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { Raw } from "./raw_driver.ts";
 /** Bytes of each piece. */
 const size = 2048;
 
-/** The pieces: two of a device, one of the host that is page-locked, one that is not. */
+/** The pieces: two on a device, one on the host that is page-locked, one that is not. */
 const places = ["device", "other", "pinned", "pageable"] as const;
 type Place = (typeof places)[number];
 
@@ -61,7 +61,7 @@ const corner: fc.Arbitrary<Corner> = fc.record({
   rows: fc.integer({ min: 4, max: 5 }),
 });
 
-/** Calls that stay inside of their pieces and overlap nothing. */
+/** Calls that stay inside their pieces and overlap nothing. */
 export const byteCalls: fc.Arbitrary<readonly ByteCall[]> = fc.array(
   fc.record({
     kind: fc.constantFrom("copy", "rectangle", "box", "fill", "fill rectangle"),
@@ -78,7 +78,7 @@ export const byteCalls: fc.Arbitrary<readonly ByteCall[]> = fc.array(
   { minLength: 1, maxLength: 30 },
 );
 
-/** Where a fill begins, and from row to row: multiples of its unit, and never memory that the driver does not know. */
+/** Start and pitch of a fill: multiples of its unit, and never in memory that the driver does not know. */
 function aligned({ to, unit }: ByteCall): Corner {
   const [x, pitch] = [to.x - to.x % unit, to.pitch - to.pitch % unit];
   return { ...to, x, pitch, place: to.place === "pageable" ? "pinned" : to.place };
@@ -97,7 +97,7 @@ function start(): Map<Place, Uint8Array> {
   return new Map(places.map((place, i) => [place, new Uint8Array(size).map((_, at) => (at * 7 + i * 50) % 256)]));
 }
 
-/** What the calls must leave in the four pieces. */
+/** The bytes that the calls must leave in the four pieces. */
 export function referenceBytes(calls: readonly ByteCall[]): number[][] {
   const memory = start();
   const at = (place: Place) => memory.get(place) ?? new Uint8Array();
@@ -121,7 +121,7 @@ export function referenceBytes(calls: readonly ByteCall[]): number[][] {
   return places.map((place) => Array.from(at(place)));
 }
 
-/** Makes the calls; returns what they leave. */
+/** Makes the calls; returns the bytes that they leave. */
 export function runByteCalls(driver: CudaDriver, calls: readonly ByteCall[]): number[][] {
   using raw = new Raw(driver);
   raw.use(0);
@@ -226,7 +226,7 @@ function make(driver: CudaDriver, raw: Raw, call: ByteCall, at: (place: Place) =
   }
 }
 
-/** What all descriptions of a box have. Fields that are not named are 0. */
+/** Fields that all descriptors of a box have. Fields that are not named are 0. */
 function describe(box: object, { to, from, width, height }: ByteCall, at: (place: Place) => bigint): void {
   Object.assign(box, {
     ...{ srcXInBytes: from.x, srcY: from.y, srcPitch: from.pitch, dstXInBytes: to.x, dstY: to.y, dstPitch: to.pitch },

@@ -1,6 +1,7 @@
 /**
- * What the driver lets a thread do while another library captures a stream of the same context, and which of it spoils
- * the capture: by the thread's mode (`cuThreadExchangeStreamCaptureMode`) and by the kind of the captured stream.
+ * Calls that the driver permits a thread while another library captures a stream of the same context, and which of them
+ * invalidate the capture: by the thread's mode (`cuThreadExchangeStreamCaptureMode`) and by the kind of captured
+ * stream.
  *
  * @module
  */
@@ -21,11 +22,11 @@ import { resultName } from "../../src/driver/driver.ts";
 import { type Example, example } from "./error_codes.ts";
 import type { Raw } from "./raw_driver.ts";
 
-/** As an older compiler would have written it, for drivers that are older than the one that did. */
+/** As an older compiler would have written it, for drivers older than the compiler that did. */
 const arrays = readFileSync(new URL("../data/ptx/arrays.sm_80.ptx", import.meta.url), "utf8")
   .replace(/^\.version .*$/m, ".version 8.0");
 
-/** A call: what it needs is made before the capture begins, and given back after it has ended. */
+/** A call: its resources are created before the capture begins, and released after it has ended. */
 type Call = (raw: Raw) => { readonly ask: () => number; readonly after?: (code: number) => void };
 
 /** The calls, by what they do. */
@@ -52,14 +53,14 @@ function callsOf(raw: Raw): Readonly<Record<string, Call>> {
   const threshold = arena.out("u64");
   const image = arena.cString(arrays);
 
-  /** A call that needs nothing of its own. */
+  /** A call that needs no resources. */
   const plain = (ask: () => number): Call => () => ({ ask });
-  /** A call that makes something, which is given back. */
+  /** A call that creates a resource, which is then released. */
   const making = (make: (at: bigint) => number, giveBack: (made: bigint) => number): Call => () => ({
     ask: () => make(out.$address),
     after: (code) => void (code === 0 && raw.ok(giveBack(out.value))),
   });
-  /** A call that gives something back; it is given back afterwards if that was refused. */
+  /** A call that releases a resource, which is released afterwards if the call was refused. */
   const giving = (make: (at: bigint) => number, giveBack: (made: bigint) => number): Call => () => {
     const made = raw.word(make);
     return { ask: () => giveBack(made), after: (code) => void (code !== 0 && raw.ok(giveBack(made))) };
@@ -168,7 +169,7 @@ function callsOf(raw: Raw): Readonly<Record<string, Call>> {
   };
 }
 
-/** What each call answers, and how the capture ends. */
+/** The result of each call, and how the capture ends. */
 export const captureQuestions: Example = example("beside somebody else's capture", 1, (raw, notes) => {
   const { driver, arena } = raw;
   raw.use(0);

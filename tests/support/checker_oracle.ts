@@ -1,6 +1,6 @@
 /**
  * Random programs, right and wrong, and the judge of both: every piece of work is a node of a graph, every rule of CUDA
- * an edge, and two accesses are ordered if there is a path. No clocks, nothing is forgotten, nothing is fast.
+ * an edge, and two accesses are ordered if there is a path. No clocks, no pruning, no optimization.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { fc } from "./property.ts";
 import { laneKinds as programLanes } from "./stream_lanes.ts";
 import type { Program } from "./driver_programs.ts";
 
-/** Streams of a device. The last is destroyed and made anew by programs. */
+/** Streams of a device. Programs destroy and recreate the last. */
 export const laneKinds = ["legacy", "blocking", "free", "thread", "renewed"] as const;
 
-/** What is random about a step. What it means depends on what is there when its turn comes. */
+/** The random part of a step. Its meaning depends on what exists when its turn comes. */
 export interface Choice {
   readonly kind: (typeof kinds)[number];
   readonly lane: number;
@@ -79,16 +79,16 @@ const quarter = bufferBytes / 4;
 /** Kinds of streams. A `renewed` one is a blocking one. */
 export type LaneKind = (typeof laneKinds)[number];
 
-/** Something that touches bytes. */
+/** An access to bytes. */
 interface Touch {
-  /** Which life of which memory. */
+  /** The life (one allocation) of the memory. */
   readonly life: number;
   readonly from: number;
   readonly to: number;
   readonly writes: boolean;
 }
 
-/** Work, and all that comes before it. */
+/** Work, and all that is ordered before it. */
 interface Node {
   readonly step: number;
   readonly before: bigint;
@@ -97,7 +97,7 @@ interface Node {
 
 /** Bytes of a life that two nodes touch with no path between them. */
 export interface Verdict {
-  /** The step at which it shows. */
+  /** The step at which the conflict shows. */
   readonly step: number;
   readonly overlaps: readonly { readonly life: number; readonly from: number; readonly to: number }[];
 }
@@ -107,7 +107,7 @@ export class Judge {
   readonly #nodes: Node[] = [];
   /** The last node of each lane, as a set. */
   readonly #tails = new Map<number, bigint>();
-  /** What those streams wait for that wait for a lane without being told, as a set. */
+  /** What streams that wait for a lane implicitly wait for, as a set. */
   readonly #handed = new Map<number, bigint>();
   readonly #gates = new Map<number, bigint>();
   readonly #left = new Map<number, bigint>();
@@ -136,7 +136,7 @@ export class Judge {
     return this.#kindOf(lane) !== "free" && this.#kindOf(lane) !== "legacy";
   }
 
-  /** What a set of nodes and all before them are. */
+  /** A set of nodes together with all nodes before them. */
   #closure(set: bigint): bigint {
     let all = set;
     this.#nodes.forEach(({ before }, i) => {
@@ -171,8 +171,8 @@ export class Judge {
   }
 
   /**
-   * Allocates on a stream. Memory of the legacy default stream is there for whoever waits for that one without being
-   * told; but these do not come after what the allocation comes after.
+   * Allocates on a stream. Memory of the legacy default stream is available to streams that wait for it implicitly; but
+   * these are not ordered after what the allocation is ordered after.
    */
   allocate(step: number, lane: number, touches: readonly Touch[]): void {
     if (this.#kindOf(lane) !== "legacy") return void this.enqueue(step, lane, touches);
@@ -181,7 +181,7 @@ export class Judge {
     this.#handed.set(lane, there);
   }
 
-  /** The last work of a stream, as a set. Of the legacy stream: also that of the streams that wait for it. */
+  /** The last work of a stream, as a set. For the legacy stream: also that of the streams that wait for it. */
   awaited(lane: number): bigint {
     const device = this.deviceOf(lane);
     if (this.#kindOf(lane) !== "legacy") return this.#tail(lane);
@@ -189,34 +189,34 @@ export class Judge {
     return others.reduce((all, one) => all | this.#tail(one), this.#tail(lane) | (this.#left.get(device) ?? 0n));
   }
 
-  /** Everything of a device. A stream that is destroyed has left its work behind in `left`. */
+  /** All work of a device. A destroyed stream has left its work in `left`. */
   all(device: number): bigint {
     return this.#lanesOf(device).reduce((all, lane) => all | this.#tail(lane), this.#left.get(device) ?? 0n);
   }
 
-  /** A stream is destroyed, and another one takes its place. */
+  /** Destroys a stream, and replaces it with another. */
   renew(lane: number): void {
     const device = this.deviceOf(lane);
     this.#left.set(device, (this.#left.get(device) ?? 0n) | this.#tail(lane));
     this.#tails.set(lane, 0n);
   }
 
-  /** The host has waited. */
+  /** Records that the host has waited. */
   hostWaits(set: bigint): void {
     this.#host |= set;
   }
 
-  /** All later work of a device waits. */
+  /** Makes all later work of a device wait. */
   gate(device: number, set: bigint): void {
     this.#gates.set(device, (this.#gates.get(device) ?? 0n) | set);
   }
 
-  /** What the host does itself. */
+  /** Records accesses by the host itself. */
   byHost(step: number, touches: readonly Touch[]): void {
-    this.#host |= this.#add(step, this.#host, touches); // over when the call returns
+    this.#host |= this.#add(step, this.#host, touches); // complete when the call returns
   }
 
-  /** The first step that is unordered with an earlier one that it collides with. */
+  /** The first step that collides with an earlier one and is not ordered after it. */
   verdict(): Verdict | null {
     for (const [at, later] of this.#nodes.entries()) {
       const before = later.before;
@@ -256,7 +256,7 @@ interface Buffer {
 }
 
 /**
- * What the graph says of a program of `programs.ts`, without one of its `order` steps.
+ * The graph's verdict on a program of `programs.ts`, without one of its `order` steps.
  *
  * @param without number of the `order` step that is left out, or null
  */
@@ -296,10 +296,10 @@ export function judge({ devices, steps }: Program, without: number | null): Verd
   return graph.verdict();
 }
 
-/** A program as it is run: the calls go to a driver, and the judge hears what they are. */
+/** A program as it runs: the calls go to a driver, and are reported to the judge. */
 export class Session {
   readonly judge = new Judge(laneKinds);
-  /** The step that is being done. */
+  /** The current step. */
   step = 0;
   /** Addresses of memory, by its life. */
   readonly addresses = new Map<number, bigint>();
@@ -312,7 +312,7 @@ export class Session {
   readonly #events: bigint[] = [];
   readonly #recorded = new Map<number, bigint>();
   readonly #buffers: Buffer[] = [];
-  /** Freed memory, with the stream that may have it again. */
+  /** Freed memory, with the stream that may reuse it. */
   readonly #freed: { readonly address: bigint; readonly lane: number }[] = [];
   readonly #host: bigint;
   readonly #graphs: { readonly handle: bigint; readonly touches: readonly Touch[]; last: bigint }[] = [];
@@ -335,7 +335,7 @@ export class Session {
     driver.memory.cuMemAlloc_v2(this.#out.$address, BigInt(bufferBytes));
     this.#keep(this.#out.value, 0);
     this.#host = 0x7000_0000_0000n; // pageable: the driver knows nothing of it
-    this.#lives++; // the life of that
+    this.#lives++; // its life
     this.addresses.set(1, this.#host);
     this.#capture();
   }
@@ -357,7 +357,7 @@ export class Session {
     return buffer;
   }
 
-  /** A graph that fills the first buffer's first half by two nodes and copies it to the second half. */
+  /** A graph that fills the first buffer's first half with two nodes and copies it to the second half. */
   #capture(): void {
     const { capture, fill, copy, graph } = this.#driver;
     const [stream = 0n, buffer] = [this.#streams[2], this.#buffers[0]];
@@ -378,7 +378,7 @@ export class Session {
     this.#graphs.push({ handle: this.#out.value, touches, last: 0n });
   }
 
-  /** Does one step. A report thrown by a checker ends it in the middle. */
+  /** Performs one step. A report thrown by a checker ends it midway. */
   perform(choice: Choice): void {
     const { judge, step } = this;
     const { kind } = choice;

@@ -1,5 +1,5 @@
 /**
- * `causeway send-recv` in a process of its own.
+ * `causeway send-recv` in its own process.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import { runScript, type ScriptResult } from "../../support/child.ts";
 /** The program. */
 export const main = new URL("../../../src/cli/main.ts", import.meta.url);
 
-/** Lines of UCX's own, which say when, and in which process. */
+/** UCX's own log lines, with a time and a process. */
 export const ucxLine = /^\[\d+\.\d+\] \[.*?:(\d+) *:\d+\] .*\n/gm;
 
-/** Runs the command; what UCX says is apart from what the command does. */
+/** Runs the command; UCX's log lines are separated from the command's output. */
 export async function sendRecv(
   args: readonly string[],
   env: Record<string, string | undefined> = {},
@@ -25,7 +25,7 @@ export async function sendRecv(
   return { ...result, stderr: result.stderr.replace(ucxLine, ""), ucx: [...result.stderr.matchAll(ucxLine)] };
 }
 
-/** What arguments mean. */
+/** Parses arguments. */
 export function options(...args: string[]): SendRecvOptions {
   const parsed = parseOptions(args);
   assert(parsed !== null);

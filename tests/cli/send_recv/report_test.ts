@@ -1,4 +1,4 @@
-/** What `causeway send-recv` reports: what UCXX's benchmark does. */
+/** `causeway send-recv` reports what UCXX's benchmark does. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { test } from "node:test";
 import { formatBinary, formatRateBinary } from "../../../src/cli/send_recv/byte_counts.ts";
@@ -16,7 +16,7 @@ test("the report is UCXX's, line by line", patiently, async () => {
 });
 
 test("from UCXX's own times comes what UCXX made of them", () => {
-  // Its round trips are known to 2 ns: twice the latencies, whose fractions it cut off.
+  // Its round trips are known to 2 ns: twice the latencies, whose fractions it truncated.
   const times = [46707, 44819, 31317].map((latency) => 2 * latency);
   const report = formatReport({
     options: options("-n", "1000", "--n-iter", "3"),
@@ -27,7 +27,7 @@ test("from UCXX's own times comes what UCXX made of them", () => {
   });
   const lines = (text: string[]) => text.filter((line) => /^(Bandwidth|Latency|\d)/.test(line));
   const theirs = lines(ofUcxx.split("\n"));
-  // 40948 is the mean of the uncut ones; of the cut ones it is 40947.67.
+  // 40948 is the mean before truncation; after truncation it is 40947.67.
   assertEquals(lines(report), theirs.map((line) => line.replace("40948 ns", "40947 ns")));
 });
 

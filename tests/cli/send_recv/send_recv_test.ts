@@ -1,4 +1,4 @@
-/** `causeway send-recv` from end to end, and the programs that it is measured beside. */
+/** `causeway send-recv` from end to end, and the programs that it is compared with. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ test("streams end before their endpoints: UCX without error handling survives no
   }
 });
 
-/** Ends a process that a test did not see to its end. */
+/** Kills a process that is still running after a test. */
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise((resolve) => child.once("exit", resolve));
@@ -35,7 +35,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** A server in a process of its own, which listens. */
+/** A listening server in its own process. */
 async function startServer(args: readonly string[]) {
   const child = startScript(main, { args: ["send-recv", "--server-only", "--json", ...args] });
   let [stdout, stderr] = ["", ""];
@@ -88,7 +88,7 @@ test("a server that is killed while it serves ends the client with an error", pa
   let stderr = "";
   client.stdout?.resume();
   client.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    if (stderr === "") child.kill("SIGKILL"); // it has said that a round trip is over
+    if (stderr === "") child.kill("SIGKILL"); // it has reported a completed round trip
     stderr = (stderr + text).slice(-1000);
   });
   const code = await new Promise((resolve) => client.once("close", resolve));

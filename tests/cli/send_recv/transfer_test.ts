@@ -1,4 +1,4 @@
-/** Round trips of `causeway send-recv` within a process: that the right bytes travel, and that wrong ones are found. */
+/** Round trips of `causeway send-recv` within a process: the right bytes arrive, and wrong ones are detected. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { Objects } from "../../../src/cli/send_recv/objects.ts";
@@ -8,7 +8,7 @@ import { Ucx } from "../../../src/ucx/mod.ts";
 import { patiently } from "../../support/child.ts";
 import type { UcxEndpoint } from "../../../src/ucx/mod.ts";
 
-/** Two workers of this process that talk over TCP or memory, and what closes them. */
+/** Two workers of this process, connected over TCP or memory, and a function that closes them. */
 async function pair() {
   const ucx = Ucx.open();
   const [server, client] = [ucx.createWorker(), ucx.createWorker()];
@@ -72,7 +72,7 @@ for (const api of ["tag", "am", "rma"] as const) {
 
 for (const [api, buffers] of [["stream", 1], ["tag", 3]] as const) {
   for (const reuse of [false, true]) {
-    // With streams more than a writer may be ahead.
+    // For streams, more than a writer may be ahead.
     for (const bytes of [1, 3_000_001]) {
       test(
         `${api}, ${buffers} of ${bytes} bytes, reuse ${reuse}: what comes back is what was sent, each time`,
@@ -118,7 +118,7 @@ for (const [api, buffers] of [["stream", 1], ["tag", 3]] as const) {
   }
 }
 
-/** Asserts that the client notices what the other side does wrong while it measures. */
+/** Asserts that the client detects faults of the other side while it measures. */
 async function assertFound(
   asked: Pick<SendRecvOptions, "api" | "buffers" | "bytes" | "sync">,
   reuse: boolean,

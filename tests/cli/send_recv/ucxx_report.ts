@@ -36,7 +36,7 @@ Iterations                | Bandwidth, Latency
 2                         | 30.45 MiB/s, 31317ns
 `;
 
-/** A report with what differs from run to run, and between the two programs by name, taken out. */
+/** A report without the values that differ between runs and the names that differ between the two programs. */
 export function masked(report: string): string[] {
   return report
     .replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT")
