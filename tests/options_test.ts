@@ -1,6 +1,6 @@
 /**
- * Misspelled options are refused by every public function that takes options: the functions are read from the sources,
- * so that none can be forgotten here.
+ * Every public function that takes options rejects misspelled ones: the functions are read from the sources, so that
+ * none can be forgotten here.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
@@ -111,7 +111,7 @@ const classes = new Map(
   sources.flatMap(({ statements }) => statements.filter(ts.isClassDeclaration)).map((one) => [one.name?.text, one]),
 );
 
-/** Methods of a class's base classes that are not public themselves. */
+/** Methods that a class inherits from base classes that are not public. */
 function hiddenMembers(node: ts.ClassDeclaration): ts.ClassElement[] {
   const [base] = node.heritageClauses?.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword)?.types ?? [];
   const name = base?.expression.getText();

@@ -1,5 +1,5 @@
 /**
- * Finds Bun: the one on PATH, or the one that the project's development dependencies bring along.
+ * Finds Bun: the one from the project's development dependencies, or the one on PATH.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const binaries = ["@oven/bun-linux-x64", "@oven/bun-linux-x64-baseline", "@oven/
 /**
  * A Bun that starts on this machine.
  *
- * @throws {Error} if there is none, with the way to get it
+ * @throws {Error} if there is none; the message says how to get it
  */
 export function findBun(): string {
   const require = createRequire(import.meta.resolve("bun/package.json"));

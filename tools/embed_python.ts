@@ -1,7 +1,7 @@
 /**
- * Puts the Python files of `src/python/guest` into a TypeScript module, which programs load without reading a file.
+ * Embeds the Python files of `src/python/guest` in a TypeScript module, which programs load without reading a file.
  *
- * Usage: embed_python.ts [--check]      --check: writes nothing, and fails if the module is not what would be written
+ * Usage: embed_python.ts [--check]      --check: writes nothing, and fails if the module is out of date
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
-/** The folder with Python's files, from the repository's root. */
+/** The folder of the Python files, from the repository's root. */
 export const guestFolder = "src/python/guest";
-/** The module that is made of them. */
+/** The module generated from them. */
 export const guestModule = "src/python/guest_source.ts";
 
-/** A constant of the module, and the files that its source is joined of, in the order in which they run. */
+/** A constant of the module, and the files joined into its source, in the order in which they run. */
 interface Source {
   readonly name: string;
   readonly about: string;
@@ -72,12 +72,12 @@ const sources: readonly Source[] = [
   },
 ];
 
-/** A file as a part of a joined source: its docstring and its relative imports say nothing there. */
+/** A file as part of a joined source, without its docstring and relative imports, which mean nothing there. */
 export function asPart(text: string): string {
   return text.replace(/^"""[^]*?"""\n+/, "").replace(/^ *from \.\w+ import (\([^)]*\)|.*)\n/gm, "");
 }
 
-/** The module's text, of the files under a repository's root. */
+/** The module's text, from the files under a repository's root. */
 export function embed(root: string): string {
   const listed = new Set(sources.flatMap(({ files }) => files));
   const found = readdirSync(join(root, guestFolder), { recursive: true, encoding: "utf8" });
@@ -102,7 +102,7 @@ export function writeGuestModule(root: string): void {
   writeFileSync(join(root, guestModule), embed(root));
 }
 
-/** Whether the module under a repository's root is what its Python files would be embedded as. */
+/** Whether the module under a repository's root matches its Python files. */
 export function isUpToDate(root: string): boolean {
   const path = join(root, guestModule);
   return existsSync(path) && readFileSync(path, "utf8") === embed(root);

@@ -1,6 +1,6 @@
 /**
  * Breaks one protective line at a time, as tests/mutations.ts lists them, and runs the tests that must notice, on three
- * times as many generated cases as otherwise. The working tree is not touched: each worker has a copy.
+ * times as many generated cases as usual. The working tree is not touched: each worker has a copy.
  *
  * Usage: mutate.ts [--jobs n] [pattern ...]      pattern: only mutations whose label, file, text or reason contains it
  *
@@ -18,12 +18,12 @@ import { guestFolder, writeGuestModule } from "./embed_python.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isBun = process.versions["bun"] !== undefined;
-/** A mutant may loop for ever. What is run here takes seconds, on a loaded machine up to a minute. */
+/** A mutant may loop forever. The tests run here take seconds, on a loaded machine up to a minute. */
 const timeout = 120_000;
 
 type Verdict = "killed" | "hung" | "survived" | "stale";
 
-/** What of the tree a test may look at: everything but what is installed and what git keeps. */
+/** Copies the part of the tree that a test may read: all but installed files and git's own. */
 function copyTree(): string {
   const copy = mkdtempSync(join(tmpdir(), "causeway-mutate-"));
   const left = new Set(["node_modules", ".git", ".venv", ".gpu", ".cache", "coverage", "api", "dist"]);
@@ -32,13 +32,13 @@ function copyTree(): string {
   return copy;
 }
 
-/** What a run of tests came to: `ok` is null if they took too long. */
+/** The result of a test run: `ok` is null if it timed out. */
 interface Run {
   readonly ok: boolean | null;
   readonly log: string;
 }
 
-/** Runs test files of a copy, one after the other, until one fails. */
+/** Runs test files in a copy, one after another, until one fails. */
 async function passes(copy: string, tests: readonly string[]): Promise<Run> {
   let run: Run = { ok: true, log: "" };
   for (const test of tests) {
@@ -70,7 +70,7 @@ async function judge(copy: string, mutation: Mutation): Promise<Verdict> {
   if (mutant === null) return "stale";
   const write = (text: string) => {
     writeFileSync(path, text);
-    if (mutation.file.startsWith(guestFolder)) writeGuestModule(copy); // which is what the tests load
+    if (mutation.file.startsWith(guestFolder)) writeGuestModule(copy); // the tests load this module
   };
   write(mutant);
   try {

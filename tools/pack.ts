@@ -1,6 +1,6 @@
 /**
- * Makes what is published to npm, in the folder `dist`: the sources joined, declarations of their types, the program
- * `causeway`, and files for Node that say what to use instead. `npm pack` runs it; nothing in the repository needs it.
+ * Builds the npm package in the folder `dist`: the joined sources, declarations of their types, the program `causeway`,
+ * and files for Node that say what to use instead. `npm pack` runs it; nothing in the repository needs it.
  *
  * Usage: pack.ts [--out=folder]
  *

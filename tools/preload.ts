@@ -1,7 +1,7 @@
 /**
- * Runs before `bun test`: in a fresh clone it gets the packages that the tests import, and what they need of the
- * system. Tests get the time that a loaded machine needs, 5 s being the default, by the command line: bunfig.toml has
- * no word for it, and `setDefaultTimeout` goes for one file (Bun 1.4.4).
+ * Runs before `bun test`: in a fresh clone it installs the packages that the tests import, and the system packages that
+ * they need. The timeout that a loaded machine needs (the default is 5 s) is set on the command line: bunfig.toml has
+ * no setting for it, and `setDefaultTimeout` applies to one file (Bun 1.4.4).
  *
  * @module
  */
@@ -12,14 +12,14 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Runs a command of this Bun in the project's folder; what it prints is seen only if it fails. */
+/** Runs a command of this Bun in the project's folder; its output is shown only if it fails. */
 function bun(...args: string[]): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
   if (stdout.startsWith("Installing") || status !== 0) process.stderr.write(stdout + stderr);
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Runs this command line anew, and ends as it does. */
+/** Reruns this command line, and exits with its status. */
 function anew(change: (args: readonly string[]) => readonly string[]): never {
   const [, ...args] = commandLine();
   const env = { ...process.env, CAUSEWAY_SETUP: "done" };
@@ -34,7 +34,7 @@ if (process.env["CAUSEWAY_SETUP"] !== "done") {
   bun("tools/setup.ts", "ucx", "python");
   if (!existsSync(`${root}node_modules/fast-check`)) {
     bun("install", "--frozen-lockfile");
-    // This Bun has looked for node_modules already, and will not look again: the same command line begins anew.
+    // This Bun has already looked for node_modules, and will not look again: the same command line is rerun.
     anew((args) => args);
   }
 }

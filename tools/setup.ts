@@ -1,6 +1,6 @@
 /**
- * Gets what a task needs and this machine lacks, saying so in one line; where it may not, the command to type is the
- * error. Debian and Ubuntu, as root or with sudo without a password.
+ * Installs what a task needs and this machine lacks, and says so in one line; where it may not install, the error is
+ * the command to type. Debian and Ubuntu, as root or with passwordless sudo.
  *
  * Usage: setup.ts [ucx] [python]
  *
@@ -28,7 +28,7 @@ function succeeds(command: string, ...args: string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
-/** The Debian packages that are missing, by what needs them. */
+/** The missing Debian packages, by what needs them. */
 const missing: { readonly [need: string]: () => string[] } = {
   ucx: () => (isOpenable(libucp) ? [] : ["libucx0"]),
   python: () => {
@@ -38,7 +38,7 @@ const missing: { readonly [need: string]: () => string[] } = {
   },
 };
 
-/** The version of Debian's python3, whose library belongs to python3-numpy. */
+/** The version of Debian's python3, whose library matches python3-numpy. */
 function systemPython(): string {
   const print = "import sys; print('%d.%d' % sys.version_info[:2])";
   const found = spawnSync("/usr/bin/python3", ["-c", print], { encoding: "utf8" });
@@ -47,7 +47,7 @@ function systemPython(): string {
   return /python(3\.\d+)/.exec(policy)?.[1] ?? "3";
 }
 
-/** `[]` as root, `["sudo", "-n"]` with sudo that asks nothing, null where neither is had. */
+/** `[]` as root, `["sudo", "-n"]` with passwordless sudo, null without either. */
 function privilege(): string[] | null {
   if (process.getuid?.() === 0) return [];
   return succeeds("sudo", "-n", "true") ? ["sudo", "-n"] : null;

@@ -1,9 +1,9 @@
 /**
  * Runs every test under Deno and under Bun, and adds up both: the last line is `N passed, N failed, N skipped`.
  *
- * Each folder of tests is a process of its own in each runtime, and one more of them at a time than there are
- * processors: so no processor waits for the other runtime, and no process keeps what all tests before have left (Bun
- * collects garbage of all files of a process together, which made some tests a hundred times slower).
+ * Each folder of tests runs in a separate process in each runtime, with one more process at a time than there are
+ * processors: so no processor waits for the other runtime, and no process retains what all earlier tests left behind
+ * (Bun collects the garbage of all files of a process together, which made some tests a hundred times slower).
  *
  * Usage: test.ts [--runs=K] [path ...]      --runs: every property on K times as many generated cases
  *
@@ -27,7 +27,7 @@ if (values.runs !== undefined && !(Number(values.runs) > 0)) {
 const bun = findBun();
 const scratch = mkdtempSync(join(tmpdir(), "causeway-test-"));
 
-/** A test that failed, and why: what it threw, which may be all that a process has printed. */
+/** A failed test, and why: what it threw, which may be the whole output of a process. */
 interface Failure {
   readonly name: string;
   readonly why?: string;
@@ -39,7 +39,7 @@ interface Duration {
   readonly seconds: number;
 }
 
-/** How one runtime did, or the tests of one path in it. */
+/** The results of one runtime, or of the tests of one path in it. */
 interface Outcome {
   readonly passed: readonly string[];
   readonly failed: readonly Failure[];
@@ -56,7 +56,7 @@ interface Ended {
   readonly last: string;
 }
 
-/** Runs a command, and prints what it prints, each line after a label. */
+/** Runs a command, and prints its output, each line after a label. */
 function run(label: string, command: string, args: readonly string[]): Promise<Ended> {
   const env = {
     ...process.env,
@@ -86,7 +86,7 @@ function run(label: string, command: string, args: readonly string[]): Promise<E
   return promise;
 }
 
-/** Reads the results that a runtime wrote down in JUnit's format. */
+/** Reads the results that a runtime wrote in JUnit's format. */
 function read(path: string, report: string, { how, ok, last }: Ended): Outcome {
   const passed: string[] = [];
   const failed: Failure[] = [];
@@ -114,7 +114,7 @@ function unescape(text: string): string {
   });
 }
 
-/** The first and the last lines of a text, indented: it says first what went wrong, and a process says so last. */
+/** The first and last lines of a text, indented: an error says first what went wrong, a process says it last. */
 function shortened(text: string): string {
   const lines = text.trim().split("\n").map((line) => `    ${line.slice(0, 200)}`);
   const left = lines.length - 24;
@@ -122,7 +122,7 @@ function shortened(text: string): string {
   return lines.join("\n");
 }
 
-/** How many tests were skipped for want of what, which stands at the end of their names. */
+/** How many tests were skipped for each reason, which stands at the end of their names. */
 function reasons(names: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const name of names) {
@@ -132,12 +132,12 @@ function reasons(names: readonly string[]): Map<string, number> {
   return counts;
 }
 
-/** The files of tests in a folder. */
+/** The test files in a folder. */
 function testsIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith("_test.ts"));
 }
 
-/** Folders of tests and files beside them, the largest first: so that no long one is left alone at the end. */
+/** Folders of tests and test files beside them, the largest first, so that no long one runs alone at the end. */
 function allPaths(): string[] {
   const byPath = Map.groupBy(testsIn("tests"), (name) => name.split(sep, 1)[0] ?? name);
   return [...byPath].toSorted(([, one], [, other]) => other.length - one.length).map(([name]) => `tests/${name}`);
@@ -152,14 +152,14 @@ const runtimes = ["deno", "bun"] as const;
 let reports = 0;
 
 /**
- * The folder that Deno is given as it is all the same: its loops over arrays of every type take up to ten times as long
- * after the tests of another file, and all of it twice as long.
+ * The folder that is passed to Deno unjoined: its loops over arrays of every type take up to ten times as long after
+ * the tests of another file, and the whole folder twice as long.
  */
 const apart = "tests/copy";
 
 /**
- * One module that imports all tests of a folder. Deno loads what they import anew for each file that it is given, a
- * quarter of a second each time; Bun loads it once.
+ * Writes one module that imports all tests of a folder. Deno reloads their imports for each file that it is passed, a
+ * quarter of a second each time; Bun loads them once.
  */
 function joined(folder: string, report: string): string {
   const path = `${report}_test.ts`;
@@ -178,14 +178,14 @@ async function testUnder(runtime: keyof typeof commands, path: string): Promise<
   return read(path, report, ended);
 }
 
-/** What one process of tests may need, in bytes. */
+/** Memory that one test process may need, in bytes. */
 const memoryOfOne = 3 * 2 ** 30;
 
 const outcomes = { deno: [] as Outcome[], bun: [] as Outcome[] };
 const waiting = (paths.length > 0 ? paths : allPaths()).flatMap((path) =>
   runtimes.map((runtime) => ({ runtime, path }))
 );
-// One more than there are processors: tests that wait for a peer's death or a timeout leave theirs to another.
+// One more than there are processors: tests waiting for a peer's death or a timeout leave their processor to another.
 const atOnce = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / memoryOfOne)));
 const start = performance.now();
 try {
@@ -200,7 +200,7 @@ try {
 }
 const seconds = Math.round((performance.now() - start) / 1000);
 
-/** All outcomes of a runtime as one. */
+/** All outcomes of a runtime, merged into one. */
 function together(parts: readonly Outcome[]): Outcome {
   return {
     passed: parts.flatMap(({ passed }) => passed),

@@ -9,7 +9,7 @@ import { patiently } from "../support/child.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What the rows assume. Everything else in them is a public name. */
+/** Declarations that the rows assume. Everything else in them is a public name. */
 const prelude = `
 import * as all from "./mod.ts";
 import * as ucxNames from "./src/public/ucx.ts";
@@ -36,9 +36,9 @@ function callsOf(page: string): string[] {
   });
 }
 
-/** The compiler's errors about calls, each with its call. */
+/** The compiler's errors about the calls, each prefixed with its call. */
 function faultsOf(calls: readonly string[]): string[] {
-  const file = join(root, "coming_from.ts"); // is in no folder: the compiler is passed its contents
+  const file = join(root, "coming_from.ts"); // not on disk: the compiler is passed its contents
   const before = prelude.split("\n").length;
   const text = `${prelude}\n${calls.map((call) => `void (async () => { ${call}; });`).join("\n")}\n`;
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), (path) => readFileSync(path, "utf8"));

@@ -1,4 +1,4 @@
-/** docs/errors.md lists every error class that programs can import, and where from, and no other. */
+/** docs/errors.md lists exactly the error classes that programs can import, and where from. */
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { publicValues } from "./values.ts";
 
 const page = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
 
-/** The rows of the second table: a class, and where it can be imported from according to the page. */
+/** The rows of the page's second table: a class, and where programs can import it from according to the page. */
 const written = new Map(
   [...page.slice(page.indexOf("## Causeway's classes")).matchAll(/^\| `(\w+)` +\| ([^|]*)\|/gm)].map((
     [, name = "", from = ""],

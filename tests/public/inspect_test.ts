@@ -45,7 +45,7 @@ import { needs } from "../support/needs.ts";
 import { until } from "../support/until.ts";
 import { publicValues } from "./values.ts";
 
-/** Why something cannot be opened here; null if it can. */
+/** Why `open` fails here; null if it succeeds. */
 function reasonAgainst(open: () => unknown): string | null {
   try {
     open();
@@ -63,7 +63,7 @@ const symbols = ["Deno.customInspect", "nodejs.util.inspect.custom"].map((name) 
 /** The classes of all objects that were shown. */
 const shownClasses = new Set<unknown>();
 
-/** Asserts that all hooks of the runtimes show the same, also when nested; returns the text. */
+/** Asserts that all hooks of the runtimes show the same text, also when nested; returns the text. */
 function shown(object: object, most = 25): string {
   const text = inspect(object);
   shownClasses.add(object.constructor);
@@ -460,7 +460,7 @@ test(...needs(pythonMissing, "an object of Python is shown by its repr, or by wh
   assertEquals(inspect(entered), "Entered (left)");
 });
 
-/** Public classes of which this file shows no instance, and why. */
+/** Public classes that this file shows no instance of, and why. */
 const notShown: Readonly<Record<string, string>> = {
   DriverMemoryResource: "it is abstract, and what is derived from it is above",
   MemoryResource: "it is abstract, and what is derived from it is a program's own",

@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 const [, , path = ""] = process.argv;
 const isBun = process.versions["bun"] !== undefined;
 const parsed: string[] = [];
-if (!isBun) { // Deno's modules are in no cache that a program can see; its debugger is notified of each
+if (!isBun) { // programs cannot see Deno's module cache; its debugger is notified of each module
   const session = new inspector.Session();
   session.connect();
   session.on("Debugger.scriptParsed", ({ params }) => void parsed.push(params.url));
@@ -33,4 +33,4 @@ const rooms = files.map((file) => file.replace("file://", "")).filter((file) => 
   .map((match) => match?.[1] ?? match?.[2])
   .filter((room) => room !== undefined && room !== "public");
 console.log(JSON.stringify({ names: Object.keys(module).sort(), rooms: [...new Set(rooms)].sort(), errors }));
-process.exit(0); // the debugger would keep Deno waiting
+process.exit(0); // the debugger session would keep Deno alive

@@ -49,7 +49,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The symbol that a name stands for, wherever it was re-exported. */
+/** The original symbol behind a name, through any re-exports. */
 function origin(checker: ts.TypeChecker, symbol: ts.Symbol): ts.Symbol {
   return (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
 }

@@ -1,6 +1,6 @@
 /**
- * `new` of a class whose objects are created by other calls: the compiler refuses it, and in a program without types
- * the error says what to call. All public classes are tried, so that none can be forgotten.
+ * `new` on a class whose objects other calls create: the compiler rejects it, and in a program without types the error
+ * says what to call. All public classes are tried, so that none can be forgotten.
  */
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ async function classes(): Promise<Map<AnyClass, string>> {
 /** Classes that `new` without arguments is meant for. `MemoryResource` is meant to be extended. */
 const makeable = ["HostMemoryResource", "Keywords", "MemoryResource", "NpzArrays", "VortexSession"];
 
-/** Engine messages that reveal the inside of a constructor. */
+/** Engine messages that expose a constructor's internals. */
 const internal = /destructur|not an object|not a function|cannot read prop/i;
 
 test("new of any public class makes one, or is a TypeError that says what to call or to give", async () => {

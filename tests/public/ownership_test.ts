@@ -1,4 +1,4 @@
-/** Ownership after each call: every row of the table in docs/memory.md is run, and every row that is run is there. */
+/** Ownership after each call: every row of the table in docs/memory.md is run, and every row that is run is in it. */
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -25,10 +25,10 @@ test("the page has the rows that are run, and no other", () => {
   assertEquals([...written.keys()], Object.keys(rows));
 });
 
-/** How many are dropped. The collector may keep the last: an object that the stack still references is not garbage. */
+/** How many objects are dropped. The collector may keep the last: the stack may still reference it. */
 const count = 12;
 
-/** How many have ended, once the collector has had time for `due` of them. */
+/** How many objects have ended, once the collector has had time for `due` of them. */
 async function endedOf(ended: () => number, due: number): Promise<number> {
   for (let round = 0; round < 3 || (ended() < due && round < 60); round++) {
     await collectGarbage();

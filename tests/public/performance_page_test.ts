@@ -1,4 +1,4 @@
-/** docs/performance.md says nothing that its reports do not say: each number of a row is in the row's file. */
+/** docs/performance.md claims nothing beyond its reports: each number in a row is in the report that the row links. */
 import { assert, assertEquals } from "@std/assert";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const page = fileURLToPath(new URL("../../docs/performance.md", import.meta.url));
 
-/** The rows of its tables, cell by cell. */
+/** The rows of the page's tables, split into cells. */
 const rows = readFileSync(page, "utf8").split("\n").filter((line) => line.startsWith("| ")).map((line) =>
   line.split("|").slice(1, -1).map((cell) => cell.trim())
 ).filter(([what]) => what !== "what" && !what?.startsWith("---"));

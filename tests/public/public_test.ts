@@ -1,6 +1,6 @@
 /**
- * What programs can import: the names, each of which is a decision, and what is loaded for them. A subpath works alone,
- * in a process that has imported nothing else, and loads only the rooms below it.
+ * The public API: its names, each a decision, and the rooms loaded for them. A subpath works alone, in a process that
+ * has imported nothing else, and loads only the rooms below it.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
@@ -65,7 +65,7 @@ test("the page about the house counts the root's names", () => {
   );
 });
 
-/** The entries of the same subpaths in package.json: the files that `tools/pack.ts` makes. Layouts run anywhere. */
+/** package.json's entries for the same subpaths: the files that `tools/pack.ts` makes. Layouts run anywhere. */
 function packed(entries: Readonly<Record<string, string>>): Record<string, Record<string, string>> {
   return Object.fromEntries(
     Object.entries(entries).map(([subpath, source]) => {
@@ -122,7 +122,7 @@ for (const [subpath, rooms] of Object.entries(loads)) {
   });
 }
 
-// For an error constructed at import V8 parses the whole file again, to locate it: 30 ms, if all is joined to one file.
+// V8 parses the whole file again to locate an error constructed at import: 30 ms if all is joined into one file.
 test("no error is made while everything is imported", patiently, async () => {
   const loaded = await runScriptForJson(child, { args: [join(root, "mod.ts")] });
   assert(typeof loaded === "object" && loaded !== null && "errors" in loaded);

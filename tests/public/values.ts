@@ -1,12 +1,12 @@
 /**
- * What programs can import, as values.
+ * The public API, as values.
  *
  * @module
  */
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** A name that a subpath exports, and what it stands for. */
+/** A name that a subpath exports, and its value. */
 export interface PublicValue {
   /** `.` or `cuda`. */
   readonly subpath: string;

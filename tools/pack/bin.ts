@@ -5,10 +5,10 @@
  */
 
 /**
- * It is a shell script, then JavaScript. Whoever installs a program chooses the runtime by its first line: `bun` there
- * would be "no such file" where only Node is, and with `node` `bunx` would start Node. So the shell takes Bun, the one
- * that is running or the one on PATH, then Deno, and Node last, which says what is missing. `bunx` says where it is in
- * `npm_execpath`, unless npm said so before of itself (in a script of npm's); Linux knows it as the shell's parent.
+ * A shell script, then JavaScript. Package managers choose a program's runtime by its first line: `bun` there would be
+ * "no such file" where only Node is installed, and with `node`, `bunx` would start Node. So the shell tries Bun, the
+ * running one or the one on PATH, then Deno, and Node last, which says what is missing. `bunx` puts its path in
+ * `npm_execpath`, unless npm has already put its own there (in an npm script); Linux knows it as the shell's parent.
  */
 export const bin = `#!/bin/sh
 ":" // ; self=$(readlink -f "$0")

@@ -1,6 +1,6 @@
 /**
- * The types, as the compiler declares them: a program that was compiled against the sources would compile these, under
- * options of its own.
+ * The types, as the compiler declares them: a program compiled against the sources would compile the sources too, under
+ * the program's options.
  *
  * @module
  */
@@ -19,7 +19,7 @@ const host: ts.FormatDiagnosticsHost = {
 /**
  * Writes the declarations that the entries need, in the folders of their sources.
  *
- * @throws {Error} if the sources do not compile, or a declaration needs more than the language's and the web's types
+ * @throws {Error} if the sources do not compile, or a declaration needs types beyond the language's and the web's
  */
 export function declareTypes(all: readonly Entry[], out: string): void {
   const { options } = ts.parseJsonConfigFileContent(

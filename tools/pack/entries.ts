@@ -1,5 +1,5 @@
 /**
- * What programs import, and what they run: the files that the package is made from, by the names that they have in it.
+ * The files that the package is made from, those that programs import and those that they run, by their names in it.
  *
  * @module
  */
@@ -7,12 +7,12 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The repository. */
+/** The repository's root. */
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
 /** A subpath of the package. */
 export interface Entry {
-  /** As package.json has it: `.`, `./cuda`. */
+  /** As in package.json: `.`, `./cuda`. */
   readonly subpath: string;
   /** The source, from the repository's root. */
   readonly source: string;
@@ -30,5 +30,5 @@ export function entries(): readonly Entry[] {
   }));
 }
 
-/** What is run and not imported, by its name in the package. */
+/** Files that are run, not imported, by their names in the package. */
 export const programs: Readonly<Record<string, string>> = { cli: "src/cli/main.ts" };

@@ -1,6 +1,6 @@
 /**
- * Of all declarations those that a program can reach. A room's door exports what other rooms use; of that, a file here
- * keeps what the package's own types mention, which is a third, and nothing of a runtime's.
+ * The declarations that a program can reach. A room's door exports what other rooms use; of that, a file here keeps
+ * what the package's own types mention, which is a third, and no types of a runtime.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import ts from "typescript";
 type Names = Set<string>;
 
 /**
- * Follows the names from the entries, which need all of theirs.
+ * Follows the names from the entries, which need all that they export.
  *
  * @param declared the texts of all declarations, by file
- * @returns the texts of those that are needed; what only passes on others' names passes on those that are needed
+ * @returns the texts of the needed declarations; re-exports are reduced to the needed names
  * @throws {Error} if one of them refers to another package
  */
 export function neededDeclarations(
@@ -34,7 +34,7 @@ export function neededDeclarations(
     return source;
   }
 
-  /** Notes that a file must export a name, and follows the name. */
+  /** Records that a file must export a name, and follows the name. */
   function need(file: string, name: string): void {
     const names = needed.get(file) ?? new Set();
     const isNew = !needed.has(file);
@@ -54,16 +54,16 @@ export function neededDeclarations(
   }
 
   function needFrom(file: string, module: ts.Node | undefined, name: string): void {
-    if (module === undefined) return; // one of its own
+    if (module === undefined) return; // a local name
     if (!ts.isStringLiteralLike(module)) throw new Error(`${file} imports what is no name`);
-    // Whoever compiles against the package has no types of Node's, Deno's or Bun's.
+    // A program compiled against the package has no types of Node, Deno or Bun.
     if (!module.text.startsWith(".")) {
       throw new Error(`The types of ${file} refer to ${module.text}: declare them here`);
     }
     need(join(dirname(file), module.text.replace(/\.ts$/, ".d.ts")), name);
   }
 
-  /** Needs what the statements of a file mention, other than to pass it on. */
+  /** Follows the names that the statements of a file mention, other than in re-exports. */
   function needReferences(file: string, node: ts.Node): void {
     if (ts.isImportDeclaration(node)) {
       const { name, namedBindings: bindings } = node.importClause ?? {};
@@ -97,11 +97,11 @@ function leftmost(name: ts.EntityName): string {
 /** The list of an `export { ... } from`; null for an `export *`. */
 function passedOn({ exportClause }: ts.ExportDeclaration): readonly ts.ExportSpecifier[] | null {
   if (exportClause === undefined || !ts.isNamedExports(exportClause)) return null;
-  // Names are identifiers here, not texts in quotes.
+  // Names are identifiers here, not string literals.
   return exportClause.elements;
 }
 
-/** The text of a file without the exports of others' names that are not needed. */
+/** The text of a file without the re-exports that are not needed. */
 function keeping(source: ts.SourceFile, names: Names): string {
   let text = source.text;
   for (const statement of source.statements.toReversed()) {

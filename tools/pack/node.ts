@@ -1,5 +1,5 @@
 /**
- * The files that Node gets instead: every name is there, and says at its first use that this needs Deno or Bun.
+ * The files that Node loads instead: every name is there, and its first use reports that it needs Deno or Bun.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Entry } from "./entries.ts";
 import type { Exports } from "./join.ts";
 
-/** What is real on Node, by the file that has it. `unavailable` is what stands for the rest. */
+/** Files whose exports are real on Node. `unavailable` also has the stand-in for the rest. */
 const real = ["layout", "unavailable"];
 
 /** Writes a file for each entry that needs native code. */

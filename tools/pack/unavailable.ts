@@ -1,5 +1,5 @@
 /**
- * What the package exports on Node: what is pure works, and whatever else is used says which runtimes have it. Imports
+ * The package's exports on Node: pure code works, and any other export says when used which runtimes have it. Imports
  * succeed, so that a program for several runtimes can decide later.
  *
  * @module
@@ -8,7 +8,7 @@ import { FfiError } from "../../src/ffi/errors.ts";
 
 export { FfiError, LibraryNotFoundError } from "../../src/ffi/errors.ts";
 
-/** A bundler for Node chooses these files, too, and what it writes may run elsewhere. */
+/** A bundler that targets Node chooses these files, too, and its output may run on another runtime. */
 function wayOut(): string {
   return Reflect.has(globalThis, "Bun") || Reflect.has(globalThis, "Deno")
     ? 'a bundler has chosen its files for Node. Bundle with the condition "bun" or "deno", or leave causeway external.'
@@ -17,14 +17,14 @@ function wayOut(): string {
 }
 
 /**
- * Stands for an export that cannot be used here.
+ * Creates the stand-in for an export that cannot be used here.
  *
- * @returns whatever is done with it throws an {@linkcode FfiError} that names it
+ * @returns a value whose every use throws an {@linkcode FfiError} that names the export
  */
 export function unavailable(name: string): unknown {
   const refuse = (): never => {
     throw new FfiError(`Cannot use ${name}: ${wayOut()}`);
   };
-  // A class may be called, constructed, asked for a static member, extended, and stand behind `instanceof`.
+  // A program may call a class, construct it, read its static members, extend it, and test `instanceof` it.
   return new Proxy(class {}, { apply: refuse, construct: refuse, get: refuse, has: refuse, set: refuse });
 }

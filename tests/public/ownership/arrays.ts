@@ -18,7 +18,7 @@ import { callDeleter } from "../../../src/dlpack/tensor.ts";
 import { describing, viewOf } from "./memory.ts";
 import { CountedMemory, type Dropped, type OwnershipRow } from "./row.ts";
 
-/** Uses a view whose buffer is then closed at once by its owner: only a pin keeps it alive. */
+/** Uses a view whose owner closes the buffer right after: only a pin keeps it alive. */
 function lending<T>(memory: CountedMemory, use: (view: StridedMemoryView) => T): T {
   using buffer = memory.allocate(16);
   return use(viewOf(buffer));
@@ -78,7 +78,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
       using cuda = Cuda.simulate();
       using buffer = cuda.device(0).memory.allocate(16);
       const tensor = viewOf(buffer).toDlpack();
-      staysOnError(tensor, () => StridedMemoryView.fromDlpack(tensor)); // it does not say where it will be used
+      staysOnError(tensor, () => StridedMemoryView.fromDlpack(tensor)); // the call does not say where it will be used
     },
     drop: () => droppedLoans((view) => StridedMemoryView.fromDlpack(view)),
   },
@@ -90,7 +90,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
       using consumer = device.createStream();
       using buffer = device.memory.allocate(16, { stream: producer });
       const view = StridedMemoryView.fromCudaArrayInterface(viewOf(buffer), { stream: consumer });
-      view.fill(1); // on its home, the consumer
+      view.fill(1); // on its home stream, the consumer
       view.close();
       producer.synchronize(); // which is ordered after the consumer's work
       assert(consumer.isDone && !buffer.isClosed);

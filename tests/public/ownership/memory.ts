@@ -64,7 +64,7 @@ export const memoryRows: Readonly<Record<string, OwnershipRow>> = {
       const buffer = pool.allocate(64);
       pool.close();
       assertThrows(() => pool.allocate(64), TypeError, "closed");
-      assertEquals(simulated.live.pools, 1); // the buffer's
+      assertEquals(simulated.live.pools, 1); // retained by the buffer
       buffer.close();
       cuda.device(0).synchronize();
       assertEquals(simulated.live.pools, 0);

@@ -1,5 +1,5 @@
 /**
- * The promise of a row of the table of owners, as runnable code.
+ * What a row of the ownership table promises, as runnable code.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { HostMemoryResource, MemoryBuffer, MemoryResource } from "../../../mod.t
 export interface Dropped {
   /** Creates it, and drops it. */
   once(): unknown;
-  /** How many have ended since. */
+  /** How many of these objects have ended since. */
   ended(): number;
   /** Work that has to run before they can end. */
   last?(): unknown;
@@ -19,7 +19,7 @@ export interface Dropped {
 export interface OwnershipRow {
   /** Why it cannot be run here; null if it can. */
   readonly missing?: string | null;
-  /** Fails unless the owners before and after the call are as the page says, and what it names ends the ownership. */
+  /** Fails unless ownership before and after the call is as the page says, and ends by what the page names. */
   ends(): void | Promise<void>;
   /** For calls whose result, when dropped, has an effect or is lost. */
   drop?(stack: AsyncDisposableStack): Dropped | Promise<Dropped>;
