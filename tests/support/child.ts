@@ -1,6 +1,6 @@
 /**
- * Scripts in processes of their own, under the runtime that runs the test: for environment variables that are read
- * once, for the garbage collector's sake, and for processes that are meant to die.
+ * Scripts in separate processes, under the runtime that runs the test: for environment variables that are read once,
+ * for garbage collection, and for processes that are meant to die.
  *
  * @module
  */
@@ -12,8 +12,8 @@ import { fileURLToPath } from "node:url";
 export const isBun: boolean = process.versions["bun"] !== undefined;
 
 /**
- * Options for a test that waits for processes: Bun gives a test 5 s unless it says otherwise, which a loaded machine
- * may need for starting them.
+ * Options for a test that waits for processes: Bun's default timeout of a test is 5 s, which a loaded machine may need
+ * just to start them.
  */
 export const patiently: { readonly timeout: number } = { timeout: 300_000 };
 
@@ -24,11 +24,11 @@ export interface ScriptOptions {
   /** Environment variables to set, or with `undefined` to remove; all others are inherited. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /**
-   * Whether nothing is inherited but what the runtimes need to find their caches, and no configuration is read: for
-   * what must need neither. Default false.
+   * Whether to inherit only what the runtimes need to find their caches, and to read no configuration: for scripts that
+   * must need neither. Default false.
    */
   readonly isBare?: boolean;
-  /** The folder to run in. Default: this process' own. */
+  /** The working directory. Default: this process's. */
   readonly cwd?: string;
   /** Text on its standard input. */
   readonly input?: string;
@@ -40,7 +40,7 @@ export interface ScriptOptions {
   readonly timeout?: number;
 }
 
-/** What a script has left behind. */
+/** The result of a script. */
 export interface ScriptResult {
   /** The exit code, or null if a signal ended it. */
   readonly code: number | null;
@@ -55,7 +55,7 @@ export function startScript(url: URL, options: ScriptOptions, stdio: SpawnOption
     options;
   const flags = isBun
     ? gc ? ["--expose-gc"] : []
-    // What is installed is used as it is: a machine with GPUs may have no network.
+    // Use installed packages as they are: a machine with GPUs may have no network.
     : [
       "run",
       "--no-prompt",
@@ -84,10 +84,10 @@ export function startScript(url: URL, options: ScriptOptions, stdio: SpawnOption
   return child;
 }
 
-/** By these the runtimes find their programs and their caches. */
+/** Variables by which the runtimes find their programs and caches. */
 const caches = new Set(["PATH", "HOME", "DENO_DIR", "XDG_CACHE_HOME", "TMPDIR"]);
 
-/** Runs a script to its end. */
+/** Runs a script to completion. */
 export function runScript(url: URL, options: ScriptOptions = {}): Promise<ScriptResult> {
   const child = startScript(url, options, [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe"]);
   let stdout = "";
@@ -103,7 +103,7 @@ export function runScript(url: URL, options: ScriptOptions = {}): Promise<Script
 /**
  * Runs a script that prints one JSON value as its last line.
  *
- * @throws {Error} with all that it printed, if it ends in any other way
+ * @throws {Error} with everything it printed, if it ends in any other way
  */
 export async function runScriptForJson(url: URL, options: ScriptOptions = {}): Promise<unknown> {
   const { code, signal, stdout, stderr } = await runScript(url, options);

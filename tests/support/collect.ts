@@ -1,5 +1,5 @@
 /**
- * Garbage collection on demand, so that what JavaScript has not yet thrown away is not taken for a leak.
+ * Garbage collection on demand, so that uncollected garbage is not mistaken for a leak.
  *
  * @module
  */
@@ -21,7 +21,7 @@ function collector(): () => void {
 
 let collect: (() => void) | undefined;
 
-/** Collects garbage, lets finalisers run, and collects what they have let go. */
+/** Collects garbage, lets finalisers run, and collects what they released. */
 export async function collectGarbage(): Promise<void> {
   collect ??= collector();
   for (let i = 0; i < 2; i++) {

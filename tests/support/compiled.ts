@@ -1,5 +1,5 @@
 /**
- * Libraries in C that the tests compile for themselves.
+ * C libraries that the tests compile themselves.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Copies for tests, the law that all of them keep, and which of them are turned over four bytes at a time.
+ * Copies for tests, the law that all of them keep, and which of them are transposed four bytes at a time.
  *
  * @module
  */
@@ -56,7 +56,7 @@ export const copies: fc.Arbitrary<Case> = fc.tuple(shapes, fc.constantFrom(1, 2,
   })
 );
 
-/** Every other case begins where every word can: at a multiple of 16 bytes. */
+/** Aligns every other case to 16 bytes, the alignment that suits words of any width. */
 function aligned(placed: Placed): Placed {
   const { layout, offset, size } = placed;
   return size % 2 === 0 ? placed : { layout, offset: Math.ceil(offset / 16) * 16, size: size + 16 };
@@ -70,7 +70,7 @@ export function view(buffer: MemoryBuffer, { layout, offset }: Placed, itemsize:
   return StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype, offset: start });
 }
 
-/** What a case is made of; all but one of these are multiples of 8 bytes. */
+/** The quantities of a case; all but one of these are multiples of 8 bytes. */
 const quantities = ["across", "down", "gap", "larger gap", "offset", "gap there", "larger gap there", "offset there"];
 
 /** Copies on a device of elements of one and two bytes, whose axes change order. */
@@ -84,10 +84,10 @@ export const turnedCopies: fc.Arbitrary<Case> = fc.record({
     const elements = Math.ceil((quantity === odd ? unit : 8) / itemsize);
     return fc.integer({ min, max }).map((value) => Math.ceil(value / elements) * elements);
   };
-  // An axis that neither side has innermost, the one that is read along, and the one that is written along.
+  // The axis that is innermost on neither side, the axis read along, and the axis written along.
   const shapes = fc.tuple(fc.integer({ min: 1, max: 3 }), multiple("across", 40, 170), multiple("down", 9, 170));
   return shapes.chain((shape) => {
-    // Axes from the largest step to the smallest: the last has step 1, and the others gaps before their next step.
+    // Axes from the largest step to the smallest: the last has step 1, and the others have gaps before their next step.
     const placed = (there: string, ...orders: readonly [outer: number, middle: number, inner: number][]) =>
       fc.record({
         order: fc.constantFrom(...orders),
@@ -117,7 +117,10 @@ export const turnedCopies: fc.Arbitrary<Case> = fc.record({
   });
 });
 
-/** Whether elements can be moved four bytes at a time: all that an access may begin at is a multiple of four bytes. */
+/**
+ * Whether elements can be moved four bytes at a time: every position where an access may begin is a multiple of four
+ * bytes.
+ */
 export function isWide({ itemsize, source, destination }: Case): boolean {
   return [source, destination].flatMap(({ layout: { shape, strides }, offset }) => [
     offset,
@@ -129,7 +132,7 @@ export function isWide({ itemsize, source, destination }: Case): boolean {
 /**
  * Asserts that a copy moves each element to its place and touches nothing else.
  *
- * @returns how it was done
+ * @returns how the copy was done
  */
 export function assertCopied(cuda: Cuda, { itemsize, from, to, seed, source, destination }: Case): string {
   const { device, allocate, read } = room(cuda);

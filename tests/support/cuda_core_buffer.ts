@@ -40,7 +40,7 @@ function setUp(root: Root) {
 /** The bytes of a buffer, by way of the host. */
 function read(buffer: MemoryBuffer, stream: CudaStream): number[] {
   using sink = new HostMemoryResource().allocate(buffer.size);
-  stream.synchronize(); // what was enqueued for host memory is in it now
+  stream.synchronize(); // work enqueued on host memory has completed
   buffer.copyTo(sink, { stream });
   stream.synchronize();
   return Array.from(sink.bytes());
@@ -77,8 +77,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    // There, an owner and something that frees exclude each other. Here an import has both: who made it, and its
-    // deleter.
+    // There, an owner and a deleter exclude each other. Here an import has both: its maker and its deleter.
     name: "a buffer of an allocator is given back to it once, on close, with its address, owner or not",
     devices: 1,
     run(root) {
@@ -118,7 +117,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    // There, the address of a closed buffer is 0, which the next call takes for an address.
+    // There, the address of a closed buffer is 0, which the next call accepts as an address.
     name: "a closed buffer gives no address, no bytes, no copy and no new home: each is a TypeError",
     devices: 1,
     run(root) {
@@ -162,7 +161,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    // There, closing on another stream does not order it after the old one: that is left to the user.
+    // There, closing on another stream does not order that stream after the old one: that is left to the user.
     name: "closing on another stream frees after what the former home had still to do",
     devices: 1,
     run(root) {
@@ -196,7 +195,8 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    // There, copy_to() without a destination allocates one; here who allocates says from where, and closes it.
+    // There, copy_to() without a destination allocates one; here the caller allocates from a resource of its choice,
+    // and closes the buffer.
     name: "copies move all bytes between buffers of every two resources, and only between equal sizes",
     devices: 1,
     run(root) {
@@ -275,7 +275,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    // There, a buffer over a foreign address asks the driver about it by itself, and needs one even for host memory.
+    // There, a buffer over a foreign address queries the driver on its own, and needs a driver even for host memory.
     name: "what the driver knows about an address is asked only when somebody wants to know",
     devices: 1,
     run(root) {
@@ -328,7 +328,8 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    // There, every call wants a stream. Here what is done on return needs none, and memory has a home by default.
+    // There, every call requires a stream. Here calls that complete before returning need none, and memory has a home
+    // stream by default.
     name: "device memory is copied and filled on a stream, which must be given",
     devices: 1,
     run(root) {

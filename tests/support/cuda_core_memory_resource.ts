@@ -18,7 +18,7 @@ import {
 } from "../../mod.ts";
 import type { Behaviour } from "./cuda_root.ts";
 
-/** An allocator of a user's own: pieces of one allocation of another resource, which it counts. */
+/** A user-defined allocator: hands out pieces of one allocation of another resource, and counts them. */
 class ArenaResource extends MemoryResource {
   override readonly isDeviceAccessible: boolean;
   override readonly isHostAccessible: boolean;
@@ -183,7 +183,8 @@ export const cudaCoreMemoryResources: readonly Behaviour[] = [
     },
   },
   {
-    // There, allocating while the stream is captured is refused, except from a resource for graphs, which is not here.
+    // There, allocating while the stream is captured is refused, except from a resource for graphs, which does not
+    // exist here.
     name: "allocating on a stream that is captured is refused",
     devices: 1,
     run(root) {

@@ -18,7 +18,7 @@ import type { Behaviour } from "./cuda_root.ts";
 import { intercept } from "./intercept.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 
-/** Counts what is said to the driver while something is done. */
+/** Counts the calls to the driver while some work runs. */
 function callsOf(cuda: Cuda, work: () => unknown): { readonly sets: number; readonly gets: number } {
   let [sets, gets] = [0, 0];
   const restore = intercept(cuda.driver, "pool", ({ cuMemPoolSetAccess, cuMemPoolGetAccess }) => ({
@@ -35,7 +35,7 @@ function callsOf(cuda: Cuda, work: () => unknown): { readonly sets: number; read
 
 const ordinals = (set: Iterable<{ readonly ordinal: number }>) => [...set].map(({ ordinal }) => ordinal);
 
-/** Fills memory of device 0 and copies it by a stream of device 1. @returns whether the bytes arrived, or the error */
+/** Fills memory of device 0 and copies it on a stream of device 1. @returns whether the bytes arrived, or the error */
 function reach(cuda: Cuda, resource: DeviceMemoryResource): boolean | string {
   const [owner, peer] = [cuda.device(0), cuda.device(1)];
   using here = owner.createStream();
@@ -46,7 +46,7 @@ function reach(cuda: Cuda, resource: DeviceMemoryResource): boolean | string {
   source.fill(0x3c, { stream: here });
   there.wait(here);
   try {
-    enqueueCopy(there, target.ptr, source.ptr, 256, "DtoD"); // as one device's: buffers would go from peer to peer
+    enqueueCopy(there, target.ptr, source.ptr, 256, "DtoD"); // as within one device: buffers would use peer copies
     target.copyTo(sink, { stream: there });
   } catch (error) {
     if (error instanceof CudaError) return error.codeName;
@@ -228,7 +228,8 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
     },
   },
   {
-    // There, None is the current device, and what is no device is a ValueError, a TypeError or a CUDAError by its kind.
+    // There, None is the current device, and a value that is no device is a ValueError, a TypeError or a CUDAError by
+    // its kind.
     name: "what is no other device cannot be given access, which changes nothing, and can be asked about and removed",
     devices: 2,
     run(root) {
@@ -312,7 +313,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
       using resource = new DeviceMemoryResource(cuda.device(0), {});
       const set = resource.peerAccessibleBy.add(1);
       assert(set.has(1));
-      // No driver gives it at the moment: the answer is changed on its way.
+      // No driver grants it at the moment: the answer is changed in transit.
       const restore = intercept(cuda.driver, "pool", ({ cuMemPoolGetAccess }) => ({
         cuMemPoolGetAccess(flags, pool, location) {
           const code = cuMemPoolGetAccess(flags, pool, location);
@@ -326,8 +327,8 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
     },
   },
   {
-    // There, the question is the other way round, whether the owner reaches the peer, which is the same on real
-    // machines.
+    // There, the question is asked in the opposite direction, whether the owner reaches the peer, which is the same on
+    // real machines.
     name: "whether a device reaches the memory is asked in the direction that is granted, and not to take access away",
     devices: 2,
     run(root) {

@@ -1,24 +1,24 @@
 /**
- * Where a behaviour is tried: on the driver of a GPU, or on a simulated one.
+ * Where a behaviour is tested: on the driver of a GPU, or on a simulated one.
  *
  * @module
  */
 import { Cuda } from "../../mod.ts";
 
-/** A way to CUDA, and how much work it can be given. */
+/** A way to open CUDA, and how much work suits it. */
 export interface Root {
   /** Opens CUDA. */
   readonly open: () => Cuda;
   /** Bytes that take a while to copy. */
   readonly bytes: number;
-  /** Whether work that was just enqueued cannot have been done when it is asked about. */
+  /** Whether work that was just enqueued cannot have completed by the time it is queried. */
   readonly isSlow: boolean;
 }
 
-/** Something that must be so on every root. */
+/** A behaviour that must hold on every root. */
 export interface Behaviour {
   readonly name: string;
-  /** Devices that it needs. */
+  /** Number of devices that it needs. */
   readonly devices: number;
   readonly run: (root: Root) => void | Promise<void>;
 }

@@ -1,8 +1,8 @@
 /**
  * Random programs of copies, fills, allocations and frees on several streams and devices, with exactly the dependencies
- * that they need; and what they must give, by doing one thing after the other.
+ * that they need; and the results they must give, computed one step after the other.
  *
- * Two things run them: `run_raw.ts` by the driver's calls, and `../memory/run_buffers.ts` by memory resources and
+ * Two modules run them: `run_raw_driver.ts` through driver calls, and `run_buffers.ts` through memory resources and
  * buffers.
  *
  * @module
@@ -10,7 +10,7 @@
 import { fc } from "./property.ts";
 import { deviceOf, type How, laneKinds, Order } from "./stream_lanes.ts";
 
-/** What is random about a step; what it means depends on what is there when its turn comes. */
+/** The random part of a step; its meaning depends on the state when its turn comes. */
 export interface Choice {
   readonly kind: ChoiceKind;
   readonly lane: number;
@@ -41,7 +41,7 @@ const driverChoices: readonly ChoiceKind[] = [
   "synchronize",
 ];
 
-/** Programs for so many devices. */
+/** Programs for a number of devices. */
 export function programs(devices: number, options: PlanOptions & { maxLength?: number } = {}): fc.Arbitrary<Program> {
   const { maxLength = 24, resources = ["driver"] } = options;
   const kinds = resources.includes("driver") ? driverChoices : [...driverChoices, "home", "poke", "revoke"] as const;
@@ -51,26 +51,26 @@ export function programs(devices: number, options: PlanOptions & { maxLength?: n
     a: fc.nat(1000),
     b: fc.nat(1000),
   });
-  // Frees, which are the point with resources, come late.
+  // With resources, frees are the point, and they come late.
   const size = resources.includes("driver") ? "small" : "max";
   return fc.array(choice, { minLength: 2, maxLength, size }).map((choices) => plan(choices, devices, options));
 }
 
-/** How choices become a program. */
+/** How choices are turned into a program. */
 export interface PlanOptions {
-  /** Whether everything that is written is also downloaded, so that no wrong byte goes unseen. Default false. */
+  /** Whether everything that is written is also downloaded, so that no wrong byte goes unnoticed. Default false. */
   readonly watched?: boolean;
   /** Where memory comes from. Default: `driver`, cuMemAllocAsync itself. */
   readonly resources?: readonly Resource[];
-  /** Whether memory has its home on streams of other devices, too. Default false. */
+  /** Whether memory may have its home on streams of other devices, too. Default false. */
   readonly abroad?: boolean;
-  /** Whether streams are ordered by events of whole contexts, too. Default true. */
+  /** Whether streams may be ordered by events of whole contexts, too. Default true. */
   readonly contexts?: boolean;
 }
 
 /**
- * Where memory comes from: the driver's own call; the device's current pool, or one of our own; at once; page-locked,
- * managed or ordinary memory of the host; a resource that the test has written itself.
+ * Where memory comes from: the driver's own call; the device's current pool, or one of our own; synchronous;
+ * page-locked, managed or ordinary host memory; a resource written by the test.
  */
 export type Resource = "driver" | "current" | "own" | "synchronous" | "pinned" | "managed" | "host" | "custom";
 
@@ -85,7 +85,7 @@ export const resources: readonly Resource[] = [
   "custom",
 ];
 
-/** How memory is given back: on its home stream, on another one, or by dropping the last reference to the buffer. */
+/** How memory is freed: on its home stream, on another one, or by dropping the last reference to the buffer. */
 export type Ending = "close" | "close on" | "drop";
 
 /** One step of a program. Buffers, host slots and lanes are numbers. `lane` null: no stream. */
@@ -141,8 +141,8 @@ const hows: readonly How[] = ["new event", "recorded again"];
 const howsWithContexts: readonly How[] = [...hows, "context"];
 
 /**
- * Turns choices into a program. Where two steps that touch the same buffer, one of them changing it, are in no order by
- * what is there already, an `order` step is put in: so every one of them is needed.
+ * Turns choices into a program. Where two steps that touch the same buffer, one of them writing it, are not ordered
+ * yet, an `order` step is inserted: so every `order` step is needed.
  */
 export function plan(choices: readonly Choice[], devices: number, options: PlanOptions = {}): Program {
   const planner = new Planner(devices, options);
@@ -189,13 +189,13 @@ class Planner {
         if (buffer.resource === "host") this.#byHost(buffer);
         this.#writes(buffer, lane);
         this.#steps.push({ do: "upload", buffer: buffer.id, lane, slot: ++this.#values % 200 });
-        if (buffer.resource === "host") this.#synchronize(lane); // done already, unless the slot is page-locked
+        if (buffer.resource === "host") this.#synchronize(lane); // complete already, unless the slot is page-locked
         this.#done(lane, null, buffer);
         return this.#watch(buffer, lane);
       case "copy": {
         const to = pick(this.#live.filter((one) => one !== defined && reaches(one, lane)), b);
         if (to === undefined || defined === undefined) return;
-        // Pageable memory may be read before the call returns; between two of its buffers all is done by then.
+        // Pageable memory may be read before the call returns; a copy between two such buffers has completed by then.
         if (defined.resource === "host") this.#byHost(defined);
         if (defined.resource === "host" && to.resource === "host") this.#byHost(to);
         this.#reads(defined, lane);
@@ -263,7 +263,7 @@ class Planner {
     this.#live.splice(this.#live.indexOf(buffer), 1);
   }
 
-  /** The new home waits for the old one: the buffer itself orders them. */
+  /** Moves the home. The new home waits for the old one: the buffer itself orders them. */
   #rehome(buffer: Planned, lane: number): void {
     if (buffer.resource === "driver" || buffer.home === null) return;
     if (lane !== buffer.home) this.#order.wait(lane, buffer.home, "new event");
@@ -272,7 +272,7 @@ class Planner {
   }
 
   #fill(buffer: Planned, lane: number): void {
-    if (buffer.resource === "host") this.#byHost(buffer); // done at once, whatever the stream
+    if (buffer.resource === "host") this.#byHost(buffer); // done synchronously, whatever the stream
     this.#writes(buffer, lane);
     this.#steps.push({ do: "fill", buffer: buffer.id, lane, value: ++this.#values % 200 + 1 }); // never the poison
     this.#done(lane, null, buffer);
@@ -295,14 +295,14 @@ class Planner {
     this.#order.synchronize(lane);
   }
 
-  /** Lets the host wait until nothing uses a buffer any more. */
+  /** Makes the host wait until nothing uses a buffer any more. */
   #byHost({ written, read }: Planned): void {
     for (const access of [written, ...read]) {
       if (access !== null && !this.#order.isHostAfter(access.lane, access.number)) this.#synchronize(access.lane);
     }
   }
 
-  /** Takes access to a pool away, after everything that may use it. */
+  /** Revokes access to a pool, after everything that may use it. */
   #revoke(a: number, b: number): void {
     const owner = a % this.#devices;
     const pool = b % 2 === 1 ? "own" : "current";
@@ -347,7 +347,7 @@ class Planner {
   }
 
   #done(lane: number, read: Planned | null, written: Planned | null): void {
-    // Between host buffers all is over on return: there is no work in the stream that could be relied on.
+    // Between host buffers everything has completed on return: there is no work in the stream to order by.
     const isOver = [read, written].every((one) => one === null || one.resource === "host");
     const access = isOver ? null : { lane, number: this.#order.work(lane) };
     if (access !== null) read?.read.push(access);
@@ -355,13 +355,13 @@ class Planner {
   }
 }
 
-/** The pool that a resource takes its memory from, or null if it has none. */
+/** The pool that a resource allocates from, or null if it has none. */
 function poolOf(resource: Resource): "driver" | "own" | "current" | null {
   if (resource === "driver" || resource === "own") return resource;
   return resource === "current" || resource === "custom" ? "current" : null;
 }
 
-/** Whether work of a lane can be given access to a buffer. Memory without a pool can be used by its own device only. */
+/** Whether work of a lane can be given access to a buffer. Synchronous memory can be used by its own device only. */
 function reaches({ resource, device }: Planned, lane: number): boolean {
   return resource !== "synchronous" || device === deviceOf(lane);
 }
@@ -370,7 +370,7 @@ function pick<T>(from: readonly T[], at: number): T | undefined {
   return from[at % Math.max(1, from.length)];
 }
 
-/** What the downloads must contain: the steps done one after the other, on plain arrays. */
+/** What the downloads must contain: the steps run one after the other, on plain arrays. */
 export function reference({ steps, downloads }: Program): number[][] {
   const buffers = new Map<number, number[]>();
   const slots: number[][] = Array.from({ length: downloads }, () => []);
@@ -385,7 +385,7 @@ export function reference({ steps, downloads }: Program): number[][] {
   return slots;
 }
 
-/** What the host has in an upload slot. */
+/** The host's data in an upload slot. */
 export function uploaded(slot: number): number[] {
   return Array.from({ length: bufferBytes }, (_, i) => (slot + i) % 200 + 1);
 }

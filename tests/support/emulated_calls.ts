@@ -1,7 +1,7 @@
 /**
- * Programs that call Python, on emulated processors of both kinds: which functions they call in which order with what,
- * and what they leave in their memory. The functions are one piece of code by hand, which writes down what it is called
- * with, returns what a list says, and spoils every register that it may.
+ * Programs that call Python, on emulated processors of both kinds: which functions they call in which order with which
+ * arguments, and what they leave in their memory. The functions are one handwritten piece of code, which logs its
+ * arguments, returns the next value of a script, and clobbers every register that it may.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { aarch64, type Operation, x8664 } from "../../src/native/assembler.ts";
 import { python } from "./emulator.ts";
 
-/** Where emulate_call.py puts the memory; in it: the block, the functions, what they write and return, objects. */
+/** Where emulate_call.py puts the memory; in it: the block, the functions, what they log and return, objects. */
 export const base = 0x30_0000;
 export const place = { block: 0, functions: 0x1000, log: 0x3000, script: 0xa000, objects: 0xb000, size: 0xd000 };
 export const functionBytes = 0x100;
@@ -21,8 +21,8 @@ const word = (value: bigint) => [...new Uint8Array(BigUint64Array.of(BigInt.asUi
 const log = BigInt(base + place.log);
 
 /**
- * Writes {id, four arguments, a double}, and returns what is next in the script, as an integer and as a double. What is
- * behind that goes where the second argument points, if it `writes`.
+ * Logs {id, four arguments, a double}, and returns the next word of the script, as an integer and as a double. If it
+ * `writes`, it stores the word after that where the second argument points.
  */
 const functions = {
   x86_64: (id: number, writes: boolean) => [
@@ -81,7 +81,7 @@ export interface Call<Name extends string> {
   readonly returns: readonly [result: bigint, second: bigint];
 }
 
-/** Memory with the functions in it, and what they are to return; `set` writes a word. */
+/** Memory that holds the functions and their return values; `set` writes a word. */
 export function memoryFor<Name extends string>(
   named: readonly Name[],
   arch: Architecture,
@@ -102,17 +102,17 @@ export function memoryFor<Name extends string>(
   return { memory, set, functionAt };
 }
 
-/** What a program has done. */
+/** What a program did. */
 export interface Emulated {
   readonly returned: boolean;
   readonly preserved: boolean;
   /** The word at an offset of the memory. */
   readonly read: (at: number) => bigint;
-  /** What it has called: numbers of functions, with four arguments and a double. */
+  /** The calls it made: numbers of functions, with four arguments and a double. */
   readonly calls: readonly { readonly id: number; readonly args: readonly bigint[] }[];
 }
 
-/** Runs programs, each with the address of its memory. */
+/** Runs programs, each of which is passed the address of its block. */
 export function emulate(
   arch: Architecture,
   all: readonly { readonly program: readonly Operation[]; readonly memory: Buffer }[],

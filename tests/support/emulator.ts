@@ -1,5 +1,5 @@
 /**
- * The emulated processors on which machine code is tried that this machine cannot run.
+ * Emulated processors, for machine code that this machine cannot run.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import process from "node:process";
 /** The Python that has the emulator. */
 export const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
 
-/** Why there is no emulator here. */
+/** Why there is no emulator here, or null. */
 export const missingUnicorn = spawnSync(python, ["-c", "import unicorn"]).status === 0
   ? null
   : `${python} has no package unicorn: pip install unicorn, and name another Python with CAUSEWAY_PYTHON`;

@@ -1,5 +1,5 @@
 /**
- * What the driver answers to calls that are wrong, or at the edge: the same on the simulator and on libcuda.
+ * What the driver returns from invalid calls and edge cases: the same on the simulator and on libcuda.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import {
 import { resultName } from "../../src/driver/driver.ts";
 import type { Raw } from "./raw_driver.ts";
 
-/** Answers by what was asked: the name of a result without `CUDA_`, or a value. */
+/** Answers by question: the name of a result without `CUDA_`, or a value. */
 export type Answers = Readonly<Record<string, string | number>>;
 
 /** Questions to a driver that has just been initialised, and the answers. */
@@ -33,7 +33,7 @@ export interface Example {
 }
 
 /**
- * What libcuda answers, by example: seen on two H200 and an H100 with driver 580 (CUDA 13.0). The differential test
+ * libcuda's answers, by example: observed on two H200 and an H100 with driver 580 (CUDA 13.0). The differential test
  * asks again wherever there are GPUs.
  */
 export const expected: Readonly<Record<string, Answers>> = JSON.parse(
@@ -51,7 +51,7 @@ export class Notes {
   }
 }
 
-/** An example whose answers are collected by notes. */
+/** An example whose answers are collected in notes. */
 export function example(name: string, devices: number, ask: (raw: Raw, notes: Notes) => void): Example {
   return {
     name,
@@ -89,7 +89,7 @@ export const examples: readonly Example[] = [
     notes.result("attribute of device 1000", driver.device.cuDeviceGetAttribute(out.$address, 1, 1000));
     notes.result("peer of itself", driver.device.cuDeviceCanAccessPeer(out.$address, 0, 0));
     notes.value("peer of itself is", out.value);
-    // Releasing a primary context too often is not asked about: in a real process the CUDA runtime may hold it too.
+    // Over-releasing a primary context is not tested: in a real process the CUDA runtime may retain it too.
     const state = [arena.out("u32"), arena.out("i32")] as const;
     notes.result("state", driver.context.cuDevicePrimaryCtxGetState(0, state[0].$address, state[1].$address));
     notes.value("active", state[1].value);

@@ -1,6 +1,5 @@
 /**
- * The programs of `examples/`: run as their readers run them, and compared with the output that is written at their
- * heads.
+ * The programs of `examples/`: run as their readers run them, and compared with the output in their header comments.
  *
  * @module
  */
@@ -10,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Runtime, runtimes } from "./runtimes.ts";
 
-/** The runtime that runs the test. */
+/** The runtime that runs the tests. */
 const [own] = runtimes as readonly [Runtime, Runtime]; // this one and the other
 
 const folder = new URL("../../examples/", import.meta.url);
@@ -19,7 +18,7 @@ const folder = new URL("../../examples/", import.meta.url);
 export interface ProgramOptions {
   /** Environment variables to set, or with `undefined` to remove; all others are inherited. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The folder to run in. Default: this process' own. */
+  /** The working directory. Default: this process's. */
   readonly cwd?: string;
   /** Arguments of the runtime itself, in place of those that run a script. */
   readonly runtimeArguments?: readonly string[];
@@ -30,15 +29,15 @@ export interface ProgramOptions {
 /** A program that was started. */
 export interface RunningProgram extends Disposable {
   readonly process: ChildProcess;
-  /** What it has printed until now, on both outputs. */
+  /** What it has printed so far, on stdout and stderr. */
   readonly printed: string;
-  /** Waits until it has printed this, and returns the match. @throws {Error} with all it has printed, if it ends before */
+  /** Waits until it has printed this, and returns the match. @throws {Error} with all it printed, if it ends first */
   until(what: RegExp): Promise<RegExpExecArray>;
   /** Waits until it has ended. @returns the exit code, or null if a signal ended it */
   readonly ended: Promise<number | null>;
 }
 
-/** Starts a program of `examples/`. It is killed after two minutes, and by whoever disposes of it. */
+/** Starts a program of `examples/`. It is killed after two minutes, and on disposal. */
 export function startProgram(name: string, args: readonly string[] = [], options: ProgramOptions = {}): RunningProgram {
   const { env: changes = {}, cwd, runtime = own } = options;
   const [program = "", ...first] = runtime.command;
@@ -95,7 +94,7 @@ export function startProgram(name: string, args: readonly string[] = [], options
   };
 }
 
-/** Runs a program of `examples/` to its end. @returns what it printed. @throws {Error} if it does not end well */
+/** Runs a program of `examples/` to completion. @returns what it printed. @throws {Error} if its exit code is not 0 */
 export async function runProgram(name: string, args: readonly string[] = [], options: ProgramOptions = {}) {
   using running = startProgram(name, args, options);
   const code = await running.ended;
@@ -103,14 +102,14 @@ export async function runProgram(name: string, args: readonly string[] = [], opt
   return running.printed;
 }
 
-/** The outputs that are written in a program's comments: its blocks that are marked `text`, in order. */
+/** The outputs in a program's comments: its blocks marked `text`, in order. */
 export function outputsOf(name: string): string[] {
   const text = readFileSync(new URL(name, folder), "utf8");
   return [...text.matchAll(/^ \* ```text\n(?<lines>.*?)^ \* ```$/gms)]
     .map(({ groups }) => (groups?.["lines"] ?? "").replace(/^ \* ?/gm, ""));
 }
 
-/** Fails unless this was printed. `...` within what was promised is whatever differs from machine to machine. */
+/** Fails unless the promised output was printed. `...` in it stands for whatever differs from machine to machine. */
 export function assertOutput(printed: string, promised: string | undefined): void {
   if (promised === undefined) throw new Error("The program promises no output: write it into a block marked `text`");
   const parts = promised.split("...").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));

@@ -1,5 +1,5 @@
 /**
- * Examples in texts: found, run in a process of their own, and compared with what their comments say.
+ * Examples in texts: found, run in a separate process, and compared with what their comments say.
  *
  * @module
  */
@@ -22,7 +22,7 @@ export interface Example {
 }
 
 /**
- * The blocks of a text that are marked `ts`, or `ts` and what they need: a machine that the reader has and we may not.
+ * The blocks of a text marked `ts`, or `ts` and a requirement that the reader's machine meets and ours may not.
  *
  * @param need `torch` for those marked `ts torch`
  */
@@ -32,7 +32,7 @@ export function examplesOf(file: string, text: string, need?: string): Example[]
   return blocks.map(({ groups }, i) => ({ name: `${file}, example ${i + 1}`, code: groups?.["code"] ?? "" }));
 }
 
-/** Fails unless what an example has printed is what its comments say. */
+/** Fails unless an example printed what its comments say. */
 export function assertPrinted({ code }: Example, printed: string): void {
   assertEquals(plain(printed), plain(promised(code)));
 }
@@ -43,25 +43,25 @@ export function comments(text: string): string {
     .map(({ groups }) => (groups?.["body"] ?? "").replace(/^\s*\* ?/gm, "")).join("\n");
 }
 
-/** What the comments behind console.log say will be printed, with spaces and line breaks made one. */
+/** What the comments behind console.log say will be printed, joined by spaces. */
 function promised(code: string): string {
   return [...code.matchAll(/^\s*console\.log\(.*\);\s*\/\/ (?<out>.*)$/gm)].map(({ groups }) => groups?.["out"] ?? "")
     .join(" ");
 }
 
-/** Prints differ between the runtimes in line breaks, trailing commas, and in the length after an array's name. */
+/** Normalizes output: the runtimes differ in line breaks, trailing commas, and in the length after an array's name. */
 function plain(text: string): string {
   return text.replace(/Array\(\d+\)/g, "Array").replace(/,(?=\s*[\]}])/g, "").replace(/\s+/g, " ").trim();
 }
 
-/** The file behind a name that programs import: of the package, or of a subpath. */
+/** The file behind an import: the package's, or a subpath's. */
 function entry(subpath: string | undefined): string {
   return pathToFileURL(join(root, subpath === undefined ? "mod.ts" : `src/public/${subpath}.ts`)).href;
 }
 
-/** Writes an example to a file that a runtime runs, and says how. The folder is the caller's to remove. */
+/** Writes an example to a file, and returns the arguments that run it. The caller removes the folder. */
 function written({ code }: Example, permissions: readonly `--allow-${string}`[]) {
-  // Packages of npm are found from within the repository, in a folder that git ignores.
+  // npm packages resolve only from within the repository: here, from a folder that git ignores.
   const base = code.includes('from "apache-arrow"') ? join(root, ".cache") : tmpdir();
   mkdirSync(base, { recursive: true });
   const folder = mkdtempSync(join(base, "causeway-example-"));
@@ -72,8 +72,8 @@ function written({ code }: Example, permissions: readonly `--allow-${string}`[])
 }
 
 /**
- * Runs an example, which must print what its comments say. `env` is set besides what is inherited. Its folder is this
- * repository's, whose files it may read if that is said.
+ * Runs an example, which must print what its comments say. `env` is added to the inherited environment. Its working
+ * directory is this repository, whose files it may read with the right permission.
  */
 export function runExample(
   example: Example,
@@ -90,9 +90,10 @@ export function runExample(
 }
 
 /**
- * As {@linkcode runExample}, for an example that talks to this process, or to another one: it may go on meanwhile.
+ * As {@linkcode runExample}, for an example that talks to this process, or to another one: it does not block this
+ * process.
  *
- * @param signal ends it; what it has printed is not looked at then
+ * @param signal ends it; its output is not checked then
  */
 export async function runExampleBeside(
   example: Example,

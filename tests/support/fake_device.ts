@@ -1,6 +1,6 @@
 /**
- * A device that is none, as Python sees it: its memory is the host's, and functions in place of the driver's write down
- * what they are asked, on the one thread that may call JavaScript.
+ * A fake device for Python: its memory is host memory, and stand-ins for the driver's functions log their calls, on the
+ * one thread that may call JavaScript.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import { wrap } from "../../src/python/object.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 
-/** The driver's functions in the order in which Python is given them, and how many arguments each has. */
+/** The driver's functions in the order in which they are passed to Python, and how many arguments each has. */
 const ordering = { push: 1, pop: 1, create: 2, destroy: 1, record: 2, wait: 3 } as const;
 const memory = { allocate: 2, free: 1, copy: 4, synchronize: 1, mode: 1, retain: 2, release: 1 } as const;
 
-/** A view's memory as a device's to Python, and what it asks of the driver. */
+/** Presents a view's memory to Python as device memory, and logs Python's calls to the driver. */
 export class FakeDevice {
   readonly log: string[] = [];
   /** The call that fails, and the code that it returns. */
@@ -39,12 +39,12 @@ export class FakeDevice {
     });
   }
 
-  /** How many pieces of its memory are not freed. */
+  /** How many of its allocations are not freed. */
   get allocated(): number {
     return this.#allocated.size;
   }
 
-  /** An array of Python over a view, on device 3, in context 0xc0, with the home stream 0x77 or none. */
+  /** A Python array over a view, on device 3, in context 0xc0, with the home stream 0x77 or none. */
   exportArray(view: StridedMemoryView, stream: bigint | null = 0x77n): PyObject {
     const python = this.#interpreter;
     const { none, false: no } = python.singletons;
@@ -68,7 +68,7 @@ export class FakeDevice {
     });
   }
 
-  /** What was asked since this was last called. */
+  /** The calls since this was last called. */
   asked(): string[] {
     return this.log.splice(0);
   }

@@ -14,7 +14,7 @@ const threads = ffiPort().bind("libc.so.6", 0n, {
   pthread_join: { args: ["u64", "ptr"], returns: "i32" },
 });
 
-/** Starts a thread whose whole work is to call a function of C with one pointer. @returns what `join` needs */
+/** Starts a thread that only calls a C function with one pointer. @returns what `join` needs */
 export function start(callback: bigint, argument: bigint): bigint {
   using arena = new NativeArena();
   const thread = arena.out("u64");
@@ -22,7 +22,7 @@ export function start(callback: bigint, argument: bigint): bigint {
   return thread.value;
 }
 
-/** Waits for a thread; this one runs no JavaScript meanwhile. */
+/** Waits for a thread; the calling thread runs no JavaScript meanwhile. */
 export function join(thread: bigint): void {
   assertEquals(threads.pthread_join(thread, 0n), 0);
 }

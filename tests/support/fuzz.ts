@@ -1,6 +1,5 @@
 /**
- * Malformed input, tried in a process of its own, so that a read that is not vouched for is seen as what it is: a
- * crash.
+ * Malformed input, tried in a separate process, so that an unchecked read shows as a crash.
  *
  * @module
  */
@@ -10,10 +9,10 @@ import { join } from "node:path";
 import process from "node:process";
 import { runScript, runScriptForJson } from "./child.ts";
 
-/** How often each thing has happened, by name. */
+/** How often each event has occurred, by name. */
 export type Tally = Record<string, number>;
 
-/** Runs a script that counts what it has tried. @throws {Error} with the last case, if it fails or dies */
+/** Runs a script that counts what it tried. @throws {Error} with the last case, if it fails or dies */
 export async function runFuzz(script: URL): Promise<Tally> {
   try {
     return await runScriptForJson(script, { timeout: 280_000 }) as Tally; // as the script prints it
@@ -23,7 +22,7 @@ export async function runFuzz(script: URL): Promise<Tally> {
   }
 }
 
-/** Runs the same cases again, more slowly: each is written down before it is tried. */
+/** Runs the same cases again, more slowly: each is written to a file before it is tried. */
 async function lastCase(script: URL, seed: string | undefined): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "causeway-fuzz-"));
   const file = join(folder, "case.json");
@@ -35,7 +34,7 @@ async function lastCase(script: URL, seed: string | undefined): Promise<string> 
   }
 }
 
-/** In the script: says which case comes next, where somebody wants to know. */
+/** In the script: records the next case, if a file for it was passed. */
 export function nextCase(one: unknown): void {
   const [file] = process.argv.slice(2);
   if (file === undefined) return;

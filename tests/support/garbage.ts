@@ -1,4 +1,4 @@
-/** Makes garbage until it is collected; Bun can be told to. */
+/** Makes garbage until it is collected; Bun can collect on request. */
 export function collectGarbage(): void {
   const bun = Reflect.get(globalThis, "Bun") as { gc(force: true): void } | undefined;
   let kept: object[] = [];

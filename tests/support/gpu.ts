@@ -27,7 +27,7 @@ export function missingCudart(): string | null {
   return missingGpus();
 }
 
-/** What is missing for the memory of so many GPUs to travel by UCX, or null. */
+/** What is missing for UCX to transfer the memory of `gpus` GPUs, or null. */
 export function missingUcxCuda(gpus: number): string | null {
   const missing = missingGpus(gpus);
   if (missing !== null) return missing;

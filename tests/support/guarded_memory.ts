@@ -1,6 +1,6 @@
 /**
- * Memory for structs that are read by whoever must not read too much: each piece ends where a page ends after which
- * nothing may be read, so one byte too many ends the process.
+ * Memory for structs whose reader must not overrun: each piece ends at the end of a page that is followed by an
+ * inaccessible one, so reading one byte too many ends the process.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { cString } from "../../src/ffi/c_string.ts";
 
 const pageBytes = 4096;
 
-/** Where nothing is: for pointers that must not be followed. */
+/** An unmapped address: for pointers that must not be followed. */
 export const nowhere = 0x10_0000n - 8n;
 
 interface Pages {
@@ -20,17 +20,17 @@ interface Pages {
   readonly memory: ArrayBuffer;
 }
 
-/** A growing piece of zeroed memory. Nothing is given back: a process that makes one is meant to be short. */
+/** Growing, zeroed memory. Nothing is unmapped: a process that makes one is meant to be short-lived. */
 export class GuardedMemory {
-  /** Pages by their number, all that were ever made, and how many of them are in use. */
+  /** Runs of pages by page count: all that were ever mapped, and how many of them are in use. */
   readonly #made = new Map<number, { readonly all: Pages[]; used: number }>();
 
-  /** Takes all pieces back, for others. */
+  /** Reclaims all pieces for reuse. */
   reset(): void {
     for (const pages of this.#made.values()) pages.used = 0;
   }
 
-  /** Zeroed bytes, after which nothing may be read. */
+  /** Zeroed bytes, followed by an inaccessible page. */
   bytes(length: number): { readonly address: bigint; readonly bytes: Uint8Array<ArrayBuffer> } {
     const count = Math.max(1, Math.ceil(length / pageBytes));
     const pages = this.#made.get(count) ?? { all: [], used: 0 };

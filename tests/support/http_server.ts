@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 
-/** A server that answers every request alike. */
+/** A server that gives every request the same response. */
 export interface HttpServer extends AsyncDisposable {
   readonly url: string;
 }
@@ -22,7 +22,7 @@ interface BunServer {
   stop(force: boolean): Promise<void>;
 }
 
-/** The globals of the two runtimes, as far as they are used here. */
+/** The globals of the two runtimes that are used here. */
 interface Globals {
   readonly Deno?: {
     serve(options: { hostname: string; port: number; onListen(): void }, handler: Handler): DenoServer;

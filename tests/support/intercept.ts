@@ -1,14 +1,14 @@
 /**
- * Looking at the calls of a driver, real or simulated.
+ * Intercepting the calls of a driver, real or simulated.
  *
  * @module
  */
 import type { CudaDriver, DriverGroups } from "../../src/driver/driver.ts";
 
 /**
- * Puts functions in the place of a driver's own, which they may call.
+ * Replaces functions of a driver; the replacements may call the originals.
  *
- * @returns what undoes it: the functions of a real driver are the same for all who have opened it
+ * @returns a function that undoes it: the functions of a real driver are shared by everyone who has opened it
  */
 export function intercept<G extends keyof DriverGroups>(
   driver: CudaDriver,

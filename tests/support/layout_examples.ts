@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from "node:fs";
 
 const room = new URL("../../src/layout/", import.meta.url);
 
-/** A block of code, and where it is written. */
+/** A block of code, and its location. */
 export interface LayoutExample {
   readonly where: string;
   readonly code: string;
@@ -27,7 +27,7 @@ function docComments(source: string): string {
   );
 }
 
-/** All of them. */
+/** All the examples. */
 export function layoutExamples(): LayoutExample[] {
   return [
     ...examplesIn("docs/layout.md", readFileSync(new URL("../../docs/layout.md", import.meta.url), "utf8")),
@@ -37,11 +37,11 @@ export function layoutExamples(): LayoutExample[] {
   ];
 }
 
-/** Where a program finds what it imports. */
+/** Where a program finds its imports. */
 export interface Places {
   /** The layout room. */
   readonly layout: string;
-  /** A module whose default is an `assert` with `deepStrictEqual` and `throws`. */
+  /** A module whose default export is an `assert` with `deepStrictEqual` and `throws`. */
   readonly assert: string;
 }
 

@@ -1,4 +1,4 @@
-/** `.npy` files for tests, good and bad, written from scratch. */
+/** `.npy` files for tests, valid and invalid, written from scratch. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * A CUDA driver that does nothing: every call succeeds at once, and handles and addresses are made up. It shows what is
- * due to whatever stands in front of a driver, and costs next to nothing itself.
+ * A CUDA driver that does nothing: every call succeeds at once, and handles and addresses are made up. It isolates the
+ * cost of the layers above the driver, as it costs next to nothing itself.
  *
  * @module
  */
@@ -9,22 +9,22 @@ import { cuda } from "../../bindings/cuda.ts";
 import type { CudaDriver } from "../../src/driver/driver.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 
-/** What a test can say to it. */
+/** The driver, and what a test can set. */
 export interface NullDriver {
   readonly driver: CudaDriver;
-  /** What queries answer from now on, and capturing calls. */
+  /** What queries return from now on. */
   answer: number;
-  /** The address that the next allocation gets, or null for one that nothing else had. */
+  /** The address that the next allocation returns, or null for one never used before. */
   nextAddress: bigint | null;
 }
 
-/** Where handles begin: no address of anything. */
+/** Where handles begin: not an address of anything. */
 const firstHandle = 0x51_0000_0000n;
 
 /** Where device memory begins. */
 const firstAddress = 0x0d_0000_0000_0000n;
 
-/** A driver of so many devices. A device's primary context has the handle 0x1000 + its ordinal. */
+/** A driver with this many devices. A device's primary context has the handle 0x1000 + its ordinal. */
 export function nullDriver(devices = 1): NullDriver {
   let handles = firstHandle;
   let addresses = firstAddress;
@@ -77,7 +77,7 @@ export function nullDriver(devices = 1): NullDriver {
     cuMemAllocManaged: allocate,
     cuMemAllocAsync: allocate,
     cuMemAllocFromPoolAsync: allocate,
-    cuMemFreeAsync: (address: bigint) => Number((made.nextAddress = address) * 0n), // handed out next, as pools do
+    cuMemFreeAsync: (address: bigint) => Number((made.nextAddress = address) * 0n), // allocated next, as pools do
     cuMemGetAddressRange_v2: () => 1, // it knows no address
   };
   const groups = Object.entries<SymbolTable[string]>(cuda).map(([group, table]) => [

@@ -1,5 +1,5 @@
 /**
- * What converting a number means, spelled out with integers of any size; and numbers that are worth converting.
+ * What converting a number means, spelled out with big integers; and numbers worth converting.
  *
  * @module
  */
@@ -7,14 +7,14 @@ import type { Complex, DType, ElementValue, Scalar } from "../../src/layout/mod.
 import { type NumberType, numberTypes } from "../../src/copy/conversion.ts";
 import { fc } from "./property.ts";
 
-/** All pairs of types, also those of which nothing is converted. */
+/** All pairs of types, including those between which nothing is converted. */
 export const pairsOfTypes: readonly { readonly from: NumberType; readonly to: NumberType }[] = numberTypes.flatMap((
   from,
 ) => numberTypes.map((to) => ({ from, to })));
 
 const precisions: Readonly<Record<string, bigint>> = { float16: 11n, bfloat16: 8n, float32: 24n, float64: 53n };
 
-/** An integer, rounded to the nearest with so many bits, ties to even. */
+/** An integer, rounded to the nearest with `precision` bits, ties to even. */
 function nearest(value: bigint, precision: bigint): number {
   const size = value < 0n ? -value : value;
   const extra = BigInt(size.toString(2).length) - precision;
@@ -47,7 +47,7 @@ function isComplex(value: Scalar): value is Complex {
   return typeof value === "object";
 }
 
-/** What an element becomes. */
+/** The converted element. */
 export function convertedByHand(value: Scalar, from: NumberType, to: NumberType): Scalar {
   if (to.kind === "bool") {
     return isComplex(value)
@@ -59,23 +59,23 @@ export function convertedByHand(value: Scalar, from: NumberType, to: NumberType)
   const real = isComplex(value) ? value.re : typeof value === "boolean" ? Number(value) : value;
   if (to.kind === "int" || to.kind === "uint") return toInteger(real, from, to);
   const name = to.isComplex ? `float${to.bits}` : to.name;
-  // Writing a double rounds it; an integer that is none must not be rounded twice.
+  // Writing a double rounds it; an integer that no double represents must not be rounded twice.
   const re = typeof real === "bigint" ? nearest(real, precisions[name] ?? 0n) : real;
   return to.isComplex ? { re, im: isComplex(value) ? value.im : 0 } : re;
 }
 
-/** Numbers at which something changes: limits of types, what lies halfway between two numbers, and what is near. */
+/** Boundary numbers: limits of types, midpoints between two representable numbers, and their neighbours. */
 const corners: readonly number[] = [7, 8, 10, 11, 15, 16, 23, 24, 31, 32, 53, 63, 64, 127, 128]
   .flatMap((exponent) => [-1, -0.5, 0, 0.5, 1, 3].map((more) => 2 ** exponent + more))
   .concat([0, 0.5, 1, 1.5, 65504, 65519.99, 65520, 2 ** -24, 2 ** -25, 2 ** -126, 2 ** -149, 2 ** -150, 2 ** -1074])
-  // Just beside halfway between two bfloat16: to be rounded once.
+  // On or just beside the midpoint between two bfloat16: to be rounded once.
   .concat([1 + 2 ** -8, 1 + 2 ** -8 + 2 ** -30, 1 + 2 ** -8 + 2 ** -52, 1 + 3 * 2 ** -8, 1 + 2 ** -11 + 2 ** -40])
   .flatMap((value) => [value, -value])
   .concat([1.7e308, 3.3895313892515355e38]);
 
 const special = [NaN, Infinity, -Infinity, -0];
 
-/** Integers of 64 bits around which their neighbours among the floats lie. */
+/** 64-bit integers at and around the midpoints between neighbouring floats. */
 const longs: readonly bigint[] = [
   ...[24n, 25n, 33n, 53n, 54n, 62n].flatMap((exponent) =>
     [0n, 1n, (1n << exponent) >> 8n, (1n << exponent) >> 24n].flatMap((half) =>
@@ -100,7 +100,7 @@ const boundary = fc.oneof(
   },
 );
 
-/** An element of a type: a number that is worth converting, or any bits. */
+/** An element of a type: a number worth converting, or any bits. */
 export function elements(type: NumberType): fc.Arbitrary<Scalar> {
   if (type.kind === "bool") return fc.boolean();
   if (type.isComplex) {
@@ -119,7 +119,7 @@ export function elements(type: NumberType): fc.Arbitrary<Scalar> {
   });
 }
 
-/** As it is after being stored: with one NaN, and telling the two zeros apart. */
+/** A value in words after being stored: one NaN, two zeros. */
 export function stored(dtype: DType, value: ElementValue): string {
   const view = new DataView(new ArrayBuffer(dtype.itemsize));
   dtype.write(view, 0, value);

@@ -1,5 +1,5 @@
 /**
- * Files in memory, for tests that hand open files about.
+ * In-memory files, for tests that pass file descriptors around.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 
-/** A file in memory with this content. */
+/** An in-memory file with this content. */
 export function fileWith(content: Uint8Array): FileDescriptor {
   const file = FileDescriptor.adopt(libc().files.memfd_create(cString("causeway-test"), MFD.CLOEXEC));
   overwrite(file, content);
   return file;
 }
 
-/** Writes the beginning of a file anew. */
+/** Overwrites the beginning of a file. */
 export function overwrite(file: FileDescriptor, content: Uint8Array): void {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(content.length);

@@ -31,7 +31,7 @@ const bitsOf = {
 } as const;
 
 type Packed = keyof typeof bitsOf;
-/** Types of packed elements, one or more for each number of bits. */
+/** Packed element types, one or more for each bit width. */
 export const packedTypes = Object.keys(bitsOf) as readonly Packed[];
 const dtypes = fc.constantFrom(...packedTypes);
 
@@ -40,7 +40,7 @@ function bitsIn({ layout, offset }: Placed): number[] {
   return gridOf(layout).values.map((element) => offset * 8 + element * layout.itemsize * 8);
 }
 
-/** What `destination` must hold after every bit of every element has been copied, and no other. */
+/** What `destination` must hold after every bit of every element has been copied, and no other bit. */
 export function movedByHand(source: Placed, from: Uint8Array, destination: Placed, to: Uint8Array): Uint8Array {
   const result = to.slice();
   const sources = bitsIn(source);
@@ -55,7 +55,9 @@ export function movedByHand(source: Placed, from: Uint8Array, destination: Place
   return result;
 }
 
-/** In memory with room on either side: offset 0 is at a whole byte, wherever the elements before it lie. */
+/**
+ * Places a layout in memory with room on either side: offset 0 is at a whole byte, wherever the elements before it lie.
+ */
 function place(layout: StridedLayout, before: number, after: number): Placed {
   const { values } = gridOf(layout);
   const offset = before + Math.ceil(-Math.min(0, ...values) * layout.itemsize);
@@ -63,7 +65,7 @@ function place(layout: StridedLayout, before: number, after: number): Placed {
   return { layout, offset, size: Math.max(offset + end, 0) + after + 1 };
 }
 
-/** Layouts in which no two elements meet: axes in any order and direction, with gaps, cut where a byte begins. */
+/** Layouts in which no two elements overlap: axes in any order and direction, with gaps, cut at byte boundaries. */
 function apart(shape: readonly number[], bits: number): fc.Arbitrary<Placed> {
   const perAxis = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: shape.length, maxLength: shape.length });
   return fc.record({
@@ -86,13 +88,13 @@ function apart(shape: readonly number[], bits: number): fc.Arbitrary<Placed> {
     });
     const whole = new StridedLayout(longer, strides, bits / 8);
     const first = strides.reduce((sum, step) => sum + step * cut, 0);
-    // Where a cut would begin inside a byte, no view can: the first elements are taken instead.
+    // A view cannot begin inside a byte: where a cut would, take the first elements instead.
     const start = first * bits % 8 === 0 ? cut : 0;
     return place(whole.sliced(...shape.map((extent) => slice(start, start + extent))), before, after);
   });
 }
 
-/** Layouts whose elements may meet: repeated, overlapping, or apart. */
+/** Layouts whose elements may coincide: repeated, overlapping, or apart. */
 function meeting(shape: readonly number[], bits: number): fc.Arbitrary<Placed> {
   const strides = fc.array(fc.integer({ min: -6, max: 6 }), { minLength: shape.length, maxLength: shape.length });
   return fc.tuple(strides, fc.nat(9), fc.nat(9)).map(([steps, before, after]) =>
@@ -100,7 +102,7 @@ function meeting(shape: readonly number[], bits: number): fc.Arbitrary<Placed> {
   );
 }
 
-/** Layouts whose axes are interleaved, though no two elements meet. */
+/** Layouts whose axes are interleaved, though no two elements overlap. */
 function interleaved([rows = 1, columns = 1]: readonly number[], bits: number): fc.Arbitrary<Placed> {
   return fc.tuple(fc.nat(9), fc.nat(9)).map(([before, after]) =>
     place(new StridedLayout([rows, columns], [columns, rows], bits / 8), before, after)
@@ -122,7 +124,7 @@ const shapes: fc.Arbitrary<{ readonly shape: number[]; readonly isInterleaved: b
 
 const coprime = fc.constantFrom([3, 2], [2, 5], [4, 3], [5, 7]).map((shape) => ({ shape, isInterleaved: true }));
 
-/** From any layout to any other of the same shape. */
+/** Pairs of any two layouts of the same shape. */
 export const pairs: fc.Arbitrary<Pair> = fc.tuple(
   fc.oneof({ weight: 12, arbitrary: shapes }, { weight: 1, arbitrary: coprime }),
   dtypes,
@@ -138,7 +140,7 @@ export const pairs: fc.Arbitrary<Pair> = fc.tuple(
   });
 });
 
-/** Where memory is: of the second device, of the first, or of the host. */
+/** Where memory is: on the first device, on the second, or on the host. */
 type Place = "device" | "other device" | "pinned" | "host";
 
 /** A copy. */
@@ -154,14 +156,14 @@ export function packedCopies(...places: readonly Place[]): fc.Arbitrary<PackedCo
   return fc.tuple(pairs, place, place, fc.nat()).map(([pair, from, to, seed]) => ({ ...pair, from, to, seed }));
 }
 
-/** Memory of one place, in the order of a home stream if it can have one. */
+/** Allocates memory in a place, with a home stream if it can have one. */
 function allocate(place: Place, size: number, home: CudaStream): MemoryBuffer {
   if (place === "host") return new HostMemoryResource().allocate(size);
   const resource = place === "pinned" ? new PinnedMemoryResource(home.device) : new DeviceMemoryResource(home.device);
   return resource.allocate(size, { stream: home });
 }
 
-/** Puts bytes into memory. Nobody waits, if it has a home: whatever comes next has to be ordered after it. */
+/** Copies bytes into memory. Does not wait if the memory has a home stream: later work has to be ordered after it. */
 function put(buffer: MemoryBuffer, bytes: Uint8Array): void {
   const { stream } = buffer;
   if (stream === null) return buffer.bytes().set(bytes);
@@ -170,10 +172,10 @@ function put(buffer: MemoryBuffer, bytes: Uint8Array): void {
   buffer.copyFrom(staging, { stream });
 }
 
-/** Asserts that a copy moves each element to its place, in the order of both homes, and changes no bit beside them. */
+/** Asserts that a copy moves each element to its place, ordered after both home streams, and changes no other bit. */
 export function assertMoved(cuda: Cuda, { dtype, source, destination, from, to, seed }: PackedCopy): void {
   const deviceOf = (place: Place) => cuda.device(place === "other device" ? 1 : 0);
-  // On a device that has to do with the copy, if one has.
+  // On a device that takes part in the copy, if there is one.
   using stream = deviceOf(from === "other device" && to !== "device" ? from : to).createStream();
   using home = deviceOf(from).createStream();
   using otherHome = deviceOf(to).createStream();

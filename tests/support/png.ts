@@ -1,5 +1,5 @@
 /**
- * Pictures, read: PNG with eight bits for each of red, green, blue and alpha, as the specification has it.
+ * Reads pictures: PNG with eight bits for each of red, green, blue and alpha, per the specification.
  *
  * @module
  */
@@ -49,7 +49,7 @@ export function readPng(bytes: Uint8Array): Png {
   return { width, height, pixels };
 }
 
-/** That of the three which is nearest to left + above - corner (Paeth). */
+/** Whichever of the three is nearest to left + above - corner (Paeth). */
 function nearest(left: number, above: number, corner: number): number {
   const sum = left + above - corner;
   const away = (one: number) => Math.abs(sum - one);

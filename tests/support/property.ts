@@ -17,9 +17,9 @@ console.log(`seed ${seed} (repeat with CAUSEWAY_SEED=${seed}), runs x${factor}`)
  *
  * @param property from `fc.property` or `fc.asyncProperty`
  * @param runs how many cases without `CAUSEWAY_RUNS`
- * @param options `endOnFailure`: the first case that fails is reported as it is. Where one failure may cause the next,
- *   as on a GPU, a smaller case that fails too says nothing about its cause. `examples`: the first cases, for what must
- *   not be left to chance
+ * @param options `endOnFailure`: report the first failing case unshrunk. Where one failure may cause the next, as on a
+ * GPU, a smaller case that also fails says nothing about the cause. `examples`: the first cases, for what must not be
+ * left to chance
  */
 export function check<T>(
   property: fc.IRawProperty<T>,
@@ -29,7 +29,7 @@ export function check<T>(
   return fc.assert(property, { ...options, seed, numRuns: Math.max(1, Math.round(runs * factor)) });
 }
 
-/** How many cases a hand-written loop should run. */
+/** How many cases a handwritten loop should run. */
 export function scaled(runs: number): number {
   return Math.max(1, Math.round(runs * factor));
 }

@@ -1,8 +1,8 @@
 /**
- * CPython in the process of a test: enough to run scripts, and to hand tensors over in both directions.
+ * CPython in a test's process: enough to run scripts, and to hand tensors over in both directions.
  *
- * An interpreter, its library and its packages must belong together, so an interpreter is asked (in a process of its
- * own) where the other two are.
+ * An interpreter, its library and its packages must belong together, so an interpreter is queried (in a separate
+ * process) for the other two.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { Functions } from "../../src/ffi/types.ts";
 
 /** An interpreter with its library and its packages. */
 export interface PythonInstallation {
-  /** The program that was asked. */
+  /** The program that was queried. */
   readonly executable: string;
   /** `3.12.3`. */
   readonly version: string;
@@ -29,9 +29,7 @@ export interface PythonInstallation {
   readonly library: string;
   /** `sys.path`. */
   readonly path: readonly string[];
-  /**
-   * Version of each package that was asked for, by name; `a module` for one that is known by the name of its module.
-   */
+  /** Version of each package that was queried, by name; `a module` for one found by the name of its module. */
   readonly packages: Readonly<Record<string, string>>;
 }
 
@@ -51,7 +49,7 @@ print(json.dumps({"executable": sys.executable, "version": version, "library": l
     "packages": packages}))
 `;
 
-/** Packages that tests use in their own process, which can load one Python: the one that has most of them. */
+/** Packages that tests use in their own process. It can load one Python only: the one that has most of them. */
 const wanted: readonly string[] = [
   "numpy",
   "ml_dtypes",
@@ -71,18 +69,18 @@ const wanted: readonly string[] = [
   "vortex-data",
 ];
 
-/** What an interpreter has of `wanted`, or why it is none that could be loaded. */
+/** An interpreter and which of `wanted` it has, or why it cannot be loaded. */
 type Candidate = PythonInstallation | string;
 
 let chosen: Candidate | undefined;
 
 /**
- * The Python of this process, if it has these packages: the same one for whoever asks, because a process can load one
- * only. It is the one of CAUSEWAY_PYTHON if that is set; else, of an active virtualenv's, the first on PATH and the
- * system's, the one that has most of the packages that tests want. Which one it is, and what it lacks, is printed.
+ * The Python of this process, if it has these packages: the same one for every caller, because a process can load one
+ * only. It is CAUSEWAY_PYTHON if that is set; else, of an active virtualenv's, the first on PATH and the system's, the
+ * one that has most of the packages that tests want. Which one it is, and what it lacks, is printed.
  *
  * @param packages of those that tests want, such as `numpy` or `numpy>=2.1`
- * @returns what is missing, and how to get it, if it has not all of them
+ * @returns what is missing, and how to get it, if it lacks any of them
  */
 export function findPython(...packages: string[]): PythonInstallation | string {
   const unknown = packages.map(nameOf).find((name) => !wanted.includes(name));
@@ -94,10 +92,12 @@ export function findPython(...packages: string[]): PythonInstallation | string {
   return withPackages(chosen, packages);
 }
 
-/** Where answers are kept for the other files of a run, and for the processes that they start: asking takes 0.1 s. */
+/**
+ * Where answers are cached for the other files of a run, and for the processes that they start: a query takes 0.1 s.
+ */
 const answers = "CAUSEWAY_TEST_PYTHONS";
 
-/** What an interpreter answers; it is asked once in a run. */
+/** An interpreter's answer; it is queried once per run. */
 function askOnce(program: string, packages: readonly string[]): Candidate {
   const known: Record<string, Candidate> = JSON.parse(process.env[answers] ?? "{}"); // written below
   const question = [process.env["PATH"], program, ...packages].join("\n");
@@ -107,8 +107,8 @@ function askOnce(program: string, packages: readonly string[]): Candidate {
 }
 
 /**
- * An interpreter for a process of its own, which can be another one than that of this process: the first that has a
- * library and these packages. A distribution may install for the system's what is too large for a virtualenv.
+ * An interpreter for a separate process, which may differ from this process's: the first that has a library and these
+ * packages. A distribution may provide for the system's Python what is too large for a virtualenv.
  */
 export function findPythonOrSystem(...packages: string[]): PythonInstallation | string {
   const names = packages.map(nameOf);
@@ -116,7 +116,7 @@ export function findPythonOrSystem(...packages: string[]): PythonInstallation | 
   return found.find((one) => typeof one !== "string") ?? found[0] ?? "no Python";
 }
 
-/** The one that has most packages; of several the first. If there is none, why. */
+/** The candidate with most packages; the first of several. If none can be loaded, why. */
 export function choosePython(candidates: readonly Candidate[]): Candidate {
   let best: PythonInstallation | null = null;
   const count = ({ packages }: PythonInstallation) => Object.keys(packages).length;
@@ -165,7 +165,7 @@ function withPackages(python: Candidate, packages: readonly string[]): PythonIns
   return python;
 }
 
-/** What an interpreter has of some packages; or that it does not run, or has no library. */
+/** Queries an interpreter for some packages; or says that it does not run, or has no library. */
 function askPython(program: string, packages: readonly string[]): Candidate {
   try {
     const output = execFileSync(program, ["-c", question, ...packages], { encoding: "utf8", stdio: "pipe" });
@@ -190,9 +190,7 @@ const capsuleNames = {
   versionedUsed: names.cString("used_dltensor_versioned"),
 };
 
-/**
- * What the scripts of tests find defined: how to wrap a capsule, and how to run code and report its failure as text.
- */
+/** Definitions for the tests' scripts: how to wrap a capsule, and how to run code and report its failure as text. */
 const prelude = `
 import json, sys, traceback
 class Producer:
@@ -217,9 +215,7 @@ def attempt(code, evaluate):
     except BaseException: return traceback.format_exc()
 `;
 
-/**
- * The interpreter of this process. The lock is held during calls only, so that any thread may be the next to use it.
- */
+/** The interpreter of this process. The GIL is held during calls only, so that any thread may be the next to use it. */
 export class TestPython {
   readonly #api: Functions<typeof cpython>;
   readonly #globals: bigint;
@@ -229,7 +225,7 @@ export class TestPython {
     this.#globals = globals;
   }
 
-  /** Starts the interpreter, unless this process has it running already. */
+  /** Starts the interpreter, unless it is already running in this process. */
   static open({ executable }: PythonInstallation): TestPython {
     const { library } = Python.open({ home: executable });
     const { functions: api } = openLibrary({ ...pythonLibrary, path: library });
@@ -248,7 +244,7 @@ export class TestPython {
     this.#locked(() => this.#attempt(code, "run"));
   }
 
-  /** The value of an expression, by way of JSON. @throws {PythonError} */
+  /** The value of an expression, via JSON. @throws {PythonError} */
   evaluate(expression: string): unknown {
     return this.#locked(() => {
       this.#attempt(`json.dumps(${expression})`, "evaluate");
@@ -268,7 +264,7 @@ export class TestPython {
     });
   }
 
-  /** The tensor in the capsule that an expression gives, taken over as the protocol says. */
+  /** The tensor in the capsule that an expression returns, taken over as the protocol requires. */
   take(expression: string): DlpackTensor {
     return this.#locked(() => {
       const { capsules } = this.#api;

@@ -1,5 +1,5 @@
 /**
- * Questions about the calls that the examples of `error_codes.ts` leave out. Nobody has written down the answers: the
+ * Questions about the calls that the examples of `error_codes.ts` leave out. Their answers are not recorded: the
  * differential test asks the simulator and libcuda, and compares.
  *
  * @module
@@ -16,13 +16,13 @@ import { cString, readCString } from "../../src/ffi/c_string.ts";
 import { type Example, example, type Notes } from "./error_codes.ts";
 import type { Raw } from "./raw_driver.ts";
 
-/** As an older compiler would have written it, for drivers that are older than the one that did. */
+/** PTX as an older compiler would have written it, for drivers older than the compiler that did. */
 const older = (name: string) =>
   readFileSync(new URL(`../data/ptx/${name}.sm_80.ptx`, import.meta.url), "utf8")
     .replace(/^\.version .*$/m, ".version 8.0");
 const [arrays, printing] = [older("arrays"), older("printing")];
 
-/** A stream's work in a graph: a fill and a copy, one after the other. */
+/** A graph captured from a stream: a fill, then a copy. */
 function captured(raw: Raw): { readonly graph: bigint; readonly stream: bigint } {
   const { driver } = raw;
   const stream = raw.stream(CU_STREAM.NON_BLOCKING);
@@ -35,7 +35,7 @@ function captured(raw: Raw): { readonly graph: bigint; readonly stream: bigint }
   return { graph, stream };
 }
 
-/** What a call answers for several ordinals of devices, good and bad. */
+/** What a call returns for several device ordinals, valid and invalid. */
 function ordinals(notes: Notes, question: string, ask: (device: number) => number): void {
   for (const device of [0, -1, 1000]) notes.result(`${question} of device ${device}`, ask(device));
 }
@@ -220,7 +220,7 @@ export const questions: readonly Example[] = [
     raw.use(0);
     const stream = raw.stream(CU_STREAM.NON_BLOCKING);
     const [out, made, int, size] = [arena.out("ptr"), arena.out("ptr"), arena.out("i32"), arena.out("u64")];
-    /** The graph of what is captured meanwhile, or 0. */
+    /** The graph captured while `body` runs, or 0. */
     const captured = (what: string, body: () => void): bigint => {
       raw.ok(capture.cuStreamBeginCapture_v2(stream, 1));
       body();
@@ -257,7 +257,7 @@ export const questions: readonly Example[] = [
     };
 
     const ordinary = raw.allocate(64, stream);
-    // What one is refused in a capture may end it: each has a capture of its own.
+    // A call that is refused may end its capture: each has a capture of its own.
     for (
       const [what, address] of [["ordinary memory", ordinary], ["no memory", 64n], ["nothing", 0n]] as const
     ) {
@@ -321,7 +321,7 @@ export const questions: readonly Example[] = [
     for (const attribute of [0, 1, 2, 3, 4, -1]) {
       const { cuDeviceGetGraphMemAttribute: get, cuDeviceSetGraphMemAttribute: set } = graph;
       notes.result(`memory of graphs, attribute ${attribute}`, get(0, attribute, size.$address));
-      // How much is counted when all is freed is not compared: an H100's driver (580) still counts some.
+      // The amount counted once everything is freed is not compared: an H100's driver (580) still counts some.
       size.value = 0n;
       notes.result(`reset it, attribute ${attribute}`, set(0, attribute, size.$address));
       size.value = 1n;

@@ -1,18 +1,18 @@
 /**
- * A server of a file's ranges, which can be told to misbehave.
+ * A server of a file's ranges, which can be made to misbehave.
  *
  * @module
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a server may do wrong, or differently. */
+/** How a server misbehaves. */
 export interface RangeServerOptions {
-  /** Changes an answer: its status, its headers, its body. */
+  /** Changes a response: its status, its headers, its body. */
   readonly spoil?: (answer: RangeAnswer, request: number) => void;
 }
 
-/** An answer on its way. */
+/** A response not yet sent. */
 export interface RangeAnswer {
   status: number;
   headers: Record<string, string>;
@@ -22,7 +22,7 @@ export interface RangeAnswer {
 /** A running server. */
 export interface RangeServer extends AsyncDisposable {
   readonly url: string;
-  /** The ranges that were asked for, and the other headers of the requests. */
+  /** The ranges that were requested, and all headers of the requests. */
   readonly requests: { readonly range: string | undefined; readonly headers: NodeJS.Dict<string | string[]> }[];
 }
 

@@ -1,6 +1,6 @@
 /**
  * Arrow's structs by hand: every field at its offset in abi.h as gcc lays it out, written from and read into the model,
- * without a line of what is tested.
+ * without using the code under test.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { ffiPort, type NativeCallback } from "../../src/ffi/port.ts";
 import { readCString } from "../../src/ffi/c_string.ts";
 import type { Encoded, Model } from "./arrow_model.ts";
 
-/** Sizes of the structs, and where each has its release callback and its private data. */
+/** Sizes of the structs, and the offsets of their release callback and private data. */
 export const layout = {
   schema: { size: 72, release: 56, privateData: 64 },
   array: { size: 80, release: 64, privateData: 72 },
@@ -38,13 +38,13 @@ export class CountingRelease {
     this.array = this.#callbacks[1]?.address ?? 0n;
   }
 
-  /** Only forgets: the callbacks stay, as the one of CountingDeleter does, and for its reason. */
+  /** Clears the counts only: the callbacks stay, as that of CountingDeleter does, and for the same reason. */
   [Symbol.dispose](): void {
     this.calls.clear();
   }
 }
 
-/** Writes structs of the model into memory, in which they and their buffers live. */
+/** Writes structs of the model, and their buffers, into an arena. */
 export class RawWriter {
   readonly #arena: Pick<NativeArena, "bytes" | "cString">;
   readonly #release: CountingRelease;
@@ -155,7 +155,7 @@ function readRawMetadata(address: bigint): [string, string][] {
   return Array.from({ length: number() }, () => [text(), text()]);
 }
 
-/** An ArrowArray as it stands in memory: numbers and addresses. */
+/** An ArrowArray as it is in memory: numbers and addresses. */
 export interface RawArray {
   readonly length: number;
   readonly nullCount: number;
@@ -188,12 +188,15 @@ export function rawChildren(address: bigint): bigint[] {
   return pointersAt(view.getBigUint64(48, true), Number(view.getBigInt64(32, true)));
 }
 
-/** Fails unless two arrays are the same memory, and the same in every respect that matters. */
+/** Fails unless two arrays are the same memory, and equal in every respect that matters. */
 export function assertSameArray(actual: RawArray, expected: RawArray, model: Model): void {
   assertEquals(essence(actual, model), essence(expected, model));
 }
 
-/** What an array goes out as: a struct from its start, if it has no nulls or is there, with children of its length. */
+/**
+ * How an array is exported: a struct begins at offset 0, if it has no nulls or begins there already, with children of
+ * its length.
+ */
 export function asSent(raw: RawArray, { format, children: models }: Model): RawArray {
   const { length, offset, buffers: [validity = 0n], nullCount } = raw;
   const isAtStart = offset === 0 || length === 0;
@@ -211,7 +214,7 @@ export function asSent(raw: RawArray, { format, children: models }: Model): RawA
   return { ...raw, offset: 0, buffers: isAtStart ? raw.buffers : [0n], children };
 }
 
-/** Whether an array of texts has no byte of them: then it does not matter where they would be. */
+/** Whether an array of texts has no bytes: then the address of its data does not matter. */
 function hasNoText({ length, offset, buffers }: RawArray, { format }: Model): boolean {
   if (!/^[uUzZ]$/.test(format)) return false;
   const isLarge = format === "U" || format === "Z";
@@ -221,7 +224,8 @@ function hasNoText({ length, offset, buffers }: RawArray, { format }: Model): bo
 }
 
 /**
- * An array without what may be said in two ways: what lies where no elements are, and how many nulls where none can be.
+ * An array without what may be expressed in two ways: addresses and offsets where there are no elements, and null
+ * counts where there can be no nulls.
  */
 function essence(raw: RawArray, model: Model): unknown {
   const { length, buffers, dictionary } = raw;
@@ -248,7 +252,7 @@ export function setPointer(address: bigint, offset: number, value: bigint): void
   new DataView(ffiPort().memory(address + BigInt(offset), 8)).setBigUint64(0, value, true);
 }
 
-/** Moves a struct as the specification says: its bytes are copied, and the source is marked as released. */
+/** Moves a struct as the specification requires: copies its bytes, and marks the source as released. */
 export function moveRaw(to: bigint, from: bigint, kind: "schema" | "array"): void {
   libc().memory.memcpy(to, from, BigInt(layout[kind].size));
   setPointer(from, layout[kind].release, 0n);

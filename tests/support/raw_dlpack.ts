@@ -1,6 +1,6 @@
 /**
- * DLPack's structs by hand: every field at its offset in dlpack.h 1.3 as gcc lays it out on x86-64 and arm64, without a
- * line of what is tested.
+ * DLPack's structs by hand: every field at its offset in dlpack.h 1.3 as gcc lays it out on x86-64 and arm64, without
+ * using the code under test.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export const structBytes = { versioned: 80, legacy: 64 } as const;
 /** Which of the two structs. */
 export type Kind = keyof typeof tensorOffset;
 
-/** All that a struct says; the legacy one has no version and no flags. */
+/** All fields of a struct; the legacy one has no version and no flags. */
 export interface RawTensor {
   readonly major: number;
   readonly minor: number;
@@ -102,7 +102,7 @@ export function writeInt64s(values: readonly (number | bigint)[]): bigint {
   return ptr;
 }
 
-/** Deleters that count, by the address of the struct that they are called with. One JavaScript callback for all. */
+/** A deleter that counts its calls by the address of the struct. One JavaScript callback serves all structs. */
 export class CountingDeleter {
   /** How often the deleter was called for each struct. */
   readonly calls: Map<bigint, number> = new Map();
@@ -113,7 +113,7 @@ export class CountingDeleter {
   /** Called after counting. */
   onCall: ((ptr: bigint) => void) | undefined;
 
-  /** To write into a struct. */
+  /** The address to write into a struct. */
   get address(): bigint {
     return this.#callback.address;
   }
@@ -124,8 +124,8 @@ export class CountingDeleter {
   }
 
   /**
-   * Only forgets. The callback stays for the life of the process: a test that fails leaves imports behind, and their
-   * finalisers would call freed code, so that a crash is seen in place of the failure.
+   * Clears the counts only. The callback stays for the life of the process: a failing test leaves imports behind, and
+   * their finalisers would call freed code, so that a crash would mask the failure.
    */
   [Symbol.dispose](): void {
     this.calls.clear();
@@ -133,20 +133,20 @@ export class CountingDeleter {
   }
 }
 
-/** A tensor of somebody else: the struct, its shape and its strides in C memory, freed by `free`. */
+/** A tensor of another library: the struct, its shape and its strides in C memory, freed by `free`. */
 export interface ForeignTensor {
   readonly ptr: bigint;
   free(): void;
 }
 
-/** What a foreign tensor is made of, with values for what is left out. */
+/** The fields of a foreign tensor, with defaults for those omitted. */
 export interface ForeignTensorOptions extends Partial<Omit<RawTensor, "shape" | "strides" | "ndim">> {
   readonly shape: readonly (number | bigint)[];
   /** `null` for a NULL pointer. */
   readonly strides: readonly (number | bigint)[] | null;
 }
 
-/** Makes a tensor of somebody else; float32 in host memory unless said otherwise. */
+/** Makes a tensor of another library; float32 in host memory by default. */
 export function foreignTensor(kind: Kind, options: ForeignTensorOptions): ForeignTensor {
   const shape = writeInt64s(options.shape);
   const strides = options.strides === null ? 0n : writeInt64s(options.strides);

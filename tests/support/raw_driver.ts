@@ -10,13 +10,13 @@ import { NativeArena, type Out } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 
-/** Host memory that a test has taken. */
+/** Host memory that a test has allocated. */
 export interface HostBytes {
   readonly address: bigint;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A driver, the primary contexts of its devices, and what has to be given back. */
+/** A driver, the primary contexts of its devices, and what has to be released. */
 export class Raw {
   readonly driver: CudaDriver;
   /** Primary contexts by device. */
@@ -37,7 +37,7 @@ export class Raw {
     });
   }
 
-  /** Fails unless a call has succeeded. */
+  /** Fails unless a call succeeded. */
   ok(code: number): void {
     assertEquals(resultName(code), "CUDA_SUCCESS");
   }
@@ -59,7 +59,7 @@ export class Raw {
     return this.contexts[device] ?? 0n;
   }
 
-  /** Makes the context of a device the current one. */
+  /** Makes the context of a device current. */
   use(device: number): void {
     this.ok(this.driver.context.cuCtxSetCurrent(this.context(device)));
   }
@@ -78,26 +78,26 @@ export class Raw {
     return handle;
   }
 
-  /** Memory of the current context's device from its current pool, in the order of a stream. Not freed by `close`. */
+  /** Allocates from the current pool of the current context's device, in stream order. Not freed by `close`. */
   allocate(bytes: number, stream: bigint): bigint {
     return this.word((out) => this.driver.pool.cuMemAllocAsync(out, BigInt(bytes), stream));
   }
 
-  /** Page-locked memory of the host. */
+  /** Page-locked host memory. */
   pinned(bytes: number): HostBytes {
     const address = this.word((out) => this.driver.hostMemory.cuMemHostAlloc(out, BigInt(bytes), 0));
     this.onClose(() => this.driver.hostMemory.cuMemFreeHost(address));
     return { address, bytes: new Uint8Array(ffiPort().memory(address, bytes)) };
   }
 
-  /** Memory of the host that the driver knows nothing of. */
+  /** Host memory unknown to the driver. */
   pageable(bytes: number): HostBytes {
     const address = libc().loading.malloc(BigInt(bytes));
     this.onClose(() => libc().loading.free(address));
     return { address, bytes: new Uint8Array(ffiPort().memory(address, bytes)) };
   }
 
-  /** Lets a device use the current pool of another one, or no longer. */
+  /** Sets a device's access to the pool of another one: granted by default. */
   grant(pool: bigint, device: number, flags: number = CU_MEM_ACCESS_FLAGS_PROT.READWRITE): number {
     const access = this.arena.struct(CUmemAccessDesc);
     access.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
@@ -107,8 +107,8 @@ export class Raw {
   }
 
   /**
-   * Makes a stream wait for all work of all contexts. An event of one context alone comes before what the driver does
-   * for it by way of another: see `tests/gpu/context_order_test.ts`.
+   * Makes a stream wait for all work of all contexts. An event of one context alone may complete before work that the
+   * driver does for it through another: see `tests/gpu/context_order_test.ts`.
    *
    * @returns false where the driver is older than CUDA 12.5 and cannot do it
    */
@@ -131,12 +131,12 @@ export class Raw {
     return this.word((out) => this.driver.pool.cuDeviceGetMemPool(out, device));
   }
 
-  /** Does something when this is closed, before what was there earlier is undone. */
+  /** Registers a callback that runs on close, before callbacks registered earlier. */
   onClose(undo: () => void): void {
     this.#closing.defer(undo);
   }
 
-  /** Gives everything back. */
+  /** Waits for all devices, then releases everything. */
   close(): void {
     for (let device = 0; device < this.contexts.length; device++) {
       this.use(device);
@@ -147,7 +147,7 @@ export class Raw {
     this.arena.close();
   }
 
-  /** Gives everything back. */
+  /** Releases everything, as `close` does. */
   [Symbol.dispose](): void {
     this.close();
   }

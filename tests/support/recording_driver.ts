@@ -1,6 +1,6 @@
 /**
- * A CUDA driver that does at once what it is asked, in host memory, and writes down the calls that matter for order. It
- * shows which calls are made and in which sequence; what they would do on a GPU it does not know.
+ * A CUDA driver that runs every call synchronously, in host memory, and records the calls that matter for order. It
+ * shows which calls are made and in which sequence, not what they would do on a GPU.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { CudaDriver } from "../../src/driver/driver.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 
-/** Calls that are written down; contexts pushed and popped, and questions, are not. */
+/** Calls that are recorded; pushing and popping contexts, and queries, are not. */
 const noted = new Set([
   "cuStreamCreate",
   "cuStreamWaitEvent",
@@ -29,13 +29,11 @@ const noted = new Set([
 
 /** Options of {@linkcode recordingDevice}. */
 export interface RecordingOptions {
-  /** Functions that this driver lacks, as an older one would. */
+  /** Functions that this driver lacks, as an older one does. */
   readonly without?: readonly string[];
 }
 
-/**
- * A device of a driver that records, and what it has recorded: the function and its arguments after the first pointer.
- */
+/** A device of a recording driver, and its log: the function and its arguments. */
 export function recordingDevice(options: RecordingOptions = {}): { device: CudaDevice; log: string[] } {
   const log: string[] = [];
   let handles = 0x1000n;

@@ -1,7 +1,7 @@
 /**
- * Random programs, run by memory resources and buffers, and what must be true of every free: it is on the buffer's home
- * stream, or after it where the driver frees at once, never twice, never before the buffer is closed, and the host
- * waits for nothing.
+ * Random programs, run through memory resources and buffers, and what must hold for every free: it is on the buffer's
+ * home stream, or after that stream's work where the driver frees at once, never twice, never before the buffer is
+ * closed, and the host does not wait.
  *
  * @module
  */
@@ -30,25 +30,25 @@ import { intercept } from "./intercept.ts";
 
 /** How a program is run. */
 export interface RunOptions {
-  /** Leaves out the `order` step of this number, from 0. */
+  /** Index of an `order` step to skip, from 0. */
   readonly without?: number;
-  /** Whether the host's memory is page-locked. Default true. */
+  /** Whether host memory is page-locked. Default true. */
   readonly pinned?: boolean;
-  /** In which of 24 orders streams, resources, buffers and the Cuda itself are closed at the end. Default 0. */
+  /** Which of 24 orders to close streams, resources, buffers and the Cuda itself in at the end. Default 0. */
   readonly ending?: number;
-  /** Whether buffers that are to be dropped are, and not closed: the collector frees them later. Default false. */
+  /** Whether buffers to be dropped are dropped rather than closed: the collector frees them later. Default false. */
   readonly dropping?: boolean;
 }
 
-/** What a run has shown. */
+/** The outcome of a run. */
 export interface Outcome {
-  /** What the downloads have brought. */
+  /** What the downloads returned. */
   readonly bytes: readonly (readonly number[])[];
-  /** What was wrong with frees so far; those of dropped buffers come later. */
+  /** Problems with frees so far; frees of dropped buffers come later. */
   readonly problems: readonly string[];
   /** Buffers that the collector has to free. */
   readonly dropped: number;
-  /** Stops looking at the driver's calls. */
+  /** Frees the marks, and stops intercepting the driver's calls. */
   readonly release: () => void;
 }
 
@@ -59,7 +59,7 @@ export function runBuffers(cuda: Cuda, program: Program, options: RunOptions = {
   return run.end(options.ending ?? 0);
 }
 
-/** A resource that somebody has written himself: memory of the current pool, by the driver's own calls. */
+/** A user-defined resource: allocates from the current pool through the driver's own calls. */
 class CustomMemoryResource extends MemoryResource {
   override readonly isDeviceAccessible = true;
   override readonly isHostAccessible = false;
@@ -91,9 +91,9 @@ function freeCustom(ptr: bigint, stream: CudaStream | null): void {
 /** A free that is due. */
 interface Due {
   readonly lane: number | null;
-  /** Whether the driver is told the stream, or frees at once. */
+  /** Whether the driver frees in stream order, rather than at once. */
   readonly isPooled: boolean;
-  /** A byte of page-locked memory that the home stream sets when it has passed all uses. */
+  /** Index of a byte of page-locked memory that the home stream sets once it has passed all uses. */
   readonly mark: number;
 }
 
@@ -106,7 +106,7 @@ class Run {
   readonly #resources: Map<Resource, MemoryResource>[];
   readonly #buffers = new Map<number, MemoryBuffer>();
   readonly #made: Extract<Step, { do: "allocate" }>[] = [];
-  /** Page-locked bytes; freed by the collector, because buffers that it frees look at them. */
+  /** Page-locked bytes; they must outlive buffers that the collector frees, because those frees read them. */
   readonly #marks: Uint8Array;
   readonly #markAt: bigint;
   readonly #marked: MemoryBuffer;
@@ -206,7 +206,7 @@ class Run {
     }
   }
 
-  /** Waits for everything, reads what was downloaded, and closes all there is. */
+  /** Waits for everything, reads what was downloaded, and closes everything. */
   end(ending: number): Outcome {
     for (const device of this.#cuda.devices) device.synchronize();
     const bytes = this.#slots.map((slot) => Array.from(slot.bytes()));
@@ -240,10 +240,10 @@ class Run {
   }
 
   /**
-   * Frees the marks once all streams have passed what sets them. The Cuda is closed by then, but somebody else may keep
-   * a context: a mark that is set later would be written into memory that the driver may have put to other use. Twice
-   * libcuda crashed on two devices before there was this wait; that it was for this is believed, not shown. Other
-   * devices than the program's are left alone: making a context of each takes half a second.
+   * Frees the marks once all streams have passed what sets them. The Cuda is closed by then, but a context may be
+   * retained elsewhere: a mark set later would be written into memory that the driver may have reused. libcuda crashed
+   * twice on two devices before this wait was added; that this was the cause is believed, not proven. Devices other
+   * than the program's are left alone: creating a context on each takes half a second.
    */
   #closeMarks(): void {
     new Raw(this.#cuda.driver, this.#resources.length).close(); // waits for their contexts
@@ -265,7 +265,7 @@ class Run {
     this.#buffers.delete(id);
     const isDropped = how === "drop" && this.#options.dropping === true;
     if (how === "close on" && lane !== null) {
-      this.#expect(id, buffer, lane, false); // the home stream comes first, and closing puts them in order
+      this.#expect(id, buffer, lane, false); // the home stream comes first: closing orders the two
       return this.#quietly(() => buffer.close(this.#stream(lane)));
     }
     this.#expect(id, buffer, lane);
@@ -277,7 +277,7 @@ class Run {
     return this.#streams.findIndex(({ orSuccessor }) => orSuccessor === home);
   }
 
-  /** Notes which free must come, and lets the home stream say when it has passed all that was enqueued so far. */
+  /** Records an expected free, and makes the home stream set a mark once it has passed all work enqueued so far. */
   #expect(id: number, buffer: MemoryBuffer, lane: number | null, isHome = true): void {
     const resource = this.#made[id]?.resource;
     if (resource === undefined || resource === "host") return; // freed by libc
@@ -293,7 +293,7 @@ class Run {
     checkCuda(driver, "cuMemsetD8Async", this.#stream(home).device.withContext(set));
   }
 
-  /** Looks at every free, and at every call that makes the host wait. */
+  /** Intercepts every free, and every call that makes the host wait. */
   #watch(): void {
     const { driver } = this.#cuda;
     const due = this.#due;
@@ -313,7 +313,7 @@ class Run {
       }
       const home = streams[one.lane ?? -1];
       driver.context.cuCtxGetDevice(current.$address);
-      const isDefault = handle <= 2n; // whose device is the current one; any other stream knows its own
+      const isDefault = handle <= 2n; // its device is the current one; any other stream has its own
       const seen = `stream ${handle}${isDefault ? ` of device ${current.value}` : ""}`;
       const expected = `stream ${home?.handle}${isDefault ? ` of device ${home?.device}` : ""}`;
       if (seen !== expected) problems.push(`memory at ${ptr} was freed on ${seen}, expected ${expected}`);
@@ -338,8 +338,8 @@ class Run {
         cuEventSynchronize: (event) => (waits("cuEventSynchronize"), cuEventSynchronize(event)),
       })),
       intercept(driver, "context", ({ cuCtxSynchronize }) => ({
-        // Once the Cuda is closed contexts go with their last user, and frees on other devices' streams must be over
-        // then.
+        // Once the Cuda is closed, contexts are destroyed with their last user, and frees on other devices' streams
+        // must have completed by then.
         cuCtxSynchronize: () => (this.#isClosing || waits("cuCtxSynchronize"), cuCtxSynchronize()),
       })),
     ];
@@ -356,7 +356,7 @@ class Run {
     second.wait(event);
   }
 
-  /** All contexts: an event of one misses what the driver does by way of another. */
+  /** Waits for all contexts: an event of one misses what the driver does through another. */
   #waitForContexts(stream: CudaStream): void {
     for (const device of this.#cuda.devices.slice(0, this.#resources.length)) {
       using event = device.createEvent();

@@ -1,5 +1,5 @@
 /**
- * Random programs, run by a driver's own calls.
+ * Random programs, run through a driver's own calls.
  *
  * @module
  */
@@ -11,13 +11,13 @@ import { type HostBytes, Raw } from "./raw_driver.ts";
 
 /** How a program is run. */
 export interface RunOptions {
-  /** Leaves out the `order` step of this number, from 0. */
+  /** Index of an `order` step to skip, from 0. */
   readonly without?: number;
-  /** Whether the host's memory is page-locked. Default true. */
+  /** Whether host memory is page-locked. Default true. */
   readonly pinned?: boolean;
 }
 
-/** Runs a program; returns what the downloads have brought. */
+/** Runs a program; returns what was downloaded. */
 export function run(driver: CudaDriver, program: Program, options: RunOptions = {}): number[][] {
   const { without, pinned = true } = options;
   const { devices, steps, downloads } = program;

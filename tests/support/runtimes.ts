@@ -1,5 +1,5 @@
 /**
- * Both runtimes, for tests in which processes of each talk to each other.
+ * Both runtimes, for tests in which processes of each communicate.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
-/** A runtime, and how a script is run with it. */
+/** A runtime, and how to run a script with it. */
 export interface Runtime {
   readonly name: "deno" | "bun";
   /** Program and first arguments. */
@@ -26,17 +26,17 @@ function runtime(name: Runtime["name"]): Runtime {
   return { name, command: name === "deno" ? [program, "run", "-A", "--no-check", "--quiet"] : [program], missing };
 }
 
-/** This runtime first, and the other one. */
+/** This runtime, then the other one. */
 export const runtimes: readonly Runtime[] = [runtime(here), runtime(here === "deno" ? "bun" : "deno")];
 
 /** A script that was started. */
 export interface Running {
   readonly child: ChildProcess;
-  /** Settles with all that it printed, when it has ended well. */
+  /** Resolves with all that it printed, once it exits with code 0; rejects otherwise. */
   readonly printed: Promise<string>;
 }
 
-/** Starts a script. It is killed after 60 seconds, or as many milliseconds as are given. */
+/** Starts a script. It is killed after `timeout` milliseconds, 60 seconds by default. */
 export function startIn(
   { command: [program = "", ...first] }: Runtime,
   url: URL,
@@ -55,6 +55,6 @@ export function startIn(
       else reject(new Error(`${url} ended with ${signal ?? `exit code ${code}`}\n${stdout}\n${stderr}`));
     });
   });
-  printed.catch(() => {}); // whoever kills it does not care
+  printed.catch(() => {}); // a caller that kills the script ignores the rejection
   return { child, printed };
 }

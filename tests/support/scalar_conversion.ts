@@ -1,9 +1,9 @@
 /**
- * Conversions of one element after the other, by the rules of `src/copy/conversion.ts`: how the host converted before it
- * did many at a time, and what that is compared with where the integers of `numbers.ts` would take too long.
+ * Conversions one element at a time, by the rules of `src/copy/conversion.ts`: how the host converted before it did
+ * many at a time, and the reference for that where the integers of `numbers.ts` would take too long.
  *
- * A number passes through a double. That is exact for all but integers of 64 bits, which are read as their destination
- * needs them: the lower word for other integers, and for floats rounded so that rounding it once more does no harm.
+ * A number passes through a double. That is exact for all but 64-bit integers, which are read as their destination
+ * needs them: the lower word for other integers, and for floats rounded so that rounding once more is harmless.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const littleEndian = true;
 type Reader = (view: DataView, at: number) => number;
 type Writer = (view: DataView, at: number, value: number) => void;
 
-/** Elements that lie side by side, converted. */
+/** Converts contiguous elements. */
 export function convertedOneByOne(elements: Uint8Array, { from, to }: Conversion): Uint8Array<ArrayBuffer> {
   const [read, written] = [bytesOf(from), bytesOf(to)];
   const count = elements.length / read;
@@ -31,7 +31,7 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
 
-/** Moves a number, or the real part of one, and leaves no other part behind. */
+/** Moves a number, or the real part of one; a complex destination's imaginary part becomes zero. */
 function moveReal(from: NumberType, to: NumberType): Move {
   const [read, write] = [readerOf(from, to), writerOf(to, from)];
   if (!to.isComplex) return (out, fromAt, into, toAt) => write(into, toAt, read(out, fromAt));
@@ -42,7 +42,7 @@ function moveReal(from: NumberType, to: NumberType): Move {
   };
 }
 
-/** Moves both parts, or whether one of them is not zero. */
+/** Moves both parts, or, to a boolean, whether either of them is not zero. */
 function moveComplex(from: NumberType, to: NumberType): Move {
   const [read, write] = [readerOf(from, to), writerOf(to, from)];
   const [fromPart, toPart] = [from.bits / 8, to.bits / 8];
@@ -58,7 +58,7 @@ function moveComplex(from: NumberType, to: NumberType): Move {
   };
 }
 
-/** Reads a number as the destination needs it. */
+/** Returns a reader of a number as the destination needs it. */
 function readerOf(from: NumberType, to: NumberType): Reader {
   switch (`${from.kind}${from.bits}` as const) {
     case "bool8":
@@ -88,7 +88,7 @@ function readerOf(from: NumberType, to: NumberType): Reader {
   }
 }
 
-/** Reads an integer of 64 bits. */
+/** Returns a reader of a 64-bit integer. */
 function longReader(from: NumberType, to: NumberType): Reader {
   if (isInteger(to)) return (view, at) => view.getInt32(at, littleEndian); // the other integers have no more bits
   if (to.kind === "bool") return (view, at) => view.getInt32(at, littleEndian) | view.getInt32(at + 4, littleEndian);
@@ -99,15 +99,15 @@ function longReader(from: NumberType, to: NumberType): Reader {
   if (to.bits === 64) return (view, at) => upper(view, at) * 2 ** 32 + view.getUint32(at, littleEndian);
   return (view, at) => {
     const [high, low] = [upper(view, at), view.getUint32(at, littleEndian)];
-    // What is small is exact. Of what is large the lowest 11 bits are far below all that a smaller float can tell
-    // apart: one bit above them says whether any was set. The rest has 53 bits, and is rounded once, by the writer.
+    // Small values are exact. In large ones the lowest 11 bits are far below the precision of a smaller float: a sticky
+    // bit above them records whether any was set. The rest has 53 bits, and is rounded once, by the writer.
     const isSmall = high >= -(2 ** 20) && high < 2 ** 20;
     const kept = isSmall || (low & 0x7ff) === 0 ? low : ((low & ~0x7ff) | 0x800) >>> 0;
     return high * 2 ** 32 + kept;
   };
 }
 
-/** Writes a number, given what it was read from. */
+/** Returns a writer of a number, given the type it was read from. */
 function writerOf(to: NumberType, from: NumberType): Writer {
   if (isInteger(to) && !isInteger(from) && from.kind !== "bool") return saturatingWriter(to);
   switch (`${to.kind}${to.bits}` as const) {
@@ -135,13 +135,13 @@ function writerOf(to: NumberType, from: NumberType): Writer {
   }
 }
 
-/** Writes an integer of up to 53 bits and a sign as one of 64. */
+/** Writes an integer of up to 53 bits and a sign as a 64-bit one. */
 function writeLong(view: DataView, at: number, value: number): void {
   view.setUint32(at, value, littleEndian); // the lowest 32 bits, whatever the sign
   view.setInt32(at + 4, Math.floor(value / 2 ** 32), littleEndian);
 }
 
-/** Writes what is left of a float without its fraction, or the nearest integer that there is. */
+/** Returns a writer that truncates a float, and saturates to the nearest representable integer. */
 function saturatingWriter({ kind, bits }: NumberType): Writer {
   const isSigned = kind === "int";
   const least = isSigned ? -(2 ** (bits - 1)) : 0;
@@ -167,7 +167,7 @@ function readBfloat16(view: DataView, at: number): number {
   return scratch.getFloat32(0);
 }
 
-/** By way of a float32 that is rounded to odd, so that the second rounding is the only one that counts. */
+/** Converts through a float32 that is rounded to odd, so that only the second rounding counts. */
 function writeBfloat16(view: DataView, at: number, value: number): void {
   view.setUint16(at, Number.isNaN(value) ? 0x7fc0 : nearestBfloat16(value), littleEndian);
 }

@@ -1,5 +1,5 @@
 /**
- * Temporary folders that go when the tests of a file are done.
+ * Temporary folders that are removed when the tests of a file are done.
  *
  * @module
  */

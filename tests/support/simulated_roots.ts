@@ -1,5 +1,5 @@
 /**
- * Simulated ways to CUDA, in many orders, on which behaviours are tried that are also tried on GPUs.
+ * Simulated CUDA roots, with many schedules, for behaviours that are also tested on GPUs.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
- * Every kind of array that we and a library of Python both know, handed over in both directions, by each convention:
- * the same address, the same elements, and nothing kept when both sides have let go.
+ * Every kind of array that we and a Python library both support, handed over in both directions, by each convention:
+ * the same address, the same elements, and nothing retained once both sides have released it.
  *
- * What a library refuses is its own affair and is reported. What it takes must be right.
+ * What a library refuses is reported, not failed. What it accepts must be right.
  *
  * @module
  */
@@ -24,9 +24,9 @@ import { pattern, positionsOf } from "../arrays.ts";
 import type { Convention, Library, Place } from "./libraries.ts";
 
 /**
- * What came of one part of an array. `none`: it cannot be made, or cannot be said in the convention; `refused`: whoever
- * should take it does not; `copied`: the library makes a copy; `kept`: the library never lets go; `wrong`: it is taken,
- * and is not what was handed over; `died`: the process has ended.
+ * The outcome for one part of an array. `none`: it cannot be made, or the convention cannot express it; `refused`: the
+ * consumer does not accept it; `copied`: the library makes a copy; `kept`: the library never releases it; `wrong`: it
+ * is accepted, but is not what was handed over; `died`: the process ended.
  */
 export interface Outcome {
   readonly part: string;
@@ -34,7 +34,7 @@ export interface Outcome {
   readonly why: string;
 }
 
-/** What came of one element type. */
+/** The outcomes for one element type. */
 export interface Cell {
   readonly convention: Convention;
   /** `to` the library, or `from` it. */
@@ -43,15 +43,15 @@ export interface Cell {
   readonly outcomes: readonly Outcome[];
 }
 
-/** What came of all. */
+/** The outcomes for all element types, conventions and directions. */
 export interface Matrix {
   readonly version: string;
-  /** What the library has asked for by DLPack, by name. */
+  /** Options that the library has passed to `__dlpack__`, as name=value. */
   readonly asked: readonly string[];
   readonly cells: readonly Cell[];
 }
 
-/** Parts of an array of shape (4, 8), here and there. */
+/** Parts of an array of shape (4, 8), on our side and in Python. */
 const parts: readonly {
   readonly name: string;
   readonly of: (whole: StridedMemoryView) => StridedMemoryView;
@@ -168,8 +168,8 @@ class Here {
     if (layout.volume === 0) return new Uint8Array(0);
     const all = device === null ? buffer.bytes() : this.#download(buffer, stream ?? device.defaultStream);
     if (dtype.isPacked) {
-      const packed = all.slice(offset + layout.sliceOffsetInBytes).slice(0, nbytes); // made without gaps
-      const rest = (layout.volume * dtype.bits) % 8; // bits of the last byte; nobody says what the others are
+      const packed = all.slice(offset + layout.sliceOffsetInBytes).slice(0, nbytes); // made contiguous
+      const rest = (layout.volume * dtype.bits) % 8; // bits used in the last byte; the others are unspecified
       return packed.map((byte, i) => i === nbytes - 1 && rest > 0 ? byte & (2 ** rest - 1) : byte);
     }
     const positions = positionsOf({ layout, offset, size: buffer.size });
@@ -184,7 +184,7 @@ class Here {
   }
 }
 
-/** Bytes that are a value of every type: the low bit of each, for truth values. */
+/** Bytes that are valid values of the type: for booleans, the low bit of each only. */
 function sample(dtype: DType, count: number): Uint8Array<ArrayBuffer> {
   const mask = dtype.name === "bool" ? 1 : dtype.bits < 8 && !dtype.isPacked ? 2 ** dtype.bits - 1 : 0x3f; // no NaN
   return pattern(Math.ceil(count * dtype.itemsize), 7).map((byte) => byte & mask);
@@ -192,13 +192,13 @@ function sample(dtype: DType, count: number): Uint8Array<ArrayBuffer> {
 
 const wrong = (part: string, why: string): Outcome => ({ part, result: "wrong", why });
 
-/** The first line of what an exception says, without what differs from type to type. */
+/** The first line of an exception's message, without what differs from type to type. */
 function reason(error: PythonError, dtype: string): string {
   const [line = ""] = error.message.split("\n");
   return line.replaceAll(dtype, "...").slice(0, 140);
 }
 
-/** What there is to hand over by a convention; in words why not, where our side has no way to say it. */
+/** The object to hand over by a convention, or the reason in words where our side cannot express it. */
 function givenTo(space: Space, view: StridedMemoryView, convention: Convention): PyObject | string {
   const given = space("only").$call(view, convention);
   try {
@@ -211,7 +211,7 @@ function givenTo(space: Space, view: StridedMemoryView, convention: Convention):
   }
 }
 
-/** Hands a view to the library, and looks at what it sees. */
+/** Hands a view to the library, and checks what it sees. */
 function give(space: Space, here: Here, view: StridedMemoryView, convention: Convention, part: string): Outcome {
   const made = givenTo(space, view, convention);
   if (typeof made === "string") return { part, result: "none", why: made };
@@ -229,7 +229,7 @@ function give(space: Space, here: Here, view: StridedMemoryView, convention: Con
   try {
     space("look").$call(array).$close();
   } catch (error) {
-    array.$close(); // some take what they cannot show
+    array.$close(); // some accept what they cannot show
     return refused(error);
   }
   try {
@@ -261,7 +261,7 @@ function show(bytes: unknown): string {
   return bytes instanceof Uint8Array ? bytes.toHex() : String(bytes);
 }
 
-/** Takes an array from the library, and looks at what is seen here. */
+/** Takes an array from the library, and checks what we see. */
 function take(
   space: Space,
   here: Here,
@@ -343,12 +343,12 @@ function takePart(
   }
 }
 
-/** Element types that some library may know. */
+/** Element types that some library may support. */
 const dtypes: readonly DType[] = DType.all().filter(({ name, isPacked, bits }) =>
   isPacked ? bits === 4 || name === "bool1_packed" : bits >= 4 && !/^u?int[567]$|handle/.test(name)
 );
 
-/** Counts what is out, after both sides have been made to forget. */
+/** Counts live exports, after garbage collection on both sides. */
 class Balance {
   readonly #python: Python;
   #kept = 0;
@@ -357,7 +357,7 @@ class Balance {
     this.#python = python;
   }
 
-  /** The outcome, unless something is out that was not before. */
+  /** The outcome, unless new exports are still live. */
   async after(outcome: Outcome): Promise<Outcome> {
     for (let i = 0; i < 4 && liveExports() > this.#kept; i++) {
       if (i > 0) await collectGarbage();
@@ -389,7 +389,7 @@ function load(python: Python, { code }: Library, place: Place): Space {
 /** What is tried next. */
 export type Trial = Omit<Cell, "outcomes">;
 
-/** What a run says as it goes on, so that what it came to is known if a library ends the process. */
+/** What a run reports as it proceeds, so that its progress is known if a library ends the process. */
 export type Event =
   | { readonly version: string }
   | { readonly trial: Trial }
@@ -399,7 +399,7 @@ export type Event =
 /**
  * Tries everything with a library.
  *
- * @param without trials that are left out
+ * @param without trials to skip
  */
 export async function runMatrix(
   python: Python,

@@ -1,6 +1,6 @@
 /**
- * Runs the matrix of one library in a process of its own, and prints what comes of it as lines of JSON. Arguments:
- * library, `cpu` or `gpu`, and the trials that are left out, as JSON.
+ * Runs the matrix of one library in a separate process, and prints the outcomes as lines of JSON. Arguments: library,
+ * `cpu` or `gpu`, and the trials to skip, as JSON.
  */
 import process from "node:process";
 import { Cuda, Python } from "../../../mod.ts";
@@ -12,7 +12,7 @@ const library = libraries.find((one) => one.name === name);
 if (library === undefined) throw new Error(`no library ${name}`);
 const conventions = library.known.filter((one) => one.place === place).map(({ convention }) => convention);
 using cuda = place === "gpu" ? Cuda.open() : null;
-const trials = JSON.parse(without) as Trial[]; // as consumers_matrix.ts writes them
+const trials = JSON.parse(without) as Trial[]; // as matrix.ts writes them
 await runMatrix(Python.open(), library, { cuda, conventions }, trials, (event) => {
   console.log(`matrix ${JSON.stringify(event)}`);
 });

@@ -1,12 +1,12 @@
 /**
- * What came of exchanging arrays with a library, for people to read, and what of it must not be so.
+ * Outcomes of exchanging arrays with a library: a report for people, and the failures among them.
  *
  * @module
  */
 import type { Cell, Matrix, Outcome } from "./consumers.ts";
 import type { Library, Place } from "./libraries.ts";
 
-/** Rows of a Markdown table: element types with the same outcome together. */
+/** Rows of a Markdown table, grouping element types with the same outcome. */
 export function report({ name }: Library, place: Place, { version, asked, cells }: Matrix): string[] {
   const rows = new Map<string, string[]>();
   for (const cell of cells) {
@@ -52,7 +52,7 @@ function clean(why: string): string {
   ).slice(0, 120);
 }
 
-/** What must not be: anything wrong, and anything refused that the library is known to take. */
+/** Failures: anything wrong, and anything refused that the library is known to accept. */
 export function failures({ name, known }: Library, place: Place, { cells }: Matrix): string[] {
   const problems: string[] = [];
   const say = ({ convention, direction, dtype }: Cell, { part, result, why }: Outcome) =>

@@ -1,11 +1,11 @@
 /**
- * The array libraries of Python that arrays are exchanged with, and how each takes arrays, makes them, and shows what
- * it has. Data only: what is done with them is in `consumers.ts`.
+ * The Python array libraries to exchange arrays with, and how each takes, makes and shows arrays. Data only: the code
+ * that uses it is in `consumers.ts`.
  *
  * @module
  */
 
-/** A way to hand an array over. By a DLPack table of C functions arrays are only taken from a library. */
+/** A way to hand an array over. The DLPack table of C functions is used only to take arrays from a library. */
 export type Convention =
   | "DLPack"
   | "DLPack table"
@@ -17,29 +17,29 @@ export type Convention =
 /** Where the arrays are. */
 export type Place = "cpu" | "gpu";
 
-/** What a library is known to exchange: there it must not fail, and what it refuses beyond is only reported. */
+/** What a library is known to exchange: this must not fail. Other refusals are only reported. */
 export interface Known {
   readonly place: Place;
   readonly convention: Convention;
   readonly dtypes: readonly string[];
-  /** Parts of an array of ours that it takes in place. */
+  /** Parts of our arrays that it takes in place. */
   readonly parts: readonly string[];
-  /** Parts of arrays of its own that are taken from it in place. */
+  /** Parts of its own arrays that we take in place. */
   readonly gives: readonly string[];
 }
 
 /** A library. */
 export interface Library {
   readonly name: string;
-  /** Modules that must be installed, with the least version where that matters. */
+  /** Modules that must be installed, with the minimum version where that matters. */
   readonly modules: readonly string[];
   /** Extents of the arrays that it makes. Default: (4, 8), as ours. */
   readonly makes?: readonly number[];
   /**
    * Python code that defines `version`, and functions: `take(array, convention)` makes an array of the library over
-   * ours, `make(data, dtype, shape, convention)` one of its own; `address`, `kind` (the name of the element type),
-   * `shape`, `elements` (bytes in C order, None where the library cannot show them), and `writable` (None where it does
-   * not know) look at one.
+   * ours, `make(data, dtype, shape, convention)` makes one of its own; `address`, `kind` (the name of the element
+   * type), `shape`, `elements` (bytes in C order, None where the library cannot show them), and `writable` (None where
+   * it does not know) inspect one.
    */
   readonly code: string;
   readonly known: readonly Known[];
@@ -51,12 +51,12 @@ const floats = ["float16", "float32", "float64"];
 const complex = ["complex64", "complex128"];
 const numbers = [...integers, ...unsigned, ...floats, ...complex];
 
-/** Parts that lie without gaps, and all of them. */
+/** Contiguous parts, then strided ones too, then all. */
 const dense = ["whole", "rows", "scalar", "empty"];
 const strided = [...dense, "every other", "transposed", "column"];
 const all = [...strided, "read-only"];
 
-/** What of an array can be said in Arrow: a list of rows, which nobody writes to. */
+/** Parts that Arrow can express: a list of rows, which is read-only. */
 const rows = ["whole", "rows", "empty", "read-only"];
 const arrowNumbers = [...integers, ...unsigned, ...floats];
 
@@ -93,7 +93,7 @@ def writable(array): return bool(array.flags.writeable)
     name: "torch",
     modules: ["torch"],
     known: [
-      { // Debian's torch 1.13, which knows DLPack 0.x and never releases arrays without elements
+      { // Debian's torch 1.13, which supports DLPack 0.x and never releases arrays without elements
         place: "cpu",
         convention: "DLPack",
         dtypes: [...integers, ...floats, ...complex, "bfloat16"],
@@ -114,7 +114,7 @@ def writable(array): return bool(array.flags.writeable)
         parts: dense,
         gives: dense,
       },
-      // Known to no torch before 2.9.
+      // Unsupported by torch before 2.9.
       { place: "cpu", convention: "DLPack table", dtypes: [], parts: [], gives: [] },
       { place: "gpu", convention: "DLPack table", dtypes: [], parts: [], gives: [] },
     ],

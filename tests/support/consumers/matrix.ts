@@ -1,6 +1,6 @@
 /**
- * One test for each library of Python: it runs the matrix in a process of its own, prints what came of it, and fails
- * where something is wrong.
+ * One test for each Python library: it runs the matrix in a separate process, prints the outcomes, and fails where
+ * something is wrong.
  *
  * @module
  */
@@ -15,10 +15,10 @@ import { libraries, type Library, type Place } from "./libraries.ts";
 
 const script = new URL("./consumers_child.ts", import.meta.url);
 
-/** How often a library may end the process before the rest is not tried any more. */
+/** How often a library may end the process before the remaining trials are skipped. */
 const deaths = 10;
 
-/** Runs all trials; those that end the process are left out of the next run. */
+/** Runs all trials; one that ends the process is skipped in the next run. */
 async function runAll(
   library: Library,
   place: Place,

@@ -1,5 +1,5 @@
 /**
- * Arrow streams of device arrays while a program is planned: arrays that a consumer asks for one by one, or not at all.
+ * Plans Arrow streams of device arrays: arrays that a consumer requests one by one, or not at all.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { Dice } from "./dice.ts";
 import { Exchanges } from "./exchanges.ts";
 import { type ExportHolder, isForeignArray, type StreamHolder } from "./model.ts";
 
-/** Streams, and all else that is handed over. */
+/** Streams, and everything else that is handed over. */
 export class ArrowStreams extends Exchanges {
   /** Streams that their consumers have not released. */
   protected openStreams(): StreamHolder[] {

@@ -1,5 +1,5 @@
 /**
- * Choices out of one number: so that a program is a list of numbers, which shrinks.
+ * Choices drawn from one number: so that a program is a list of numbers, which fast-check can shrink.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * How arrays change hands while a program is planned: leases, descriptions, exports, imports, releases, and their ends.
+ * Plans how arrays change hands: leases, descriptions, exports, imports, releases, and their ends.
  *
  * @module
  */
@@ -29,7 +29,7 @@ import {
 } from "./model.ts";
 import { Uses, via } from "./uses.ts";
 
-/** Everything that has to do with who holds memory. */
+/** Everything about who holds memory. */
 export class Exchanges extends Uses {
   protected lend(dice: Dice): void {
     const array = dice.of(this.open().filter(({ home }) => home !== null));
@@ -37,7 +37,7 @@ export class Exchanges extends Uses {
     const { block, home } = array;
     const isLease = !isForeignArray(array) && (!isDescribable(array) || dice.below(2) === 0);
     const part = this.partOf(array, dice, false);
-    // A guest may work on the very stream that is named.
+    // A guest may work on the very stream that the description names.
     const lane = !isLease && dice.below(4) === 0 && !this.destroyed.has(home) ? home : dice.of(this.reaching(block));
     if (lane === undefined) return;
     const id = this.holders.loans.length;
@@ -108,7 +108,7 @@ export class Exchanges extends Uses {
     if (lane !== null) this.order.after(lane, this.order.held(home));
   }
 
-  /** Arrays that can go out together with one: what Arrow calls their device is the same. */
+  /** Arrays that can be exported together with one: their Arrow device is the same. */
   protected beside(array: ArrayHolder): ArrayHolder[] {
     const place = placeOf(array);
     return this.open().filter((one) =>
@@ -124,11 +124,11 @@ export class Exchanges extends Uses {
   }
 
   protected conventionFor({ block, isReadonly }: ArrayHolder, dice: Dice): Convention {
-    if (block.resource === "pinned") return "arrow"; // for DLPack it is the host's
+    if (block.resource === "pinned") return "arrow"; // to DLPack it is host memory
     return dice.of<Convention>(isReadonly ? ["versioned", "arrow"] : ["versioned", "arrow", "legacy"]) ?? "versioned";
   }
 
-  /** How a consumer names its stream. A default stream of another device has no name but itself. */
+  /** How a consumer names its stream. A default stream of another device can be named only as an object. */
   protected named(block: Block, dice: Dice): { lane: number | null; naming: Naming } {
     const lane = dice.below(5) === 0 ? null : dice.of(this.reaching(block)) ?? null;
     if (lane === null) return { lane, naming: dice.below(2) === 0 ? "object" : "handle" };
@@ -181,7 +181,7 @@ export class Exchanges extends Uses {
     else if (from.home !== null) this.importFrom(from, from.home, dice);
   }
 
-  /** Where an importer says that it will use the array: a lane of the memory's device, or none. */
+  /** Where an importer declares that it will use the array: a lane of the memory's device, or none. */
   protected given({ device }: Block, dice: Dice): { given: Given; lane: number | null } {
     const given = dice.of<Given>(["stream", "stream", "stream", "device", "null"]) ?? "stream";
     const lanes = this.openLanes().filter((lane) => deviceOfLane(lane) === device);
@@ -278,7 +278,9 @@ export class Exchanges extends Uses {
     this.holders.close(array);
   }
 
-  /** What a user must have ordered before closing: whatever no promise of a consumer, or of an import, covers. */
+  /**
+   * What a user must have ordered before closing: every access that no promise of a consumer, or of an import, covers.
+   */
   protected requireBeforeClose(array: ArrayHolder): void {
     const { block, from, home } = array;
     const all = [block.written, ...block.reads].filter((one) => one !== null);
@@ -299,13 +301,13 @@ export class Exchanges extends Uses {
   }
 }
 
-/** Which device Arrow says that an array is on; null if that depends on how it came in. */
+/** The device that Arrow reports for an array; null if that depends on how it was imported. */
 function placeOf({ block: { device, resource }, home, from }: ArrayHolder): string | null {
   if (resource === "managed") return from === null ? `managed ${device}` : null;
   return resource === "pinned" ? `pinned ${home === null ? device : deviceOfLane(home)}` : `device ${device}`;
 }
 
-/** Whether the CUDA Array Interface can say where an array is, and on which stream of that device it is ordered. */
+/** Whether the CUDA Array Interface can express where an array is, and on which stream of that device it is ordered. */
 function isDescribable({ block, home }: ArrayHolder): boolean {
   return block.resource !== "pinned" && (home === null || deviceOfLane(home) === block.device);
 }

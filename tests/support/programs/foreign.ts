@@ -1,6 +1,6 @@
 /**
- * A library that produces: memory of the driver, offered by DLPack, the CUDA Array Interface and Arrow, and freed on
- * its own stream the moment the last consumer has released it. It waits for nobody, as no convention asks it to.
+ * A foreign producer: memory of the driver, offered by DLPack, the CUDA Array Interface and Arrow, and freed on its own
+ * stream the moment the last consumer has released it. It waits for no consumer, as no convention requires it to.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { type Named, type Run, runsOf, type Streams } from "./streams.ts";
 import { layout } from "../raw_arrow.ts";
 import { CountingDeleter, foreignTensor } from "../raw_dlpack.ts";
 
-/** What releases a struct: by its address for DLPack, by its private data for Arrow. */
+/** Callbacks that release structs: by address for DLPack, by private data for Arrow. */
 const releases = new Map<bigint, () => void>();
 
 function released(key: bigint): void {
@@ -25,7 +25,7 @@ function released(key: bigint): void {
 
 let made: { readonly tensor: bigint; readonly schema: bigint; readonly array: bigint } | undefined;
 
-/** The callbacks of all libraries that a process of tests has. */
+/** The callbacks shared by all foreign libraries of a test process. */
 function callbacks() {
   if (made !== undefined) return made;
   const deleter = new CountingDeleter();
@@ -69,7 +69,7 @@ export class ForeignArray {
     return runsOf(this.#at(part), [part.rows, part.cols], [side]);
   }
 
-  /** Lets go of the memory; who has it by DLPack or Arrow keeps it. */
+  /** Releases the memory; a consumer that has it by DLPack or Arrow keeps it. */
   close(): void {
     this.#isClosed = true;
     this.#freeIfUnused();
@@ -103,7 +103,7 @@ export class ForeignArray {
     return { __cuda_array_interface__: { shape: [rows, cols], typestr: "|u1", data, strides, version: 3, stream } };
   }
 
-  /** A part as Arrow's structs, which the consumer moves away. */
+  /** A part as Arrow's structs, which the consumer moves out. */
   arrow(part: Part): { readonly schema: bigint; readonly deviceArray: bigint } {
     assert(isDense(part));
     const arena = new NativeArena();

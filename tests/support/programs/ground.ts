@@ -1,5 +1,5 @@
 /**
- * What a program stands on while it is planned: lanes, pools, and which work comes before which.
+ * The ground state while a program is planned: lanes, pools, and the order of work.
  *
  * @module
  */
@@ -15,7 +15,7 @@ export class Ground {
   protected readonly lanes: readonly number[];
   protected readonly order: Order;
   protected readonly steps: Step[] = [];
-  /** Lanes that occur in a step: no other is ever made. */
+  /** Lanes that occur in a step: no other is ever created. */
   readonly #mentioned = new Set<number>();
   protected readonly destroyed = new Set<number>();
   protected readonly closedPools = new Set<number>();
@@ -34,7 +34,7 @@ export class Ground {
     if (step.do === "order") this.#mentioned.add(step.before).add(step.after);
   }
 
-  /** Whether somebody has made a lane, and nobody has destroyed it. */
+  /** Whether a lane has been created and not destroyed. */
   protected isThere(lane: number): boolean {
     return this.#mentioned.has(lane) && !this.destroyed.has(lane);
   }
@@ -43,7 +43,7 @@ export class Ground {
     return this.lanes.filter((lane) => !this.destroyed.has(lane));
   }
 
-  /** Devices whose own pool somebody has used, and nobody has closed. */
+  /** Devices whose own pool has been used and not closed. */
   protected openPools(): number[] {
     const devices = new Set(
       this.steps.flatMap((step) => step.do === "allocate" && step.resource === "own" ? [step.device] : []),
@@ -54,13 +54,13 @@ export class Ground {
   /** Lanes that may use a block. */
   protected reaching({ device, resource }: Block): number[] {
     const isEverywhere = this.setting.hasPeers || resource === "pinned" || resource === "managed";
-    const isFixed = resource === "own" && this.closedPools.has(device); // a closed pool lets nobody else in
+    const isFixed = resource === "own" && this.closedPools.has(device); // a closed pool grants no further access
     const peers = this.peers.get(`true ${device}`) ?? [];
     const isLetIn = (peer: number) => peer === device || (isEverywhere && (!isFixed || peers.includes(peer)));
     return this.openLanes().filter((lane) => isLetIn(deviceOfLane(lane)));
   }
 
-  /** Lanes that may be a home: nobody else destroys them. */
+  /** Lanes that may be a home: no other library destroys them. */
   protected homes(block: Block): number[] {
     return this.reaching(block).filter((lane) => !isForeign(lane));
   }
@@ -83,7 +83,7 @@ export class Ground {
   }
 
   protected orderAfter(after: number, before: number): void {
-    const isGone = this.destroyed.has(before); // only its context knows of it
+    const isGone = this.destroyed.has(before); // only its context still covers it
     if (isGone && this.setting.isOld) return this.synchronizeDevice(deviceOfLane(before));
     const chosen = hows[this.steps.length % hows.length] ?? "new event";
     const how = isGone ? "context" : this.setting.isOld && chosen === "context" ? "new event" : chosen;

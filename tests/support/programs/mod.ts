@@ -1,15 +1,15 @@
 /**
- * Random programs of producers and consumers: what they are made of, and what they must give if one thing is done after
+ * Random programs of producers and consumers: their steps, and the results they must give if the steps run one after
  * the other.
  *
- * `programs_plan.ts` makes them from random numbers, `programs_run.ts` runs them by the library and, for consumers and
- * producers of other libraries, by the driver's own calls.
+ * `plan.ts` makes them from random numbers, `run.ts` runs them through the library and, for consumers and producers of
+ * other libraries, through the driver's own calls.
  *
  * @module
  */
 import { deviceOf, type How, type LaneKind } from "../stream_lanes.ts";
 
-/** Streams of a device: the usual ones, and two of other libraries, which destroy them when they like. */
+/** Streams of a device: the usual ones, and two of other libraries, which may destroy them at any time. */
 export const kinds: readonly LaneKind[] = ["legacy", "blocking", "free", "free", "thread", "free", "free"];
 
 /** The device of a lane. */
@@ -22,7 +22,7 @@ export function isForeign(lane: number): boolean {
   return lane % kinds.length >= 5;
 }
 
-/** Whether a lane is a default stream, which nobody destroys. */
+/** Whether a lane is a default stream, which is never destroyed. */
 export function isDefault(lane: number): boolean {
   const kind = kinds[lane % kinds.length];
   return kind === "legacy" || kind === "thread";
@@ -45,33 +45,35 @@ export const side = 4;
 /** All of a block. */
 export const whole: Part = { row: 0, rows: side, col: 0, cols: side };
 
-/** Whether a part has no gaps. */
+/** Whether a part is contiguous. */
 export function isDense({ rows, cols }: Part): boolean {
   return cols === side || rows === 1;
 }
 
-/** Through what memory is touched: an array of ours, an export that another library has taken, or a loan. */
+/** What memory is accessed through: an array of ours, an export that another library has taken, or a loan. */
 export interface Via {
   readonly kind: "array" | "export" | "loan";
   readonly id: number;
 }
 
-/** How an array goes out. */
+/** How an array is exported. */
 export type Convention = "versioned" | "legacy" | "arrow";
 
-/** How an array comes in. */
+/** How an array is imported. */
 export type Protocol = "dlpack" | "interface" | "arrow";
 
-/** What an importer says about where it will use the array: a stream, only the device, or that it wants no order. */
+/** Where an importer declares that it will use the array: a stream, only the device, or no order wanted. */
 export type Given = "stream" | "device" | "null";
 
 /** How a stream is named to a producer: as an object, by its handle, or not at all where that means the same. */
 export type Naming = "object" | "handle" | "default";
 
-/** How a consumer gives back: by a call, from a thread of its own, or without having taken anything. */
+/** How a consumer releases: by a call, from a thread of its own, or without having taken anything. */
 export type ReleasedBy = "call" | "thread" | "close";
 
-/** What is released: all, only the schema, or all but the other child, which its consumer has moved out before. */
+/**
+ * What is released: everything, only the schema, or all but the other child, which its consumer has moved out before.
+ */
 export type Released = "all" | "schema" | "all but twin";
 
 /** One step. Arrays, exports, loans, slots and lanes are numbers. */
@@ -126,7 +128,7 @@ export type Step =
     readonly lane: number | null;
     readonly naming: Naming;
     readonly isReadonly: boolean;
-    /** The other child, if it goes out as a struct of two arrays. */
+    /** The other child, if it is exported as a struct of two arrays. */
     readonly twin: { readonly export: number; readonly array: number; readonly part: Part } | null;
   }
   | { readonly do: "await"; readonly export: number; readonly lane: number }
@@ -172,14 +174,14 @@ export interface Program {
   /** Whether the driver is older than CUDA 12.5: it cannot record an event for a whole context. */
   readonly isOld: boolean;
   readonly steps: readonly Step[];
-  /** How many bytes each read brings. */
+  /** How many bytes each read returns. */
   readonly slots: readonly number[];
 }
 
 /** Where a program runs. */
 export type Setting = Pick<Program, "devices" | "hasPeers" | "isOld">;
 
-/** What each read must bring: the steps done one after the other, on plain arrays. */
+/** What each read must return: the steps run one after the other, on plain arrays. */
 export function reference({ steps, slots }: Program): number[][] {
   const blocks = new Map<number, number[]>();
   const bytesOf = (block: number): number[] => {

@@ -1,9 +1,8 @@
 /**
- * What the conventions promise, as a model of who holds which memory: an oracle that knows nothing of events or
- * contexts.
+ * What the conventions promise, as a model of who holds which memory: an oracle without events or contexts.
  *
- * Whoever has memory through somebody else is a holder. It uses the memory on streams, and when it is over, what it has
- * enqueued comes before whatever the one it had the memory from enqueues next. That is all that a program may rely on.
+ * A holder is any user of memory that it got from another. It uses the memory on streams, and when it is over, the work
+ * it has enqueued comes before whatever its giver enqueues next. That is all that a program may rely on.
  *
  * @module
  */
@@ -13,7 +12,7 @@ import type { Convention, Part, Resource } from "./mod.ts";
 /** A point in the order of all lanes. */
 export type Clock = number[];
 
-/** A use of memory, and who made it. */
+/** An access to memory, and the holder that made it. */
 export interface Access {
   readonly lane: number;
   readonly number: number;
@@ -29,14 +28,14 @@ export interface Block {
   reads: Access[];
 }
 
-/** Whoever can use memory. */
+/** Any user of memory. */
 export type Holder = ArrayHolder | ExportHolder | LoanHolder;
 
 interface Common {
   readonly id: number;
   readonly part: Part;
   readonly block: Block;
-  /** Whether it may not write. */
+  /** Whether it must not write. */
   readonly isReadonly: boolean;
   /** Lanes on which it has used the memory. */
   readonly used: Set<number>;
@@ -45,65 +44,65 @@ interface Common {
 /** A buffer of ours or of another library, or an import of ours. */
 export interface ArrayHolder extends Common {
   readonly kind: "array";
-  /** How it came in; null for memory that was allocated as this array. */
+  /** How it was imported; null for memory that was allocated as this array. */
   readonly from: Origin | null;
   home: number | null;
-  /** What others who had the memory from it have enqueued: its own giver must know of that, too. */
+  /** Work enqueued by holders that had the memory from it: its own giver must be ordered after that, too. */
   readonly mark: Clock;
-  /** Exports and leases that keep the memory. */
+  /** Exports and leases that pin the memory. */
   pins: number;
-  /** Who uses it without keeping the memory: it must not be closed. */
+  /** Users that do not keep the memory: while there are any, it must not be closed. */
   guests: number;
   isClosed: boolean;
-  /** Whether the memory is free, or given back. */
+  /** Whether the memory has been freed, or returned. */
   isOver: boolean;
 }
 
-/** How an import came in. */
+/** How an array was imported. */
 export type Origin =
   | { readonly kind: "export"; readonly holder: ExportHolder }
   | { readonly kind: "interface"; readonly holder: ArrayHolder; readonly producer: number | null };
 
-/** A DLPack tensor or an Arrow array that is out. */
+/** A DLPack tensor or an Arrow array that has been exported. */
 export interface ExportHolder extends Common {
   readonly kind: "export";
   readonly of: ArrayHolder;
   readonly how: Convention;
-  /** The lane that its consumer has named, and was ordered. */
+  /** The lane that its consumer has named, and that was ordered. */
   readonly lane: number | null;
   /** What an Arrow array's event stands for. */
   readonly ready: Clock;
   /** Lanes that have waited for the event. */
   readonly awaited: Set<number>;
-  /** `queued`: in a stream whose consumer has not asked for it. */
+  /** `queued`: in a stream whose consumer has not requested it. */
   state: "queued" | "out" | "taken" | "imported" | "released";
   /** What its consumer had enqueued when it released. */
   readonly mark: Clock;
-  /** The other child of a struct of two arrays: their memory is given back when both are released. */
+  /** The other child of a struct of two arrays: their memory is returned when both are released. */
   twin: ExportHolder | null;
   /** Whether it is the second one of two. */
   readonly isSecond: boolean;
   /** Whether the consumer has not released the schema. */
   hasSchema: boolean;
-  /** Whether somebody has seen that it is released. */
+  /** Whether its release has been seen. */
   isOver: boolean;
 }
 
-/** An Arrow stream that is out. */
+/** An Arrow stream that has been exported. */
 export interface StreamHolder {
   readonly id: number;
   readonly items: readonly ExportHolder[];
-  /** Whether its consumer has taken it over, and asked for the schema once. */
+  /** Whether its consumer has taken it over, and has read the schema once. */
   isTaken: boolean;
   isReleased: boolean;
-  /** Whether somebody has seen that it is released. */
+  /** Whether its release has been seen. */
   isOver: boolean;
 }
 
 /** How many copies of its schema a stream has ready for its consumer. */
 const schemaCopies = 8;
 
-/** A lease, or a consumer of the CUDA Array Interface for the length of its work. */
+/** A lease, or a consumer of the CUDA Array Interface for the duration of its work. */
 export interface LoanHolder extends Common {
   readonly kind: "loan";
   readonly of: ArrayHolder;
@@ -114,23 +113,23 @@ export interface LoanHolder extends Common {
   isOver: boolean;
 }
 
-/** Whether an array is another library's own: it waits for nobody when its consumers release. */
+/** Whether an array is another library's own: it waits for no consumer's work on release. */
 export function isForeignArray({ from, block }: ArrayHolder): boolean {
   return from === null && block.resource === "foreign";
 }
 
-/** From whom a holder has the memory. */
+/** The holder that a holder has the memory from. */
 export function giverOf(holder: Holder): Holder | null {
   return holder.kind === "array" ? holder.from?.holder ?? null : holder.of;
 }
 
-/** Whether what a holder has enqueued is still to be ordered before what `to` does, by a promise of some convention. */
+/** Whether a promise of some convention has yet to order a holder's enqueued work before what `to` does. */
 export function isPromised(holder: Holder, to: Holder): boolean {
   for (let one: Holder | null = holder; one !== null && one !== to; one = giverOf(one)) if (!one.isOver) return true;
   return false;
 }
 
-/** Whether a holder has its memory, directly or not, from another one. */
+/** Whether a holder has its memory, directly or indirectly, from another one. */
 export function descendsFrom(holder: Holder, from: Holder): boolean {
   for (let one: Holder | null = holder; one !== null; one = giverOf(one)) if (one === from) return true;
   return false;
@@ -148,7 +147,7 @@ export class Holders {
     this.#order = order;
   }
 
-  /** How many exports are out, by the rule of one for each struct that its consumer must release. */
+  /** How many exports are live, counting one for each struct that its consumer must release. */
   get live(): number {
     let live = 0;
     for (const one of this.exports) {
@@ -160,13 +159,13 @@ export class Holders {
     return live;
   }
 
-  /** Whether something was released that nobody has looked at. */
+  /** Whether some release has not been seen yet. */
   get hasUnseen(): boolean {
     return this.exports.some(({ state, isOver }) => state === "released" && !isOver) ||
       this.streams.some(({ isReleased, isOver }) => isReleased && !isOver);
   }
 
-  /** All that a holder has enqueued. */
+  /** All work that a holder has enqueued. */
   enqueued({ used }: Holder, also: number | null = null): Clock {
     const clock: Clock = [];
     for (const lane of used) join(clock, this.#order.held(lane));
@@ -174,13 +173,13 @@ export class Holders {
     return clock;
   }
 
-  /** An array is closed: the memory goes when nobody has pinned it. */
+  /** Closes an array: its memory is freed or returned once unpinned. */
   close(array: ArrayHolder): void {
     array.isClosed = true;
     this.#goIfUnused(array);
   }
 
-  /** A lease or a guest is over: what it has enqueued comes before what its giver does next. */
+  /** Ends a lease or a guest: the work it has enqueued comes before what its giver does next. */
   giveBack(loan: LoanHolder): void {
     loan.isOver = true;
     const { of } = loan;
@@ -194,20 +193,20 @@ export class Holders {
     }
   }
 
-  /** A consumer releases. Nothing happens before somebody looks, unless the producer is another library. */
+  /** A consumer releases. This has no effect until the next look, unless the producer is another library. */
   release(one: ExportHolder, enqueued: Clock): void {
     one.state = "released";
     join(one.mark, enqueued);
   }
 
-  /** Sees what was released, and what that releases in turn. */
+  /** Handles what was released, and what that releases in turn. */
   look(): void {
     for (let wasSeen = true; wasSeen;) {
       wasSeen = false;
       for (const stream of this.streams) {
         if (!stream.isReleased || stream.isOver) continue;
         stream.isOver = true;
-        // What its consumer has not asked for is released with it.
+        // Arrays that its consumer has not requested are released with it.
         for (const item of stream.items) if (item.state === "queued") this.release(item, []);
       }
       for (const one of this.exports) {
@@ -242,14 +241,16 @@ export class Holders {
       return;
     }
     const isForeign = isForeignArray(from.holder.of);
-    // Another library may free at once: what was enqueued here must be done.
+    // Another library may free at once: the work enqueued here must have completed.
     if (isForeign && home !== null) this.#order.hostAfter(this.#order.upcoming(home));
     this.release(from.holder, enqueued);
     from.holder.hasSchema = false;
     if (isForeign) this.#finish(from.holder);
   }
 
-  /** Memory is freed on its home stream, after all that has used it: by what was promised, or the program is wrong. */
+  /**
+   * Frees memory on its home stream, after all its uses: what was promised must order them, or the program is wrong.
+   */
   #free({ block, home }: ArrayHolder): void {
     if (home === null) throw new Error("A program frees memory without a home");
     const known = this.#order.upcoming(home);

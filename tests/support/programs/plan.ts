@@ -1,7 +1,7 @@
 /**
- * Random programs of producers and consumers, made from random numbers. Where two uses of the same memory, one of them
- * changing it, are in no order by what the conventions promise, a step that orders them is put in, as a user would have
- * to: so nothing that a convention promises is done twice.
+ * Random programs of producers and consumers, made from random numbers. Where the conventions do not order two uses of
+ * the same memory, one of them a write, a step that orders them is inserted, as a user would have to: so nothing that a
+ * convention promises is done twice.
  *
  * @module
  */
@@ -33,14 +33,14 @@ const weighted = Object.entries(choices).flatMap(([kind, weight]) =>
   new Array<ChoiceKind>(weight).fill(kind as ChoiceKind) // its own keys
 );
 
-/** A choice: what to do, and a number whose digits decide the rest, by what is there when its turn comes. */
+/** A choice: what to do, and a number whose digits decide the rest, depending on the state when its turn comes. */
 type Choice = readonly [kind: ChoiceKind, dice: number];
 
 const choice: fc.Arbitrary<Choice> = fc.tuple(fc.constantFrom(...weighted), fc.maxSafeNat());
 
-/** Which programs. */
+/** Which programs to make. */
 export interface ProgramsOptions {
-  /** Where they run, if that is not to be chosen: as on GPUs, which are what they are. */
+  /** Where they run, if that is given rather than chosen: as on real GPUs. */
   readonly setting?: Setting;
 }
 
@@ -99,7 +99,7 @@ class Planner extends ArrowStreams {
     }
   }
 
-  /** Reads all that is there, and ends everything in any order. */
+  /** Reads every open array, and ends everything in any order. */
   end(dice: Dice): Program {
     for (const array of this.open()) this.read(array, this.laneOf(array, dice));
     const isEarly = dice.below(2) === 0;
@@ -109,7 +109,7 @@ class Planner extends ArrowStreams {
       const needed = isCudaOpen ? this.#endsBeforeCuda(dice) : [];
       const others = this.#endsAnyTime(dice);
       if (isCudaOpen && needed.length === 0 && (isEarly || others.length === 0)) {
-        if (others.length > 0) this.synchronizeAll(); // nobody can order anything afterwards
+        if (others.length > 0) this.synchronizeAll(); // nothing can be ordered afterwards
         this.push({ do: "close cuda" });
         isCudaOpen = false;
         continue;
@@ -121,7 +121,8 @@ class Planner extends ArrowStreams {
   }
 
   /**
-   * What must be ended while the Cuda is open: what a checker would take for lost, and what other libraries have made.
+   * What must be ended while the Cuda is open: what a checker would report as leaked, and what other libraries have
+   * made.
    */
   #endsBeforeCuda(dice: Dice): (() => void)[] {
     const guests = this.holders.loans.filter(({ isOver, isLease }) => !isOver && !isLease);
@@ -200,7 +201,7 @@ class Planner extends ArrowStreams {
     else this.read(holder, lane);
   }
 
-  /** Copies between two arrays, which the library orders by itself. */
+  /** Copies between two arrays; the library orders the copy itself. */
   #copy(dice: Dice): void {
     const from = dice.of(this.open());
     if (from === undefined) return;
@@ -219,7 +220,7 @@ class Planner extends ArrowStreams {
     this.push({ do: "copy", from: from.id, to: to.id, lane, blocks, parts: [from.part, to.part] });
     if (from.block.resource === "pinned" && to.block.resource === "pinned") {
       for (const one of [lane, ...homes]) this.order.synchronize(one);
-      Object.assign(to.block, { written: null, reads: [] }); // the host has copied, at once
+      Object.assign(to.block, { written: null, reads: [] }); // the host copies synchronously
       return;
     }
     from.block.reads.push(this.access(from, lane));
@@ -230,7 +231,7 @@ class Planner extends ArrowStreams {
   #home(dice: Dice): void {
     const array = dice.of(this.open().filter((one) => one.home !== null && !isForeignArray(one)));
     if (array === undefined || array.home === null) return;
-    if (array.guests > 0 && this.destroyed.has(array.home)) return; // they still know it
+    if (array.guests > 0 && this.destroyed.has(array.home)) return; // they still reference it
     const lane = dice.of(this.homes(array.block));
     if (lane === undefined) return;
     this.order.after(lane, this.order.held(array.home));

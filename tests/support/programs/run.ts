@@ -50,18 +50,18 @@ import { enqueueCopy, enqueueFill } from "../../../src/device/mod.ts";
 /**
  * Runs a program; closes everything, the Cuda included.
  *
- * @param without leaves out the `order` step of this number, from 0
- * @returns what the reads have brought
+ * @param without index of an `order` step to skip, from 0
+ * @returns what the reads returned
  */
 export function runProgram(cuda: Cuda, program: Program, without: number | null = null): number[][] {
   const run = new ProgramRun(cuda, program);
   let orders = 0;
   for (const step of program.steps) if (step.do !== "order" || orders++ !== without) run.take(step);
-  drainFrees(); // of memory that the driver does not free in stream order
+  drainFrees(); // for memory that the driver does not free in stream order
   return run.results;
 }
 
-/** An array that the program has. */
+/** An array that the program holds. */
 interface Held {
   readonly view: StridedMemoryView;
   /** Where in its block it begins. */
@@ -70,18 +70,18 @@ interface Held {
   readonly close: () => void;
 }
 
-/** A tensor or an Arrow array that is out. */
+/** A tensor or an Arrow array that has been exported. */
 interface Out {
-  /** Null for an array of a stream, whose consumer has only the struct. */
+  /** Null for an array of a stream: its consumer has only the struct. */
   readonly source: DlpackTensor | ArrowDeviceArray | null;
   readonly isReadonly: boolean;
   /** The other child of a struct of two. */
   readonly twin: number | null;
-  /** What its consumer sees, once it has taken it. */
+  /** What its consumer sees, once taken. */
   taken: Taken | null;
 }
 
-/** A lease, or what a consumer of the CUDA Array Interface has read. */
+/** A lease, or what a consumer of the CUDA Array Interface read. */
 type Loan =
   | { readonly lease: Lease; readonly runs: readonly Run[]; readonly kind: MemoryKind }
   | { readonly lease: null; readonly runs: readonly Run[]; readonly producer: Named; readonly lane: number };
@@ -115,7 +115,7 @@ class ProgramRun {
     if (program.hasPeers) this.#letPeersIn();
   }
 
-  /** What the reads have brought: known once the Cuda is closed. */
+  /** What the reads returned: known once the Cuda is closed. */
   get results(): number[][] {
     assert(this.#results !== null, "the program closes its Cuda");
     return this.#results;
@@ -219,7 +219,7 @@ class ProgramRun {
     this.#cuda.close();
   }
 
-  /** Memory that has no pool is reached by what the runtimes of other libraries do: the contexts are let in. */
+  /** Enables peer access between contexts, as the runtimes of other libraries do: it covers memory that has no pool. */
   #letPeersIn(): void {
     const { raw } = this.#streams;
     const { devices } = this.#program;
@@ -264,7 +264,7 @@ class ProgramRun {
     }
   }
 
-  /** The memory of a user of ours; null for another library. */
+  /** The memory behind one of our own holders; null for another library's. */
   #ours({ kind, id }: Via): { readonly runs: readonly Run[]; readonly kind: MemoryKind } | null {
     if (kind === "array") {
       const array = given(this.#arrays.get(id));
@@ -275,7 +275,7 @@ class ProgramRun {
     return loan.lease === null ? null : loan;
   }
 
-  /** What another library has. */
+  /** The memory that another library has. */
   #runs({ kind, id }: Via): readonly Run[] {
     if (kind === "export") return this.#taken(id).runs;
     if (kind === "loan") {
@@ -288,7 +288,7 @@ class ProgramRun {
     return array.runs(whole);
   }
 
-  /** A consumer reads a description, and makes its stream wait for the one that is named. */
+  /** A consumer reads a description, and makes its stream wait for the stream it names. */
   #describe(loan: number, array: number, part: Part, lane: number): void {
     const of = given(this.#arrays.get(array));
     const source = of instanceof ForeignArray ? of.described(part) : this.#partOf(array, part);
@@ -335,7 +335,7 @@ class ProgramRun {
     put(view.toDlpack(naming === "default" ? { maxVersion } : { maxVersion, stream }), id, null);
   }
 
-  /** What an export's consumer sees: it takes it over at the first look. */
+  /** What an export's consumer sees: it takes the export over on first use. */
   #taken(id: number): Taken {
     const out = given(this.#exports.get(id));
     if (out.taken === null) {
@@ -347,7 +347,7 @@ class ProgramRun {
     return out.taken;
   }
 
-  /** Every other consumer moves the structs to a place of its own. */
+  /** Every other consumer moves the structs to memory of its own. */
   #takeArrow(out: Out, source: ArrowDeviceArray, id: number): void {
     let { schema, array } = source.take();
     if (id % 2 === 0) {
@@ -359,7 +359,7 @@ class ProgramRun {
       [schema, array] = [schemaTo.address, to.address];
     }
     const { event, struct, runs } = takeStruct(array);
-    let hasSchema = true; // what is released may be gone
+    let hasSchema = true; // a released schema may be gone
     const releaseSchema = () => {
       if (hasSchema) releaseRaw(schema, "schema");
       hasSchema = false;
@@ -384,7 +384,7 @@ class ProgramRun {
     this.#sent.set(stream, { source: exportArrowStream(arrays, { device: true }), address: null });
   }
 
-  /** The consumer takes the stream over, and looks at its schema once. */
+  /** The consumer takes the stream over, and reads its schema once. */
   #takeStream(id: number): bigint {
     const sent = given(this.#sent.get(id));
     if (sent.address !== null) return sent.address;
@@ -452,7 +452,7 @@ class ProgramRun {
     return how === "dlpack" ? of.dlpack(part) : how === "arrow" ? of.arrow(part) : of.described(part);
   }
 
-  /** A part of an array: of the block, so that slices of slices come to the same. */
+  /** A part of an array, in coordinates of the block, so that slices of slices agree. */
   #partOf(id: number, { row, rows, col, cols }: Part): StridedMemoryView {
     const { view, part } = this.#own(id);
     const [top, left] = [row - part.row, col - part.col];
@@ -482,14 +482,14 @@ function oursOf(view: StridedMemoryView): { readonly runs: readonly Run[]; reado
   return { runs: runsOf(view.ptr, view.shape, view.strides), kind: view.buffer.kind };
 }
 
-/** Bytes without gaps as an Arrow array. */
+/** Contiguous bytes as an Arrow array. */
 function bytesArray(view: StridedMemoryView): ArrowArray {
   const length = view.layout.volume;
   const field = arrowField("C", { nullable: false });
   return new ArrowArray({ field, length, nullCount: 0, buffers: [null, view.reshaped([length])] });
 }
 
-/** One element, a list of all elements of an array: arrays of any length go into one struct as such. */
+/** One element, a list of all elements of an array: as such, arrays of any length fit into one struct. */
 function asOne(array: ArrowArray): ArrowArray {
   const type = { kind: "fixed_size_list", size: array.length, child: array.field } as const;
   return new ArrowArray({

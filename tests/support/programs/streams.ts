@@ -1,5 +1,5 @@
 /**
- * The streams of a program, and work on them by the driver's own calls, as another library would do it.
+ * The streams of a program, and work on them through the driver's own calls, as another library would do it.
  *
  * @module
  */
@@ -10,13 +10,13 @@ import type { How } from "../stream_lanes.ts";
 import { Raw } from "../raw_driver.ts";
 import { deviceOfLane, isForeign, kinds } from "./mod.ts";
 
-/** Bytes one after the other. */
+/** A contiguous run of bytes. */
 export interface Run {
   readonly ptr: bigint;
   readonly bytes: number;
 }
 
-/** Lanes by number: made when they are first used. */
+/** Lanes by number: created on first use. */
 export class Streams {
   readonly raw: Raw;
   readonly #cuda: Cuda;
@@ -41,7 +41,7 @@ export class Streams {
     return known;
   }
 
-  /** A lane's handle, which the driver knows as long as somebody holds the stream. */
+  /** A lane's handle, valid in the driver as long as the stream is held. */
   handle(lane: number): bigint {
     return this.stream(lane).orSuccessor.handle;
   }
@@ -65,7 +65,7 @@ export class Streams {
     }
   }
 
-  /** Ends a lane: its owner closes or destroys it, whatever it holds. */
+  /** Ends a lane: its owner closes or destroys it, whatever is enqueued on it. */
   destroy(lane: number): void {
     const stream = this.#streams.get(lane);
     this.#destroyed.add(lane);
@@ -88,7 +88,7 @@ export class Streams {
     }
   }
 
-  /** Copies bytes to one place. */
+  /** Copies bytes to one address, back to back. */
   read(lane: number, runs: readonly Run[], to: bigint): void {
     const handle = this.handle(lane);
     this.use(lane);
@@ -99,7 +99,7 @@ export class Streams {
     }
   }
 
-  /** Makes a stream, named by its handle on a device, wait for another one. */
+  /** Makes the stream `after`, named by its handle on a device, wait for `before`. */
   order(before: Named, after: Named, how: How = "new event", kept = 0n): void {
     const { event } = this.#driver;
     this.raw.use(before.device);
@@ -142,20 +142,20 @@ export class Streams {
     return { device: deviceOfLane(lane), handle: this.handle(lane) };
   }
 
-  /** Gives back what is no stream: streams are destroyed one by one. */
+  /** Destroys events and closes the raw driver: streams are destroyed one by one. */
   close(): void {
     for (const event of this.#events.values()) this.raw.ok(this.#driver.event.cuEventDestroy_v2(event));
     this.raw.close();
   }
 }
 
-/** A stream by its handle, which on another device may stand for another one. */
+/** A stream by its handle, which may denote another stream on another device. */
 export interface Named {
   readonly device: number;
   readonly handle: bigint;
 }
 
-/** The pieces without gaps of a matrix of bytes. */
+/** The contiguous pieces of a matrix of bytes. */
 export function runsOf(ptr: bigint, shape: readonly number[], strides: readonly number[]): Run[] {
   const [rows = 1, cols = 1] = shape;
   const [step = 0] = strides;

@@ -1,5 +1,5 @@
 /**
- * What a consumer of another library sees of a struct that it has taken over, read by hand.
+ * What a consumer in another library sees of a struct that it has taken over, read by hand.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { type Run, runsOf } from "./streams.ts";
 import { layout, pointerAt, type RawArray, readRawArray } from "../raw_arrow.ts";
 import { type Kind, readInt64s, readRaw } from "../raw_dlpack.ts";
 
-/** What a consumer has. */
+/** What a consumer holds. */
 export interface Taken {
   readonly runs: readonly Run[];
   /** The event to wait for; 0n if there is none. */
   readonly event: bigint;
   /** What the consumer releases: the base struct, or a child that it has moved out. */
   struct: Struct;
-  /** The place of this array in its parent, if it is one child of two. */
+  /** The address of this array's struct in its parent, if it is one child of two. */
   readonly child: bigint;
   readonly releaseSchema: () => void;
 }
@@ -45,7 +45,7 @@ export function runOf(raw: RawArray): Run {
   return { ptr: (inner.buffers[1] ?? 0n) + BigInt(inner.offset), bytes: inner.length };
 }
 
-/** What an ArrowDeviceArray says: its event, its release callback, and where its elements are if they are bytes. */
+/** Reads an ArrowDeviceArray: its event, its release callback, and where its elements are if they are bytes. */
 export function takeStruct(address: bigint): Pick<Taken, "runs" | "event" | "struct"> {
   const slot = pointerAt(address, layout.deviceArray.syncEvent);
   return {
@@ -55,7 +55,7 @@ export function takeStruct(address: bigint): Pick<Taken, "runs" | "event" | "str
   };
 }
 
-/** Calls a function of an ArrowDeviceArrayStream, by its offset there, which writes a struct. */
+/** Calls a function of an ArrowDeviceArrayStream, by its offset there; the function writes a struct. */
 export function callStream(stream: bigint, offset: number, out: bigint): void {
   const code = ffiPort().functionAt(pointerAt(stream, offset), { args: ["ptr", "ptr"], returns: "i32" })(stream, out);
   assertEquals(code, 0);

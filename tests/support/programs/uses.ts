@@ -1,5 +1,5 @@
 /**
- * Uses of memory while a program is planned: what comes before each is there, or is put in.
+ * Plans uses of memory: what must come before each is ordered already, or is inserted.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
   type Origin,
 } from "./model.ts";
 
-/** Fills and reads by whoever holds memory. */
+/** Fills and reads by holders of memory. */
 export class Uses extends Ground {
   protected readonly holders: Holders;
   protected readonly slots: number[] = [];
@@ -55,14 +55,14 @@ export class Uses extends Ground {
     return array;
   }
 
-  /** Where a holder works: mostly where it was ordered, so that nothing but the promise orders it. */
+  /** The lane where a holder works: mostly where it was ordered, so that nothing but the promise orders it. */
   protected laneOf(holder: Holder, dice: Dice): number {
     if (holder.kind === "loan") return holder.lane;
     const usual = holder.kind === "array" ? holder.home : holder.lane;
     const lanes = this.reaching(holder.block);
     const others = dice.below(4) === 0 ? lanes : [...holder.used].filter((lane) => lanes.includes(lane));
     const isUsual = usual !== null && lanes.includes(usual) && (others.length === 0 || dice.below(3) > 0);
-    // A device's legacy default stream is there, and it reaches the device's own memory.
+    // A device's legacy default stream always exists, and reaches the device's own memory.
     return isUsual ? usual : dice.of(others) ?? dice.of(lanes) ?? holder.block.device * kinds.length;
   }
 
@@ -92,7 +92,7 @@ export class Uses extends Ground {
     return { lane, number: this.order.work(lane), by };
   }
 
-  /** What comes before a use: the device is let in, an Arrow array's event is waited for, and the rest is ordered. */
+  /** Precedes a use: grants the device access, waits for an Arrow array's event, and orders the rest. */
   protected begin(holder: Holder, lane: number, accesses: readonly (Access | null)[]): void {
     this.grant(holder.block, deviceOfLane(lane));
     if (holder.kind === "export" && holder.how === "arrow" && !holder.awaited.has(lane)) {

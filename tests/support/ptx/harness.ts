@@ -6,14 +6,14 @@
 import type { PtxAccess } from "../../../src/ptx/execution_state.ts";
 import type { PtxKernel, PtxMemory, PtxModule } from "../../../src/ptx/mod.ts";
 
-/** Memory with allocations that know their bounds; between two of them nothing lives. */
+/** Memory with bounds-checked allocations, separated by unmapped gaps. */
 export class FlatMemory implements PtxMemory {
   readonly #buffers: { readonly address: bigint; readonly view: DataView }[] = [];
   #next = 0x7f00_0000_0000n;
-  /** Every access, if it is wanted. */
+  /** Every access, if logging is on; else null. */
   log: { address: bigint; bytes: number; access: PtxAccess }[] | null = null;
 
-  /** Allocates memory that holds these bytes, which are those that kernels then change. */
+  /** Allocates memory over these bytes, which kernels then change in place. */
   add(array: ArrayBufferView): bigint {
     const address = this.#next;
     this.#buffers.push({ address, view: new DataView(array.buffer, array.byteOffset, array.byteLength) });
@@ -77,7 +77,7 @@ export function launch(
   kernel.run({ grid, block, params, dynamicSharedBytes: shared, memory, globals, seed, maxInstructions });
 }
 
-/** Puts a module's variables into memory, as they are at first. */
+/** Puts a module's variables into memory, with their initial values. */
 export function place(module: PtxModule, memory: FlatMemory): Map<string, bigint> {
   const globals = new Map<string, bigint>();
   const contents = new Map<string, Uint8Array>();

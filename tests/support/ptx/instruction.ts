@@ -17,7 +17,7 @@ function bitsOf(type: string): number {
   return Number(/\d+/.exec(type)?.[0]);
 }
 
-/** What a module begins with. */
+/** The header of a module. */
 export const heading = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 /** A kernel around a line that writes %d from %a, %b and %c; %p and %q are scratch predicates. */
@@ -64,7 +64,7 @@ export function execute(line: string, types: Types, cases: readonly Case[]): big
   return [...output];
 }
 
-/** Bits of an operand, with the edges of every width and format often among them. */
+/** Bits of an operand, often the edges of some width or format. */
 export function anyBits(bits: number): fc.Arbitrary<bigint> {
   const width = BigInt(bits);
   const edges = new Set<bigint>();
@@ -81,7 +81,7 @@ export function anyBits(bits: number): fc.Arbitrary<bigint> {
   );
 }
 
-/** Lists of cases for operands of so many bits. */
+/** Lists of cases for operands of these widths in bits. */
 export function anyCases(a: number, b: number = a, c: number = a): fc.Arbitrary<Case[]> {
   return fc.array(fc.tuple(anyBits(a), anyBits(b), anyBits(c)), { minLength: 1, maxLength: 150, size: "max" });
 }

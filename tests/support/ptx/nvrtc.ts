@@ -1,6 +1,6 @@
 /**
- * CUDA C++ to PTX, with NVRTC, which needs no GPU. The sources are in tests/data/ptx, beside the PTX that was made of
- * them, so that the interpreter is tested where there is no NVRTC, too. To make that PTX anew:
+ * CUDA C++ to PTX, with NVRTC, which needs no GPU. The sources are in tests/data/ptx, beside the PTX compiled from
+ * them, so that the interpreter is tested where there is no NVRTC, too. To regenerate that PTX:
  *
  * ```sh
  * deno run -A tests/support/ptx/nvrtc.ts
@@ -22,10 +22,10 @@ const folder = fileURLToPath(new URL("../../data/ptx/", import.meta.url));
 /** The sources, by name. */
 export const sources = ["arrays", "strided", "convert", "control", "printing"] as const;
 
-/** The architectures that PTX is made for: they have different instructions. */
+/** The architectures that PTX is compiled for: they have different instructions. */
 export const architectures = ["sm_80", "sm_90"] as const;
 
-/** PTX of a source that was made before. */
+/** The committed PTX of a source. */
 export function committedPtx(source: (typeof sources)[number], architecture: (typeof architectures)[number]): string {
   return readFileSync(join(folder, `${source}.${architecture}.ptx`), "utf8");
 }

@@ -1,5 +1,5 @@
 /**
- * Kernels written as PTX, for what the compiler makes rarely.
+ * Kernels written as PTX, for code that the compiler rarely emits.
  *
  * @module
  */
@@ -22,7 +22,7 @@ ret;
 }`;
 }
 
-/** Runs such a kernel on so many words, which begin as given. */
+/** Runs such a kernel on words with these initial values. @returns the words afterwards */
 export function runText(body: string, words: readonly number[], shape: Shape = {}): number[] {
   const memory = new FlatMemory();
   const array = new Int32Array(words);
