@@ -73,7 +73,7 @@ function written({ code }: Example, permissions: readonly `--allow-${string}`[])
 
 /**
  * Runs an example, which must print what its comments say. `env` is added to the inherited environment. Its working
- * directory is this repository, whose files it may read with the right permission.
+ * directory is this repository, whose files it may read if `permissions` allow it.
  */
 export function runExample(
   example: Example,

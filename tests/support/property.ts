@@ -18,8 +18,8 @@ console.log(`seed ${seed} (repeat with CAUSEWAY_SEED=${seed}), runs x${factor}`)
  * @param property from `fc.property` or `fc.asyncProperty`
  * @param runs how many cases without `CAUSEWAY_RUNS`
  * @param options `endOnFailure`: report the first failing case unshrunk. Where one failure may cause the next, as on a
- * GPU, a smaller case that also fails says nothing about the cause. `examples`: the first cases, for what must not be
- * left to chance
+ *   GPU, a smaller case that also fails says nothing about the cause. `examples`: the first cases, for what must not be
+ *   left to chance
  */
 export function check<T>(
   property: fc.IRawProperty<T>,

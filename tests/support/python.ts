@@ -108,7 +108,7 @@ function askOnce(program: string, packages: readonly string[]): Candidate {
 
 /**
  * An interpreter for a separate process, which may differ from this process's: the first that has a library and these
- * packages. A distribution may provide for the system's Python what is too large for a virtualenv.
+ * packages. A distribution may provide for the system's Python packages too large for a virtualenv.
  */
 export function findPythonOrSystem(...packages: string[]): PythonInstallation | string {
   const names = packages.map(nameOf);

@@ -97,7 +97,7 @@ export class Raw {
     return { address, bytes: new Uint8Array(ffiPort().memory(address, bytes)) };
   }
 
-  /** Sets a device's access to the pool of another one: granted by default. */
+  /** Sets a device's access to the pool of another one, by default to read and write. */
   grant(pool: bigint, device: number, flags: number = CU_MEM_ACCESS_FLAGS_PROT.READWRITE): number {
     const access = this.arena.struct(CUmemAccessDesc);
     access.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
@@ -107,8 +107,8 @@ export class Raw {
   }
 
   /**
-   * Makes a stream wait for all work of all contexts. An event of one context alone may complete before work that the
-   * driver does for it through another: see `tests/gpu/context_order_test.ts`.
+   * Makes a stream wait for all work of all contexts. An event of one context alone precedes work that the driver does
+   * for it through another: see `tests/gpu/context_order_test.ts`.
    *
    * @returns false where the driver is older than CUDA 12.5 and cannot do it
    */

@@ -34,7 +34,7 @@ export interface RunOptions {
   readonly without?: number;
   /** Whether host memory is page-locked. Default true. */
   readonly pinned?: boolean;
-  /** Which of 24 orders to close streams, resources, buffers and the Cuda itself in at the end. Default 0. */
+  /** Which of the 24 orders of closing streams, resources, buffers and the Cuda itself to use at the end. Default 0. */
   readonly ending?: number;
   /** Whether buffers to be dropped are dropped rather than closed: the collector frees them later. Default false. */
   readonly dropping?: boolean;

@@ -1,7 +1,7 @@
 /**
  * The part of `@std/assert` that the tests use, with its signatures, on top of `node:assert/strict`.
  *
- * `@std/assert` lives on JSR alone, and JSR is not reachable from every host. Where it is, change the one line
+ * `@std/assert` is published on JSR only, and JSR is not reachable from every host. Where it is, change the one line
  * `"@std/assert"` under `imports` in deno.json to `jsr:@std/assert@1`: no test changes.
  */
 import nodeAssert from "node:assert/strict";
@@ -16,7 +16,7 @@ function fail(message: string, msg: string | undefined, actual?: unknown, expect
   throw new AssertionError({ message: msg === undefined ? message : `${message}: ${msg}`, actual, expected });
 }
 
-/** Runs a check of node:assert, and puts the caller's message before its own. */
+/** Runs a check of node:assert, and prefixes its message with the caller's. */
 function check(msg: string | undefined, compare: () => void): void {
   try {
     compare();
@@ -192,7 +192,7 @@ export async function assertRejects<E extends Error = Error>(
   return fail("Expected function to reject", note);
 }
 
-/** Fails always. */
+/** Always fails. */
 export function unreachable(msg?: string): never {
   return fail("Unreachable", msg);
 }

@@ -1,10 +1,10 @@
 /**
- * The streams of a random program, and which of their work comes before which.
+ * The streams of a random program, and the order of their work.
  *
  * @module
  */
 
-/** What a stream waits for without being told: `free` for nothing. */
+/** What a stream waits for implicitly: `free` for nothing. */
 export type LaneKind = "legacy" | "blocking" | "free" | "thread";
 
 /** Streams of a device: the legacy default stream, a blocking one, two others, the thread's default stream. */
@@ -18,10 +18,10 @@ export function deviceOf(lane: number, kinds: readonly LaneKind[] = laneKinds): 
   return Math.floor(lane / kinds.length);
 }
 
-/** Which work has happened before which, as the rules of CUDA say: a vector clock per stream, and one for the host. */
+/** The happens-before order of work by the rules of CUDA: a vector clock per stream, and one for the host. */
 export class Order {
   readonly #lanes: number[][];
-  /** What comes before the next work of those that come after a stream without being told. */
+  /** What precedes the next work of streams that implicitly follow a stream. */
   readonly #handed: number[][];
   readonly #kinds: readonly LaneKind[];
   #host: number[];
@@ -33,7 +33,7 @@ export class Order {
     this.#host = new Array<number>(lanes).fill(0);
   }
 
-  /** The clock of a stream's next work, as far as what is enqueued already decides it. */
+  /** The clock of a stream's next work, as determined by the work enqueued so far. */
   upcoming(lane: number): readonly number[] {
     const clock = [...this.#lane(lane)];
     join(clock, this.#host);
@@ -47,8 +47,8 @@ export class Order {
   }
 
   /**
-   * Appends an allocation; returns its number. On the legacy default stream it is there for those that come after that
-   * one without being told, but what it comes after itself it does not hand on (seen on an H200 with driver 580).
+   * Appends an allocation; returns its number. On the legacy default stream it precedes the work of streams that
+   * implicitly follow that one, but does not pass on what it follows itself (observed on an H200 with driver 580).
    */
   allocation(lane: number): number {
     const handed = [...this.#handed[lane] ?? []];
@@ -67,13 +67,13 @@ export class Order {
     return number;
   }
 
-  /** Makes what a stream does next wait for all that another one, or its whole context, has enqueued. */
+  /** Makes a stream's next work wait for all work that another stream, or its whole context, has enqueued. */
   wait(after: number, before: number, how: How): void {
     const clock: number[] = [];
     if (how === "context") {
       this.#lanes.forEach((other, at) => this.#deviceOf(at) === this.#deviceOf(before) && join(clock, other));
     } else {
-      this.work(before); // the record is work of the stream, with all that this means in a default stream
+      this.work(before); // the record is work of the stream, with the implicit order of a default stream
       join(clock, this.#lane(before));
     }
     this.work(after); // and so is the wait
@@ -81,30 +81,32 @@ export class Order {
   }
 
   /**
-   * The host waits for a stream: for what was enqueued there. For the legacy default stream that includes the streams
-   * that its next work would wait for, but not the other way round (both seen on an H200 with driver 580).
+   * The host waits for the work enqueued on a stream. For the legacy default stream that includes the streams that its
+   * next work would wait for, but not the other way round (both observed on an H200 with driver 580).
    */
   synchronize(lane: number): void {
     join(this.#host, this.#kindOf(lane) === "legacy" ? this.upcoming(lane) : this.#lane(lane));
   }
 
-  /** Whether the host knows that a piece of work is done. */
+  /** Whether the host knows that a piece of work has completed. */
   isHostAfter(lane: number, number: number): boolean {
     return (this.#host[lane] ?? 0) >= number;
   }
 
-  /** What a stream holds now, and all that comes before it: what an event recorded there stands for, at least. */
+  /**
+   * The work enqueued on a stream, and all that precedes it: at least this is what an event recorded there stands for.
+   */
   held(lane: number): readonly number[] {
     return [...this.#lane(lane)];
   }
 
-  /** Makes what a stream does next come after a point that {@linkcode Order.held} has told. */
+  /** Orders a stream's next work after a point returned by {@linkcode Order.held}. */
   after(lane: number, clock: readonly number[]): void {
     join(this.#lane(lane), clock);
     this.#handed[lane] = this.#lane(lane); // waiting is work
   }
 
-  /** Makes the host, and all that it enqueues from now on, come after a point. */
+  /** Orders the host, and all that it enqueues from now on, after a point. */
   hostAfter(clock: readonly number[]): void {
     join(this.#host, clock);
   }
@@ -122,7 +124,7 @@ export class Order {
   }
 }
 
-/** Makes a clock come after another one. */
+/** Advances a clock past another one. */
 export function join(clock: number[], other: readonly number[]): void {
   other.forEach((value, i) => clock[i] = Math.max(clock[i] ?? 0, value));
 }

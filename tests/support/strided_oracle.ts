@@ -1,6 +1,6 @@
 /**
  * What a layout means, spelled out: the offset of every element, one by one. Slow and simple, so that it can be
- * believed.
+ * trusted.
  */
 import { fc } from "./property.ts";
 import { Slice, slice, type SliceItem, StridedLayout } from "../../src/layout/mod.ts";
@@ -25,7 +25,7 @@ export function gridOf(layout: StridedLayout): Grid {
   return makeGrid(layout.shape, layout.strides, layout.sliceOffset);
 }
 
-/** The offsets of all elements of a layout that may not exist. */
+/** The offsets of all elements of a layout that may be invalid. */
 export function makeGrid(shape: readonly number[], strides: readonly number[], sliceOffset = 0): Grid {
   const values = indicesOf(shape).map((index) =>
     index.reduce((offset, position, axis) => offset + position * (strides[axis] ?? NaN), sliceOffset)
@@ -39,7 +39,7 @@ export function valueAt({ shape, values }: Grid, index: readonly number[]): numb
   return values[place] ?? NaN;
 }
 
-/** A grid whose every element is looked up in another one. */
+/** A grid each of whose elements is looked up in another one. */
 export function lookUp(grid: Grid, shape: readonly number[], where: (index: number[]) => number[]): Grid {
   return { shape: [...shape], values: indicesOf(shape).map((index) => valueAt(grid, where(index))) };
 }
@@ -48,7 +48,7 @@ export function lookUp(grid: Grid, shape: readonly number[], where: (index: numb
 export function positions({ start, stop, step }: Slice, extent: number): number[] {
   const bound = (value: number) => value < 0 ? value + extent : value;
   const found: number[] = [];
-  // From the end that the step starts at to the other, at most over the axis itself.
+  // From the end where the step starts to the other, within the axis.
   const from = start === null ? (step > 0 ? 0 : extent - 1) : bound(start);
   const to = stop === null ? (step > 0 ? extent : -1) : bound(stop);
   const first = step > 0 ? Math.max(from, 0) : Math.min(from, extent - 1);
@@ -59,7 +59,7 @@ export function positions({ start, stop, step }: Slice, extent: number): number[
   return found;
 }
 
-/** What slicing should give; the items must be in range. */
+/** The expected result of slicing; the items must be in range. */
 export function slicedGrid(grid: Grid, items: readonly SliceItem[]): Grid {
   const named = items.filter((item) => typeof item === "number" || item instanceof Slice).length;
   const whole = Array.from({ length: grid.shape.length - named }, () => slice());
@@ -85,7 +85,7 @@ export function slicedGrid(grid: Grid, items: readonly SliceItem[]): Grid {
   return lookUp(grid, shape, (index) => pick.map((choose) => choose(index)));
 }
 
-/** Strides that give these offsets in this order, if there are any. */
+/** Strides that yield these offsets in this order, or null if there are none. */
 export function stridesFor({ values }: Grid, shape: readonly number[]): number[] | null {
   const reshaped: Grid = { shape: [...shape], values };
   const [origin] = values;
@@ -98,7 +98,7 @@ export function stridesFor({ values }: Grid, shape: readonly number[]): number[]
   return again.every((value, place) => value === values[place]) ? strides : null;
 }
 
-/** How many elements the oracle is asked to enumerate at most. */
+/** The most elements that the oracle is asked to enumerate. */
 const MAX_VOLUME = 400;
 
 /** Extents whose product the oracle can enumerate; ones and zeros included. */
@@ -125,20 +125,20 @@ export function shapes(maxNdim = 5): fc.Arbitrary<number[]> {
   });
 }
 
-/** A permutation of so many axes. */
+/** A permutation of `ndim` axes. */
 export function permutations(ndim: number): fc.Arbitrary<number[]> {
   const axes = Array.from({ length: ndim }, (_, axis) => axis);
   return fc.shuffledSubarray(axes, { minLength: ndim, maxLength: ndim });
 }
 
-/** A slice whose bounds lie on the axis, beyond it on either side, or nowhere. */
+/** A slice whose bounds are on the axis, beyond it on either side, or omitted. */
 export function slices(extent: number): fc.Arbitrary<Slice> {
   const bound = fc.option(fc.integer({ min: -extent - 2, max: extent + 2 }), { freq: 2 });
   const step = fc.constantFrom(1, 1, 2, 3, -1, -2, extent + 1, null);
   return fc.tuple(bound, bound, step).map(([start, stop, by]) => slice(start, stop, by));
 }
 
-/** What may stand in the call of `sliced` for a shape. */
+/** Arguments that a call of `sliced` accepts for a shape. */
 export function sliceItems(shape: readonly number[]): fc.Arbitrary<SliceItem[]> {
   const perAxis = shape.map((extent): fc.Arbitrary<SliceItem> => {
     const some: fc.Arbitrary<SliceItem> = slices(extent);
@@ -161,12 +161,12 @@ export function sliceItems(shape: readonly number[]): fc.Arbitrary<SliceItem[]> 
   });
 }
 
-/** Strides of any sign, often such that elements meet or leave gaps. */
+/** Strides of any sign, which often make elements overlap or leave gaps. */
 function anyStrides(shape: readonly number[]): fc.Arbitrary<number[]> {
   return fc.array(fc.integer({ min: -12, max: 12 }), { minLength: shape.length, maxLength: shape.length });
 }
 
-/** Strides that step over each other, with gaps, signs and repetition here and there. */
+/** Nested strides, occasionally with gaps, negative signs and repetition. */
 function nestedStrides(shape: readonly number[]): fc.Arbitrary<number[]> {
   return fc.record({
     order: permutations(shape.length),
@@ -196,7 +196,7 @@ export function layouts(itemsizes: readonly number[] = [1, 2, 4, 8, 3]): fc.Arbi
       itemsize: fc.constantFrom(...itemsizes),
     }).map(({ strides, itemsize }) => new StridedLayout(shape, strides, itemsize))
   );
-  // A packed sub-byte layout can only be cut at whole bytes, which has tests of its own.
+  // A packed sub-byte layout can only be cut at whole bytes, which is tested separately.
   const part = whole.filter(({ itemsize }) => itemsize >= 1)
     .chain((layout) => sliceItems(layout.shape).map((items) => layout.sliced(...items)));
   return fc.oneof({ weight: 3, arbitrary: whole }, { weight: 1, arbitrary: part });

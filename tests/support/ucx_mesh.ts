@@ -1,6 +1,6 @@
 /**
- * One process for each GPU, of which each has an endpoint to each other one by UCX: they send and receive what they are
- * told to. For `tests/gpu/ucx_mesh_test.ts` and `bench/ucx_mesh.ts`.
+ * One process for each GPU, each with a UCX endpoint to every other one: they send and receive as ordered. For
+ * `tests/gpu/ucx_mesh_test.ts` and `bench/ucx_mesh.ts`.
  *
  * @module
  */
@@ -8,16 +8,16 @@ import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { startScript } from "./child.ts";
 
-/** What a process is told to do. */
+/** What a process is ordered to do. */
 export type Order =
-  /** Connect to these, by their addresses; its own is among them. */
+  /** Connect to these addresses; the process's own is among them. */
   | { readonly meet: readonly string[] }
-  /** Send to or receive from others, all at once, so many messages each. */
+  /** Send `count` messages to each of `to`, and receive `count` from each of `from`, all at once. */
   | { readonly to: readonly number[]; readonly from: readonly number[]; readonly count: number }
-  /** Copy by the driver to another GPU of the process, so often. */
+  /** Copy through the driver to another GPU of the process, `count` times. */
   | { readonly copyTo: number; readonly count: number };
 
-/** What it answers: seconds, and how many messages were not what was sent. */
+/** A process's answer: seconds, and how many messages differed from what was sent. */
 export interface Answer {
   readonly seconds: number;
   readonly wrong: number;
@@ -37,7 +37,7 @@ export class Mesh implements AsyncDisposable {
     });
   }
 
-  /** Starts a process for each of so many GPUs, and has them meet. Messages are of so many bytes. */
+  /** Starts a process for each of `count` GPUs, and connects them. Messages have `bytes` bytes. */
   static async start(count: number, bytes: number): Promise<Mesh> {
     const mesh = new Mesh(
       Array.from({ length: count }, (_, i) =>
@@ -57,7 +57,7 @@ export class Mesh implements AsyncDisposable {
     return line.value;
   }
 
-  /** Tells each what to do, or nothing, and waits for the answers of those that were told. */
+  /** Sends each process an order, or none, and waits for the answers of those that got one. */
   async tell(order: (child: number) => Order | null): Promise<Answer[]> {
     const told = this.#children.flatMap(({ stdin }, i) => {
       const what = order(i);

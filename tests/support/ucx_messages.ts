@@ -1,6 +1,6 @@
 /**
- * Messages for tests: bytes that say which message they belong to, and memory of every kind to send from and receive
- * into, with a border that shows a byte too many.
+ * Messages for tests: bytes that identify their message, and memory of every kind to send from and receive into, with a
+ * border that reveals an overrun.
  *
  * @module
  */
@@ -18,7 +18,7 @@ const resource = new HostMemoryResource();
 const border = 64;
 const blank = 0xee;
 
-/** The bytes of a message: different for each message and at each place. */
+/** The bytes of a message: different for each message and position. */
 export function contentOf(message: number, size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(new ArrayBuffer(size));
   let state = Math.imul(message + 1, 2654435761) >>> 0;
@@ -38,7 +38,7 @@ export const memoryKinds = ["array", "buffer", "view"] as const;
 
 /** Memory inside a border. */
 export class Bordered {
-  /** What to give to UCX. */
+  /** The memory to pass to UCX. */
   readonly memory: Sendable;
   readonly #size: number;
   readonly #whole: Uint8Array;
@@ -93,7 +93,7 @@ export function assertContent(bytes: Uint8Array, message: number): void {
 
 /** A message of a plan. */
 export interface Planned {
-  /** What its bytes are made of. */
+  /** The seed of its bytes. */
   readonly index: number;
   readonly tag: bigint;
   readonly size: number;
@@ -124,8 +124,8 @@ export async function sendPlan(endpoint: UcxEndpoint, plan: readonly Planned[]):
 }
 
 /**
- * Receives a plan's messages, some before they arrive and some after: of each tag in the order in which they were sent,
- * which is the order in which they must come, but tag by tag as chance will have it.
+ * Receives a plan's messages, some before they arrive and some after: within a tag in the order in which they were
+ * sent, which is the order in which they must arrive, but across tags in random order.
  */
 export async function receivePlan(worker: UcxWorker, plan: readonly Planned[], seed: number): Promise<void> {
   const below = numbers(seed + 77);

@@ -1,5 +1,5 @@
 /**
- * Memory of every place goes to another process and comes back, on real GPUs and on simulated ones.
+ * Sends memory of every place to another process and back, on real GPUs and on simulated ones.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { startScript } from "./child.ts";
 import { contentOf } from "./ucx_messages.ts";
 import { assertBytes, bytesOf, placesOf, write } from "../gpu/ucx_behaviours.ts";
 
-/** Sends to a process on another GPU, or the same one. @returns the transports of the way there */
+/** Sends to a process on another GPU, or the same one. @returns the transports to it */
 export async function sendToAnotherProcess(
   which: "real" | "simulated",
   other: number,
@@ -38,7 +38,7 @@ export async function sendToAnotherProcess(
     for (let round = 0; round < 3; round++) {
       const content = contentOf(10 * i + round, size);
       write(sent, new Uint8Array(size), stream);
-      write(sent, content, stream); // nobody waits for it but the send
+      write(sent, content, stream); // only the send waits for it
       await Promise.all([
         endpoint.send(sent, { tag: 1n, ...limit }),
         worker.recv(got, { tag: 2n, ...limit }),

@@ -2,7 +2,7 @@
  * Every kind of array that we and a Python library both support, handed over in both directions, by each convention:
  * the same address, the same elements, and nothing retained once both sides have released it.
  *
- * What a library refuses is reported, not failed. What it accepts must be right.
+ * What a library refuses is up to the library, and is reported. What it accepts must be right.
  *
  * @module
  */

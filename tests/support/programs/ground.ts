@@ -1,5 +1,5 @@
 /**
- * The ground state while a program is planned: lanes, pools, and the order of work.
+ * The basis of a program while it is planned: lanes, pools, and the order of work.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Numbers of any width packed without gaps, the lowest bit first: bit by bit, so that it is easy to believe.
+ * Packs numbers of any width contiguously, lowest bit first: bit by bit, so that it is easy to trust.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export class BitWriter {
     for (let i = 0; i < bits; i++) this.#bits.push(Number(number >> BigInt(i) & 1n));
   }
 
-  /** Fills the byte with zeros. */
+  /** Pads the last byte with zeros. */
   align(): void {
     while (this.#bits.length % 8 !== 0) this.#bits.push(0);
   }

@@ -1,6 +1,6 @@
 /**
- * Random arrays of every dtype, encoded in every way that is near to Arrow's own, one in the other: written from what
- * the encodings mean, with whatever no reader may look at filled with other values.
+ * Random arrays of every dtype, in every encoding close to Arrow's own, nested: written from what the encodings mean,
+ * with other values wherever no reader may look.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { bytesOf } from "./words.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** An array, and the values that it stands for, as `ArrowArray.toArray` gives them. */
+/** An array, and the values that it stands for, as `ArrowArray.toArray` returns them. */
 export interface CanonicalTree extends BuiltArray {
   readonly values: readonly Value[];
 }
@@ -26,7 +26,7 @@ const none = new Uint8Array(0);
 
 // --- dtypes and values
 
-/** A dtype with at most so many others one in the other. */
+/** A dtype nested at most `depth` levels deep. */
 function anyDType(dice: Dice, depth: number): VortexDType {
   const nullable = dice.below(2) === 0;
   const inner = () => anyDType(dice, depth - 1);
@@ -93,7 +93,7 @@ function anyExtension(dice: Dice, nullable: boolean): VortexDType {
   );
 }
 
-/** Values: of few that repeat, or of many. */
+/** Values: drawn from few that repeat, or from many. */
 function anyValues(dice: Dice, dtype: VortexDType, length: number): Value[] {
   const pool = Array.from({ length: dice.pick(1, 2, 5, length) }, () => anyValue(dice, dtype));
   const hasNulls = dtype.nullable && dice.below(4) > 0;
@@ -135,7 +135,7 @@ function anyValue(dice: Dice, dtype: VortexDType): Value {
   }
 }
 
-/** A time since midnight, in a unit that its code says. PyVortex refuses others. */
+/** A time since midnight, within one day, in the unit given by its code. PyVortex refuses others. */
 function timeOfDay(dice: Dice, unit: number): Value {
   const perSecond = [1_000_000_000n, 1_000_000n, 1000n, 1n][unit] ?? 1n;
   const time = (dice.words(1, 60)[0] ?? 0n) % (86_400n * perSecond);
@@ -172,7 +172,7 @@ const unscaled = (text: Value): bigint => BigInt(String(text).replace(".", ""));
 
 // --- values on their own
 
-/** A value as a message of its own. */
+/** A scalar as a message. */
 function scalar(dtype: VortexDType, value: Value): Bytes {
   if (value === null) return proto([1, 0]);
   const list = (parts: readonly Bytes[]) => proto([9, joined(...parts.map((part) => proto([1, part])))]);
@@ -221,7 +221,7 @@ function wordOf(value: Value, ptype: PType): bigint {
   return BigInt(number);
 }
 
-/** The few halves that there are values of. */
+/** The bits of a half-precision float, for the few values in use. */
 function halfBits(value: number): number {
   const known = [[0, 0], [1, 0x3c00], [-2.5, 0xc100], [65504, 0x7bff], [2 ** -24, 1], [Infinity, 0x7c00]] as const;
   if (Object.is(value, -0)) return 0x8000;
@@ -241,7 +241,7 @@ const fieldOf = (value: Value, i: number): Value => (value as { [name: string]: 
 /** An entry of a map as the struct that it is stored as. */
 const entryOf = (entry: Value): Value => ({ f0: (entry as Value[])[0] ?? null, f1: (entry as Value[])[1] ?? null });
 
-/** A value of an extension as what it is stored as. */
+/** A value of an extension as its storage holds it. */
 const stored = (dtype: VortexDType & { kind: "extension" }, value: Value): Value =>
   dtype.id === "vortex.uuid" && value instanceof Uint8Array ? [...value] : value;
 
@@ -249,7 +249,7 @@ const decimalWidth = (precision: number): number => precision <= 18 ? 8 : precis
 
 // --- arrays
 
-/** A way to write values; null if they cannot be written so. */
+/** A way to write values; null if they cannot be written that way. */
 type Writer = (dice: Dice, dtype: VortexDType, values: readonly Value[], depth: number) => RawNode | null;
 
 function encode(dice: Dice, dtype: VortexDType, values: readonly Value[], depth: number): RawNode {
@@ -264,7 +264,7 @@ function validity(dice: Dice, dtype: VortexDType, values: readonly Value[], dept
   return dice.below(2) === 0 ? boolNode(valid) : encode(dice, { kind: "bool", nullable: false }, valid, depth - 1);
 }
 
-/** Whole numbers by an encoding of their own. */
+/** Integers in an encoding of their own. */
 function wholes(
   dice: Dice,
   numbers: readonly number[],
@@ -289,7 +289,7 @@ const chunked: Writer = (dice, dtype, values, depth) => {
 
 const dictionary: Writer = (dice, dtype, values, depth) => {
   const hasNullCodes = dtype.nullable && dice.below(2) === 0;
-  // Where they are offsets PyVortex wants even those that no code names to be in range.
+  // Where entries are offsets, PyVortex requires all of them to be in range, even those that no code refers to.
   const unused = dtype.kind === "primitive" ? [] : [anyValue(dice, dtype)];
   const entries = new Map<string, Value>([...unused, ...values].map((value) => [keyOf(value), value]));
   if (hasNullCodes) entries.delete(keyOf(null));
@@ -335,7 +335,7 @@ const sequence: Writer = (_, dtype, values) => {
   return isWide(step) ? null : node("vortex.sequence", proto([1, term(first)], [2, term(step)]), []);
 };
 
-/** Values with others where they are null: what stands there belongs to nobody. */
+/** Values with others in place of nulls: the contents of null slots are undefined. */
 function filled(dice: Dice, dtype: VortexDType, values: readonly Value[]): Value[] {
   return values.map((value) => value ?? anyValue(dice, dtype));
 }
@@ -452,7 +452,7 @@ function lists(
   );
 }
 
-/** Lists that lie anywhere: in another order, with gaps, several of them in the same place. */
+/** Lists placed anywhere: in another order, with gaps, several of them at the same position. */
 function listViews(
   dice: Dice,
   dtype: VortexDType & { kind: "list" },
@@ -473,7 +473,7 @@ function listViews(
   const sizes = values.map((value) => value === null ? 0 : (value as Value[]).length);
   const starts = values.map((value, i) => value === null ? 0 : places.get(isInOrder ? `${i}` : keyOf(value)) ?? 0);
   const [startCode, startTree] = wholes(dice, starts, depth);
-  // PyVortex wants sizes no wider than offsets.
+  // PyVortex requires sizes no wider than offsets.
   const widest = Number(["8", "16", "32", "64"][startCode % 4] ?? 64);
   const narrow = unsigned.filter((one) => Number(one.slice(1)) <= widest);
   const [sizeCode, sizeTree] = wholes(dice, sizes, depth, narrow);

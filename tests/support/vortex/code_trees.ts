@@ -1,6 +1,6 @@
 /**
- * Random arrays of strings as codes, and of what general compressors store, with the rows that they stand for: written
- * from what the encodings mean.
+ * Random arrays of strings as codes, and arrays stored by general compressors, with the rows that they stand for:
+ * written from what the encodings mean.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { type FrameForm, zstdFrame } from "./zstd_frames.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** An array, the rows that it stands for as the judge writes them. */
+/** An array, and the rows that it stands for, as the judge writes them. */
 export interface CodeTree extends BuiltArray {
   readonly name: string;
   readonly rows: string;
@@ -26,7 +26,7 @@ export interface CodeTree extends BuiltArray {
 /** A column of strings before it is encoded. */
 interface Texts {
   readonly dtype: VortexDType;
-  /** What each row holds, also where it is null. */
+  /** The bytes of each row, null rows included. */
   readonly values: readonly Bytes[];
   readonly validity: readonly boolean[] | null;
 }
@@ -59,7 +59,7 @@ function textRows({ values, validity }: Texts): string {
   })).toString("base64");
 }
 
-/** Some parts of the values, of 1 to `most` bytes, each once. */
+/** Some distinct parts of the values, of 1 to `most` bytes. */
 function parts(dice: Dice, values: readonly Bytes[], count: number, most: number): Bytes[] {
   const found = new Map<string, Bytes>();
   const all = values.filter(({ length }) => length > 0);
@@ -74,7 +74,7 @@ function parts(dice: Dice, values: readonly Bytes[], count: number, most: number
 
 const keyOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
 
-/** The codes of parts that make up a value, or null for a byte that is none. */
+/** The codes of the parts that make up a value, with null for a byte that matches none. */
 function split(dice: Dice, value: Bytes, codes: ReadonlyMap<string, number>, most: number): (number | null)[] {
   const out: (number | null)[] = [];
   for (let at = 0; at < value.length;) {
@@ -87,7 +87,7 @@ function split(dice: Dice, value: Bytes, codes: ReadonlyMap<string, number>, mos
   return out;
 }
 
-/** Some integer ptype that can say all of these numbers, signed or not. */
+/** Some unsigned ptype that can represent all of these numbers. */
 function wholes(dice: Dice, numbers: readonly number[]): [ptype: PType, node: RawNode] {
   const most = numbers.reduce((a, b) => Math.max(a, b), 0);
   const able = (["u8", "u16", "u32", "u64"] as const).filter((ptype) => most < 2 ** ptypeBits(ptype));
@@ -103,7 +103,7 @@ function placesOf(sizes: readonly number[], first = 0): number[] {
 
 function fsst(dice: Dice, column: Texts, hasThreeBuffers: boolean): RawNode {
   const { values, validity } = column;
-  // The order that the encoder's own tables have: 2 to 8 bytes, then one.
+  // The order of the encoder's own tables: 2 to 8 bytes, then one.
   const symbols = parts(dice, values, dice.pick(0, 5, 60), 8).toSorted((one, two) =>
     (one.length === 1 ? 9 : one.length) - (two.length === 1 ? 9 : two.length)
   );
@@ -136,7 +136,7 @@ function fsst(dice: Dice, column: Texts, hasThreeBuffers: boolean): RawNode {
 function onPair(dice: Dice, { values, validity }: Texts): RawNode {
   const single = [...new Set(values.flatMap((value) => [...value]))].map((byte) => Uint8Array.of(byte));
   const all = [...single, ...parts(dice, values, dice.pick(0, 10, 400), 16).filter(({ length }) => length > 1)];
-  const tokens = all.length === 0 ? [Uint8Array.of(1)] : all; // PyVortex wants at least one
+  const tokens = all.length === 0 ? [Uint8Array.of(1)] : all; // PyVortex requires at least one
   const codes = new Map(tokens.map((token, code) => [keyOf(token), code]));
   const encoded = values.map((value) => split(dice, value, codes, 16).map((code) => code ?? 0));
   const [lengthType, lengths] = wholes(dice, values.map(({ length }) => length));
@@ -202,7 +202,7 @@ function numberRows({ ptype, words, validity }: Words): string {
   })).toString("base64");
 }
 
-/** Numbers near to each other, or any. */
+/** Numbers close to each other, or arbitrary. */
 function numbers(dice: Dice, length: number, bits: number): bigint[] {
   const middle = dice.words(1, bits)[0] ?? 0n;
   const spread = dice.pick(1, 3, 8, bits);
@@ -219,7 +219,7 @@ function pcoMode(dice: Dice, family: "u" | "i" | "f", bits: 16 | 32 | 64): ModeC
 }
 
 function pcoDelta(dice: Dice, bits: number): DeltaChoice {
-  switch (dice.below(bits === 64 ? 3 : 4)) { // PyVortex has no convolution of 64 bits
+  switch (dice.below(bits === 64 ? 3 : 4)) { // PyVortex has no 64-bit convolution
     case 0:
       return { kind: "none" };
     case 1:
@@ -250,7 +250,7 @@ function pco(dice: Dice, { ptype, words, validity }: Words): RawNode {
       ? [some]
       : [some.slice(0, middle), some.slice(middle)];
     const mode = pcoMode(dice, family, bits);
-    // Where all differences of places in a dictionary are in one bin, PyVortex takes that bin for places.
+    // Where all differences of dictionary positions are in one bin, PyVortex takes that bin for positions.
     const delta: DeltaChoice = mode.kind === "dict" ? { kind: "none" } : pcoDelta(dice, bits);
     const encoded = encodePco({
       version: 4,

@@ -1,5 +1,5 @@
 /**
- * Messages and trees that somebody has damaged, or made up.
+ * Damages messages and trees.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { Dice } from "./number_trees.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Bytes that are different in one place. */
+/** Bytes damaged in one place. */
 export function damagedBytes(dice: Dice, bytes: Bytes): Bytes {
   const copy = bytes.slice();
   if (copy.length === 0) return Uint8Array.of(dice.below(256));
@@ -24,7 +24,7 @@ export function damagedBytes(dice: Dice, bytes: Bytes): Bytes {
     case 2:
       copy[at] = dice.pick(0, 1, 0x7f, 0x80, 0xff);
       return copy;
-    case 3: { // a word that is much too large, or negative, or a little different
+    case 3: { // a word that is far too large, or negative, or slightly off
       const word = at - at % 4;
       const was = (copy[word] ?? 0) + dice.pick(-4, -1, 1, 4);
       copy.set(
@@ -33,7 +33,7 @@ export function damagedBytes(dice: Dice, bytes: Bytes): Bytes {
       );
       return copy;
     }
-    case 4: // from somewhere else
+    case 4: // bytes from another position
       copy.copyWithin(at, dice.below(copy.length), dice.below(copy.length));
       return copy;
     case 5:
@@ -46,14 +46,14 @@ export function damagedBytes(dice: Dice, bytes: Bytes): Bytes {
         Uint8Array.from({ length: 1 + dice.below(8) }, () => dice.below(256)),
         copy.slice(at),
       );
-    default: { // a number of a message of Protocol Buffers
+    default: { // a number of a Protocol Buffers message
       const large = varint(dice.pick(0n, 1n, 255n, 1n << 20n, 1n << 31n, 1n << 40n, 1n << 53n, (1n << 64n) - 1n));
       return joined(copy.slice(0, at), large, copy.slice(at + 1));
     }
   }
 }
 
-/** A tree of which one node is different. */
+/** A tree with one node damaged. */
 export function damagedTree(dice: Dice, tree: RawNode, others: readonly RawNode[]): RawNode {
   const { buffers, metadata, children } = tree;
   if (children.length > 0 && dice.below(children.length + 1) > 0) {

@@ -1,5 +1,5 @@
 /**
- * Descriptors of buffers as a producer hands them over, and a release callback that counts.
+ * Buffer descriptors as a producer hands them over, and a release callback that counts its calls.
  *
  * @module
  */
@@ -9,14 +9,17 @@ import { ffiPort } from "../../../src/ffi/mod.ts";
 import type { VortexMetadata } from "../../../src/vortex/mod.ts";
 import { writeDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
 
-/** A release callback that counts its calls. The callback stays: nobody can say when a runtime has left it. */
+/**
+ * A release callback that counts its calls. The callback is never freed: there is no telling when a runtime has
+ * returned from it.
+ */
 export class CountingRelease {
-  /** Calls. */
+  /** Number of calls. */
   count = 0;
-  /** Of the callback. */
+  /** Address of the callback. */
   readonly address: bigint;
 
-  /** @param onRelease called at each, after it was counted */
+  /** @param onRelease runs on each call, after it is counted */
   constructor(onRelease?: () => void) {
     this.address = ffiPort().callback({ args: ["ptr"], returns: "void" }, () => {
       this.count++;
@@ -25,7 +28,7 @@ export class CountingRelease {
   }
 }
 
-/** What of a descriptor is other than usual. */
+/** Fields of a descriptor that differ from the defaults. */
 export interface Change {
   readonly version?: number;
   readonly kind?: number;
@@ -36,7 +39,7 @@ export interface Change {
   readonly sync_event?: bigint;
 }
 
-/** A descriptor of some numbers, on the host unless `change` says otherwise. */
+/** A descriptor of some numbers, on the host unless `change` overrides it. */
 export function descriptor(
   arena: NativeArena,
   release: CountingRelease,
@@ -61,7 +64,7 @@ export function descriptor(
   return raw.$address;
 }
 
-/** A tree of numbers, from whatever its buffer is. */
+/** A tree of numbers over any buffers. */
 export function numbers(length: number, buffers: VortexMetadata[4]): VortexMetadata {
   const dtype = writeDType({ kind: "primitive", ptype: "u32", nullable: false });
   return ["vortex.primitive", dtype, length, new Uint8Array(0), buffers, []];

@@ -1,6 +1,6 @@
 /**
- * Encoders of columns of words, written from what the encodings mean and from nothing that decodes them. Whatever a
- * reader may not look at is filled with what would show.
+ * Encoders of columns of words, written from what the encodings mean, without any decoder's code. Whatever a reader may
+ * not look at is filled with values that would show.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { transposed, wordOf } from "./fastlanes.ts";
 
 const modulo = (word: bigint, bits: number) => BigInt.asUintN(bits, word);
 
-/** Differences of each lane in transposed order; `first` says what a lane begins with, whatever its first word is. */
+/** Differences of each lane in transposed order; `first` chooses the base of a lane, whatever its first word is. */
 export function encodeDelta(
   words: readonly bigint[],
   bits: number,
@@ -32,7 +32,7 @@ export function encodeDelta(
   return { deltas, bases };
 }
 
-/** A dictionary for each block of 1024 words; `origin` is what the offsets count from. */
+/** A dictionary for each block of 1024 words; offsets count from `origin`. */
 export function encodeRle(
   words: readonly bigint[],
   origin: number,
@@ -45,7 +45,7 @@ export function encodeRle(
     values.push(...known);
     for (let i = 0; i < 1024; i++) {
       const word = here[i];
-      // Of a block with one value the indices say nothing.
+      // In a block with one value the indices are meaningless.
       indices.push(known.length === 1 ? i % 256 : word === undefined ? 0 : known.indexOf(word));
     }
   }

@@ -1,5 +1,5 @@
 /**
- * FastLanes' layouts, bit by bit as they are described: slow, and sharing nothing with what it judges.
+ * FastLanes' layouts, bit by bit as described: slow, and sharing nothing with the code under test.
  *
  * A block of 1024 words of T bits has 1024 / T lanes. Row r of lane l is word i(r, l) of the block, and the rows of a
  * lane, each of its lowest W bits, follow each other in the lane's stream of bits, low bits first. The k-th T bits of
@@ -10,12 +10,12 @@
 
 const order = [0, 4, 2, 6, 1, 5, 3, 7];
 
-/** Which word of a block a row of a lane is. */
+/** The index in its block of a lane's row. */
 export function wordOf(row: number, lane: number): number {
   return (order[Math.floor(row / 8)] ?? NaN) * 16 + (row % 8) * 128 + lane;
 }
 
-/** Where word i of a block in transposed order comes from in the order of the column. */
+/** The position in column order of word i of a block in transposed order. */
 export function transposed(i: number): number {
   return (i % 16) * 64 + (order[Math.floor(i / 16) % 8] ?? NaN) * 8 + Math.floor(i / 128);
 }

@@ -1,6 +1,6 @@
 /**
- * Files as the format says that they are written, from any tree of layouts, sound or not. Flatbuffers are written from
- * the front here, what a table refers to behind it: no code is shared with the product's writer.
+ * Files written as the format specifies, from any tree of layouts, valid or not. Flatbuffers are written front to back
+ * here, a table before what it refers to: no code is shared with the product's writer.
  *
  * @module
  */
@@ -88,7 +88,7 @@ export function flatbuffer(root: readonly (Flat | null)[]): Bytes {
   };
   const writeTable = (fields: readonly (Flat | null)[]): number => {
     const vtable = reserve(4 + 2 * fields.length, 4);
-    const at = reserve(8 + 8 * fields.length, 8); // 8 bytes for each field, whatever it is
+    const at = reserve(8 + 8 * fields.length, 8); // 8 bytes for each field, whatever its type
     view.setInt32(at, at - vtable, true);
     view.setUint16(vtable, 4 + 2 * fields.length, true);
     view.setUint16(vtable + 2, 8 + 8 * fields.length, true);
@@ -116,11 +116,11 @@ export interface LaidOut {
   readonly rows: number;
   readonly metadata?: Uint8Array;
   readonly children?: readonly LaidOut[];
-  /** Numbers of segments. */
+  /** Indices of segments. */
   readonly segments?: readonly number[];
 }
 
-/** Where a segment is, and what is said of it. */
+/** The location and properties of a segment. */
 export interface SegmentSpec {
   readonly offset: number;
   readonly length: number;
@@ -129,12 +129,12 @@ export interface SegmentSpec {
   readonly encryption?: number;
 }
 
-/** What the end of a file says. */
+/** The contents of the end of a file. */
 export interface FileEnd {
   readonly dtype: VortexDType | null;
   readonly layout: LaidOut;
   readonly segments: readonly SegmentSpec[];
-  /** Ids of arrays, in the order of their numbers. */
+  /** Ids of array encodings, in the order of their numbers. */
   readonly arrayIds: readonly string[];
   /** A flatbuffer. */
   readonly statistics?: Uint8Array;
@@ -201,7 +201,7 @@ function specBytes({ offset, length, alignment = 6, compression = 0, encryption 
   return new Uint8Array(view.buffer);
 }
 
-/** The bytes of a segment: buffers at multiples of 8, the tree, its size. */
+/** The bytes of a segment: buffers aligned to 8 bytes, the tree, its size. */
 export function segmentOf(root: RawNode, idNumber: (id: string) => number): { body: Bytes; tree: Bytes } {
   const pieces: Bytes[] = [];
   const structs: Bytes[] = [];
@@ -243,7 +243,7 @@ export class FileWriter {
     return this.#arrayIds.indexOf(id);
   };
 
-  /** A layout of an array, in a segment of its own. @param isInline whether its tree stands in the layout, too */
+  /** A layout of an array, in a segment of its own. @param isInline whether to store its tree in the layout, too */
   flat(root: RawNode, rows: number, isInline = false): LaidOut {
     const { body, tree } = segmentOf(root, this.#number);
     const segments = [this.#segments.push(body) - 1];

@@ -1,5 +1,5 @@
 /**
- * Nodes of arrays as an encoder would write them, from what the format says of each.
+ * Array nodes as an encoder would write them, from the format's description of each.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { bytesOf } from "./words.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A field of a message of Protocol Buffers: a number is a varint, bytes stand behind their size. */
+/** A field of a Protocol Buffers message: a number is a varint, bytes follow their size. */
 export type Field = readonly [field: number, value: number | bigint | boolean | Bytes];
 
 /** A message. */
@@ -21,7 +21,7 @@ export function proto(...fields: readonly Field[]): Bytes {
   }));
 }
 
-/** A number in groups of seven bits, the lowest first. */
+/** A number in groups of seven bits, lowest first. */
 export function varint(value: bigint): Bytes {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, value);
@@ -29,7 +29,7 @@ export function varint(value: bigint): Bytes {
   return Uint8Array.from([...bytes, Number(rest)]);
 }
 
-/** Bytes one after the other. */
+/** Concatenates bytes. */
 export function joined(...parts: readonly Bytes[]): Bytes {
   const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -40,7 +40,7 @@ export function joined(...parts: readonly Bytes[]): Bytes {
   return all;
 }
 
-/** The number that stands for a ptype. */
+/** The code of a ptype. */
 export function ptypeCode(ptype: PType): number {
   return ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64"].indexOf(ptype);
 }
@@ -62,21 +62,21 @@ export function node(
   return { id, metadata, buffers, children: children.filter((child) => child !== null), outer: null };
 }
 
-/** What some buffers are aligned to: PyVortex takes it for what all slices of them are aligned to, too. */
+/** Alignments of some buffers: PyVortex assumes that all slices of a buffer have its alignment, too. */
 const alignments = new WeakMap<Bytes, number>();
 
-/** What a buffer is aligned to: a value of numbers, 8 of anything else. */
+/** The alignment of a buffer: the size of a value for numbers, 8 for anything else. */
 export function alignmentOf(bytes: Bytes): number {
   return alignments.get(bytes) ?? 8;
 }
 
-/** Bytes of which slices may begin at any multiple of an alignment. */
+/** Bytes whose slices may begin at any multiple of an alignment. */
 export function alignedTo(alignment: number, bytes: Bytes): Bytes {
   alignments.set(bytes, alignment);
   return bytes;
 }
 
-/** Truth values; null where there is no such node. */
+/** A node of booleans; null for no values. */
 export function boolNode(values: readonly boolean[] | null): RawNode | null {
   if (values === null) return null;
   const bits = new Uint8Array(Math.ceil(values.length / 8));
@@ -86,7 +86,7 @@ export function boolNode(values: readonly boolean[] | null): RawNode | null {
   return node("vortex.bool", new Uint8Array(0), [bits]);
 }
 
-/** Words as they are. */
+/** Words, unencoded. */
 export function primitiveNode(
   words: readonly (bigint | number)[],
   ptype: PType,
@@ -96,7 +96,7 @@ export function primitiveNode(
   return node("vortex.primitive", new Uint8Array(0), [bytes], boolNode(validity));
 }
 
-/** A word of a ptype as a value of its own; null is a null. */
+/** A word of a ptype as a scalar; null is a null. */
 export function scalarOf(word: bigint | null, ptype: PType): Bytes {
   if (word === null) return proto([1, 0]);
   const bits = ptypeBits(ptype);

@@ -1,6 +1,6 @@
 /**
- * Random arrays of numbers, encoded in every way that there is, one in the other: written from what the encodings mean,
- * with whatever no reader may look at filled with garbage.
+ * Random arrays of numbers, in every encoding, nested: written from what the encodings mean, with garbage wherever no
+ * reader may look.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { boolNode, joined, node, primitiveNode, proto, ptypeBits, ptypeCode, sca
 import type { BuiltArray } from "./wheel.ts";
 import { bytesOf, randomWords } from "./words.ts";
 
-/** What decides, from one seed. */
+/** A source of random choices, from one seed. */
 export class Dice {
   #seed: number;
 
@@ -36,14 +36,14 @@ export class Dice {
     return randomWords(++this.#seed * 31_415_927, length, bits);
   }
 
-  /** Which rows are there; null where every row is. */
+  /** Which rows are valid; null if all are. */
   validity(length: number, nullable: boolean): boolean[] | null {
     const kind = nullable ? this.below(4) : 0;
     if (kind === 0) return null;
     return this.words(length, 2).map((word) => kind === 1 ? word > 0n : kind === 2 ? false : word === 0n);
   }
 
-  /** Different numbers below `most`, rising. */
+  /** Distinct numbers below `most`, ascending. */
   rising(count: number, most: number): number[] {
     return [...new Set(this.words(count, 32).map((word) => Number(word) % most))].toSorted((one, two) => one - two);
   }
@@ -52,12 +52,12 @@ export class Dice {
 const unsigned: readonly PType[] = ["u8", "u16", "u32", "u64"];
 const integers: readonly PType[] = [...unsigned, "i8", "i16", "i32", "i64"];
 
-/** An unsigned ptype that can say a number. */
+/** An unsigned ptype that can represent a number. */
 function indexType(dice: Dice, most: number): PType {
   return dice.pick(...unsigned.filter((ptype) => most < 2 ** ptypeBits(ptype)));
 }
 
-/** Patches of so many rows: what the metadata says, and the children. */
+/** Patches of `length` rows: their metadata, and the children. */
 function patches(
   dice: Dice,
   length: number,
@@ -84,7 +84,7 @@ function patches(
   };
 }
 
-/** A column of a ptype: its words are random, what matters is how they are written. */
+/** A column of a ptype: its words are random; what matters is how they are encoded. */
 function column(dice: Dice, ptype: PType, nullable: boolean, length: number, depth: number): RawNode {
   const isFloat = ptype.startsWith("f");
   const own = isFloat ? floatColumns : integerColumns;
@@ -93,7 +93,7 @@ function column(dice: Dice, ptype: PType, nullable: boolean, length: number, dep
   return tree ?? plain(dice, ptype, nullable, length);
 }
 
-/** A way to write a column; null if it cannot be written so. */
+/** A way to write a column; null if it cannot be written that way. */
 type Writer = (dice: Dice, ptype: PType, nullable: boolean, length: number, depth: number) => RawNode | null;
 
 function plain(dice: Dice, ptype: PType, nullable: boolean, length: number): RawNode {
@@ -192,7 +192,7 @@ function runs(dice: Dice, length: number, values: (count: number) => RawNode): R
 const runEnd: Writer = (dice, ptype, nullable, length, depth) =>
   runs(dice, length, (count) => column(dice, ptype, nullable, count, depth - 1));
 
-/** Elements that are mostly one. */
+/** Elements that mostly equal `fill`. */
 function mostly(
   dice: Dice,
   length: number,
@@ -278,7 +278,7 @@ const dict: Writer = (dice, ptype, nullable, length, depth) => {
   const code = dice.pick<PType>("u8", "u16", "u32");
   const isNullable = nullable && dice.below(2) === 0;
   const validity = dice.validity(length, isNullable);
-  // Where a row is null its code stands for nothing.
+  // The code of a null row is meaningless.
   const codes = dice.words(length, 30).map((word, row) =>
     validity?.[row] === false ? 99n : dice.below(2) === 0 ? word % BigInt(entries) : 0n
   );
@@ -302,7 +302,7 @@ const integerColumns: readonly Writer[] = [
 ];
 const floatColumns: readonly Writer[] = [alp, alpRd];
 
-// --- what is no column of numbers
+// --- arrays other than columns of numbers
 
 function bools(dice: Dice, nullable: boolean, length: number): RawNode {
   const offset = dice.below(8);
@@ -325,7 +325,7 @@ function texts(dice: Dice, nullable: boolean, length: number): RawNode {
   );
 }
 
-/** Integers of a ptype that lie in a range. */
+/** Integers in a range. */
 function between(dice: Dice, least: bigint, most: bigint, length: number): bigint[] {
   return dice.words(length, 63).map((word) => least + word % (most - least + 1n));
 }
@@ -367,7 +367,7 @@ function decimals(dice: Dice, nullable: boolean, length: number): { readonly tre
   return { tree: node("vortex.decimal_byte_parts.v2", message, [], top, ...children), digits: count === 1 ? 38 : 76 };
 }
 
-/** An array, and what it is in words. */
+/** An array, and its description. */
 export interface NumberTree extends BuiltArray {
   readonly name: string;
 }
@@ -414,7 +414,7 @@ export function numberTree(seed: number): NumberTree {
 /**
  * The same array with some damage.
  *
- * @param where `data`: only bytes of buffers change, so that nobody is told of more rows than there are
+ * @param where `data`: only bytes of buffers change, so that no metadata claims more rows than there are
  */
 export function damaged(array: NumberTree, seed: number, where: "data" | "anywhere" = "anywhere"): NumberTree {
   const dice = new Dice(seed + 1_000_003);
@@ -451,7 +451,7 @@ function damagedNode(dice: Dice, tree: RawNode, where: "data" | "anywhere"): Raw
   }
 }
 
-/** Bytes of which one is another one. */
+/** Bytes with one of them replaced. */
 function changed(dice: Dice, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const copy = bytes.slice();
   if (copy.length > 0) copy[dice.below(Math.min(copy.length, 64))] = dice.pick(0, 1, 127, 128, 255, dice.below(256));

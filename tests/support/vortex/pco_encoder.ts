@@ -1,14 +1,14 @@
 /**
- * pco's wrapped format, written from its description with whole numbers of any size: what the decoder is tried with.
+ * pco's wrapped format, written from its description with big integers: input for testing the decoder.
  *
- * Nothing is chosen well here, only so that every choice that a file may hold is made: bins and weights, the states that
- * the decoders begin with, bases and orders are as whoever calls it says, or random.
+ * Choices here are made for coverage of all that a file may hold, not for compression: bins and weights, initial
+ * decoder states, bases and orders are the caller's or random.
  *
  * @module
  */
 import { BitWriter } from "./bit_writer.ts";
 
-/** How numbers become variables. */
+/** How numbers are split into variables. */
 export type ModeChoice =
   | { readonly kind: "classic" }
   | { readonly kind: "intMult"; readonly base: bigint }
@@ -16,7 +16,7 @@ export type ModeChoice =
   | { readonly kind: "floatQuant"; readonly bits: number }
   | { readonly kind: "dict" };
 
-/** How variables become differences. */
+/** How variables are turned into differences. */
 export type DeltaChoice =
   | { readonly kind: "none" }
   | { readonly kind: "consecutive"; readonly order: number; readonly both: boolean }
@@ -28,7 +28,7 @@ export type DeltaChoice =
     readonly weights: readonly number[];
   };
 
-/** What is to be written. */
+/** What to write. */
 export interface PcoChoice {
   readonly version: number;
   readonly family: "u" | "i" | "f";
@@ -37,7 +37,7 @@ export interface PcoChoice {
   readonly pages: readonly (readonly bigint[])[];
   readonly mode: ModeChoice;
   readonly delta: DeltaChoice;
-  /** The logarithm of the states of every table with more than one bin. */
+  /** The base-2 logarithm of the number of states of every table with more than one bin. */
   readonly sizeLog: number;
   /** Random numbers below their argument. */
   readonly random: (below: number) => number;
@@ -56,7 +56,7 @@ interface Bin {
   readonly offsetBits: number;
 }
 
-/** A variable of one page: what the head holds, and what the batches do. */
+/** A variable of one page: the contents of the head, and of the batches. */
 interface Stream {
   readonly states: readonly bigint[];
   readonly body: readonly bigint[];
@@ -135,7 +135,7 @@ export function encodePco(choice: PcoChoice): PcoBytes {
   };
 }
 
-/** A number's bits so that they are ordered as the numbers are. */
+/** A number's bits, mapped so that they order as the numbers do. */
 export function ordered(number: bigint, { family, bits }: Pick<PcoChoice, "family" | "bits">): bigint {
   const top = 1n << BigInt(bits - 1);
   if (family === "u") return number;
@@ -152,7 +152,7 @@ function splitNumber(number: bigint, choice: PcoChoice, dictionary: readonly big
     case "classic":
       return [latent, 0n];
     case "intMult": {
-      // Any multiple will do if the rest makes up for it, modulo 2^bits.
+      // Any multiple works if the remainder compensates, modulo 2^bits.
       const first = random(4) === 0 ? wrap(BigInt(random(2 ** 30)) * 0x1_0000_0001_0001n) : latent / mode.base;
       return [first, wrap(latent - first * mode.base)];
     }
@@ -181,7 +181,7 @@ export function floatOf(bits: bigint, width: 16 | 32 | 64): number {
   return width === 16 ? view.getFloat16(0, true) : width === 32 ? view.getFloat32(0, true) : view.getFloat64(0, true);
 }
 
-/** A float's bits; of what is not a number the usual ones. */
+/** A float's bits; for NaN the usual ones. */
 export function floatBits(number: number, width: 16 | 32 | 64): bigint {
   const view = new DataView(new ArrayBuffer(8));
   if (width === 16) view.setFloat16(0, number, true);
@@ -190,16 +190,16 @@ export function floatBits(number: number, width: 16 | 32 | 64): bigint {
   return view.getBigUint64(0, true);
 }
 
-/** The bits of a float that is an integer, near `number / base`; a NaN's are the number's own. */
+/** The bits of an integral float near `number / base`; a NaN keeps its own bits. */
 function roundedMultiple(number: bigint, base: number, width: 16 | 32 | 64): bigint {
   const value = floatOf(number, width);
   if (Number.isNaN(value)) return number;
   const quotient = value / base;
-  const integer = Math.trunc(quotient); // in doubles, which what is cut to fewer bits may not be: rounded once more
+  const integer = Math.trunc(quotient); // in doubles; may not be an integer once cut to fewer bits, so truncated again
   return floatBits(Math.trunc(floatOf(floatBits(Object.is(integer, -0) ? -0 : integer, width), width)), width);
 }
 
-/** The variable that stands for a float that is an integer: up to 2^digits the integer, then the floats one by one. */
+/** The variable for an integral float: up to 2^digits the integer itself, then the floats one by one. */
 function integerFloat(number: bigint, width: 16 | 32 | 64): bigint {
   const middle = 1n << BigInt(width - 1);
   const magnitude = number & (middle - 1n);
@@ -209,14 +209,14 @@ function integerFloat(number: bigint, width: 16 | 32 | 64): bigint {
   return number < middle ? middle + integer : middle - 1n - integer;
 }
 
-/** The bits of a float times another one; a NaN stays itself, but quiet. */
+/** The bits of a float times another one; a NaN is kept, but made quiet. */
 function productBits(multiple: bigint, base: number, width: 16 | 32 | 64): bigint {
   const value = floatOf(multiple, width);
   if (Number.isNaN(value)) return multiple | 1n << BigInt(floats[width].digits - 2);
   return floatBits(value * base, width);
 }
 
-/** How far each number looks back: to any of those before it that the window has, or to the zeros before them. */
+/** How far each number looks back: to any number before it in the window, or to the zeros before those. */
 function chooseLookbacks(
   length: number,
   { windowLog, stateLog }: { readonly windowLog: number; readonly stateLog: number },
@@ -226,7 +226,7 @@ function chooseLookbacks(
   return Array.from({ length: count }, () => 1 + random(2 ** windowLog));
 }
 
-/** The differences of a variable, and what the page has to begin with. */
+/** The differences of a variable, and the initial state of the page. */
 function difference(
   latents: readonly bigint[],
   delta: DeltaChoice,
@@ -268,7 +268,7 @@ function difference(
   }
 }
 
-/** Bins that hold all of some numbers, each at least one, with random weights. */
+/** Bins that cover all of some numbers, each with at least one, and random weights. */
 function chooseBins(values: readonly bigint[], { sizeLog, random }: PcoChoice, areLookbacks: boolean): Bin[] {
   const sorted = [...new Set(values)].sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
   if (sorted.length === 0) return random(2) === 0 ? [] : [{ weight: 1, lower: areLookbacks ? 1n : 0n, offsetBits: 0 }];
@@ -300,7 +300,7 @@ interface Step {
   readonly offset: bigint;
 }
 
-/** What four decoders read that take turns, from the last number to the first, and what they begin with. */
+/** What four interleaved decoders read, encoded from the last number to the first, and their initial states. */
 function encodeAns(
   values: readonly bigint[],
   bins: readonly Bin[],
@@ -317,7 +317,7 @@ function encodeAns(
     for (let i = 0; i < weight; i++) owners[stride * step++ % size] = bin;
   }
   for (let state = 0; state < size; state++) slots[owners[state] ?? 0]?.push(state);
-  const states = Array.from({ length: 4 }, () => random(size)); // where they end is of no meaning
+  const states = Array.from({ length: 4 }, () => random(size)); // the decoders' final states are arbitrary
   const steps: Step[] = [];
   for (let i = values.length - 1; i >= 0; i--) {
     const value = values[i] ?? 0n;

@@ -1,5 +1,5 @@
 /**
- * Arrays that PyVortex, in this process, takes from Arrow, and gives as messages or trees.
+ * Arrays that PyVortex, in this process, imports from Arrow, and exports as messages or files.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const found = findPython("pyarrow", "vortex-data");
 /** What is missing for PyVortex in this process, or null. */
 export const missingPyVortex: string | null = typeof found === "string" ? found : null;
 
-/** Python with what the tests call. */
+/** Opens Python, and defines the functions that the tests call. */
 export function openPyVortex(): Python {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
   python.run(`
@@ -40,8 +40,8 @@ def of_messages(array, dtype):
 }
 
 /**
- * Whether PyVortex takes arrays of a type from Arrow, whatever the values: nulls alone only inside of others, and no
- * times, which it wants to lie within a day when it makes statistics of them.
+ * Whether PyVortex accepts Arrow arrays of a type, whatever the values: the null type only inside other types, and no
+ * times, which it requires to be within a day when it computes statistics.
  */
 export function isVortexType(model: Model): boolean {
   return model.format !== "n" && isInnerType(model);
@@ -56,7 +56,7 @@ function isInnerType({ format, nullable, children, dictionary }: Model): boolean
   return isKnown && (format !== "n" || nullable) && children.every(isInnerType);
 }
 
-/** An array of ours with those values. */
+/** An array of ours with these values. */
 export function arrayOfValues(model: Model, values: readonly Value[], quirk: Quirks): Disposable & { own: ArrowArray } {
   const arena = new NativeArena();
   const release = new CountingRelease();
@@ -72,7 +72,7 @@ export function arrayOfValues(model: Model, values: readonly Value[], quirk: Qui
   };
 }
 
-/** A list of bytes of Python. */
+/** The elements of a Python list of bytes. */
 export function bytesOfList(list: PyObject): Uint8Array<ArrayBuffer>[] {
   return (list.$value() as Uint8Array[]).map((bytes) => Uint8Array.from(bytes));
 }

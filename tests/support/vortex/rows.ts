@@ -5,10 +5,10 @@
  */
 import type { VortexFilter } from "../../../src/vortex/file/filter.ts";
 
-/** A value of a row as the test made it; `undefined` never stands for null. */
+/** A value of a row as the test made it; null is never `undefined`. */
 export type RowValue = null | boolean | number | bigint | string | Uint8Array;
 
-/** True, false, or null for what a null makes unknown. */
+/** True, false, or null where a null makes the result unknown. */
 export function holds(filter: VortexFilter, row: Readonly<Record<string, RowValue>>): boolean | null {
   if ("not" in filter) return negate(holds(filter.not, row));
   if ("and" in filter) {
@@ -38,9 +38,9 @@ function negate(truth: boolean | null): boolean | null {
   return truth === null ? null : !truth;
 }
 
-/** Bytes as text whose order is theirs. */
+/** Bytes as text with the same order. */
 function hex(value: RowValue): string {
-  return Buffer.from(value as string | Uint8Array).toString("hex"); // only texts and bytes come here
+  return Buffer.from(value as string | Uint8Array).toString("hex"); // only texts and bytes reach this
 }
 
 /** The total order of floats, of integers by value, of text by its UTF-8 bytes. */

@@ -1,5 +1,5 @@
 /**
- * What every decoded array promises to whoever reads it, whatever it was decoded from.
+ * What every decoded array guarantees to its readers, whatever it was decoded from.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { isUtf8 } from "node:buffer";
 import type { CanonicalArray } from "../../../src/vortex/canonical.ts";
 import { widthOf } from "../../../src/vortex/ptype.ts";
 
-/** Asserts that nothing in an array leads outside of it, and that text is text. */
+/** Asserts that nothing in an array refers outside it, and that text is valid UTF-8. */
 export function assertSound(array: CanonicalArray): void {
   const { length, validity } = array;
   assert(Number.isSafeInteger(length) && length >= 0, `length ${length}`);

@@ -1,5 +1,5 @@
 /**
- * PyVortex as the judge, in a process of its own, and what it judges: decoded arrays row by row.
+ * PyVortex as the judge, in a separate process, and what it judges: decoded arrays row by row.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import { findPythonOrSystem } from "../python.ts";
 
 const python = findPythonOrSystem("vortex-data>=0.93", "flatbuffers", "pyarrow", "numpy");
 
-/** The first arguments of a test that asks PyVortex, and is skipped where there is none. */
+/** The first arguments of a test that queries PyVortex, and is skipped where there is none. */
 export function withWheel(
   title: string,
 ): [name: string, options: { readonly skip: boolean; readonly timeout: number }] {
@@ -47,24 +47,24 @@ function ask<T>(question: unknown, env: Readonly<Record<string, string>> = {}): 
   return JSON.parse(stdout);
 }
 
-/** An array to be judged: its nodes, and what they are to be read as. */
+/** An array to be judged: its nodes, and the dtype and length to read them as. */
 export interface BuiltArray {
   readonly dtype: VortexDType;
   readonly length: number;
   readonly tree: RawNode;
 }
 
-/** What PyVortex says: the rows, or why it refuses. */
+/** PyVortex's verdict: the rows, or why it refuses. */
 export type Verdict = { readonly rows: string } | { readonly error: string };
 
-/** Asks about many arrays at once: the process takes a second to start. */
+/** Judges many arrays at once: the process takes a second to start. */
 export function judge(arrays: readonly BuiltArray[]): readonly Verdict[] {
   const built = arrays.map(({ dtype, length, tree }) => ({
     dtype: base64(writeDType(dtype)),
     length,
     tree: asJson(tree),
   }));
-  // Makes it know vortex.patched, and compress otherwise: not to be set where that is asked for.
+  // Enables vortex.patched, and changes how PyVortex compresses: not to be set where it is asked to compress.
   return ask({ built }, { VORTEX_EXPERIMENTAL_PATCHED_ARRAY: "1" });
 }
 
@@ -86,7 +86,7 @@ function asJson({ id, metadata, buffers, children }: RawNode): JsonTree {
 
 /** A column that PyVortex has compressed. */
 export interface CompressedColumn {
-  /** What was compressed, in words. */
+  /** A description of what was compressed. */
   readonly name: string;
   readonly array: BuiltArray;
   readonly rows: string;
@@ -97,7 +97,7 @@ export function compressedColumns(seed: number, count: number): CompressedColumn
   return columnsOf({ compressed: seed, count });
 }
 
-/** Random columns of text and numbers as they stand in PyVortex's files. */
+/** Random columns of text and numbers as PyVortex stores them in files. */
 export function writtenColumns(seed: number, count: number): CompressedColumn[] {
   return columnsOf({ written: seed, count });
 }
@@ -120,7 +120,7 @@ export function idsOf(tree: RawNode): string[] {
   return [tree.id, ...tree.children.flatMap(idsOf)];
 }
 
-/** Decodes as the product does: all is opened, then decoded. */
+/** Decodes as the product does: opens everything, then decodes. */
 export function decodeTree(
   { dtype, length, tree }: BuiltArray,
   { bytes = 2 ** 30, keep = { dictionary: false, runEnd: false } }: {
@@ -161,7 +161,7 @@ export function rowsOf(array: CanonicalArray): string {
   return base64(out);
 }
 
-/** Bytes of a row, and those of each. */
+/** The width of a row in bytes, and the bytes of each row. */
 function fixedWidth(array: CanonicalArray): [width: number, valueAt: (row: number) => Uint8Array] {
   if (array.kind === "primitive") {
     const { values } = array;
@@ -196,7 +196,7 @@ function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
-/** Bytes of text, in an ArrayBuffer of their own. */
+/** The bytes of base64 text, in an ArrayBuffer of their own. */
 export function unbase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(Buffer.from(text, "base64"));
 }

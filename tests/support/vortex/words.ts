@@ -2,7 +2,7 @@
 import { fc } from "../property.ts";
 import type { Bits } from "../../../src/vortex/numeric/words.ts";
 
-/** Unsigned words in bytes. */
+/** Unsigned words as bytes. */
 export function bytesOf(words: readonly bigint[], bits: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(words.length * bits / 8);
   for (const [index, word] of words.entries()) {
@@ -13,7 +13,7 @@ export function bytesOf(words: readonly bigint[], bits: number): Uint8Array<Arra
   return bytes;
 }
 
-/** The unsigned words that bytes are. */
+/** Bytes as unsigned words. */
 export function wordsOf(bytes: Uint8Array, bits: number): bigint[] {
   const step = bits / 8;
   return Array.from({ length: bytes.length / step }, (_, index) => {
@@ -23,7 +23,7 @@ export function wordsOf(bytes: Uint8Array, bits: number): bigint[] {
   });
 }
 
-/** A size of words. */
+/** A width of words. */
 export const anyBits: fc.Arbitrary<Bits> = fc.constantFrom(8, 16, 32, 64);
 
 /** Many words of some bits from one seed: fast-check's own arrays of thousands take too long. */

@@ -1,5 +1,5 @@
 /**
- * Frames of Zstandard with every header that there is: blocks of the runtime's own compressor, or none that need one.
+ * Zstandard frames with every kind of header: with blocks from the runtime's own compressor, or blocks that need none.
  *
  * @module
  */
@@ -10,9 +10,9 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 /** How a frame is written. */
 export interface FrameForm {
-  /** Blocks as they are, blocks of a repeated byte (where all bytes are the same), or compressed. */
+  /** Raw blocks, blocks of a repeated byte (where all bytes are the same), or compressed blocks. */
   readonly blocks: "raw" | "repeated" | "compressed";
-  /** Bytes of the size in the header; too few are made more. */
+  /** Bytes of the size in the header; raised if too few. */
   readonly sizeBytes: 1 | 2 | 4 | 8;
   readonly isSingleSegment: boolean;
 }
@@ -46,7 +46,7 @@ function bodyOf(content: Bytes, blocks: FrameForm["blocks"], dictionary: Bytes |
   if (blocks === "compressed") return compressedBlocks(content, dictionary);
   const isRepeated = blocks === "repeated" && content.every((byte) => byte === content[0]);
   const parts: Bytes[] = [];
-  // At most 128 KiB a block; an empty one ends the frame.
+  // At most 128 KiB per block; an empty one ends the frame.
   for (let at = 0; at < content.length; at += 100_000) {
     const part = content.slice(at, at + 100_000);
     parts.push(little(part.length << 3 | Number(isRepeated) << 1, 3), isRepeated ? part.slice(0, 1) : part);
@@ -54,7 +54,7 @@ function bodyOf(content: Bytes, blocks: FrameForm["blocks"], dictionary: Bytes |
   return joined(...parts, little(1, 3));
 }
 
-/** What the runtime's compressor writes behind its own header, without a checksum. */
+/** What the runtime's compressor writes after its own header, without a checksum. */
 function compressedBlocks(content: Bytes, dictionary: Bytes | undefined): Bytes {
   const frame = Uint8Array.from(zstdCompressSync(content, dictionary === undefined ? {} : { dictionary }));
   const descriptor = frame[4] ?? 0;
@@ -63,10 +63,10 @@ function compressedBlocks(content: Bytes, dictionary: Bytes | undefined): Bytes 
   const idBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
   if ((descriptor & 4) !== 0) throw new Error("A frame with a checksum was not asked for");
   const start = 5 + (isSingleSegment ? 0 : 1) + idBytes + sizeBytes;
-  // Deno 2.9 adds an empty frame of 9 bytes to one of more than 128 KiB.
+  // Deno 2.9 appends an empty frame of 9 bytes to one of more than 128 KiB.
   const isTwo = frame.length > start + 9 && frame.slice(-9).every((byte, i) => byte === emptyFrame[i]);
   return frame.slice(start, isTwo ? -9 : undefined);
 }
 
-/** One segment of no bytes, one empty block, which is the last. */
+/** One segment of no bytes, with one empty block, marked as the last. */
 const emptyFrame = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00];
