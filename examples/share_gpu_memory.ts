@@ -5,8 +5,7 @@
  *     deno run -A examples/share_gpu_memory.ts owner
  *     deno run -A examples/share_gpu_memory.ts user
  *
- * Three places are used in rotation, ordered by events. Without a GPU pass `simulate`, for both in one process. It
- * prints:
+ * Three places take turns, ordered by events. Without a GPU pass `simulate`, for both in one process. It prints:
  *
  * ```text
  * owner: 0 1 4 9 16 25 36 49, by way of 3 places

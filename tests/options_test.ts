@@ -377,7 +377,7 @@ test("an option that is like none is answered with those that there are, and no 
   assertThrows(
     () => checkOptions({ tls: true }, known as never),
     TypeError,
-    'Unknown option "tls". There are host, port, backlog.',
+    'Unknown option "tls". The options are host, port, backlog.',
   );
   assertThrows(() => checkOptions({ prt: 1 }, known as never), TypeError, "did you mean port?");
   assertThrows(() => checkOptions({ zzz: 1 }, { host: true } as never), TypeError, "The only one is host.");

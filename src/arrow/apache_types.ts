@@ -246,7 +246,9 @@ export function typeToApache(arrow: ApacheArrow<unknown>, type: ArrowType): unkn
     case "map":
       return make(arrow, "Map_", fieldToApache(arrow, type.child), type.keysSorted);
     case "run_end_encoded":
-      throw new ExchangeError("Cannot pass a run-end encoded array to apache-arrow, which has none: decode it first");
+      throw new ExchangeError(
+        "Cannot pass a run-end encoded array to apache-arrow, which has no such type: decode it first",
+      );
     case "dictionary": {
       const [values, index] = [typeToApache(arrow, type.values.type), typeToApache(arrow, type.index)];
       return make(arrow, "Dictionary", values, index, null, type.ordered);

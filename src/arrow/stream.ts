@@ -171,8 +171,8 @@ function pointerOf(source: unknown): ArrowStreamPointer {
     }
   }
   throw new ExchangeError(
-    "Cannot import an Arrow stream: expected what exportArrowStream() has made, { stream } or { deviceStream }, " +
-      "addresses of structs, or an object of Python" + wayFor(source),
+    "Cannot import an Arrow stream: expected the result of exportArrowStream(), the address of a struct as " +
+      "{ stream } or { deviceStream }, or a Python object" + wayFor(source),
   );
 }
 
@@ -231,7 +231,7 @@ function call(source: ForeignStream, name: "get_schema" | "get_next", out: bigin
   if (code === 0) return;
   const message = ffiPort().functionAt(stream.get_last_error, { args: ["ptr"], returns: "ptr" })(source.address);
   throw new ExchangeError(
-    `Cannot read an Arrow stream: ${name} returned the error number ${code}` +
+    `Cannot read an Arrow stream: ${name} returned error number ${code}` +
       (message === 0n ? "" : `, ${readCString(message)}`),
   );
 }

@@ -45,7 +45,7 @@ export function readArray(address: bigint, field: ArrowField, read: ReadInteger,
   const length = walk.count(raw.length, "length");
   const start = walk.count(raw.offset, "offset");
   if (!Number.isSafeInteger(start + length)) {
-    throw walk.refusal(`has ${length} elements from ${start} on: expected an end of at most 2^53 - 1`);
+    throw walk.refusal(`has ${length} elements from offset ${start}: expected an end of at most 2^53 - 1`);
   }
   const offset = length === 0 ? 0 : start; // an empty array skips nothing, and may have no buffers
   const nullCount = readNullCount(raw.null_count, length, walk);

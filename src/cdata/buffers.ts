@@ -138,7 +138,7 @@ export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe:
 }
 
 function textNeeds(type: ArrowType, extent: Extent, end: number, probe: Probe): number[] {
-  if (type.kind !== "utf8" && type.kind !== "binary") throw new RangeError(`${type.kind} is no text`);
+  if (type.kind !== "utf8" && type.kind !== "binary") throw new RangeError(`${type.kind} is not text`);
   if (type.offsets !== "view") return [offsetBytes(end, type.offsets), lastOffset(extent, type.offsets, probe)];
   const sizes = probe.dataSizes().map((size) => safe(Number(size), "bytes of data"));
   return [safe(end * 16, "bytes"), ...sizes, sizes.length * 8];

@@ -141,7 +141,7 @@ export function parseArrowFormat(
     );
   }
   throw new ExchangeError(
-    `Cannot exchange Arrow format ${JSON.stringify(format)}: expected one of the C data interface, such as "i", ` +
+    `Cannot exchange Arrow format ${JSON.stringify(format)}: expected a format of the C data interface, such as "i", ` +
       '"tsu:UTC" or "+l"',
   );
 }
@@ -200,10 +200,8 @@ function runEndEncoded(format: string, children: readonly ArrowField[]): ArrowTy
   if (runEnds === undefined || values === undefined) throw new TypeError("There are two children"); // counted above
   if (runEnds.type.kind === "int" && runEnds.type.bits > 8) return { kind: "run_end_encoded", runEnds, values };
   throw new ExchangeError(
-    `Cannot exchange run-end encoded Arrow arrays with ends of ${
-      formatOf(runEnds.type)
-    }: expected integers with sign ` +
-      "of 16, 32 or 64 bits",
+    `Cannot exchange run-end encoded Arrow arrays with ends of ${formatOf(runEnds.type)}: expected signed ` +
+      "integers of 16, 32 or 64 bits",
   );
 }
 

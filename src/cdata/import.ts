@@ -67,7 +67,7 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
     return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, make);
   }
   throw new ExchangeError(
-    "Cannot import an Arrow array: expected an object of Python, one with __arrow_c_device_array__() or " +
+    "Cannot import an Arrow array: expected a Python object, an object with __arrow_c_device_array__() or " +
       "__arrow_c_array__(), or the addresses { schema, array } or { schema, deviceArray }" + importerOf(source),
   );
 }
@@ -83,7 +83,7 @@ function importerOf(source: unknown): string {
 /** The error for requesting a schema for structs that exist already. */
 export function tooLate(what: "array" | "stream"): ExchangeError {
   return new ExchangeError(
-    `Cannot request a schema of an Arrow ${what} whose structs exist already: pass its producer, or no requestedSchema`,
+    `Cannot request a schema of an Arrow ${what} whose structs already exist: pass its producer, or no requestedSchema`,
   );
 }
 

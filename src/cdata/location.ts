@@ -70,7 +70,7 @@ function readEvent(address: bigint, walk: Walk): bigint {
   if (address === 0n) return 0n;
   walk.pointer(address, "event");
   const event = new DataView(ffiPort().memory(address, 8)).getBigUint64(0, littleEndian);
-  if (event === 0n) throw walk.refusal("has a pointer to an event that is NULL");
+  if (event === 0n) throw walk.refusal("has a sync_event that points to NULL");
   return event;
 }
 

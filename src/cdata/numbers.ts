@@ -65,7 +65,7 @@ export function valuesOf(array: ArrowNode): ArrayParts {
   const dtype = storedDtype(inner.type);
   if (dtype === null) {
     throw new ExchangeError(
-      `Cannot view an Arrow array of ${inner.type.kind}: expected numbers, times, truth values, or fixed-size lists ` +
+      `Cannot view an Arrow array of ${inner.type.kind}: expected numbers, times, booleans, or fixed-size lists ` +
         "of them. Read it with get(), or use its buffers.",
     );
   }
@@ -102,8 +102,8 @@ function slots(bytes: ArrayParts | null, dtype: DType, shape: readonly number[],
   const start = offset * dtype.itemsize;
   if (!Number.isInteger(start)) {
     throw new ExchangeError(
-      `Cannot view ${dtype.name} from element ${offset} of a buffer on: a view begins at a whole byte. Read with ` +
-        "get() or isNull(), or see the bytes in buffers.",
+      `Cannot view ${dtype.name} starting at element ${offset} of a buffer: a view begins at a whole byte. Read with ` +
+        "get() or isNull(), or read the bytes in buffers.",
     );
   }
   const from = bytes.offset + bytes.layout.sliceOffset + start;
@@ -127,9 +127,9 @@ export function nodeOfNumbers(array: ArrayParts): ArrowNode {
   if (format === null) {
     return refuse(
       dtype.name === "bool"
-        ? "its truth values are bytes, and Arrow's are bits. Write them as bits, as bool1_packed, or see the bytes " +
+        ? "its booleans are bytes, and Arrow's are bits. Write them as bits, as bool1_packed, or view the bytes " +
           "as uint8."
-        : `it has no such type. Convert to one that it has, or see the bytes as uint8, through layout.repacked(1).`,
+        : `Arrow has no such type. Convert to one that it has, or view the bytes as uint8, through layout.repacked(1).`,
     );
   }
   const [length] = shape;
@@ -191,6 +191,6 @@ function nullsInView({ knownNullCount }: ArrowNode): ExchangeError {
     `Cannot view an Arrow array with ${
       knownNullCount < 0 ? "perhaps some" : knownNullCount
     } nulls: a view has no place ` +
-      "for them. Take it with ArrowArray.from(), which has its values and its validity apart.",
+      "for them. Import it with ArrowArray.from(), which keeps values and validity apart.",
   );
 }

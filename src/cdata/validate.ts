@@ -37,14 +37,14 @@ export function checkNode(array: ArrowNode): void {
   }
   const fields = childrenOf(type);
   if (children.length !== fields.length || fields.some((child, i) => !sameType(child.type, children[i]))) {
-    refuse("its children are not those of its type");
+    refuse("its children do not match its type");
   }
   if ((type.kind === "dictionary") !== (dictionary !== null)) {
     refuse(dictionary === null ? "it has no dictionary" : "it has a dictionary and no indices");
   }
   if (type.kind === "dictionary" && !sameType(type.values.type, dictionary)) refuse("its dictionary has another type");
   if (type.kind === "run_end_encoded" && (children[0]?.length ?? 0) > (children[1]?.length ?? 0)) {
-    refuse(`it has ${children[0]?.length} ends of runs and ${children[1]?.length} values`);
+    refuse(`it has ${children[0]?.length} run ends and ${children[1]?.length} values`);
   }
   checkSizes(array, refuse);
 }

@@ -26,7 +26,7 @@ export class Walk {
    * @param what the name of the structs, for messages
    * @param ifRefused who owns them after an error, for messages
    */
-  constructor(what: string, ifRefused = "It was not taken and is still its producer's") {
+  constructor(what: string, ifRefused = "It was not taken, and its producer still owns it") {
     this.what = what;
     this.#ifRefused = ifRefused;
   }

@@ -64,8 +64,8 @@ export function raceMessage(first: CausalityCall, second: CausalityCall, count: 
 /** A copy whose source and destination overlap. */
 export function overlapMessage(reads: CausalityCall, writes: CausalityCall, count: number, memory: string): string {
   return `Overlap: ${writes.call} (${placeOf(writes)}) reads and writes ${bytes(count)} of ${memory}, ` +
-    `and nothing says what it reads there.\n${sentence(reads)}\n${sentence(writes)}\n` +
-    "Copy through other memory.";
+    `so what it reads there is undefined.\n${sentence(reads)}\n${sentence(writes)}\n` +
+    "Copy through separate memory.";
 }
 
 /** A call that uses freed memory. */
@@ -75,13 +75,13 @@ export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: s
   const remedy = again ? "Free it once." : "Free it after its last use, or allocate it anew.";
   return `${what}: ${use.call} (${placeOf(use)}) ${use.does} ${
     bytes(use.bytes)
-  } of ${memory}, which ${freed.call} has freed before ` +
+  } of ${memory}, which ${freed.call} freed earlier ` +
     `(${placeOf(freed)}).\n${sentence(freed)}\n${sentence(use)}\n${remedy}`;
 }
 
 /** A call that uses a destroyed stream or event. */
 export function destroyedMessage(what: string, gone: CausalityCall, use: CausalityCall): string {
-  return `Use after destroy: ${use.call} (${placeOf(use)}) is given ${what}, which ${gone.call} has destroyed before ` +
+  return `Use after destroy: ${use.call} (${placeOf(use)}) is passed ${what}, which ${gone.call} destroyed earlier ` +
     `(${placeOf(gone)}).\n${sentence(gone)}\n${sentence(use)}\nDestroy it after its last use.`;
 }
 

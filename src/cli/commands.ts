@@ -39,7 +39,7 @@ const demo = command({
   about:
     "Reads an array (.npy, or the first column of numbers of a .vortex file), puts it on a GPU if there is one,\n" +
     "hands a part of it over by DLPack, sends that to a second process over UCX, and compares what arrived with\n" +
-    "the file. Without a file: handwritten digits, which come along.",
+    "the file. Without a file: handwritten digits, which are bundled.",
   options: {},
   positionals: [0, 1],
   examples: ["", "array.npy", "table.vortex"],
@@ -64,8 +64,8 @@ const sendReceive: Command = {
 const vortex = command({
   name: "vortex",
   takes: "<file> [--json]",
-  summary: "what is in a file of Vortex: columns, layouts, encodings, first rows",
-  about: "Looks at a file of Vortex, on disk or at a URL of HTTP, of which it reads only the parts that it shows.",
+  summary: "what is in a Vortex file: columns, layouts, encodings, first rows",
+  about: "Describes a Vortex file on disk or at an HTTP URL. Reads only the parts that it shows.",
   options: { json },
   positionals: [1, 1],
   examples: ["examples/trips.vortex", "https://example.org/table.vortex --json"],

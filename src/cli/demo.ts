@@ -143,7 +143,7 @@ function exchange(part: StridedMemoryView, stream: CudaStream | null, report: Re
     `${back.strides}` === `${part.strides}` &&
     back.dtype.equals(part.dtype);
   back.close();
-  if (!same) throw new DemoError(`DLPack gave back another array: address ${back.ptr} instead of ${part.ptr}`);
+  if (!same) throw new DemoError(`DLPack returned another array: address ${back.ptr} instead of ${part.ptr}`);
   if (!tensor.released) throw new DemoError("DLPack's consumer has closed the tensor, but it was not released");
   const address = part.layout.volume === 0 ? "no memory" : `same address 0x${part.ptr.toString(16)}`;
   report("hand over by DLPack, take back", part.nbytes, start - (performance.now() - time), 0, address);

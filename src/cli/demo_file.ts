@@ -94,7 +94,7 @@ function columnOf({ dtype, statistics }: VortexFile, file: string): { readonly n
       return { name, dtype: DType.from(type) };
     }
   }
-  throw new UsageError(`${file} has no column of numbers of which none is null`);
+  throw new UsageError(`${file} has no column of numbers without nulls`);
 }
 
 /** Decodes a column, which must be as large as its destination. */
@@ -104,7 +104,7 @@ async function fill(into: Uint8Array, file: VortexFile, name: string, batchRows:
     const array = batch.decoded();
     const column = array.kind === "struct" ? array.fields[0] : undefined;
     if (column?.kind !== "primitive" || batch.toArrow().child(0).nullCount > 0) {
-      throw new UsageError(`Some numbers of column ${name} are null, though the file says that none is`);
+      throw new UsageError(`Some numbers of column ${name} are null, though the file says that none are`);
     }
     const { buffer, byteOffset, byteLength } = column.values;
     into.set(new Uint8Array(buffer, byteOffset, byteLength), at);

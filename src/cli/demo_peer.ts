@@ -44,7 +44,7 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
   await using worker = ucx.createWorker();
   console.log(JSON.stringify({ address: worker.address.toHex() }));
   const address = await firstLine(process.stdin);
-  if (address === null) throw new Error("Standard input ended before the first process had said its address");
+  if (address === null) throw new Error("Standard input ended before the first process sent its address");
   const endpoint = await worker.connect(Uint8Array.fromHex(address));
   process.stdin.resume(); // reading a line has paused it, and its end would not be noticed
 

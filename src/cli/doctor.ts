@@ -243,7 +243,7 @@ function formatPython(python: PythonReport | null): string[] {
   if (python === null) {
     const chosen = ffiPort().env("CAUSEWAY_PYTHON");
     return chosen
-      ? [`  none: CAUSEWAY_PYTHON names ${chosen}, which is no interpreter. Correct or unset it`]
+      ? [`  none: CAUSEWAY_PYTHON names ${chosen}, which is not an interpreter. Correct or unset it`]
       : ["  none: no python3 on PATH. get it: apt-get install python3"];
   }
   const packages = Object.entries(python.packages);

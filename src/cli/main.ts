@@ -17,7 +17,7 @@ const usage = [
   "",
   ...commands.map(({ name, takes, summary }) => `  ${`${name} ${takes}`.padEnd(width)}${summary}`),
   "",
-  "  -h, --help     this text; behind a command: its options, defaults, examples",
+  "  -h, --help     this text; after a command: its options, defaults, examples",
   "  -V, --version  the version",
   "",
   "Exit codes: 0 if all went well, 1 if the command failed, 2 for bad arguments.",
@@ -26,7 +26,7 @@ const usage = [
 const look = "causeway --help lists the commands.";
 
 async function main([name, ...rest]: string[]): Promise<number> {
-  if (name === undefined) throw new UsageError("a command is needed", usage);
+  if (name === undefined) throw new UsageError("expected a command", usage);
   if (name === "--help" || name === "-h" || (name === "help" && rest.length === 0)) return print(usage);
   if (name === "--version" || name === "-V") return print(version());
   if (name === "help") return await main([...rest, "--help"]);
@@ -36,7 +36,7 @@ async function main([name, ...rest]: string[]): Promise<number> {
   if (name.startsWith("-")) {
     throw new UsageError(`unknown option ${name}${didYouMean(name, ["--help", "--version", "-h", "-V"])}`, look);
   }
-  throw new UsageError(`there is no command ${name}${didYouMean(name, commands.map((one) => one.name))}`, look);
+  throw new UsageError(`unknown command ${name}${didYouMean(name, commands.map((one) => one.name))}`, look);
 }
 
 function print(text: string): number {

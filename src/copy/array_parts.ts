@@ -73,7 +73,7 @@ export function checkBounds(buffer: MemoryBuffer, offset: number, layout: Stride
   const end = offset + (max + 1) * layout.itemsize;
   if (start < 0 || end > buffer.size) {
     throw new RangeError(
-      `Cannot see bytes ${start} to ${end} of a buffer of ${buffer.size}: the layout reaches outside it. ` +
+      `Cannot view bytes ${start} to ${end} of a buffer of ${buffer.size}: the layout reaches outside it. ` +
         `Expected at least ${Math.ceil(end)} bytes${start < 0 ? ` and an offset of at least ${offset - start}` : ""}.`,
     );
   }

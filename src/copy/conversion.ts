@@ -94,7 +94,7 @@ function numberType(dtype: DType, from: DType, to: DType): NumberType {
   const type = byName.get(dtype.name);
   if (type !== undefined) return type;
   throw new TypeError(
-    `Cannot convert ${from.name} to ${to.name}: elements of ${dtype.name} are not converted. ` +
+    `Cannot convert ${from.name} to ${to.name}: elements of ${dtype.name} cannot be converted. ` +
       `Expected one of ${numberTypes.map(({ name }) => name).join(", ")}`,
   );
 }

@@ -137,7 +137,7 @@ function checkCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): 
   if (options.convert !== true && !from.dtype.equals(to.dtype)) {
     throw new TypeError(
       `Cannot copy ${from.dtype.name} into ${to.dtype.name}: expected equal element types. ` +
-        "Pass { convert: true } to have the elements converted",
+        "Pass { convert: true } to convert the elements",
     );
   }
   const source = from.layout.shape;

@@ -124,7 +124,7 @@ function arranged(source: CopyOperand, destination: CopyOperand, stream: CudaStr
   if (captureOf(stream) !== null) {
     throw new TypeError(
       "Cannot capture a copy in which the host has to arrange elements: copy them in one piece to or from the " +
-        "device, or use page-locked memory, which the device can reach by itself",
+        "device, or use page-locked memory, which the device can access directly",
     );
   }
   if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);

@@ -25,7 +25,7 @@ const viewFillOptionNames: OptionNames<ViewFillOptions> = { stream: true };
 export function fillElements(array: ArrayParts, value: ElementValue, options: ViewFillOptions): void {
   checkOptions(options, viewFillOptionNames);
   const { buffer, dtype, layout } = array;
-  if (array.readonly) throw new TypeError("Cannot fill a read-only view: expected one that may be written. copy() it");
+  if (array.readonly) throw new TypeError("Cannot fill a read-only view: expected a writable one. copy() it");
   const bytes = new Uint8Array(new ArrayBuffer(Math.ceil(dtype.itemsize)));
   dtype.write(new DataView(bytes.buffer), 0, value);
   const { device } = buffer;

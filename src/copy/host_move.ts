@@ -154,7 +154,7 @@ export function checkSpan({ start, end }: Span, place: HostPlace): void {
 
 function outside(start: number, end: number, length: number): RangeError {
   return new RangeError(
-    `Cannot copy bytes ${start} to ${end} of ${length}: expected all elements in the memory. ` +
+    `Cannot copy bytes ${start} to ${end} of ${length}: expected all elements within the memory. ` +
       "Do not transfer it while it is viewed",
   );
 }

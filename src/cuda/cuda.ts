@@ -189,8 +189,8 @@ export class Cuda {
    * @throws {RangeError} if the address has more than 64 bits
    */
   pointerAttributes(ptr: bigint): PointerAttributes {
-    if (this.#closed) throw new TypeError("Cannot ask a closed Cuda for pointer attributes");
-    if (!isAddress(ptr)) throw new RangeError(`Cannot ask about address ${ptr}: expected 64 bits`);
+    if (this.#closed) throw new TypeError("Cannot query pointer attributes of a closed Cuda");
+    if (!isAddress(ptr)) throw new RangeError(`Cannot query address ${ptr}: expected 64 bits`);
     this.#pointers ??= new PointerQuery(this.driver, this.devices);
     return this.#pointers.ask(ptr);
   }

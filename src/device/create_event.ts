@@ -29,7 +29,7 @@ export function createEvent(device: CudaDevice, options: EventOptions): CudaEven
   checkOptions(options, eventOptionNames);
   const { timing = false, interprocess = false } = options;
   if (timing && interprocess) {
-    throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");
+    throw new TypeError("Cannot create an event with both timing and interprocess: choose one of the two");
   }
   const flags = (timing ? CU_EVENT.DEFAULT : CU_EVENT.DISABLE_TIMING) | (interprocess ? CU_EVENT.INTERPROCESS : 0);
   const { driver } = device;

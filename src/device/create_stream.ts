@@ -67,6 +67,6 @@ function checkPriority(device: CudaDevice, priority: number): void {
   const [first, last] = priorityRange(device);
   if (Number.isInteger(priority) && priority >= first && priority <= last) return;
   throw new RangeError(
-    `Cannot create a stream of priority ${priority}: expected an integer from ${first} (goes first) to ${last}`,
+    `Cannot create a stream of priority ${priority}: expected an integer from ${first} (highest) to ${last}`,
   );
 }

@@ -120,7 +120,7 @@ export class CudaDevice {
 
   /** Whether this device can read and write another device's memory directly. */
   canAccessPeer(peer: CudaDevice): boolean {
-    if (peer.driver !== this.driver) throw new TypeError("Cannot ask for access to a device of another Cuda");
+    if (peer.driver !== this.driver) throw new TypeError("Cannot query access to a device of another Cuda");
     this.#checkThere();
     return this.#properties.canAccessPeer(peer.#properties);
   }
@@ -133,7 +133,7 @@ export class CudaDevice {
    * @throws {CudaError} CUDA_ERROR_INVALID_DEVICE for the device itself
    */
   peerAttribute(name: PeerAttribute, peer: CudaDevice): number {
-    if (peer.driver !== this.driver) throw new TypeError("Cannot ask about the way to a device of another Cuda");
+    if (peer.driver !== this.driver) throw new TypeError("Cannot query the path to a device of another Cuda");
     this.#checkThere();
     return this.#properties.peerAttribute(name, peer.#properties);
   }

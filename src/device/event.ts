@@ -153,7 +153,7 @@ export class CudaEvent {
    */
   millisecondsSince(start: CudaEvent): number {
     if (!(start instanceof CudaEvent)) {
-      throw new TypeError(`Cannot measure time: expected the CudaEvent that it began with, got ${showGiven(start)}`);
+      throw new TypeError(`Cannot measure time: expected the CudaEvent to start from, got ${showGiven(start)}`);
     }
     const [from, to] = [start.#there("measure time from"), this.#there("measure time to")];
     checkSameDevice(start, this.device, "Cannot measure time since an event");
@@ -179,7 +179,7 @@ export class CudaEvent {
    */
   exportHandle(): IpcHandle {
     if (!this.isInterprocess) {
-      throw new TypeError("Cannot export an event of this process alone: create it with { interprocess: true }");
+      throw new TypeError("Cannot export an event that is not interprocess: create it with { interprocess: true }");
     }
     using arena = new NativeArena();
     const { address, bytes } = arena.bytes(handleBytes);
@@ -215,8 +215,8 @@ export class CudaEvent {
 
 function untimed(which: "from" | "to"): TypeError {
   return new TypeError(
-    `Cannot measure time ${which} an event that was made without timing: make both with ` +
-      "device.createEvent({ timing: true }), and give them to stream.record(event)",
+    `Cannot measure time ${which} an event that was created without timing: create both with ` +
+      "device.createEvent({ timing: true }), and pass them to stream.record(event)",
   );
 }
 
@@ -228,14 +228,14 @@ function untimed(which: "from" | "to"): TypeError {
  */
 function noTime(code: number, unrecorded: () => readonly [from: boolean, to: boolean]): string {
   if (code === CUresult.CUDA_ERROR_NOT_READY) {
-    return "The work before one of the two events is not done: wait for the later one, await event.completed(), " +
-      "before the time is asked for";
+    return "The work before one of the two events has not completed: wait for the later one, " +
+      "await event.completed(), before measuring";
   }
   if (code !== CUresult.CUDA_ERROR_INVALID_HANDLE) return "";
   const [from, to] = unrecorded();
   const which = from && to ? "Neither event was" : from ? "The first event was not" : "The second event was not";
   return !from && !to
-    ? "Both events must measure time, and be recorded"
-    : `${which} recorded, or was last recorded in a capture: stream.record(event) before the work that is measured, ` +
+    ? "Both events must be created with timing, and be recorded"
+    : `${which} recorded, or was last recorded in a capture: call stream.record(event) before the measured work, ` +
       "and after it";
 }

@@ -29,7 +29,7 @@ export function checkReached(stream: CudaStream, call: string, code: number, add
         call,
         code,
         codeName,
-        `${device}, whose stream this is, has no access to memory of ${owner}. Use a ` +
+        `${device}, the stream's device, has no access to memory of ${owner}. Use a ` +
           `stream of ${owner}, or grant access: pool.peerAccessibleBy.add(${device.ordinal})`,
       );
     }

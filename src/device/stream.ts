@@ -82,7 +82,7 @@ export class CudaStream {
   /** A foreign stream, which its owner destroys. `owner` is kept alive as long as this object. */
   static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
     if (!isAddress(handle)) {
-      throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
+      throw new RangeError(`Cannot use ${handle} as a stream handle: expected 64 bits`);
     }
     observerOf(device.driver)?.foreignStream(handle);
     return new CudaStream(new StreamState(device, handle, false, owner, null, CudaStream.#successors));

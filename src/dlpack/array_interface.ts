@@ -225,7 +225,7 @@ function noInterface(name: InterfaceName): ExchangeError {
 }
 
 function noVersion(version: unknown): ExchangeError {
-  return unusable(`version is ${show(version)}, expected 3 or an older one`);
+  return unusable(`version is ${show(version)}, expected 3 or older`);
 }
 
 function noData(data: unknown): ExchangeError {
@@ -273,7 +273,7 @@ function checkDescription(typestr: string, descr: unknown): void {
   const isStructured = Array.isArray(descr) &&
     (descr.length !== 1 || !Array.isArray(descr[0]) || descr[0].length !== 2 || descr[0][0] !== "");
   if (isStructured && typestr.includes("V")) {
-    throw unusable("its elements are structures. Exchange each field as an array of its own");
+    throw unusable("its elements are structures. Exchange each field as a separate array");
   }
 }
 
@@ -288,7 +288,7 @@ function readNumbers(what: string, values: unknown, least: number): number[] {
   for (const value of values as readonly unknown[]) {
     const number = typeof value === "bigint" ? Number(value) : value;
     if (typeof number !== "number" || !Number.isSafeInteger(number) || number < least) {
-      throw unusable(`${what} has ${show(value)} in it, expected integers${what === "shape" ? " from 0 on" : ""}`);
+      throw unusable(`${what} has ${show(value)} in it, expected integers${what === "shape" ? " of at least 0" : ""}`);
     }
     numbers.push(number + 0); // not -0
   }
@@ -302,7 +302,7 @@ function readAddress(address: unknown): bigint {
 }
 
 function noAddress(address: unknown): ExchangeError {
-  return unusable(`its address is ${show(address)}, expected an integer from 0 on`);
+  return unusable(`its address is ${show(address)}, expected an integer of at least 0`);
 }
 
 /** A 64-bit address or handle, or null if the value is neither. */

@@ -61,8 +61,8 @@ export function planExport(array: PlannedArray, options: ToDlpackOptions): Expor
   const { endsWithWorker } = buffer;
   if (endsWithWorker && copy === false) {
     throw new ExchangeError(
-      "Cannot export the memory of a typed array from a Worker without a copy: it ends with the Worker. Let the " +
-        "consumer allow a copy, or allocate with HostMemoryResource.",
+      "Cannot export the memory of a typed array from a Worker without a copy: it is freed when the Worker ends. Let " +
+        "the consumer allow a copy, or allocate with HostMemoryResource.",
     );
   }
   const isCopied = isElsewhere || endsWithWorker || copy === true;

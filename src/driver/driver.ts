@@ -120,7 +120,7 @@ function stickyError(driver: CudaDriver, call: string, code: number, words: read
   const seen = firstSeen.getOrInsertComputed(driver, () => new Map());
   const first = seen.get(code);
   const history = first === undefined
-    ? "This call is the first to report it, the work that failed was enqueued before"
+    ? "This call is the first to report it; the work that failed was enqueued earlier"
     : `It was first reported by ${first.call}: see the cause`;
   const known = driver[causeOf]?.(code); // the simulator knows what the kernel did
   const reason = known instanceof Error ? [known.message] : [];
@@ -131,8 +131,9 @@ function stickyError(driver: CudaDriver, call: string, code: number, words: read
   return error;
 }
 
-const advice = "The context is lost: every later call of the device fails like this one, and memory on it cannot be " +
-  "read any more. Start the process anew";
+const advice =
+  "The context is lost: every later call on the device fails like this one, and its memory can no longer " +
+  "be read. Restart the process";
 
 const search = "to find the cause, run it under compute-sanitizer or on Cuda.simulate()";
 
@@ -171,8 +172,8 @@ const remedies: ReadonlyMap<number, string> = new Map([
   ],
   [
     CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-    "While a stream is captured nothing may wait for the device, query it, or allocate and free at once: do that " +
-    'before or after the capture; what other streams need can also be let through, with { mode: "relaxed" }',
+    "While a stream is being captured, nothing may wait for the device, query it, or allocate and free at once: do " +
+    'that before or after the capture, or allow it for other streams with { mode: "relaxed" }',
   ],
   [
     CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,

@@ -119,7 +119,7 @@ class DenoPort implements FfiPort {
     checkMemory(address, length);
     if (length === 0) return new ArrayBuffer(0);
     const { UnsafePointer, UnsafePointerView } = this.#deno;
-    return this.#try("see memory", () => UnsafePointerView.getArrayBuffer(UnsafePointer.create(address), length));
+    return this.#try("view memory", () => UnsafePointerView.getArrayBuffer(UnsafePointer.create(address), length));
   }
 
   addressOf(buffer: ArrayBuffer): bigint {

@@ -54,9 +54,9 @@ export function resizableBufferError(): TypeError {
  */
 export function checkMemory(address: bigint, length: number): void {
   if (!Number.isSafeInteger(length) || length < 0) {
-    throw new RangeError(`Cannot see ${length} bytes of memory: expected an integer of at least 0`);
+    throw new RangeError(`Cannot view ${length} bytes of memory: expected an integer of at least 0`);
   }
-  if (address === 0n && length > 0) throw new RangeError(`Cannot see ${length} bytes of memory at NULL`);
+  if (address === 0n && length > 0) throw new RangeError(`Cannot view ${length} bytes of memory at NULL`);
 }
 
 /**

@@ -36,7 +36,7 @@ export function openFile(path: string | URL): OpenFile {
   try {
     const status = fs.fstatSync(file);
     if (status.isDirectory()) throw new SystemError(`read ${path}`, "read", errno.EISDIR, "It is a folder");
-    if (!status.isFile()) throw new TypeError(`Cannot read ${path}: it is no file that can be read at any position`);
+    if (!status.isFile()) throw new TypeError(`Cannot read ${path}: it is not a file that can be read at any position`);
     const once = (into: Uint8Array, position: number) =>
       new Promise<number>((resolve, reject) => {
         const length = Math.min(into.length, chunk);
@@ -95,15 +95,15 @@ export function checkPath(doing: string, path: string | URL): void {
   throw new TypeError(`Cannot ${doing} ${path}: expected a path or a file: URL. ${fetchFirst}`);
 }
 
-const fetchFirst = "What is elsewhere is fetched first, and given as bytes: await (await fetch(url)).bytes()";
+const fetchFirst = "Fetch it first, and pass the bytes: await (await fetch(url)).bytes()";
 
 // law ffi/missingFile: files/sources
 /** The most likely mistake in a path that does not exist, as a sentence without its full stop. */
 export function missingFile(path: string | URL): string {
   const text = `${path}`;
   if (typeof path === "string" && /^file:/i.test(text)) return "It is a URL as a string: pass new URL(it)";
-  if (typeof path === "string" && /^[a-z][a-z0-9+.-]+:\/\//i.test(text)) return `It is no path. ${fetchFirst}`;
-  if (text.startsWith("~")) return "Only a shell puts the home folder in the place of ~: write it out";
+  if (typeof path === "string" && /^[a-z][a-z0-9+.-]+:\/\//i.test(text)) return `It is not a path. ${fetchFirst}`;
+  if (text.startsWith("~")) return "Only a shell expands ~ to the home folder: write it out";
   return "There is no such file";
 }
 

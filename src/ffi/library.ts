@@ -71,7 +71,7 @@ export function openLibrary<const T extends SymbolTable>(description: LibraryDes
     attempts.push({ path, error: exists === false ? "no such file" : loadError(path) });
   }
   const remedy = description.path !== undefined
-    ? `${description.path} was asked for, so nothing else was tried.`
+    ? `${description.path} was given, so nothing else was tried.`
     : environment(description.override) === undefined
     ? `${description.remedy} To open a file of your choice, set ${description.override} to its path.`
     : `${description.override} is set, so nothing else was tried: correct it or unset it.`;

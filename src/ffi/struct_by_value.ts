@@ -79,7 +79,7 @@ function lowerToStack(args: readonly Argument[]): Lowered {
     else stack.push(whole);
   }
   if (floats.length > floatRegisters) {
-    throw new FfiError(`Cannot pass a struct beside ${floats.length} floating-point numbers: expected at most 8`);
+    throw new FfiError(`Cannot pass a struct along with ${floats.length} floating-point numbers: expected at most 8`);
   }
   while (registers.length < integerRegisters) registers.push({ type: "u64", from: null });
   const slots = [...registers, ...floats, ...stack];

@@ -48,7 +48,7 @@ export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
   if (got < 10 || !beginsAsNpy(prefix)) {
     const isZip = got >= 4 && prefix[0] === 0x50 && prefix[1] === 0x4b && prefix[2] === 3 && prefix[3] === 4;
     throw new NpyError(
-      `it is no .npy file: ${
+      `it is not a .npy file: ${
         isZip ? "it is a zip file, as .npz is. Use readNpz" : "it does not begin with \\x93NUMPY"
       }`,
     );
@@ -76,7 +76,7 @@ export function readHeader(bytes: Uint8Array, encoding: HeaderPlace["encoding"],
   const entries = readDictionary(text);
   const names = ["descr", "fortran_order", "shape"];
   if (entries.size !== 3 || !names.every((name) => entries.has(name))) {
-    throw new NpyError(`its header has not exactly descr, fortran_order and shape: ${excerpt(text)}`);
+    throw new NpyError(`its header does not have exactly descr, fortran_order and shape: ${excerpt(text)}`);
   }
   const isFortran = entries.get("fortran_order");
   if (typeof isFortran !== "boolean") throw new NpyError("its fortran_order is neither True nor False");
@@ -85,39 +85,39 @@ export function readHeader(bytes: Uint8Array, encoding: HeaderPlace["encoding"],
   try {
     return { dtype, swapped, layout: StridedLayout.dense(shape, dtype.itemsize, isFortran ? "F" : "C") };
   } catch (error) {
-    throw new NpyError(`its shape makes no sense: ${error instanceof Error ? error.message : error}`);
+    throw new NpyError(`its shape is invalid: ${error instanceof Error ? error.message : error}`);
   }
 }
 
 function readShape(shape: Literal | undefined): number[] {
-  if (!Array.isArray(shape)) throw new NpyError("its shape makes no sense: expected a tuple of whole numbers");
+  if (!Array.isArray(shape)) throw new NpyError("its shape is invalid: expected a tuple of whole numbers");
   return shape.map((extent: Literal) => {
     if (typeof extent === "number" && Number.isSafeInteger(extent) && extent >= 0) return extent;
-    throw new NpyError("its shape makes no sense: expected whole numbers of at least 0");
+    throw new NpyError("its shape is invalid: expected whole numbers of at least 0");
   });
 }
 
 /** Why elements of a kind cannot be read, by kind letter. */
 const refused: { readonly [letter: string]: string } = {
   O: "they are Python objects, pickled: unpickling runs whatever code is in the file",
-  S: "text is no number",
-  a: "text is no number",
-  U: "text is no number",
-  M: "times are no plain numbers. Save array.view('i8')",
-  m: "time differences are no plain numbers. Save array.view('i8')",
+  S: "text is not a number",
+  a: "text is not a number",
+  U: "text is not a number",
+  M: "times are not plain numbers. Save array.view('i8')",
+  m: "time differences are not plain numbers. Save array.view('i8')",
 };
 
 /** The C compiler's long doubles: 80 bits on x86-64, other sizes elsewhere. */
 const longDoubles: { readonly [type: string]: string } = {
-  f16: "a longdouble is another number on each machine. Save array.astype('f8')",
-  f12: "a longdouble is another number on each machine. Save array.astype('f8')",
-  c32: "a clongdouble is another number on each machine. Save array.astype('c16')",
-  c24: "a clongdouble is another number on each machine. Save array.astype('c16')",
+  f16: "the format of longdouble depends on the machine. Save array.astype('f8')",
+  f12: "the format of longdouble depends on the machine. Save array.astype('f8')",
+  c32: "the format of clongdouble depends on the machine. Save array.astype('c16')",
+  c24: "the format of clongdouble depends on the machine. Save array.astype('c16')",
 };
 
 function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyHeader, "dtype" | "swapped"> {
   if (descr === null) {
-    throw new NpyError("elements are structures, of fields with names. Save one field: array['field']");
+    throw new NpyError("its elements are structures with named fields. Save one field: array['field']");
   }
   if (typeof descr !== "string") throw new NpyError("its descr is neither a type string nor a list of fields");
   const [, order = "", letter = "", size = ""] = /^([<>=|]?)([a-zA-Z?])(\d*)/.exec(descr) ?? [];
@@ -126,7 +126,7 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
     if (raw === undefined) {
       throw no(
         "raw bytes, which is how NumPy writes bfloat16 and all other types of ml_dtypes. " +
-          'Say which it is: readNpy(file, { rawDtype: "bfloat16" })',
+          'Name the type: readNpy(file, { rawDtype: "bfloat16" })',
       );
     }
     if (!/^[<>=|]?V\d+$/.test(descr) || raw.itemsize !== Number(size)) {
@@ -141,11 +141,11 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
   try {
     const dtype = DType.from(name);
     if (dtype.typestr === null || dtype.typestr.slice(1) !== descr.slice(order.length)) {
-      throw no("NumPy writes no such");
+      throw no("NumPy does not write this type");
     }
     return { dtype, swapped: isSwapped ? dtype.itemsize / (letter === "c" ? 2 : 1) : 0 };
   } catch (error) {
-    throw error instanceof NpyError ? error : no("expected numbers of at most 64 bits, complex ones of 128");
+    throw error instanceof NpyError ? error : no("expected numbers of at most 64 bits, or 128 if complex");
   }
 }
 
@@ -157,7 +157,9 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
 export function writeHeader(dtype: DType, shape: readonly number[], isFortran: boolean): Uint8Array {
   const { typestr, itemsize, lanes, isPacked, name } = dtype;
   if (lanes !== 1 || isPacked) {
-    throw new NpyError(`Cannot write elements of type ${name}: NumPy has elements of one number and of whole bytes`);
+    throw new NpyError(
+      `Cannot write elements of type ${name}: expected elements of one number and of whole bytes, as NumPy has`,
+    );
   }
   const descr = typestr ?? `<V${itemsize}`; // as NumPy writes ml_dtypes types, of which it knows only the size
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(", ");

@@ -106,7 +106,7 @@ function findArray(
   const header = readHeader(text.bytes.subarray(0, text.got), encoding, raw);
   const { dtype, layout, swapped } = header;
   if (swapped !== 0) {
-    throw new NpyError("its numbers are big-endian, which no mapping can turn. Use readNpy, which does");
+    throw new NpyError("its numbers are big-endian, which a mapping cannot convert. Use readNpy, which does");
   }
   const promised = layout.volume * dtype.itemsize;
   if (size - to < promised) {
@@ -114,7 +114,9 @@ function findArray(
   }
   const alignment = dtype.name.startsWith("complex") ? dtype.itemsize / 2 : dtype.itemsize;
   if (to % alignment !== 0) {
-    throw new NpyError(`its elements begin at byte ${to}, no multiple of ${alignment}. Use readNpy, which copies them`);
+    throw new NpyError(
+      `its elements begin at byte ${to}, not a multiple of ${alignment}. Use readNpy, which copies them`,
+    );
   }
   return { header, dataOffset: to };
 }

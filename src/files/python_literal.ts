@@ -22,7 +22,7 @@ export function readDictionary(text: string): ReadonlyMap<string, Literal> {
   reader.expect("{");
   while (!reader.accept("}")) {
     const key = reader.value(0);
-    if (typeof key !== "string") throw reader.error("a key that is text");
+    if (typeof key !== "string") throw reader.error("a string as key");
     reader.expect(":");
     if (entries.has(key)) throw new NpyError(`its header has ${excerpt(key)} twice`);
     entries.set(key, reader.value(0));
@@ -45,7 +45,7 @@ class Reader {
 
   error(expected: string): NpyError {
     const found = this.#at < this.#text.length ? excerpt(this.#text.slice(this.#at)) : "its end";
-    return new NpyError(`its header is no dictionary of Python's: expected ${expected}, got ${found}`);
+    return new NpyError(`its header is not a Python dictionary: expected ${expected}, got ${found}`);
   }
 
   accept(token: string): boolean {

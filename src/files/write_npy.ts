@@ -72,7 +72,7 @@ export function headerFor(view: StridedMemoryView, where = "behind the path in w
 /** Untyped programs may pass a typed array, nested arrays, or the view before the path. */
 function notAView(value: unknown, where: string): TypeError {
   return new TypeError(
-    `Cannot write a file of NumPy: expected a StridedMemoryView, ${where}, got ${showGiven(value)}. ` +
+    `Cannot write a NumPy file: expected a StridedMemoryView, ${where}, got ${showGiven(value)}. ` +
       "StridedMemoryView.fromTypedArray() and fromArray() make one",
   );
 }

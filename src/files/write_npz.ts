@@ -70,9 +70,7 @@ function namedViews(
   // An array would have indices as names, and a view has its own members.
   if (typeof arrays !== "object" || arrays === null || Array.isArray(arrays) || arrays instanceof StridedMemoryView) {
     throw new TypeError(
-      `Cannot write a file of NumPy: expected views by their names, { weights: view } or a Map, got ${
-        showGiven(arrays)
-      }`,
+      `Cannot write a NumPy file: expected views by name, { weights: view } or a Map, got ${showGiven(arrays)}`,
     );
   }
   return Object.entries(arrays);
@@ -81,7 +79,7 @@ function namedViews(
 function memberName(name: string): Uint8Array {
   const bytes = new TextEncoder().encode(`${name}.npy`);
   if (name !== "" && bytes.length < 65536) return bytes;
-  throw new NpyError(`Cannot write an array with a name of ${name.length} letters: expected 1 to 65531 bytes`);
+  throw new NpyError(`Cannot write an array with a name of ${name.length} characters: expected 1 to 65531 bytes`);
 }
 
 async function writeMember(

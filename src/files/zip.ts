@@ -84,19 +84,19 @@ async function findDirectory(file: ByteRange): Promise<{ count: number; size: nu
       tail.getUint32(i + 16, true),
     ];
     if (tail.getUint16(i + 4, true) !== 0 && tail.getUint16(i + 4, true) !== 0xffff) {
-      throw damaged("it has several disks");
+      throw damaged("it spans several disks");
     }
     if (count !== 0xffff && size !== 0xffff_ffff && at !== 0xffff_ffff) return { count, size, at };
     const locator = await bytesAt(file, file.size - length + i - bytesOf.end64Locator, bytesOf.end64Locator);
     if (locator.getUint32(0, true) !== 0x07064b50) return { count, size, at }; // at the limit, but not beyond
     const end = await bytesAt(file, wordAt(locator, 8), bytesOf.end64);
-    if (end.getUint32(0, true) !== 0x06064b50) throw damaged("no end of its directory where one is promised");
+    if (end.getUint32(0, true) !== 0x06064b50) throw damaged("no end record of its directory where one is promised");
     return { count: wordAt(end, 32), size: wordAt(end, 40), at: wordAt(end, 48) };
   }
   const start = new Uint8Array(8);
   await file.readAt(start, 0);
   const what = beginsAsNpy(start) ? "it is a .npy file. Use readNpy" : "no zip directory at its end";
-  throw new NpyError(`it is no .npz file: ${what}`);
+  throw new NpyError(`it is not a .npz file: ${what}`);
 }
 
 function readEntry(entry: DataView<ArrayBuffer>, nameBytes: number, extraBytes: number): ZipMember {

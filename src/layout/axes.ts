@@ -231,7 +231,7 @@ function cannotBroadcast(shape: Shape, wanted: Shape): RangeError {
   const added = wanted.length - shape.length;
   const axis = shape.findIndex((extent, axis) => extent !== 1 && extent !== at(wanted, axis + added));
   const reason = added < 0
-    ? `it has ${shape.length} axes, which is more`
+    ? `it has ${shape.length} axes, too many`
     : `extent ${at(shape, axis)} is neither ${at(wanted, axis + added)} nor 1`;
   return new RangeError(`Cannot broadcast ${formatShape(shape)} to ${formatShape(wanted)}: ${reason}`);
 }

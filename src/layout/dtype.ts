@@ -295,8 +295,8 @@ function checkPlace(dtype: DType, view: DataView, byteOffset: number): void {
   if (!(Number.isInteger(byteOffset * unit) && byteOffset >= 0)) {
     throw new RangeError(
       `Expected the byte offset of an element of ${dtype.name} to be ${
-        dtype.isPacked ? "a multiple of 1/8" : "an integer"
-      } from 0 on, got ${show(byteOffset)}`,
+        dtype.isPacked ? "a non-negative multiple of 1/8" : "a non-negative integer"
+      }, got ${show(byteOffset)}`,
     );
   }
   if (byteOffset + dtype.itemsize > view.byteLength) {
@@ -322,7 +322,7 @@ function make(spec: DTypeSpec): DType {
  */
 function noCode(source: object): TypeError {
   const way = "name" in source && typeof source.name === "string"
-    ? `. A copy of a dtype is none: use DType.from(${show(source.name)})`
+    ? `. A copy of a DType is not one: use DType.from(${show(source.name)})`
     : "";
   return new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}${way}`);
 }
@@ -343,7 +343,7 @@ function cannotSay(dtype: DType, form: DTypeForm): TypeError {
         name === "bool"
           ? "Cannot name bool in Arrow: its booleans are bits. Write them as bool1_packed, or exchange the bytes " +
             "as uint8"
-          : `Cannot name ${name} in Arrow: it has no format for it. ${instead} exchange ${codes}`,
+          : `Cannot name ${name} in Arrow: Arrow has no format for it. ${instead} exchange ${codes}`,
       );
     case "typedArray":
       return new TypeError(`Cannot make a typed array of ${name}: JavaScript has none. ${instead} take ${codes}`);

@@ -45,7 +45,7 @@ function fromName(source: string): DTypeSpec | null {
   if (scalar === undefined) return null;
   if (lanes > MAX_LANES) throw new TypeError(`Expected at most ${MAX_LANES} lanes, got ${lanes} in ${show(source)}`);
   if (isPacked && (lanes !== 1 || scalar.bits >= 8)) {
-    throw new TypeError(`Expected only types of less than a byte and of one lane to be packed, got ${show(source)}`);
+    throw new TypeError(`Expected a packed dtype to be below one byte and have one lane, got ${show(source)}`);
   }
   return { scalar, lanes, isPacked };
 }
@@ -71,7 +71,7 @@ function fromTypestr(source: string): DTypeSpec | null {
   }
   if (kind === "V") {
     throw new TypeError(
-      `Cannot carry dtype ${show(source)}: raw bytes do not say what they mean. Arrays of ml_dtypes have this type ` +
+      `Cannot carry dtype ${show(source)}: raw bytes have no element type. Arrays of ml_dtypes have this type ` +
         'string too: exchange them by DLPack, or give the dtype by name, as in "bfloat16"',
     );
   }
@@ -111,7 +111,7 @@ function unknown(source: string): never {
   throw new TypeError(
     `Expected a dtype such as "float32", "<f4" or the Arrow format "f", got ${show(source)}. ` +
       (meant === undefined ? `The names are ${names.join(", ")}` : `Did you mean "${meant}"?`) +
-      (alike.length === 0 ? "" : ` There are ${alike.join(", ")}`),
+      (alike.length === 0 ? "" : ` Similar names are ${alike.join(", ")}`),
   );
 }
 

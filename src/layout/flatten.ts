@@ -136,6 +136,6 @@ export function mergeableAxes({ shape, strides, volume }: FlattenableLayout): bi
 function cannotJoin(shape: Shape, strides: readonly number[], axis: number): RangeError {
   return new RangeError(
     `Cannot join axis ${axis} of ${formatShape(shape)} with strides ${formatShape(strides)} to the axis before it: ` +
-      "the elements are not evenly spaced. Combine the mask with this layout's flattenedAxisMask() by &",
+      "the elements are not evenly spaced. AND the mask with this layout's flattenedAxisMask()",
   );
 }

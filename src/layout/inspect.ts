@@ -90,7 +90,7 @@ export function giveName(object: object, name: string | undefined): void {
 /** @throws {TypeError} if a name is not a string, or is empty */
 export function checkName(name: string): void {
   if (typeof name === "string" && name !== "") return;
-  throw new TypeError(`Expected a name to be a string that is not empty, got ${show(name)}`);
+  throw new TypeError(`Expected a name to be a non-empty string, got ${show(name)}`);
 }
 
 /** The name given to an object; null if it has none. */

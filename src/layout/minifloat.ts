@@ -123,7 +123,7 @@ export class MinifloatCodec implements FloatCodec {
     const { fractionBits, bias, special } = this.#format;
     if (Number.isNaN(value)) {
       if (this.#nan === null) {
-        throw new RangeError(`Expected a number that ${this.#name} can hold, got NaN: it has none`);
+        throw new RangeError(`Expected a number that ${this.#name} can represent, got NaN: it has no NaN`);
       }
       return this.#nan;
     }

@@ -33,7 +33,7 @@ export function unknownOption(name: string, known: object): TypeError {
   const nearest = nearestOf(name, names);
   // Of a name with more letters wrong than right, any guess would be a bad one.
   const guess = nearest.letters <= Math.ceil(name.length / 2) ? `: did you mean ${nearest.name}?` : ".";
-  const others = names.length === 1 ? `The only one is ${names[0]}.` : `There are ${names.join(", ")}.`;
+  const others = names.length === 1 ? `The only one is ${names[0]}.` : `The options are ${names.join(", ")}.`;
   return new TypeError(`Unknown option ${show(name)}${guess} ${others}`);
 }
 

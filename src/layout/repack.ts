@@ -112,10 +112,10 @@ export function packInto(
   const { shape, strides, itemsize, sliceOffset } = layout;
   checkAdjacent(shape, strides, axis);
   if (at(shape, axis) % ratio !== 0) {
-    throw cannotPack(layout, ratio, axis, `the extent ${at(shape, axis)} is no multiple of ${ratio}`);
+    throw cannotPack(layout, ratio, axis, `the extent ${at(shape, axis)} is not a multiple of ${ratio}`);
   }
   if (sliceOffset % ratio !== 0) {
-    throw cannotPack(layout, ratio, axis, `the slice offset ${sliceOffset} is no multiple of ${ratio}`);
+    throw cannotPack(layout, ratio, axis, `the slice offset ${sliceOffset} is not a multiple of ${ratio}`);
   }
   if (!isAligned(dataPtr, itemsize * ratio)) {
     throw cannotPack(
@@ -132,7 +132,7 @@ export function packInto(
     if (stride % ratio === 0) newStrides[other] = stride / ratio;
     // The stride of an axis of extent 1 is never used: any value is right.
     else if (at(shape, other) === 1) newStrides[other] = Math.trunc(stride / ratio) + 0;
-    else throw cannotPack(layout, ratio, axis, `the stride ${stride} of axis ${other} is no multiple of ${ratio}`);
+    else throw cannotPack(layout, ratio, axis, `the stride ${stride} of axis ${other} is not a multiple of ${ratio}`);
   }
   newShape[axis] = at(shape, axis) / ratio;
   newStrides[axis] = 1;

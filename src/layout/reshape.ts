@@ -32,9 +32,9 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
     }
   }
   if (open >= 0) {
-    if (product === 0) throw cannotReshape(shape, requested, "next to an extent of 0, any value would do for -1");
+    if (product === 0) throw cannotReshape(shape, requested, "-1 is ambiguous next to an extent of 0");
     if (volume % product !== 0) {
-      throw cannotReshape(shape, requested, `${volume} elements do not divide by ${product}`);
+      throw cannotReshape(shape, requested, `${volume} elements are not divisible by ${product}`);
     }
     extents[open] = volume / product;
   } else if (product !== volume) {
@@ -89,7 +89,7 @@ export function stridesForShape(shape: Shape, strides: readonly number[], target
 export function notEvenlySpaced(shape: Shape, strides: readonly number[], target: Shape): RangeError {
   return new RangeError(
     `Cannot reshape ${formatShape(shape)} with strides ${formatShape(strides)} to ${formatShape(target)}: ` +
-      `the elements are not evenly spaced. Copy them first, in C order: contiguous() of a view does, and toDense("C") is the layout of the copy.`,
+      `the elements are not evenly spaced. Copy them first, in C order: contiguous() copies a view, and toDense("C") is the layout of the copy.`,
   );
 }
 

@@ -129,7 +129,7 @@ function notOnePerAxis(shape: Shape, strides: readonly number[]): RangeError {
 // law layout/divided: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle
 function divided(stride: number, unit: number, axis: number): number {
   if (stride % unit === 0) return stride / unit;
-  throw new RangeError(`Expected strides in bytes that divide by the itemsize ${unit}, got ${stride} for axis ${axis}`);
+  throw new RangeError(`Expected byte strides divisible by the itemsize ${unit}, got ${stride} for axis ${axis}`);
 }
 
 // law layout/checkSpan: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle

@@ -119,7 +119,7 @@ export class DeviceMemoryResource extends MemoryResource {
   importBuffer(descriptor: BufferDescriptor, options: ImportBufferOptions = {}): MemoryBuffer {
     checkOptions(options, importBufferOptionNames);
     if (!this.pool.isImported) {
-      throw new TypeError("Cannot import a buffer to a pool of this process: use DeviceMemoryResource.importPool()");
+      throw new TypeError("Cannot import a buffer into a pool of this process: use DeviceMemoryResource.importPool()");
     }
     reclaim();
     return importPoolMemory(this.pool, descriptor, options);
@@ -152,7 +152,7 @@ export class DeviceMemoryResource extends MemoryResource {
     checkSize(bytes);
     if (this.pool.isImported) {
       throw new TypeError(
-        "Cannot allocate from the pool of another process: only that one can, and shares its buffers",
+        "Cannot allocate from the pool of another process: allocate there, and share the buffers",
       );
     }
     const { device, pool } = this;

@@ -80,7 +80,7 @@ export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: numb
  */
 function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): RangeError {
   return new RangeError(
-    `Cannot make a buffer of ${size} bytes from ${byteOffset} on: expected integers, of ${owner.byteLength} bytes`,
+    `Cannot make a buffer of ${size} bytes at offset ${byteOffset}: expected integers within ${owner.byteLength} bytes`,
   );
 }
 
@@ -98,13 +98,13 @@ export function addressOfArray(array: ArrayBufferView): bigint {
 function noArray(given: unknown): TypeError {
   if (ArrayBuffer.isView(given)) {
     return new TypeError(
-      "Cannot copy memory that threads share: copy it into an array of its own first, with slice()",
+      "Cannot copy a SharedArrayBuffer: copy it into an unshared array first, with slice()",
     );
   }
   const way = given instanceof ArrayBuffer
     ? ": new Uint8Array(it) is one"
     : typeof given === "object" && given !== null && "buffer" in given
-    ? ": a view is copied by view.copyFrom(source)"
+    ? ": copy a view with view.copyFrom(source)"
     : "";
   return new TypeError(`Cannot copy: expected a MemoryBuffer or a typed array, got ${showGiven(given)}${way}`);
 }

@@ -202,7 +202,7 @@ function importedBuffer(allocation: Allocation): MemoryBuffer {
 }
 
 function refuseToShare(): never {
-  throw new TypeError("Cannot export memory of another process: ask the process that it belongs to");
+  throw new TypeError("Cannot export memory of another process: export it from that process");
 }
 
 // law memory/checkHome: memory/imported_memory, memory/sharing/sharing, memory/sharing/pieces,

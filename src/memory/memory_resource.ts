@@ -52,7 +52,7 @@ export function named(buffer: MemoryBuffer, { name }: AllocateOptions): MemoryBu
 
 /** The error for a resource without a device, which untyped code may construct. */
 export function noDevice(name: string): TypeError {
-  return new TypeError(`Cannot make a ${name} of no device: expected a CudaDevice, as cuda.device(0) is one`);
+  return new TypeError(`Cannot make a ${name} without a device: expected a CudaDevice, such as cuda.device(0)`);
 }
 
 // law memory/checkSize: memory/host_memory_resource

@@ -357,7 +357,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     if (unreachable.length > 0) {
       throw new RangeError(
         `Cannot give access to device${unreachable.length === 1 ? "" : "s"} ${unreachable.join(", ")}: ` +
-          `no path from there to the memory of ${owner}. Ask canAccessPeer() first.`,
+          `no path from there to the memory of ${owner}. Check canAccessPeer() first.`,
       );
     }
     setAccess(this.#pool, plan);

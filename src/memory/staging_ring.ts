@@ -36,7 +36,7 @@ export class StagingRing {
 
   /** The threads: they sleep between copies, and end with the device. Starting them takes as long as copying 20 MiB. */
   get team(): ThreadTeam {
-    if (this.#team === null) throw new FfiError("Cannot copy through a ring that is not arranged");
+    if (this.#team === null) throw new FfiError("Cannot copy through a ring before arrange()");
     return this.#team;
   }
 

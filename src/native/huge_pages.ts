@@ -82,8 +82,8 @@ function make(bytes: number): ArrayBuffer {
   } catch (cause) {
     throw new RangeError(
       `Cannot make an ArrayBuffer of ${bytes} bytes: expected a size that this runtime allows and the host has free; ` +
-        `${describeHostMemory()}. Use several smaller ones, or memory that is not JavaScript's, as that of a ` +
-        "HostMemoryResource, which may be as large as what is free",
+        `${describeHostMemory()}. Use several smaller ones, or memory outside JavaScript, such as that of a ` +
+        "HostMemoryResource, which may take all that is free",
       { cause },
     );
   }

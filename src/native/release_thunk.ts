@@ -70,7 +70,7 @@ function machineCode(port: FfiPort): ReleaseThunks | null {
 export function portOfMainThread(port: FfiPort): FfiPort {
   if (!port.isWorker) return port;
   throw new FfiError(
-    "Cannot export memory from a Worker: the system refuses executable memory, so that consumers would have to call " +
+    "Cannot export memory from a Worker: the system refuses executable memory, so consumers would have to call " +
       "JavaScript, which ends with the Worker. Export it on the main thread.",
   );
 }

@@ -92,7 +92,7 @@ function watchEnd(): void {
     pollOthers();
     pollAll();
     const count = live.length;
-    if (count > 0) console.error(`Causeway: exports that their consumers have never released: ${count}`);
+    if (count > 0) console.error(`Causeway: exports never released by their consumers: ${count}`);
   });
 }
 

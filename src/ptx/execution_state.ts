@@ -139,7 +139,7 @@ export class ExecutionState {
   /** Looks up a function by name. */
   callee(name: string): Callee {
     const callee = this.#callees.get(name);
-    if (callee === undefined) throw new Error(`${name} is no function of the kernel ${this.kernel}`);
+    if (callee === undefined) throw new Error(`${name} is not a function of the kernel ${this.kernel}`);
     return callee;
   }
 
@@ -166,7 +166,7 @@ export class ExecutionState {
 
   /** The running thread. */
   get thread(): Thread {
-    if (this.#thread === null) throw new Error("no thread is being run");
+    if (this.#thread === null) throw new Error("no thread is running");
     return this.#thread;
   }
   set thread(thread: Thread) {
@@ -192,7 +192,7 @@ export class ExecutionState {
 
   #aligned(lo: number, hi: number, bytes: number, line: number): void {
     if ((lo & (bytes - 1)) !== 0) {
-      this.fault("misaligned address", line, `${hex(lo, hi)} is no multiple of the ${bytes} bytes accessed`);
+      this.fault("misaligned address", line, `${hex(lo, hi)} is not a multiple of the ${bytes} bytes accessed`);
     }
   }
 
@@ -215,7 +215,7 @@ export class ExecutionState {
   shared(lo: number, hi: number, bytes: number, _access: PtxAccess, line: number): void {
     this.#aligned(lo, hi, bytes, line);
     if (hi !== 0 || lo + bytes > this.sharedBytes) {
-      const what = `${hex(lo, hi)} is outside of the ${this.sharedBytes} bytes of shared memory`;
+      const what = `${hex(lo, hi)} is outside the ${this.sharedBytes} bytes of shared memory`;
       this.fault("illegal address", line, what);
     }
     this.view = this.thread.block.shared;
@@ -226,7 +226,7 @@ export class ExecutionState {
   local(lo: number, hi: number, bytes: number, _access: PtxAccess, line: number): void {
     this.#aligned(lo, hi, bytes, line);
     if (hi !== 0 || lo + bytes > this.localStride) {
-      this.fault("illegal address", line, `${hex(lo, hi)} is outside of the ${this.localStride} bytes of local memory`);
+      this.fault("illegal address", line, `${hex(lo, hi)} is outside the ${this.localStride} bytes of local memory`);
     }
     this.view = this.locals;
     this.offset = this.thread.localStart + lo;

@@ -192,7 +192,7 @@ class FunctionLowering {
       if (statement.kind !== "targets") continue;
       const targets = statement.labels.map((name) => {
         const meaning = scope.resolve(name);
-        if (meaning?.kind !== "label") throw new PtxError(statement.line, `${name} is no label`);
+        if (meaning?.kind !== "label") throw new PtxError(statement.line, `${name} is not a label`);
         return meaning.label;
       });
       scope.declare(statement.name, { kind: "targets", labels: targets }, statement.line);
@@ -236,7 +236,7 @@ class FunctionLowering {
       this.#shared.set(unique, variable);
       scope.declare(name, { kind: "shared", name: unique }, line);
     } else {
-      throw new PtxError(line, `a variable of .${space} inside of a function is not supported`);
+      throw new PtxError(line, `a variable of .${space} inside a function is not supported`);
     }
   }
 

@@ -29,11 +29,11 @@ export function globalBytes(variable: Variable): PtxGlobal {
   const init = new Uint8Array(size);
   const view = new DataView(init.buffer);
   const relocations: { offset: number; symbol: string; addend: bigint }[] = [];
-  if (initial.length * type.bytes > size) throw new PtxError(line, `${initial.length} values do not fit ${name}`);
+  if (initial.length * type.bytes > size) throw new PtxError(line, `${initial.length} values do not fit in ${name}`);
   initial.forEach((value, i) => {
     const offset = i * type.bytes;
     if (value.kind === "symbol") {
-      if (type.bytes !== 8) throw new PtxError(line, `the address of ${value.name} does not fit .${type.name}`);
+      if (type.bytes !== 8) throw new PtxError(line, `the address of ${value.name} does not fit in .${type.name}`);
       relocations.push({ offset, symbol: value.name, addend: value.offset });
     } else if (value.kind === "integer") {
       for (let byte = 0; byte < type.bytes; byte++) {
@@ -46,7 +46,7 @@ export function globalBytes(variable: Variable): PtxGlobal {
       if (value.single === null) view.setFloat32(offset, value.value, true);
       else view.setUint32(offset, value.single, true);
     } else {
-      throw new PtxError(line, `a float does not fit .${type.name}`);
+      throw new PtxError(line, `a float does not fit in .${type.name}`);
     }
   });
   return { size, align, init, relocations };

@@ -235,8 +235,8 @@ class Execution {
   #exhausted(thread: Thread, most: number): never {
     this.#state.thread = thread;
     const what =
-      `the kernel ${this.#state.kernel} has not ended after ${most} instructions of all its threads: it spins, ` +
-      "or waits for what only the host or other work could do; if it has so much to do, raise maxInstructions";
+      `the kernel ${this.#state.kernel} has not ended after ${most} instructions in all its threads: it spins, ` +
+      "or waits for something only the host or other work can do; if it needs that many, raise maxInstructions";
     return this.#state.fault("instruction limit", 0, what);
   }
 

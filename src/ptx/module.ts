@@ -67,7 +67,7 @@ class Kernel implements PtxKernel {
     const { grid, block, params, dynamicSharedBytes } = launch;
     for (const size of [...grid, ...block]) {
       if (!Number.isInteger(size) || size < 1) {
-        throw new RangeError(`Cannot launch ${this.name}: grids and blocks are positive integers, got ${size}`);
+        throw new RangeError(`Cannot launch ${this.name}: expected positive integers for grid and block, got ${size}`);
       }
     }
     const threads = block[0] * block[1] * block[2];
@@ -101,7 +101,7 @@ function sortVariables(syntax: ModuleSyntax): { globals: Map<string, PtxGlobal>;
       if (variable.external) throw new PtxError(line, `${name} is declared .extern: modules are not linked`);
       globals.set(name, globalBytes(variable));
     } else {
-      throw new PtxError(line, `a variable of .${space} outside of a function is not supported`);
+      throw new PtxError(line, `a variable of .${space} outside a function is not supported`);
     }
   }
   for (const [name, { relocations }] of globals) {
@@ -122,11 +122,11 @@ function checkCalls(functions: ReadonlyMap<string, LoweredFunction>): void {
       const fits = (params: string, made: string) => params === args.join(", ") && made === results.join(", ");
       if (callee !== undefined) {
         if (fits(sizes(callee.params), sizes(callee.results))) continue;
-        throw new PtxError(line, `call of ${name} does not fit its declaration in line ${callee.line}`);
+        throw new PtxError(line, `call of ${name} does not match its declaration in line ${callee.line}`);
       }
       if (system === undefined) throw new PtxError(line, `call of ${name}, which has no body in this module`);
       if (!fits(system.params.join(", "), system.results.join(", "))) {
-        throw new PtxError(line, `call of ${name} does not fit the driver's function of that name`);
+        throw new PtxError(line, `call of ${name} does not match the driver's function of that name`);
       }
     }
   }

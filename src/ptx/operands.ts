@@ -187,7 +187,7 @@ export class InstructionReader {
     const predicates = Number(register.kind === "predicate") + Number(type.kind === "predicate");
     const fits = wider ? register.bits >= type.bits : register.bits === type.bits;
     if (predicates === 1 || !fits) {
-      this.fail(`${describe(operand)} is a register of type .${register.name}, which .${type.name} does not fit`);
+      this.fail(`${describe(operand)} is a register of type .${register.name}, which does not fit .${type.name}`);
     }
   }
 
@@ -205,7 +205,7 @@ export class InstructionReader {
         }
         if (type.bits === 32) return frame.constant(single === null ? bits32(value) : BigInt(single));
         if (type.bits === 64) return frame.constant(double ?? bits64(value));
-        return this.fail(`a float constant of type .${type.name}`);
+        return this.fail(`a float constant cannot be .${type.name}`);
       }
       case "name": {
         const meaning = this.context.resolve(operand.name);

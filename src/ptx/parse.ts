@@ -60,7 +60,7 @@ class Parser {
 
   get #token(): Token {
     const token = this.#tokens[Math.min(this.#at, this.#tokens.length - 1)];
-    if (token === undefined) throw new PtxError(1, "there is no text");
+    if (token === undefined) throw new PtxError(1, "the text is empty");
     return token;
   }
 

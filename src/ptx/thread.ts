@@ -149,7 +149,7 @@ export class Block {
       this.#state.fault(
         "undefined behaviour",
         line,
-        `barrier ${barrier} is to wait for ${one} and for ${two} threads`,
+        `barrier ${barrier} waits for both ${one} and ${two} threads`,
       );
     }
     arrivals.arrived++;

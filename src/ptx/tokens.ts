@@ -46,7 +46,7 @@ export function tokenize(text: string): Token[] {
   while (at < text.length) {
     grammar.lastIndex = at;
     const match = grammar.exec(text);
-    if (match === null) throw new PtxError(line, `${JSON.stringify(text[at])} begins no token`);
+    if (match === null) throw new PtxError(line, `${JSON.stringify(text[at])} does not begin a token`);
     const [written] = match;
     for (const kind of ["float", "integer", "string", "word", "dot", "mark"] as const) {
       if (match.groups?.[kind] !== undefined) tokens.push({ kind, text: written, line });

@@ -47,7 +47,7 @@ export function isSigned(type: ScalarType): boolean {
 /** The type of a name known to be valid. */
 export function scalarType(name: string): ScalarType {
   const type = scalarTypes.get(name);
-  if (type === undefined) throw new Error(`${name} is no type`);
+  if (type === undefined) throw new Error(`${name} is not a type`);
   return type;
 }
 

@@ -28,7 +28,7 @@ export function jsonOf(value: unknown): unknown {
   if (value instanceof Map) return objectOf(value, jsonOf);
   if (value instanceof Set) return Array.from(value, jsonOf);
   if (value instanceof Uint8Array) {
-    throw new TypeError("Cannot write bytes as JSON: make a text of them, such as by bytes.hex() or base64.b64encode");
+    throw new TypeError("Cannot write bytes as JSON: encode them as text, such as by bytes.hex() or base64.b64encode");
   }
   return "toJSON" in value && typeof value.toJSON === "function" ? value.toJSON() : value; // a Date, a view
 }
@@ -37,7 +37,7 @@ function objectOf(map: ReadonlyMap<unknown, unknown>, convert: (value: unknown) 
   return Object.fromEntries(Array.from(map, ([key, value]) => {
     if (typeof key === "string") return [key, convert(value)];
     throw new TypeError(
-      `Cannot make an object of a dict with the key ${shown(key)}: expected strings. $value() makes a Map of it`,
+      `Cannot make an object from a dict with the key ${shown(key)}: expected strings. $value() makes a Map of it`,
     );
   }));
 }

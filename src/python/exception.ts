@@ -19,7 +19,7 @@ import type { Interpreter } from "./interpreter.ts";
 export function pendingError(python: Interpreter): unknown {
   const { errors } = python.api;
   if (errors.PyErr_Occurred() === 0n) {
-    return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
+    return new PythonError("SystemError", "SystemError: a call failed without setting an exception", "");
   }
   return errorOf(python, takeException(python));
 }
@@ -41,7 +41,7 @@ export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error
   if (outline === 0n) {
     errors.PyErr_Clear();
     python.release(exception);
-    return new PythonError("Exception", "An exception whose description fails as well", "");
+    return new PythonError("Exception", "An exception that cannot be described", "");
   }
   try {
     const error = described(python, outlineOf(python, outline), calledAt ?? null);
@@ -99,8 +99,8 @@ function whereMissing(python: Interpreter, message: string): string {
   const program = executable === 0n ? null : copyOut(python, executable, () => null);
   if (executable !== 0n) python.release(executable);
   return typeof program === "string" && program !== ""
-    ? `\nThis Python is ${program}, and installs by "${program} -m pip install". CAUSEWAY_PYTHON or ` +
-      "Python.open({ home }) names another."
+    ? `\nThis Python is ${program}: install into it with "${program} -m pip install". CAUSEWAY_PYTHON ` +
+      "or Python.open({ home }) selects another."
     : "";
 }
 

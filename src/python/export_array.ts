@@ -120,7 +120,8 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
   const check = observerOf(device.driver);
   if ((check?.inner ?? device.driver) !== functions) {
     throw new ExchangeError(
-      "Cannot pass memory of a simulated device to Python: only a GPU's can be used there. Copy it to the host first.",
+      "Cannot pass memory of a simulated device to Python: only GPU memory can be used there. Copy it to the host " +
+        "first.",
     );
   }
   if (check !== null) reportOrders(python, device.context, check);

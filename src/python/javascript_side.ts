@@ -67,7 +67,7 @@ export class JavaScriptSide {
     );
     this.#bell = libc().files.eventfd(0, EFD.CLOEXEC);
     if (this.#bell < 0) {
-      throw new FfiError("Cannot be called by Python: eventfd failed. Are there too many open files?");
+      throw new FfiError("Cannot let Python call JavaScript: eventfd failed. Are there too many open files?");
     }
     this.#watch = watchReadable([this.#bell], () => this.#rung());
     this.#watch.keepAlive(false);
@@ -163,7 +163,7 @@ export class JavaScriptSide {
 
   #function(key: number): Given {
     const fn = this.#functions.get(key);
-    if (fn === undefined) throw new TypeError("Cannot call a function that was given by another thread");
+    if (fn === undefined) throw new TypeError("Cannot call a function that another thread passed to Python");
     return fn;
   }
 
@@ -343,8 +343,8 @@ function atOnce(result: unknown): unknown {
   if (!(result instanceof Promise)) return result;
   result.catch(() => {}); // the error below is reported instead
   throw new TypeError(
-    "Cannot wait for a promise while JavaScript waits for Python: expected a function that is no async one. Call " +
-      "Python by py.async, whose calls wait for promises",
+    "Cannot wait for a promise while JavaScript waits for Python: expected a function that is not async. Call " +
+      "Python with py.async, which can wait for promises",
   );
 }
 

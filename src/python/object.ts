@@ -116,7 +116,7 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
       return StridedMemoryView.fromArrowDevice(source, options);
     }
     if (hasBuffer(python, object)) return importBuffer(python, object);
-    throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
+    throw new TypeError(`Cannot view ${python.show(object)}: expected a Python array`);
   });
 }
 
@@ -274,7 +274,7 @@ function nameOf(key: string | symbol, doing: "set" | "delete"): string {
   if (typeof key === "symbol") throw new TypeError(`Cannot ${doing} ${String(key)} of a PyObject: expected a name`);
   if (!key.startsWith("$")) return key;
   throw new TypeError(
-    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are its own. If Python has an attribute of this ` +
+    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are reserved. If Python has an attribute of this ` +
       `name, use builtins.${doing === "set" ? "setattr" : "delattr"}`,
   );
 }
@@ -328,7 +328,7 @@ function json(handle: Handle): unknown {
   handleOf(value)?.close();
   throw new TypeError(
     `Cannot write ${show(handle)} as JSON: expected a value, a dict, a list, a tuple, a set, a datetime or an array. ` +
-      "Make one of it in Python, as vars(object) does; $value() says what JavaScript gets",
+      "Convert it in Python, as with vars(object); $value() shows what JavaScript gets",
   );
 }
 
@@ -711,7 +711,7 @@ function toNumber(handle: Handle): unknown {
   return python.locked(() => {
     if (!python.typeHas(handle.object, "__float__")) {
       throw new TypeError(
-        `Cannot make a number of ${show(handle)}: its type has no __float__. JavaScript's operators do not reach ` +
+        `Cannot convert ${show(handle)} to a number: its type has no __float__. JavaScript's operators do not reach ` +
           'Python: call a method, such as a.__mul__(b) or a.__lt__(b), or python.import("operator").mul(a, b)',
       );
     }

@@ -61,8 +61,8 @@ function checkPath(name: string, what: string, value: unknown): void {
 
 function notAtOnce(what: string): TypeError {
   return new TypeError(
-    `Cannot hold Python's lock for ${what}: expected a function whose work is over when it returns. Wait for what it ` +
-      "needs first, and take the lock for the calls of Python",
+    `Cannot hold Python's lock for ${what}: expected a synchronous function. Await what it needs first, and hold the ` +
+      "lock only for the calls to Python",
   );
 }
 
@@ -70,8 +70,8 @@ function notAtOnce(what: string): TypeError {
 function notCallable(python: Interpreter, object: bigint): TypeError {
   return python.locked(() =>
     new TypeError(
-      `Cannot call ${python.show(object)}: expected a function of Python` +
-        (python.typeHas(object, "__await__") ? ", py.async(f)(x) and not py.async(f(x)). Or await this as it is" : ""),
+      `Cannot call ${python.show(object)}: expected a Python function` +
+        (python.typeHas(object, "__await__") ? ". Write py.async(f)(x), not py.async(f(x)), or await this object" : ""),
     )
   );
 }
@@ -163,7 +163,7 @@ export class Python {
    * @throws {PythonError} if they raise an exception
    */
   run(code: string): void {
-    if (typeof code !== "string") throw noText("statements of Python", code);
+    if (typeof code !== "string") throw noText("Python statements", code);
     const python = this.#python;
     python.locked(() => python.releaseAndPoll(python.execute(code, this.#main())));
   }
@@ -175,7 +175,7 @@ export class Python {
    */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   evaluate(expression: string): any {
-    if (typeof expression !== "string") throw noText("an expression of Python", expression);
+    if (typeof expression !== "string") throw noText("a Python expression", expression);
     const python = this.#python;
     return python.locked(() => {
       const value = fromPython(python, python.evaluate(expression, this.#main()), this.#options);
@@ -223,7 +223,7 @@ export class Python {
     checkOptions(options, asyncCallOptionNames);
     const handle = typeof callable === "function" ? handleOf(callable) : undefined;
     if (handle === undefined) {
-      throw new TypeError("Cannot call what is no object of Python: expected a function of Python, such as time.sleep");
+      throw new TypeError("Cannot call a value that is not a Python object: expected a function, such as time.sleep");
     }
     const { python, held } = handle; // an object that is not held now is a method
     if (held !== 0n && python.api.objects.PyCallable_Check(held) === 0) throw notCallable(python, held);

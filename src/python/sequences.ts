@@ -51,7 +51,7 @@ export class Sequences {
     python.release(list);
     python.release(tuple);
     if (tupleAt === undefined || listAt === undefined) {
-      throw new FfiError("Cannot use this Python: its lists and tuples do not say where their items are");
+      throw new FfiError("Cannot use this Python: the items of its lists and tuples were not found");
     }
     this.#tupleAt = tupleAt;
     this.#listAt = listAt;

@@ -41,7 +41,7 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   if (installation !== null && !version.startsWith(`${installation.version}.`)) {
     throw new FfiError(
       `Cannot start Python ${version} of ${path} with the packages of ${installation.executable}, which is Python ` +
-        `${installation.version}: an interpreter and its library must be of one version. Pass { home } with a ` +
+        `${installation.version}: an interpreter and its library must have the same version. Pass { home } with a ` +
         "virtualenv of the library's version, or the library that belongs to this one.",
     );
   }

@@ -35,7 +35,7 @@ export function releaseLockAtThreadEnd(library: bigint, make: typeof mapExecutab
   if (code === undefined) {
     throw new FfiError(
       "Cannot use Python in a Worker: the system refuses executable memory, without which a Worker that is " +
-        "terminated within a call of Python would keep the interpreter's lock for ever. Use it on the main thread.",
+        "terminated within a call to Python would hold the interpreter's lock forever. Use it on the main thread.",
     );
   }
   const { dlsym } = libc().loading;

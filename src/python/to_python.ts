@@ -148,13 +148,13 @@ class Conversion {
     }
     throw new TypeError(
       `Cannot pass an instance of ${value.constructor.name} to Python: expected a value, an array, a list, a plain ` +
-        "object, a Map, a Set, a Date, a function, or an object of Python",
+        "object, a Map, a Set, a Date, a function, or a Python object",
     );
   }
 
   // law python/Conversion.enter: python/values, python/export_array
   #enter(container: object): void {
-    if (this.#above.includes(container)) throw new TypeError("Cannot pass a container to Python that contains itself");
+    if (this.#above.includes(container)) throw new TypeError("Cannot pass Python a container that contains itself");
     this.#above.push(container);
   }
 
@@ -259,7 +259,7 @@ function datetimeOf(python: Interpreter, date: Date): bigint {
   const milliseconds = date.getTime();
   if (!(milliseconds >= firstMoment && milliseconds <= lastMoment)) {
     const given = Number.isNaN(milliseconds) ? "an invalid Date" : date.toISOString();
-    throw new RangeError(`Cannot pass ${given} to Python: its datetime knows the years 1 to 9999. Pass a number`);
+    throw new RangeError(`Cannot pass ${given} to Python: its datetime covers only the years 1 to 9999. Pass a number`);
   }
   return python.callHelper("datetime_of", [python.smallInteger(milliseconds)]);
 }

@@ -33,7 +33,7 @@ export function withBody<T>(manager: PyObject, body: (value: any) => T): T | und
     if (made instanceof Promise) {
       made.catch(() => {}); // the error below is reported instead
       throw refused = new TypeError(
-        "Cannot wait for a promise within Python's with: expected a function whose work is over when it returns. " +
+        "Cannot wait for a promise within Python's with: expected a synchronous function. " +
           "Write `using entered = py.with(manager)` in an async function",
       );
     }
@@ -100,5 +100,7 @@ const consoleSymbol = Symbol.for("nodejs.util.inspect.custom");
 function managed(manager: PyObject): Handle {
   const handle = typeof manager === "function" ? handleOf(manager) : undefined;
   if (handle !== undefined) return handle;
-  throw new TypeError("Cannot enter what is no object of Python: expected a context manager, such as open(path)");
+  throw new TypeError(
+    "Cannot enter a value that is not a Python object: expected a context manager, such as open(path)",
+  );
 }

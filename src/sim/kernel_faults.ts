@@ -34,7 +34,7 @@ export class IllegalAddressError extends Error {
 
   /** For implementations of `PtxMemory`. */
   constructor(address: bigint, bytes: number, doing: string, reason: string) {
-    super(`Cannot do a ${doing} of ${bytes} bytes at 0x${address.toString(16)}: ${reason}`);
+    super(`Cannot perform a ${doing} of ${bytes} bytes at 0x${address.toString(16)}: ${reason}`);
     this.address = address;
   }
 }

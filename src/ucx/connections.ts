@@ -196,7 +196,7 @@ export class Connections {
     const { version, protocol } = this.#context;
     const greets = protocol.greet !== null;
     const secret = takeSecret(to);
-    if (greets && secret !== null) throw new TypeError("Cannot prove a secret: UCXX knows none");
+    if (greets && secret !== null) throw new TypeError("Cannot prove a secret: UCXX has none");
     const limit = timeLimit("ucp_ep_create", {
       ...(signal === undefined ? {} : { signal }),
       ...(timeout !== undefined || greets || secret !== null ? { timeout: timeout ?? greetingLimit } : {}),
@@ -360,7 +360,7 @@ export class Connections {
     const isOurs = isIntact(to);
     if (!unchecked && !isOurs) {
       throw new TypeError(
-        `Cannot connect: expected what a worker's address says, got ${to.length} other or damaged bytes. ` +
+        `Cannot connect: expected the bytes of a worker's address, got ${to.length} other or damaged bytes. ` +
           "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
       );
     }

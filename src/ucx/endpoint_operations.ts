@@ -94,7 +94,7 @@ export class EndpointOperations {
   open(doing: string): bigint {
     if (this.#failure !== undefined) {
       const { call, status } = this.#failure;
-      throw new UcxError(call, status, `Cannot ${doing}: the endpoint has failed before`);
+      throw new UcxError(call, status, `Cannot ${doing}: the endpoint has already failed`);
     }
     if (this.#isClosing || this.#handle === 0n) throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
     return this.#handle;

@@ -37,7 +37,7 @@ export function openUcp(path?: string): { readonly path: string; readonly functi
   opened ??= library.path;
   if (library.path !== opened) {
     throw new FfiError(
-      `Cannot open ${library.path}: this process has ${opened} already. Use that, or another process.`,
+      `Cannot open ${library.path}: this process has already opened ${opened}. Use that, or another process.`,
     );
   }
   return library;

@@ -82,5 +82,5 @@ export function checkLimits({ signal, timeout }: LimitOptions): void {
 
 /** The error of an operation that has taken too long. */
 export function timedOut(call: string, timeout: number): UcxError {
-  return new UcxError(call, ucs_status_t.UCS_ERR_TIMED_OUT, `It was not over after ${timeout} ms`);
+  return new UcxError(call, ucs_status_t.UCS_ERR_TIMED_OUT, `It had not completed after ${timeout} ms`);
 }

@@ -71,7 +71,7 @@ export function takeList(
   operation.memoryType = first?.memoryType ?? UCS_MEMORY_TYPE.HOST;
   if (pieces.some(({ memoryType }) => memoryType !== operation.memoryType)) {
     throw new TypeError(
-      `Cannot ${doing} memory of several kinds in one message, GPU, managed or the host's. Copy one of them, or use several.`,
+      `Cannot ${doing} memory of several kinds (GPU, managed, host) in one message. Copy one of them, or use several.`,
     );
   }
   const entries = list.bytes(entryBytes * pieces.length);

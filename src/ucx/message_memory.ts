@@ -47,7 +47,7 @@ function takeBytes(
 ): null {
   if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
   if (buffer.byteLength === 0 && buffer.detached) { // first: a DataView of it would throw
-    throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
+    throw new TypeError(`Cannot ${doing} memory that was transferred: it has another owner now.`);
   }
   if (what.byteLength === 0) {
     memory.address = 0n;
@@ -128,7 +128,7 @@ export function isOnGpu({ memoryType }: Memory): boolean {
 
 function noCuda(doing: Doing): TypeError {
   return new TypeError(
-    `Cannot ${doing} GPU memory: this UCX was built without CUDA, finds no GPU, or is kept from CUDA by UCX_TLS. ` +
+    `Cannot ${doing} GPU memory: this UCX was built without CUDA, finds no GPU, or UCX_TLS leaves CUDA out. ` +
       "Copy it to the host, or install libucx-cu13.",
   );
 }
@@ -189,8 +189,8 @@ function takeStaged(
 
 function landsInCapture(): TypeError {
   return new TypeError(
-    "Cannot receive into memory whose home stream is being captured: the copy would be one of the graph. Let the worker " +
-      "make progress before the capture, or after it.",
+    "Cannot receive into memory whose home stream is being captured: the copy would become part of the graph. Let " +
+      "the worker make progress before the capture, or after it.",
   );
 }
 

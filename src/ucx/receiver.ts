@@ -216,7 +216,8 @@ export class Receiver {
       parts.push(...read.parts);
       total = read.parts.reduce((sum, { bytes }) => sum + bytes, total);
       if (total > most || parts.length > mostParts(most)) {
-        const told = `The other side has sent ${total} bytes in ${parts.length} parts, and up to ${most} are taken`;
+        const told =
+          `The other side has sent ${total} bytes in ${parts.length} parts, but at most ${most} are accepted`;
         throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);
       }
       if (!read.hasNext) break;

@@ -37,7 +37,7 @@ const atomicOptionNames: OptionNames<AtomicOptions> = { ...limitOptionNames, byt
 
 /** Why UCX cancels an atomic operation on a healthy endpoint. */
 const notInSoftware =
-  'Some versions of UCX (1.22 is one) do it in software only where errors are not handled: connect with { errors: "none" }';
+  'Some versions of UCX (1.22 is one) do this in software only without error handling: connect with { errors: "none" }';
 
 // Separate functions: their closures must not reference the endpoint, see `Owner`.
 function releasing(remote: UcxRemoteKey): () => void {
@@ -137,7 +137,7 @@ export class RemoteAccess {
       }
     }
     if (offset % bytes !== 0) {
-      throw new RangeError(`Cannot change ${bytes} bytes at offset ${offset}: expected a multiple`);
+      throw new RangeError(`Cannot change ${bytes} bytes at offset ${offset}: expected a multiple of ${bytes}`);
     }
     const part = remote.retainRange(own.handle, offset, bytes);
     const slot = own.take("ucp_atomic_op_nbx");

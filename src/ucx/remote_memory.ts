@@ -204,7 +204,7 @@ export class UcxRemoteKey {
     if (this.#isClosed) throw new TypeError("Cannot use remote memory: its key is closed");
     if (endpoint !== this.#endpoint) {
       throw new TypeError(
-        "Cannot use remote memory through this endpoint: the key was made by another. Use its remote().",
+        "Cannot use remote memory through this endpoint: the key was made by another. Use this one's remote().",
       );
     }
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes > this.size) {

@@ -72,6 +72,6 @@ export const plainTags: TagRule = {
 
 function noHash(): TypeError {
   return new TypeError(
-    'Cannot use { exact }: it is for a worker with the protocol "ucxx"; Causeway\'s own tags are always as they are',
+    'Cannot use { exact }: it is for a worker with the protocol "ucxx"; Causeway\'s own tags are always exact',
   );
 }

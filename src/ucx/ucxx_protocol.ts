@@ -117,7 +117,7 @@ export class UcxxTags implements TagRule {
   toReceive(given: ReceiveTag): bigint {
     const { mask = everyBit, exact = false } = given;
     if (mask !== everyBit && !exact) {
-      throw new TypeError("Cannot use a mask: expected { exact: true } with it, for UCXX's tags are hashed");
+      throw new TypeError("Cannot use a mask: expected { exact: true } with it, because UCXX's tags are hashed");
     }
     const tag = this.#receive.of(given);
     checkMatch(tag, mask);
@@ -141,7 +141,7 @@ const addressTags: TagRule = {
 
 function notGreeted(): TypeError {
   return new TypeError(
-    "Cannot hash a tag: UCXX agrees on none for an endpoint by address. Give { tag, exact: true } (its force_tag).",
+    "Cannot hash a tag: UCXX sends no greeting by worker address. Give { tag, exact: true } (its force_tag).",
   );
 }
 

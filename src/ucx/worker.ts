@@ -149,10 +149,10 @@ export class UcxWorker {
     checkOptions(options, workerOptionNames);
     const { progress = "adaptive", protocol: name = "causeway" } = options;
     if (!progressModes.includes(progress)) {
-      throw new RangeError(`Cannot wait "${progress}": expected one of ${progressModes.join(", ")}`);
+      throw new RangeError(`Cannot use progress mode "${progress}": expected one of ${progressModes.join(", ")}`);
     }
     const protocol: Protocol | undefined = protocols[name];
-    if (protocol === undefined) throw new RangeError(`Cannot speak "${name}": expected causeway or ucxx`);
+    if (protocol === undefined) throw new RangeError(`Cannot use protocol "${name}": expected causeway or ucxx`);
     this.#protocol = protocol;
     this.#limits = takeMessageLimits(options.limits ?? none);
     this.#context = context;

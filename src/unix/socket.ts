@@ -120,7 +120,7 @@ export class UnixSocket {
       // EAGAIN means that the listener's queue is full, which may pass; the other two pass once a process listens.
       const mayPass = ([errno.EAGAIN, errno.ECONNREFUSED, errno.ENOENT] as readonly number[]).includes(-code);
       if (!mayPass || performance.now() >= deadline) {
-        throw new SystemError(`connect to ${path}`, "connect", -code, "Does the other process listen there already?");
+        throw new SystemError(`connect to ${path}`, "connect", -code, "Is the other process listening there yet?");
       }
       await nodeBuiltin("node:timers/promises").setTimeout(5);
     }
@@ -131,7 +131,7 @@ export class UnixSocket {
     using arena = new NativeArena();
     const { address, bytes } = arena.bytes(8);
     const code = attempt(() => libc().sockets.socketpair(AF.UNIX, kind, 0, address));
-    if (code < 0) throw new SystemError("make two sockets", "socketpair", -code, "Are there too many open files?");
+    if (code < 0) throw new SystemError("create two sockets", "socketpair", -code, "Are there too many open files?");
     const [one = -1, other = -1] = new Int32Array(bytes.buffer, bytes.byteOffset, 2);
     return [new UnixSocket(FileDescriptor.adopt(one)), new UnixSocket(FileDescriptor.adopt(other))];
   }
@@ -150,7 +150,7 @@ export class UnixSocket {
     const { number } = this.#descriptor;
     const ask = () => libc().sockets.getsockopt(number, SOL.SOCKET, SO.PEERCRED, who.$address, length.$address);
     const code = attempt(ask);
-    if (code < 0) throw new SystemError("ask who is at the other end", "getsockopt", -code, "");
+    if (code < 0) throw new SystemError("identify the other end", "getsockopt", -code, "");
     return { pid: who.pid, uid: who.uid, gid: who.gid };
   }
 
@@ -204,7 +204,7 @@ export class UnixSocket {
           throw new SystemError("receive a message", "recvmsg", arrival.errno, "");
         case "cut":
           if (arrival.what === "descriptors") {
-            throw new SystemError("take all descriptors of a message", "recvmsg", errno.EMFILE, "Raise `ulimit -n`");
+            throw new SystemError("receive all descriptors of a message", "recvmsg", errno.EMFILE, "Raise `ulimit -n`");
           }
           throw new RangeError(`Cannot receive a message of more than ${mostBytes} bytes`);
         case "message":

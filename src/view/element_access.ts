@@ -36,8 +36,8 @@ export function writeElement(array: ArrayParts, value: ElementValue, index: read
 export function onlyIndex({ layout }: ArrayParts): readonly number[] {
   if (layout.volume === 1) return layout.shape.map(() => 0);
   throw new RangeError(
-    `Cannot take the one element of shape (${layout.shape.join(", ")}): expected 1 element, got ${layout.volume}. ` +
-      "get(...index) takes one of several",
+    `Cannot take the only element of shape (${layout.shape.join(", ")}): expected 1 element, got ${layout.volume}. ` +
+      "get(...index) reads one of several",
   );
 }
 
@@ -50,7 +50,7 @@ export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
   const { layout, dtype, offset } = array;
   const { shape, strides, itemsize } = layout;
   if (shape.length === 0) {
-    throw new TypeError("Cannot make arrays of a view without axes: expected at least one. item() is its element");
+    throw new TypeError("Cannot make arrays of a view without axes: expected at least one. item() reads its element");
   }
   checkOnHost(array, "read device memory");
   hostWaits(array.buffer);
@@ -72,11 +72,11 @@ export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
 export function asTypedArray(array: ArrayParts): TypedArray {
   const { layout, dtype, buffer, offset } = array;
   const TypedArray = dtype.require("typedArray");
-  checkOnHost(array, "see device memory as a typed array");
+  checkOnHost(array, "view device memory as a typed array");
   if (!layout.isContiguousC) {
     throw new TypeError(
-      `Cannot see shape (${layout.shape.join(", ")}) with strides (${layout.strides.join(", ")}) as a typed array ` +
-        "without a copy: expected contiguous elements in C order. contiguous().asTypedArray() copies those that are not",
+      `Cannot view shape (${layout.shape.join(", ")}) with strides (${layout.strides.join(", ")}) as a typed array ` +
+        "without a copy: expected contiguous elements in C order. contiguous().asTypedArray() copies when needed",
     );
   }
   if (layout.volume === 0) return new TypedArray(0);
@@ -85,7 +85,7 @@ export function asTypedArray(array: ArrayParts): TypedArray {
   // Alignment in the buffer's bytes, which begin at the buffer's address.
   if (start % size !== 0 || buffer.ptr % BigInt(size) !== 0n) {
     throw new TypeError(
-      `Cannot see byte ${start} of a buffer at address ${buffer.ptr} as a ${TypedArray.name} without a copy: expected ` +
+      `Cannot view byte ${start} of a buffer at address ${buffer.ptr} as a ${TypedArray.name} without a copy: expected ` +
         `multiples of ${size}. copy().asTypedArray() is aligned`,
     );
   }
@@ -108,8 +108,8 @@ function memoryOf({ buffer }: ArrayParts): DataView<ArrayBuffer> {
 export function checkOnHost({ buffer }: ArrayParts, doing: string): void {
   if (buffer.isHostAccessible) return;
   throw new TypeError(
-    `Cannot ${doing} from the host: expected memory of the host. \`await view.toTypedArray()\` copies ` +
-      'all elements, and view.to("host") the array',
+    `Cannot ${doing} from the host: expected host memory. \`await view.toTypedArray()\` copies ` +
+      'all elements, and view.to("host") copies the array',
   );
 }
 

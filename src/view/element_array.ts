@@ -196,17 +196,17 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
 
 function notForWriting(): TypeError {
   return new TypeError(
-    "Cannot see a read-only view as a typed array that could be written to: expected { readonly: true }, for " +
-      "reading only. view.get() is an element, and copy().asTypedArray() and `await view.toTypedArray()` are copies",
+    "Cannot expose a read-only view as a writable typed array: expected { readonly: true }, for reading only. " +
+      "view.get() reads an element, and copy().asTypedArray() and `await view.toTypedArray()` are copies",
   );
 }
 
 function noArithmetic({ dtype, layout }: ArrayParts): TypeError {
   return new TypeError(
-    `Cannot take a view of ${dtype} ${
+    `Cannot use a view of ${dtype} ${
       show(layout.shape)
-    } for a number or add it to a text: views have no arithmetic. ` +
-      "torch or NumPy in this process have it on the same memory, as torch.mul(view, 2). view.get() is an element, and " +
-      "`${view}` the text",
+    } as a number or append it to a string: views have no arithmetic. ` +
+      "torch or NumPy in this process can compute on the same memory: torch.mul(view, 2). view.get() reads an element, " +
+      "and `${view}` is the text",
   );
 }

@@ -94,7 +94,7 @@ export function fromArray(
 /** How to make an array of a value commonly mistaken for one: the end of a sentence, or nothing. */
 export function wayOut(source: unknown): string {
   if (Array.isArray(source)) return ". StridedMemoryView.fromArray() copies nested arrays of numbers";
-  if (typeof source === "string") return ". new TextEncoder().encode(text) makes bytes of a text";
+  if (typeof source === "string") return ". new TextEncoder().encode(text) encodes a string as bytes";
   if (source instanceof ArrayBuffer) return ". new Uint8Array(buffer) shows the bytes of an ArrayBuffer";
   return "";
 }

@@ -58,6 +58,6 @@ function noBuffer(value: unknown): TypeError {
     `Cannot view ${
       show(value)
     } as a buffer: expected a MemoryBuffer. StridedMemoryView.fromTypedArray() views a typed ` +
-      "array, and MemoryBuffer.fromArrayBuffer() and fromPointer() make buffers of what there is",
+      "array, and MemoryBuffer.fromArrayBuffer() and fromPointer() make buffers of existing memory",
   );
 }

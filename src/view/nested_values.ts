@@ -35,12 +35,12 @@ function isRow(value: unknown): value is Row {
  * @throws {TypeError} if it is not an array
  */
 export function shapeOf(nested: unknown): number[] {
-  if (!isRow(nested)) throw new TypeError(`Expected an array, or nested ones, got ${describe(nested)}`);
+  if (!isRow(nested)) throw new TypeError(`Expected an array or nested arrays, got ${describe(nested)}`);
   const shape: number[] = [];
   for (let row: unknown = nested; isRow(row); row = row[0]) {
     shape.push(row.length);
     if (shape.length > 64) {
-      throw new RangeError("Expected at most 64 axes of nested arrays, got more: is one in itself?");
+      throw new RangeError("Expected at most 64 axes of nested arrays, got more: does one contain itself?");
     }
   }
   return shape;
@@ -57,7 +57,7 @@ export function flatValues(nested: unknown, shape: readonly number[]): unknown[]
     const expected = shape[path.length];
     const where = `[${path.join("][")}]`;
     if (expected === undefined) {
-      if (isRow(item)) throw new RangeError(`Expected a value at ${where}, got an array: all must be of one depth`);
+      if (isRow(item)) throw new RangeError(`Expected a value at ${where}, got an array: all must have the same depth`);
       values.push(item);
       return;
     }

@@ -130,10 +130,10 @@ function placeOf(memory: MemoryResource): Place {
 /** @throws {TypeError} if it is not a resource */
 export function checkResource(memory: MemoryResource): void {
   if (memory instanceof MemoryResource) return;
-  const way = "expected a MemoryResource, as new PinnedMemoryResource(device) is one";
+  const way = "expected a MemoryResource, such as new PinnedMemoryResource(device)";
   if (!(memory as unknown instanceof MemoryBuffer)) throw new TypeError(`Cannot allocate from ${show(memory)}: ${way}`);
   throw new TypeError(
-    `Cannot allocate from a MemoryBuffer: ${way}. StridedMemoryView.fromBuffer() is a view of a buffer`,
+    `Cannot allocate from a MemoryBuffer: ${way}. StridedMemoryView.fromBuffer() views a buffer`,
   );
 }
 
@@ -157,8 +157,8 @@ export function allocateFrom(
     if (wanted !== undefined && !isAt({ buffer }, wanted)) {
       const at = buffer.device ?? "the host";
       throw new TypeError(
-        `Cannot place an array at ${wanted === "host" ? "the host" : wanted} in ${buffer.kind} memory, which is that ` +
-          `of ${at}: expected both to agree. Leave device out: { memory } says where the array is`,
+        `Cannot place an array on ${wanted === "host" ? "the host" : wanted} in ${buffer.kind} memory of ${at}: ` +
+          "expected both to agree. Leave device out: { memory } determines where the array is",
       );
     }
     if (buffer.kind === "host") {
@@ -177,7 +177,7 @@ export function allocateFrom(
 /** The error for a stream that would order nothing. */
 export function noStreamOfHost(): TypeError {
   return new TypeError(
-    "Cannot order an array of the host on a stream: expected a device. Pass { device, stream }, or { memory, stream } " +
+    "Cannot order a host array on a stream: expected a device. Pass { device, stream }, or { memory, stream } " +
       "for page-locked memory",
   );
 }

@@ -204,7 +204,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
   *[Symbol.iterator](): IterableIterator<StridedMemoryView<D>> {
     const [extent] = this.shape;
     if (extent === undefined) {
-      throw new TypeError("Cannot iterate over a view without axes: expected at least one. item() is its element");
+      throw new TypeError("Cannot iterate over a view without axes: expected at least one. item() reads its element");
     }
     for (let at = 0; at < extent; at++) yield this.sliced(at);
   }
@@ -213,8 +213,8 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
 /** A layout from a Worker or from JSON has the fields of a layout, but none of its methods. */
 function noLayout(given: unknown): TypeError {
   return new TypeError(
-    `Expected layout to be a StridedLayout, got ${show(given)}: one that was cloned or sent to a Worker is a plain ` +
-      "object. Make it anew: StridedLayout.from(layout)",
+    `Expected layout to be a StridedLayout, got ${show(given)}: a layout that was cloned or sent to a Worker is a ` +
+      "plain object. Rebuild it: StridedLayout.from(layout)",
   );
 }
 

@@ -117,14 +117,14 @@ class TreeReader {
     if (parts.length !== 6) fail(`expected Vortex array metadata tuple of length 6, got ${parts.length}`);
     const [id, dtypeBytes, size, metadata, buffers, children] = parts;
     if (typeof id !== "string" || id === "") return fail(`The encoding's id is ${String(id)}. Expected text`);
-    if (!(dtypeBytes instanceof Uint8Array)) return fail(`The dtype of ${id} is no bytes`);
+    if (!(dtypeBytes instanceof Uint8Array)) return fail(`The dtype of ${id} is not bytes`);
     const dtype = readDType(aligned(dtypeBytes), path, this.#limits);
     const length = Number(size);
     if ((typeof size !== "number" && typeof size !== "bigint") || !Number.isSafeInteger(length) || length < 0) {
       fail(`The length of ${id} is ${String(size)}. Expected a number from 0 to 2^53 - 1`);
     }
-    if (!(metadata instanceof Uint8Array)) return fail(`The metadata of ${id} is no bytes`);
-    if (!Array.isArray(children)) return fail(`The children of ${id} are no list`);
+    if (!(metadata instanceof Uint8Array)) return fail(`The metadata of ${id} is not bytes`);
+    if (!Array.isArray(children)) return fail(`The children of ${id} are not a list`);
     const own = this.#buffers(buffers, id, path);
     return {
       id,

@@ -104,7 +104,7 @@ export class DecodeContext {
   charge(bytes: number, node: Place): void {
     if (bytes > this.#left || !(bytes >= 0)) {
       node.fail(
-        `Decoding would allocate ${bytes} bytes here, and ${this.#left} of the limit of ${this.limits.bytes} are ` +
+        `Decoding would allocate ${bytes} bytes here, but ${this.#left} of the limit of ${this.limits.bytes} are ` +
           "left: raise limits.bytes, or decode fewer rows",
       );
     }

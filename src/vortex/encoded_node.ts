@@ -150,7 +150,7 @@ export class EncodedNode {
   validityChild(index: number): EncodedNode | null {
     this.expectChildren(index, index + 1);
     if (this.childCount === index) return null;
-    if (!this.dtype.nullable) this.fail(`${this.id} has a validity child and its dtype ${this.typeText} has no nulls`);
+    if (!this.dtype.nullable) this.fail(`${this.id} has a validity child but dtype ${this.typeText} is not nullable`);
     return this.child(index, validityDType, this.length);
   }
 

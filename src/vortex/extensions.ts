@@ -34,9 +34,9 @@ function timestamp(dtype: DTypeOf<"extension">): ArrowType {
   checkStorage(dtype, "i64");
   const { metadata } = dtype;
   const size = (metadata[1] ?? 0) + 256 * (metadata[2] ?? 0);
-  if (metadata.length < 3 + size) throw wrong(dtype, `its time zone has ${size} bytes, more than there are`);
+  if (metadata.length < 3 + size) throw wrong(dtype, `its time zone has ${size} bytes, more than available`);
   const timezone = textOf(metadata.subarray(3, 3 + size));
-  if (timezone === null) throw wrong(dtype, "its time zone is no UTF-8");
+  if (timezone === null) throw wrong(dtype, "its time zone is not UTF-8");
   return { kind: "timestamp", unit: unitOf(dtype), timezone };
 }
 

@@ -46,10 +46,10 @@ const taken = new Set<bigint>();
  */
 export function takeDescriptor(address: bigint, { stream }: HandedOptions): OwnedBuffer {
   const refuse = (why: string): never => {
-    throw new ExchangeError(`Cannot take a buffer of Vortex: ${why}`);
+    throw new ExchangeError(`Cannot take a Vortex buffer: ${why}`);
   };
   if (address === 0n) refuse("its address is NULL");
-  if (taken.has(address)) refuse(`the struct at ${address} was taken before, and is not returned yet`);
+  if (taken.has(address)) refuse(`the struct at ${address} was taken before and has not been returned`);
   const raw = struct(VortexBufferExport).at(address);
   const { version, kind, ptr, release, sync_event: syncEvent, device_id: ordinal } = raw;
   if (version !== 1) refuse(`its struct has version ${version}. Expected 1`);
@@ -62,16 +62,16 @@ export function takeDescriptor(address: bigint, { stream }: HandedOptions): Owne
   if (alignment < 1 || !Number.isInteger(Math.log2(alignment))) {
     refuse(`its alignment is ${alignment}. Expected a power of two`);
   }
-  if (ptr % BigInt(alignment) !== 0n) refuse(`its address is no multiple of its alignment of ${alignment}`);
+  if (ptr % BigInt(alignment) !== 0n) refuse(`its address is not a multiple of its alignment of ${alignment}`);
   const isDevice = kind === VORTEX_BUFFER_KIND.DEVICE;
   if (isDevice) {
     if (stream === undefined) return refuse(`it is on device ${ordinal}: pass { stream } to say where it will be used`);
     if (stream.device.ordinal !== ordinal) {
-      refuse(`it is on device ${ordinal}, and the stream on ${stream.device}`);
+      refuse(`it is on device ${ordinal}, but the stream is on ${stream.device}`);
     }
     if (syncEvent !== 0n) {
       const event = new DataView(ffiPort().memory(syncEvent, 8)).getBigUint64(0, littleEndian);
-      if (event === 0n) refuse("it has a pointer to an event that is NULL");
+      if (event === 0n) refuse("its sync_event points to a NULL event");
       consumerWaitsForEvent(new CudaEvent(stream.device, event), stream); // the producer closes the event
     }
   }

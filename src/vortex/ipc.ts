@@ -33,9 +33,9 @@ class IpcReader {
         this.#dtype = readDType(message.body, "dtype", limits);
         return null;
       case "buffer":
-        throw new VortexError("message", "Cannot read a message with a buffer alone: expected a dtype or an array");
+        throw new VortexError("message", "Cannot read a message with only a buffer: expected a dtype or an array");
       case "array": {
-        if (this.#dtype === null) throw new VortexError("message", "An array came before its dtype: send that first");
+        if (this.#dtype === null) throw new VortexError("message", "An array came first: send its dtype before it");
         const root = rootNode(readArray(message.body, message.ids, limits), this.#dtype, message.rowCount);
         openAll(session, root);
         return VortexArray.ofNode(root, this.#home);

@@ -247,7 +247,7 @@ test("an export is imported as it is: once, with every array, on the host and on
       const { field } = some;
       const exported = exportArrowStream(arrays, { device, field });
       for (const array of arrays) array.close();
-      assertThrows(() => ArrowStream.from(exported, { requestedSchema: field }), ExchangeError, "exist already");
+      assertThrows(() => ArrowStream.from(exported, { requestedSchema: field }), ExchangeError, "already exist");
       assertThrows(() => ArrowArray.from(exported), ExchangeError, "Import a stream with ArrowStream.from()");
       assertThrows(() => ArrowStream.from(exported, { stream: 5 as never }), TypeError, "expected a CudaStream");
       assertEquals([exported.taken, exported.released], [false, false], "a refusal takes nothing");
@@ -284,9 +284,9 @@ test("what is no stream is told what makes or imports it", () => {
     [exported, "Import one array with ArrowArray.from()"],
     [
       5,
-      "expected what exportArrowStream() has made, { stream } or { deviceStream }, addresses of structs, or an object",
+      "expected the result of exportArrowStream(), the address of a struct as { stream } or { deviceStream }, or a",
     ],
-    [{ stream: 5 }, "or an object of Python, got an instance of Object"],
+    [{ stream: 5 }, "or a Python object, got an instance of Object"],
     [undefined, "got undefined"],
   ];
   for (const [source, words] of wrong) assertThrows(() => ArrowStream.from(source), ExchangeError, words);

@@ -52,7 +52,7 @@ test("errors name what was closed, and the device it is of", () => {
       () => new HostMemoryResource().allocate(8, { name }),
       () => new PinnedMemoryResource(device).allocate(8, { name }),
     ];
-    for (const call of calls) assertThrows(call, TypeError, "Expected a name to be a string that is not empty");
+    for (const call of calls) assertThrows(call, TypeError, "Expected a name to be a non-empty string");
   }
   device.synchronize();
   assertEquals(device.memory.pool.use.used, used);

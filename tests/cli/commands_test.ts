@@ -43,10 +43,10 @@ test("--version is the package's", patiently, () => {
 });
 
 const wrong: { readonly [args: string]: RegExp } = {
-  "": /a command is needed[^]*Usage: causeway/,
-  "topolgy": /no command topolgy; did you mean topology\?/,
+  "": /expected a command[^]*Usage: causeway/,
+  "topolgy": /unknown command topolgy; did you mean topology\?/,
   "banwidth --json": /did you mean bandwidth\?/,
-  "xyz": /no command xyz\n/,
+  "xyz": /unknown command xyz\n/,
   "-v": /unknown option -v; did you mean -V \(--version\)\?/,
   "--hepl": /unknown option --hepl; did you mean --help\?/,
   "doctor --jsn": /unknown option --jsn; did you mean --json\?/,
@@ -60,7 +60,7 @@ const wrong: { readonly [args: string]: RegExp } = {
   "topology --simulate 0": /--simulate: expected a whole number from 1 to 16, got 0/,
   "bandwidth --size 100": /--size: expected .* a multiple of 16, got 100/,
   "bandwidth --iterations 0": /--iterations: expected/,
-  "bandwidth -t device_local_cpy": /there is no device_local_cpy; did you mean device_local_copy\?/,
+  "bandwidth -t device_local_cpy": /unknown test device_local_cpy; did you mean device_local_copy\?/,
 };
 
 for (const [args, message] of Object.entries(wrong)) {

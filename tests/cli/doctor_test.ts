@@ -63,7 +63,7 @@ test("a library that is not there costs something, and the command that gets it 
 
 test("an interpreter that was chosen and is none is named, not missing from PATH", () => {
   const text = doctor([], { CAUSEWAY_PYTHON: "/nonexistent/python3" });
-  assertStringIncludes(text, "none: CAUSEWAY_PYTHON names /nonexistent/python3, which is no interpreter");
+  assertStringIncludes(text, "none: CAUSEWAY_PYTHON names /nonexistent/python3, which is not an interpreter");
 });
 
 test("what CAUSEWAY_CHECK asks for is loaded with the command line", patiently, async () => {

@@ -244,7 +244,7 @@ test("elements of another type are an error that names the way out, and what can
   assertThrows(
     () => to.copyFrom(minifloats, { convert: true }),
     TypeError,
-    "elements of float8_e4m3fn are not converted. Expected one of bool, int8",
+    "elements of float8_e4m3fn cannot be converted. Expected one of bool, int8",
   );
 });
 

@@ -184,7 +184,7 @@ test("what is not in the memory is not converted", () => {
         natively,
       );
     convert(0);
-    for (const shift of [1, -1]) assertThrows(() => convert(shift), RangeError, "expected all elements in the memory");
+    for (const shift of [1, -1]) assertThrows(() => convert(shift), RangeError, "expected all elements within");
     const address = exactAddress(ffiPort().addressOf(from.buffer));
     const short = { bytes: from, offset: 0, layout: layout([count], 1), memory: { address, size: count - 1 } };
     const toWhole = { bytes: to, offset: 0, layout: layout([count], 4) };
@@ -192,7 +192,7 @@ test("what is not in the memory is not converted", () => {
       assertThrows(() => convertHost(short, toWhole, conversion, natively), RangeError, "of 4999: expected all");
     }
     structuredClone(from.buffer, { transfer: [from.buffer] });
-    assertThrows(() => convert(0), RangeError, "of 0: expected all elements in the memory");
+    assertThrows(() => convert(0), RangeError, "of 0: expected all elements within the memory");
   }
 });
 

@@ -102,15 +102,15 @@ test("what is not in the memory is not moved", () => {
   const move = (offset: number) => moveStrided({ bytes: other, offset: 0 }, [1], { bytes, offset }, [-1], [16], 1);
   move(15);
   for (const offset of [14, 16, -1]) {
-    assertThrows(() => move(offset), RangeError, "expected all elements in the memory");
+    assertThrows(() => move(offset), RangeError, "expected all elements within the memory");
   }
   for (const offset of [2, -1]) {
     assertThrows(
       () => moveStrided({ bytes: other, offset }, [1], { bytes, offset: 0 }, [1], [16], 1),
       RangeError,
-      "of 17: expected all elements in the memory",
+      "of 17: expected all elements within the memory",
     );
   }
   structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
-  assertThrows(() => move(15), RangeError, "of 0: expected all elements in the memory");
+  assertThrows(() => move(15), RangeError, "of 0: expected all elements within the memory");
 });

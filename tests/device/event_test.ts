@@ -23,9 +23,10 @@ test("the time between two events is told, or why there is none", () => {
       const [from, to] = both.map(({ event }) => event);
       if (from === undefined || to === undefined) return;
       const time = () => to.millisecondsSince(from);
-      if (first === "untimed") assertThrows(time, TypeError, "Cannot measure time from an event that was made without");
-      else if (second === "untimed") {
-        assertThrows(time, TypeError, "Cannot measure time to an event that was made without");
+      if (first === "untimed") {
+        assertThrows(time, TypeError, "Cannot measure time from an event that was created without");
+      } else if (second === "untimed") {
+        assertThrows(time, TypeError, "Cannot measure time to an event that was created without");
       } else if (first === "new" || second === "new") {
         const which = first !== "new"
           ? "The second event was not"
@@ -36,7 +37,7 @@ test("the time between two events is told, or why there is none", () => {
         assertEquals(error.codeName, "CUDA_ERROR_INVALID_HANDLE");
         assertEquals(error.message.includes("stream.record(event) before the work"), true, error.message);
       } else if (first === "enqueued" || second === "enqueued") {
-        assertThrows(time, CudaError, "The work before one of the two events is not done");
+        assertThrows(time, CudaError, "The work before one of the two events has not completed");
       } else assertEquals(time() >= 0, true);
       for (const { event } of both) event.close();
     }),

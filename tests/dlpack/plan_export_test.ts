@@ -173,7 +173,7 @@ function reasonsAgainst(one: Case, named: CudaStream | null): [new (...args: nev
     [namesStream && isOnHost && !moves, "Cannot order host memory on a stream"],
     [namesStream && options.stream === 0n && !(isOnHost && !moves), "DLPack forbids it"],
     [moves && options.copy === false, "without a copy: let the consumer allow it"],
-    [place === "worker" && options.copy === false, "it ends with the Worker"],
+    [place === "worker" && options.copy === false, "it is freed when the Worker ends"],
     [moves && type !== 2 && !(type === 1 && id === 0), "expected the host (1, 0) or a CUDA device (2, n)"],
     [moves && type === 2 && isOnHost && named === null, "pass a CudaStream of that device"],
     [moves && type === 2 && id !== 0 && id !== 1, "expected 0 to 1"],

@@ -172,9 +172,9 @@ test("memory of length 0 is an empty buffer, wherever it is said to be", () => {
 });
 
 test("memory that cannot be seen is refused", () => {
-  assertThrows(() => ffiPort().memory(0n, 8), RangeError, "Cannot see 8 bytes of memory at NULL");
+  assertThrows(() => ffiPort().memory(0n, 8), RangeError, "Cannot view 8 bytes of memory at NULL");
   for (const length of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
-    assertThrows(() => ffiPort().memory(4096n, length), RangeError, `Cannot see ${length} bytes`);
+    assertThrows(() => ffiPort().memory(4096n, length), RangeError, `Cannot view ${length} bytes`);
   }
 });
 

@@ -100,13 +100,19 @@ const bad: { readonly [what: string]: [path: () => string, message: string] } = 
     () => npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,), }", new Uint8Array(24)),
     "structures",
   ],
-  "a header that is no dictionary": [() => npy("import os"), "no dictionary"],
-  "a header without a shape": [() => npy("{'descr': '<f8', 'fortran_order': False, }"), "not exactly"],
+  "a header that is no dictionary": [() => npy("import os"), "not a Python dictionary"],
+  "a header without a shape": [() => npy("{'descr': '<f8', 'fortran_order': False, }"), "not have exactly"],
   "a negative extent": [() => npy(headerOf("<f8", [-1])), "whole numbers"],
-  "a fractional extent": [() => npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1.5,), }"), "no dictionary"],
-  "more elements than numbers can count": [() => npy(headerOf("<f8", [2 ** 40, 2 ** 40])), "makes no sense"],
+  "a fractional extent": [
+    () => npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1.5,), }"),
+    "not a Python dictionary",
+  ],
+  "more elements than numbers can count": [() => npy(headerOf("<f8", [2 ** 40, 2 ** 40])), "its shape is invalid"],
   "more bytes than the file has": [() => npy(headerOf("<f8", [2 ** 40])), "truncated"],
-  "65 dimensions": [() => npy(headerOf("|u1", new Array<number>(65).fill(1)), new Uint8Array(1)), "makes no sense"],
+  "65 dimensions": [
+    () => npy(headerOf("|u1", new Array<number>(65).fill(1)), new Uint8Array(1)),
+    "its shape is invalid",
+  ],
 };
 
 for (const [what, [path, message]] of Object.entries(bad)) {

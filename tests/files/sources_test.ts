@@ -107,10 +107,10 @@ test("a path at which nothing is says what is most likely meant", async () => {
   const hints: readonly (readonly [path: string | URL, hint: string])[] = [
     [
       "s3://bucket/x.npy",
-      "ENOENT. It is no path. What is elsewhere is fetched first, and given as bytes: await (await",
+      "ENOENT. It is not a path. Fetch it first, and pass the bytes: await (await",
     ],
-    ["https://example.org/x.npy", "ENOENT. It is no path. What is elsewhere is fetched first"],
-    ["~/causeway/none/x.npy", "ENOENT. Only a shell puts the home folder in the place of ~: write it out"],
+    ["https://example.org/x.npy", "ENOENT. It is not a path. Fetch it first"],
+    ["~/causeway/none/x.npy", "ENOENT. Only a shell expands ~ to the home folder: write it out"],
     [
       new URL("https://example.org/x.npy"),
       "https://example.org/x.npy: expected a path or a file: URL. What is elsewhere",
@@ -128,7 +128,7 @@ test("a path at which nothing is says what is most likely meant", async () => {
   await assertRejects(
     () => openVortex("s3://bucket/x.vortex"),
     SystemError,
-    "It is no path. What is elsewhere is fetched",
+    "It is not a path. Fetch it first",
   );
 });
 
@@ -137,12 +137,16 @@ test("a file of the other kind names what reads it", async () => {
   const [one, many] = [`${folder}/kind.npy`, `${folder}/kind.npz`];
   await writeNpy(one, view);
   await writeNpz(many, { view });
-  await assertRejects(() => readNpy(many), NpyError, "it is no .npy file: it is a zip file, as .npz is. Use readNpz");
+  await assertRejects(
+    () => readNpy(many),
+    NpyError,
+    "it is not a .npy file: it is a zip file, as .npz is. Use readNpz",
+  );
   await assertRejects(async () => await openNpy(many), NpyError, "Use readNpz");
-  await assertRejects(() => readNpz(one), NpyError, "it is no .npz file: it is a .npy file. Use readNpy");
+  await assertRejects(() => readNpz(one), NpyError, "it is not a .npz file: it is a .npy file. Use readNpy");
   await assertRejects(() => readNpz(new Uint8Array(100)), NpyError, "no zip directory at its end");
   await assertRejects(() => readNpy(new Uint8Array(100)), NpyError, "it does not begin with \\x93NUMPY");
-  await assertRejects(() => openVortex(one), VortexError, "it is another file, or was cut off");
+  await assertRejects(() => openVortex(one), VortexError, "it is another format, or truncated");
 });
 
 test("a file that cannot be made is a SystemError, too", async () => {

@@ -165,7 +165,7 @@ export const argumentBehaviours: readonly Behaviour[] = [
         stream.synchronize();
         assertEquals(out.bytes()[0], 7);
       }
-      assertThrows(() => launch(most + 4), RangeError, `gives a block ${most} at most`);
+      assertThrows(() => launch(most + 4), RangeError, `allows a block at most ${most}`);
     },
   },
 ];

@@ -39,7 +39,7 @@ async function law(where: "real" | "simulated"): Promise<void> {
     assert(typeof outcome === "object", seen);
     const { code, isSticky, message = "", call = "", cause } = outcome;
     assertEquals([code, isSticky], ["CUDA_ERROR_ILLEGAL_ADDRESS", true], seen);
-    assertMatch(message, /The context is lost.*Start the process anew/, seen);
+    assertMatch(message, /The context is lost.*Restart the process/, seen);
     // The simulator reports the cause, and is not recommended there.
     assertEquals(/PTX line \d+: illegal address/.test(message), where === "simulated", seen);
     assertEquals(/run it under compute-sanitizer or on Cuda\.simulate\(\)/.test(message), where === "real", seen);

@@ -203,7 +203,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
             assertEquals([message.text, message.length], [place.name, size]);
             using got = place.resource.allocate(size, { stream: to });
             if (isOnDevice(place) && !message.canComeToGpu) {
-              await assertRejects(() => message.recv(got), TypeError, "has come to the host already");
+              await assertRejects(() => message.recv(got), TypeError, "is in host memory already");
               assertBytes(await message.bytes(), content, `message, ${place.name}`);
             } else {
               await message.recv(got);

@@ -78,8 +78,8 @@ function refused(root: Root): void {
   const onDevice = { kind: DEVICE, ptr: memory.ptr, device_id: 0 };
   const wrong = [
     [onDevice, {}, "it is on device 0: pass { stream } to say where it will be used"],
-    [{ ...onDevice, device_id: 1 }, { stream }, "it is on device 1, and the stream on device 0"],
-    [{ ...onDevice, sync_event: pointerTo(arena, 0n) }, { stream }, "a pointer to an event that is NULL"],
+    [{ ...onDevice, device_id: 1 }, { stream }, "it is on device 1, but the stream is on device 0"],
+    [{ ...onDevice, sync_event: pointerTo(arena, 0n) }, { stream }, "its sync_event points to a NULL event"],
   ] as const;
   for (const [change, options, text] of wrong) {
     const release = new CountingRelease();

@@ -64,7 +64,7 @@ test("what is no layout is none of a clone either", () => {
 test("a dtype that was cloned has a name left, which the error says to use", () => {
   for (const dtype of DType.all()) {
     const left = ways.JSON(dtype);
-    assertThrows(() => DType.from(left), TypeError, `A copy of a dtype is none: use DType.from("${dtype.name}")`);
+    assertThrows(() => DType.from(left), TypeError, `A copy of a DType is not one: use DType.from("${dtype.name}")`);
     assertStrictEquals(DType.from(left.name).name, dtype.name);
   }
   assertThrows(() => DType.from({} as never), TypeError, "Expected a dtype as a string or { code, bits, lanes }");

@@ -112,7 +112,7 @@ for (const [name, { inputs, values, codes, extras }] of Object.entries(facts.flo
       const hasNaN = known.some(Number.isNaN);
       if (Number.isNaN(value) && !hasNaN) {
         // A deliberate difference: ml_dtypes writes minus zero here.
-        assertThrows(() => dtype.write(view, 0, value), RangeError, "it has none");
+        assertThrows(() => dtype.write(view, 0, value), RangeError, "it has no NaN");
         continue;
       }
       dtype.write(view, 0, value);

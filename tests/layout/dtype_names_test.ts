@@ -143,6 +143,10 @@ test("a name with a letter or two wrong is answered with the nearest one, and on
   assertEquals(["int9", "uint12"].map(meant), ["int8", "uint16"]);
   // Names that are near none get the whole list.
   assertThrows(() => DType.from("object"), TypeError, "The names are ");
-  assertThrows(() => DType.from("float8"), TypeError, "There are float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, ");
+  assertThrows(
+    () => DType.from("float8"),
+    TypeError,
+    "Similar names are float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, ",
+  );
   assertEquals(assertThrows(() => DType.from("int9"), TypeError).message.length < 120, true);
 });

@@ -198,7 +198,7 @@ test("a value that the dtype cannot hold is refused, not bent", () => {
     ["complex64", 1, TypeError, "{ re, im } for complex64, got 1"],
     ["complex64", { re: 1 }, TypeError, "{ re, im } for complex64"],
     ["complex64", null, TypeError, "{ re, im } for complex64"],
-    ["float4_e2m1fn", NaN, RangeError, "float4_e2m1fn can hold, got NaN: it has none"],
+    ["float4_e2m1fn", NaN, RangeError, "float4_e2m1fn can represent, got NaN: it has no NaN"],
   ];
   for (const [name, value, kind, message] of bad) {
     assertThrows(() => DType.from(name).write(view, 0, untyped(value)), kind, message);
@@ -253,7 +253,7 @@ test("every name that DLPack's codes can have is known, and no other", () => {
     assertThrows(() => DType.from(source), TypeError);
   }
   for (const source of ["float32_packed", "int8_packed", "float4_e2m1fnx2_packed", "bool_packed"]) {
-    assertThrows(() => DType.from(source), TypeError, "less than a byte and of one lane to be packed");
+    assertThrows(() => DType.from(source), TypeError, "a packed dtype to be below one byte and have one lane");
   }
   assertEquals(DType.from("=f4").name, "float32");
   assertEquals(DType.from("<u1").name, "uint8");

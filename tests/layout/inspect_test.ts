@@ -81,8 +81,8 @@ test("names are kept by object, and an empty one is refused", () => {
   assertEquals([nameOf(one), nameOf(other)], ["left", null]);
   assertEquals([quoted("left"), quoted(null)], [' "left"', ""]);
   for (const wrong of ["", 7 as unknown as string]) {
-    assertThrows(() => checkName(wrong), TypeError, "Expected a name to be a string that is not empty");
-    assertThrows(() => giveName(one, wrong), TypeError, "Expected a name to be a string that is not empty");
+    assertThrows(() => checkName(wrong), TypeError, "Expected a name to be a non-empty string");
+    assertThrows(() => giveName(one, wrong), TypeError, "Expected a name to be a non-empty string");
   }
   assertEquals(nameOf(one), "left");
 });

@@ -20,7 +20,7 @@ test("repacking needs the first element where a larger one can begin", () => {
   const pairs = StridedLayout.dense([4, 8], 2).sliced(slice(), slice(2, 6));
   assertEquals([pairs.sliceOffset, pairs.maxCompatibleItemsize()], [2, 4]);
   assertEquals(pairs.repacked(4).sliceOffset, 1);
-  assertThrows(() => pairs.repacked(8), RangeError, "the slice offset 2 is no multiple of 4");
+  assertThrows(() => pairs.repacked(8), RangeError, "the slice offset 2 is not a multiple of 4");
   assertThrows(() => pairs.repacked(4, { dataPtr: 0x1002n }), RangeError, "is not aligned to 4 bytes");
 });
 
@@ -60,7 +60,7 @@ test("axes of extent 1 are free in flattening, reshaping and contiguity", () => 
 
 test("a mask that asks for a join that cannot be made is an error, and what it forbids stays apart", () => {
   const layout = StridedLayout.dense([2, 3, 4], 4);
-  assertThrows(() => layout.permuted([1, 0, 2]).flattened({ mask: 2n }), RangeError, "Combine the mask");
+  assertThrows(() => layout.permuted([1, 0, 2]).flattened({ mask: 2n }), RangeError, "AND the mask");
   assertEquals(layout.flattened({ mask: 0n }).shape, [2, 3, 4]);
   assertEquals(layout.flattened({ mask: 0b110n, end: 1 }).shape, [6, 4]);
 });
@@ -103,7 +103,7 @@ test("layouts without elements are unique, contiguous and take any shape", () =>
   assertEquals(empty.flattened({ start: 1 }).shape, [3, 0]);
   assertEquals(empty.flattened({ start: 1 }).strides, [0, 0]);
   assertEquals(new StridedLayout([3, 0], null, 4).strides, [0, 0]);
-  assertThrows(() => empty.reshaped([0, -1]), RangeError, "any value would do");
+  assertThrows(() => empty.reshaped([0, -1]), RangeError, "-1 is ambiguous");
 });
 
 test("what changes nothing gives the same layout back", () => {

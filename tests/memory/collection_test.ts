@@ -57,7 +57,7 @@ test(
     const { code, stderr } = await runScript(script, { gc: true, env: { CAUSEWAY_LEAKS: "1" } });
     assertEquals(code, 0, stderr);
     const reports = stderr.trimEnd().split("\n");
-    assertEquals(reports.pop(), "Causeway: exports that their consumers have never released: 40");
+    assertEquals(reports.pop(), "Causeway: exports never released by their consumers: 40");
     const sized = reports.map((line) => /a MemoryBuffer of (\d+) bytes was never closed/.exec(line)?.[1]);
     assertEquals(sized.filter((size) => size === "48").length, 20);
     assertEquals(sized.filter((size) => size === "56").length, 20);

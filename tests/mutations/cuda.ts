@@ -19,7 +19,7 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...law("cuda/Cuda.pointerAttributes", [
     [
-      '    if (this.#closed) throw new TypeError("Cannot ask a closed Cuda for pointer attributes");\n',
+      '    if (this.#closed) throw new TypeError("Cannot query pointer attributes of a closed Cuda");\n',
       "",
       "A closed Cuda answers about addresses by memory that it has freed.",
     ],

@@ -346,7 +346,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["return said(`The listener has refused", "return error; said(`", "Nobody is told that versions differ."],
     ['&& error.code === "ECONNREFUSED"', "&& false", "With a secret another error says that nobody listens."],
     ["return said(`Nobody listens", "return error; said(`", "A program that was never there has ended, it is said."],
-    ["return said(`Who listens", "return error; said(`", "Nobody is told which versions do not reach each other."],
+    ["return said(`The listener at", "return error; said(`", "Nobody is told which versions do not reach each other."],
     [
       "    case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:\n",
       "    case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:\n      return error;\n",

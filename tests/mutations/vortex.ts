@@ -12,7 +12,7 @@ export const vortexMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/EncodedNode.validityChild", [
     [
-      "    if (!this.dtype.nullable) this.fail(`${this.id} has a validity child and its dtype ${this.typeText} has no nulls`);\n",
+      "    if (!this.dtype.nullable) this.fail(`${this.id} has a validity child but dtype ${this.typeText} is not nullable`);\n",
       "",
       "An array whose dtype has no nulls has some.",
     ],

@@ -151,7 +151,7 @@ export const vortexNumericMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/numeric.zigzagEncoding", [
     [
-      '    if (!dtype.ptype.startsWith("i")) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected a sign`);\n',
+      '    if (!dtype.ptype.startsWith("i")) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected signed`);\n',
       "",
       "Unsigned integers are made of signed ones.",
     ],

@@ -89,7 +89,7 @@ export const vortexStringMutations: readonly Mutation[] = [
     ["type === 1 ? 1 : ", "", "A block of a repeated byte seems to be cut off."],
     ["return little(2) + 256;", "return little(2);", "A frame's size is another one."],
     [
-      'fail("a zstd frame that does not say how large its content is")',
+      'fail("a zstd frame without the size of its content")',
       "0",
       "A frame of unknown size seems to be empty.",
     ],

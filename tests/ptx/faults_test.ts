@@ -200,7 +200,7 @@ test("the driver's own functions are called as the driver declares them", () => 
   const refusedCall = (declared: string, call: string) => {
     const text = `.version 8.0\n.target sm_90\n.address_size 64\n${declared}\n.visible .entry f() {\n` +
       `.param .b64 a;\n.param .b64 b;\n.param .b32 c;\n${call};\n}`;
-    assertThrows(() => loadPtx(text), PtxError, "does not fit the driver's function of that name");
+    assertThrows(() => loadPtx(text), PtxError, "does not match the driver's function of that name");
   };
   const vprintf = ".extern .func (.param .b32 r) vprintf (.param .b64 x, .param .b64 y);";
   refusedCall(vprintf, "call (c), vprintf, (a)");

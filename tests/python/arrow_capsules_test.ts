@@ -535,10 +535,10 @@ class Deaf:
   assertThrows(() => ArrowArray.from(ours, { requestedSchema: arrowField("i") }), ExchangeError, "requested int");
   const requestedSchema = arrowField("u");
   using exported = ours.toArrowDevice();
-  assertThrows(() => ArrowArray.from(exported, { requestedSchema }), ExchangeError, "exist already");
+  assertThrows(() => ArrowArray.from(exported, { requestedSchema }), ExchangeError, "already exist");
   using streamed = exportArrowStream([ours]);
   const taken = { stream: streamed.take() };
-  assertThrows(() => ArrowStream.from(taken, { requestedSchema }), ExchangeError, "exist already");
+  assertThrows(() => ArrowStream.from(taken, { requestedSchema }), ExchangeError, "already exist");
   ArrowStream.from(taken).close();
   renamed.close();
   exported.close();

@@ -118,7 +118,7 @@ async def patient():
 
 test(...needs(missing, "what is called must be Python's, options are checked, and bad arguments reject"), async () => {
   const python = open();
-  assertThrows(() => python.async((() => 1) as unknown as PyObject), TypeError, "no object of Python");
+  assertThrows(() => python.async((() => 1) as unknown as PyObject), TypeError, "not a Python object");
   assertThrows(() => python.async(python.builtins["abs"], { signall: 1 } as object), TypeError, "signall");
   await assertRejects(() => python.async(python.builtins["abs"])(Symbol("s")), TypeError, "symbol");
 });
@@ -234,9 +234,9 @@ test(...needs(missing, "what cannot be called is refused before anybody waits"),
   const python = open();
   python.run(functions);
   using called: PyObject = python.evaluate("coroutine")(1);
-  const error = assertThrows(() => python.async(called), TypeError, "py.async(f)(x) and not py.async(f(x))");
+  const error = assertThrows(() => python.async(called), TypeError, "py.async(f)(x), not py.async(f(x))");
   assert(error.message.startsWith("Cannot call <coroutine object coroutine at"), error.message);
-  assertThrows(() => python.async(python.evaluate("[]")), TypeError, "Cannot call []: expected a function of Python");
+  assertThrows(() => python.async(python.evaluate("[]")), TypeError, "Cannot call []: expected a Python function");
   called["close"]();
   python.async(python.evaluate("[]").append); // a method that was called may be looked up again
 });

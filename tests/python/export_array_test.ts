@@ -368,7 +368,7 @@ test(...needs(missing, "what is no array, or no array that can be exported, is a
   const words = python.evaluate("np.array(['a', 'bc'])");
   assertEquals(words.shape[0], 2, "an array of text stays in Python");
   assertThrows(() => StridedMemoryView.from(words), ExchangeError, "<U2");
-  assertThrows(() => StridedMemoryView.from(python.import("numpy")), TypeError, "expected an array of Python");
+  assertThrows(() => StridedMemoryView.from(python.import("numpy")), TypeError, "expected a Python array");
   // DLPack and the array interface of masked arrays omit the mask: all elements came, as if none were masked.
   const masked = python.evaluate("np.ma.array([1, 2, 3], mask=[0, 1, 0])");
   assertThrows(() => StridedMemoryView.from(masked), ExchangeError, "Cannot import a masked array");

@@ -138,7 +138,7 @@ test(...needs(missing, "a call that fails without an exception is an error, and 
   const python = open();
   const interpreter = openInterpreter({});
   const fail = () => interpreter.locked(() => interpreter.check(0n));
-  assertEquals(assertThrows(fail, PythonError, "without an exception").type, "SystemError");
+  assertEquals(assertThrows(fail, PythonError, "without setting an exception").type, "SystemError");
   assertEquals(python.evaluate("1 + 1"), 2);
 });
 

@@ -133,7 +133,7 @@ class Manager:
     assertThrows(() => python.with(manager, async () => await Promise.resolve(1)), TypeError, "Cannot wait");
   }
   assertThrows(() => python.with(python.evaluate("object()")), PythonError, "context manager");
-  assertThrows(() => python.with({} as unknown as PyObject), TypeError, "no object of Python");
+  assertThrows(() => python.with({} as unknown as PyObject), TypeError, "not a Python object");
 });
 
 test(

@@ -69,8 +69,8 @@ test("an option that is no path, or no stream, is refused, also when Python runs
 test(...needs(missing, "what is to be run is a text"), () => {
   const python = Python.open({ home: executable });
   for (const value of [5, null, {}, undefined] as unknown[] as string[]) {
-    assertThrows(() => python.run(value), TypeError, "Expected statements of Python as a string, got");
-    assertThrows(() => python.evaluate(value), TypeError, "Expected an expression of Python as a string, got");
+    assertThrows(() => python.run(value), TypeError, "Expected Python statements as a string, got");
+    assertThrows(() => python.evaluate(value), TypeError, "Expected a Python expression as a string, got");
     assertThrows(() => python.import(value), TypeError, "Expected a module's name as a string, got");
   }
 });
@@ -93,7 +93,7 @@ test(needs(missing, "a library of another version than its interpreter is not st
     mkdirSync(join(home, "bin"));
     writeFileSync(join(home, "bin/python3"), `#!/bin/sh\ncat <<'END'\n${said}\nEND\n`, { mode: 0o755 });
     const { answer } = await open({}, { home });
-    assertStringIncludes(answer["error"] ?? "", "an interpreter and its library must be of one version");
+    assertStringIncludes(answer["error"] ?? "", "an interpreter and its library must have the same version");
   } finally {
     rmSync(home, { recursive: true });
   }

@@ -130,7 +130,7 @@ class Column:
   using km: PyObject = Column("km");
   using fare: PyObject = Column("fare");
   const multiply = () => Number(km) * Number(fare);
-  assertThrows(multiply, TypeError, "Cannot make a number of km");
+  assertThrows(multiply, TypeError, "Cannot convert km to a number");
   assertThrows(multiply, TypeError, "a.__mul__(b)");
   assertEquals(String(km["__mul__"](fare)), "km * fare");
   assertEquals(String(python.import("operator")["mul"](km, fare)), "km * fare");

@@ -96,7 +96,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
         const error = assertThrows(
           attempt,
           CudaError,
-          "device 0, whose stream this is, has no access to memory of device 1",
+          "device 0, the stream's device, has no access to memory of device 1",
         );
         assertEquals([error.codeName, error.message.endsWith("peerAccessibleBy.add(0)")], [
           "CUDA_ERROR_INVALID_VALUE",

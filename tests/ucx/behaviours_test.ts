@@ -224,7 +224,7 @@ for (const how of pairings) {
         if (how === "listener") {
           for (const { name, error } of await Promise.all(others)) assertInstanceOf(error, UcxError, name);
           assertInstanceOf(await other.closed, UcxError);
-          await assertRejects(() => other.send(new Uint8Array(1)), UcxError, "the endpoint has failed before");
+          await assertRejects(() => other.send(new Uint8Array(1)), UcxError, "the endpoint has already failed");
         } else {
           assertEquals(await Promise.race([...others, pause(50, "open")]), "open");
           await other.close({ force: true });
@@ -285,7 +285,7 @@ test(
       recvAll: () => here.rawStream.recvAll(large, limits),
     };
     for (const [name, begin] of Object.entries(began)) {
-      const error = await assertRejects(begin, UcxError, "It was not over after 50 ms");
+      const error = await assertRejects(begin, UcxError, "It had not completed after 50 ms");
       assertEquals(error.statusName, "UCS_ERR_TIMED_OUT", name);
     }
     await Promise.all([there.send(Uint8Array.of(1), { tag: 3n }), here.recv(new Uint8Array(1), { tag: 3n })]);

@@ -45,7 +45,7 @@ test("each failure of UCX's says what is known of the versions, and others are a
     listenersVersion: null,
   });
   assertInstanceOf(rejected, UcxError);
-  assertStringIncludes(rejected.message, "UCX 1.13.1, which version the other side has is not known here");
+  assertStringIncludes(rejected.message, "UCX 1.13.1, the other side's version is not known here");
   const other = new TypeError("something else");
   assert(explainFailure(other, { ...attempt, listenersVersion: null }) === other);
 });

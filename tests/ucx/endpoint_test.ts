@@ -129,7 +129,11 @@ test("an endpoint whose other side is gone closes by force: a flush would never 
   endpoint.fail(failure);
   endpoint.fail(new UcxError("ucp_worker_progress", cancelled)); // the first reason counts
   assertEquals(await endpoint.closed, failure);
-  const error = await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "the endpoint has failed before");
+  const error = await assertRejects(
+    () => endpoint.send(new Uint8Array(1)),
+    UcxError,
+    "the endpoint has already failed",
+  );
   assertEquals([error.call, error.status], ["ucp_worker_progress", reset]);
   ucp.answers.push(0n);
   await endpoint.close();
@@ -322,7 +326,7 @@ test("what has come before a failure is received, although the failure is report
     ucp.fail(0x70n, reset);
   };
   assertEquals((await receive).length, 0);
-  await assertRejects(() => endpoint.recv(new Uint8Array(1)), UcxError, "the endpoint has failed before");
+  await assertRejects(() => endpoint.recv(new Uint8Array(1)), UcxError, "the endpoint has already failed");
   worker.abort();
 });
 

@@ -175,7 +175,7 @@ test("where nobody listens, and where nobody speaks UCX, connecting fails; a lim
       const nobody = await assertRejects(() => client.connect({ host: "127.0.0.1", port, ...secret }), UcxError);
       // Newer versions of UCX say that the connection was reset.
       if (nobody.statusName === "UCS_ERR_CONNECTION_RESET") {
-        assertStringIncludes(nobody.message, `at 127.0.0.1:${port} has hung up, or nobody does`);
+        assertStringIncludes(nobody.message, `at 127.0.0.1:${port} has hung up, or there is none`);
       } else {
         assertEquals(nobody.statusName, "UCS_ERR_NOT_CONNECTED");
         assertStringIncludes(nobody.message, `Nobody listens at 127.0.0.1:${port}`);
@@ -213,7 +213,11 @@ test("a receive that is bound to an endpoint ends with it, and one of the worker
     const again = await client.connect(server.address);
     await again.send(new Uint8Array(1), { tag: 8n });
     assertEquals((await free).length, 1);
-    await assertRejects(() => here.recv(new Uint8Array(1)), UcxError, "Cannot receive: the endpoint has failed before");
+    await assertRejects(
+      () => here.recv(new Uint8Array(1)),
+      UcxError,
+      "Cannot receive: the endpoint has already failed",
+    );
   });
 });
 
@@ -227,7 +231,7 @@ test("what cannot be listened at is an error, and a port is taken once", async (
         if (!("secret" in secret)) assertInstanceOf(error.cause, UcxError);
       };
       const at = `Cannot listen at 127.0.0.1:${listener.port}: bind failed`;
-      refused({ port: listener.port }, "EADDRINUSE", at, "choose another one, or 0 for any that is free");
+      refused({ port: listener.port }, "EADDRINUSE", at, "choose another one, or 0 for any free port");
       refused({ host: "192.0.2.1" }, "EADDRNOTAVAIL", "at 192.0.2.1:0", '"0.0.0.0" stands for all');
     }
     assertThrows(() => server.listen({ port: 70_000 }), RangeError, "port 70000");

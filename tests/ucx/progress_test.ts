@@ -198,10 +198,10 @@ test("a timeout ends a receive for its caller, awaited or in place, and takes no
   const error = await assertRejects(
     () => receiver.recv(into, { timeout: 20 }),
     UcxError,
-    "It was not over after 20 ms",
+    "It had not completed after 20 ms",
   );
   assertEquals(error.statusName, "UCS_ERR_TIMED_OUT");
-  assertThrows(() => receiver.recvSync(into, { timeout: 5 }), UcxError, "It was not over after 5 ms");
+  assertThrows(() => receiver.recvSync(into, { timeout: 5 }), UcxError, "It had not completed after 5 ms");
   // A connection within one thread is not established while the thread waits in place.
   await Promise.all([endpoint.send(Uint8Array.of(4), { tag: 10n }), receiver.recv(into, { tag: 10n })]);
   endpoint.sendSync(Uint8Array.of(5), { tag: 10n });

@@ -198,7 +198,7 @@ test("whoever knows the secret is told that there is no room; whoever does not i
   const full = acceptor({ hasRoom: () => false });
   const refused = await assertRejects(() => connectWithSecret(full.acceptor, "s3cret", theirs, never), UcxError);
   assertEquals(refused.statusName, "UCS_ERR_REJECTED");
-  assertStringIncludes(refused.message, "takes on no more");
+  assertStringIncludes(refused.message, "accepts no more");
   const wrong = await assertRejects(() => connectWithSecret(full.acceptor, "guess", theirs, never), SecretError);
   assertStringIncludes(wrong.message, "Is the secret the same?");
   assertEquals([full.seen.refused, full.met], [2, []]);
@@ -210,7 +210,7 @@ test("who connects to another program, to none, or no longer, is told", async ()
   const address = other.address();
   assert(typeof address === "object" && address !== null);
   const to = { host: "127.0.0.1", port: address.port };
-  await assertRejects(() => connectWithSecret(to, "s3cret", theirs, never), SecretError, "no listener of Causeway");
+  await assertRejects(() => connectWithSecret(to, "s3cret", theirs, never), SecretError, "not a Causeway listener");
   other.close();
   await assertRejects(
     () => connectWithSecret({ host: "127.0.0.1", port: 1 }, "s3cret", theirs, never),
@@ -332,7 +332,7 @@ test("one side with a secret, the other without: both ways end soon, and say wha
   assert(performance.now() - start < 4000);
   assertStringIncludes(
     unasked.message,
-    `at 127.0.0.1:${asking.port} has hung up, or nobody does. Does the listener ask for a secret?`,
+    `at 127.0.0.1:${asking.port} has hung up, or there is none. Does it ask for a secret?`,
   );
   await using open = await server.listen();
   const begun = performance.now();

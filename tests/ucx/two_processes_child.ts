@@ -68,7 +68,7 @@ async function within<T>(promise: Promise<T>): Promise<T | "nothing"> {
 async function assertGone(endpoint: UcxEndpoint): Promise<UcxError> {
   const reason = await within(endpoint.closed);
   assertInstanceOf(reason, UcxError, `${reason} within ${limit} ms`);
-  await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "the endpoint has failed before");
+  await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "the endpoint has already failed");
   return reason;
 }
 

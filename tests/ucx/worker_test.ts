@@ -30,7 +30,7 @@ test("libucp is opened from the file that is given, one in a process, and from n
   using again = Ucx.open({ library: ucx.path });
   assertEquals([again.path, again.version], [ucx.path, ucx.version]);
   assertThrows(() => Ucx.open({ library: "/no/libucp.so.0" }), LibraryNotFoundError, "nothing else was tried");
-  assertThrows(() => Ucx.open({ library: "libm.so.6" }), FfiError, `this process has ${ucx.path} already`);
+  assertThrows(() => Ucx.open({ library: "libm.so.6" }), FfiError, `this process has already opened ${ucx.path}`);
 });
 
 test("a setting wins with and without its prefix", () => {

@@ -260,7 +260,7 @@ test("who may not listen is not talked to", async () => {
 
 test("connecting waits for a listener as long as its options say", async () => {
   const path = abstractName();
-  const error = await assertRejects(() => UnixSocket.connect(path), SystemError, "listen there already?");
+  const error = await assertRejects(() => UnixSocket.connect(path), SystemError, "listening there yet?");
   assertEquals(error.code, "ECONNREFUSED");
   const early = UnixSocket.connect(path, { timeout: 5000 });
   await delay(20);

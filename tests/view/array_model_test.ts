@@ -76,7 +76,7 @@ test("iteration gives what is selected along the first axis, and reads nothing",
   check(
     fc.property(cases, ({ view, model: { shape, at } }) => {
       if (shape.length === 0) {
-        assertThrows(() => [...view], TypeError, "item() is its element");
+        assertThrows(() => [...view], TypeError, "item() reads its element");
         return;
       }
       const rows = [...view];

@@ -109,7 +109,7 @@ test("memory that is not where the array was wanted is refused, and freed", () =
   const wrong = (memory: MemoryResource, device: Place) => () => StridedMemoryView.zeros([2], { memory, device });
   assertThrows(wrong(pool, "host"), TypeError, "at the host in device memory");
   assertThrows(wrong(pool, second), TypeError, "expected both to agree. Leave device out");
-  assertThrows(wrong(new PinnedMemoryResource(first), first), TypeError, "in pinned memory, which is that of the host");
+  assertThrows(wrong(new PinnedMemoryResource(first), first), TypeError, "in pinned memory of the host");
   assertThrows(wrong(new HostMemoryResource(), first), TypeError, "in host memory");
   first.synchronize();
   assertEquals(pool.pool.use.used, 0);
@@ -117,7 +117,7 @@ test("memory that is not where the array was wanted is refused, and freed", () =
   assertThrows(() => StridedMemoryView.zeros([2], { memory: new HostMemoryResource(), stream }), TypeError, "stream");
   const buffer = new HostMemoryResource().allocate(16);
   const memory = buffer as unknown as MemoryResource;
-  assertThrows(() => StridedMemoryView.zeros([2], { memory }), TypeError, "fromBuffer() is a view of a buffer");
+  assertThrows(() => StridedMemoryView.zeros([2], { memory }), TypeError, "fromBuffer() views a buffer");
   assertThrows(() => StridedMemoryView.zeros([2], { memory: first as never }), TypeError, "expected a MemoryResource");
   assertThrows(() => StridedMemoryView.arange(2).copy({ memory: pool, device: "host" }), TypeError, "both to agree");
 });
@@ -194,7 +194,7 @@ test("nested arrays of several lengths, depths or types are refused with the pla
   assertThrows(ragged([1, 2n]), TypeError, "Expected a number for float64");
   assertThrows(ragged(["1"]), TypeError, "Expected a number for float64");
   assertThrows(ragged([null]), TypeError, "Expected { re, im } for complex128");
-  assertThrows(ragged(5), TypeError, "Expected an array, or nested ones, got 5");
+  assertThrows(ragged(5), TypeError, "Expected an array or nested arrays, got 5");
   const self: unknown[] = [];
   self.push(self);
   assertThrows(ragged(self), RangeError, "at most 64 axes");

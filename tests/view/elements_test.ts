@@ -183,7 +183,7 @@ test("arithmetic with views is refused with where there is some, and a view with
   assertThrows(
     () => Number(StridedMemoryView.zeros([1])),
     TypeError,
-    "Cannot take a view of float64 (1,) for a number",
+    "Cannot use a view of float64 (1,) as a number",
   );
   assertEquals([`${view}`, String(view), [view].join(), { "[0 1 2]": 5 }[view as unknown as "[0 1 2]"]], [
     ...["[0 1 2]", "[0 1 2]", "[0 1 2]"],
@@ -193,7 +193,7 @@ test("arithmetic with views is refused with where there is some, and a view with
   assertEquals([one(2) * 2, one(1) + 1, Number(one(2)), one(2) > one(1)], [4, 2, 2, true]);
   assertEquals(StridedMemoryView.full([], 5n) as unknown as bigint + 1n, 6n);
   const complex = StridedMemoryView.full([], { re: 1, im: 2 });
-  assertThrows(() => Number(complex), TypeError, "Cannot take a view of complex128 () for a number");
+  assertThrows(() => Number(complex), TypeError, "Cannot use a view of complex128 () as a number");
   using cuda = Cuda.simulate();
   using there = view.sliced(1).to(cuda.device(0));
   assertThrows(() => Number(there), TypeError, "Cannot read an element of device memory from the host");
@@ -224,7 +224,7 @@ test("elements of device memory are not the host's to use, and the error names w
     () => view.asTypedArray(),
   ];
   for (const ask of asks) assertThrows(ask, TypeError, "`await view.toTypedArray()` copies");
-  assertThrows(() => view.asTypedArray(), TypeError, "Cannot see device memory as a typed array from the host");
+  assertThrows(() => view.asTypedArray(), TypeError, "Cannot view device memory as a typed array from the host");
   assertEquals(await view.toTypedArray(), new Float32Array(4).fill(1.5));
   assertEquals([...view].map((row) => row.shape), [[2], [2]]);
 });

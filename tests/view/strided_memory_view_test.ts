@@ -64,7 +64,7 @@ test("the refusal of a layout says what would be accepted", () => {
   const error = assertThrows(() => StridedMemoryView.fromBuffer(buffer, options), RangeError);
   assertEquals(
     error.message,
-    "Cannot see bytes 0 to 24 of a buffer of 16: the layout reaches outside it. Expected at least 24 bytes.",
+    "Cannot view bytes 0 to 24 of a buffer of 16: the layout reaches outside it. Expected at least 24 bytes.",
   );
   const backwards = () =>
     StridedMemoryView.fromBuffer(buffer, { shape: [3], strides: [-1], dtype: "float32", offset: 4 });

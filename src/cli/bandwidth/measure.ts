@@ -81,7 +81,7 @@ async function measure(lanes: readonly Lane[], { size, seats }: Bench, effort: E
   for (let i = 0; i < effort.samples; i++) times.push(time(main, others, effort.iterations));
   for (const { to, mark } of lanes) {
     if (!await isFullOf(mark, to)) {
-      throw new Error("The bytes that were copied have not arrived as they were sent");
+      throw new Error("The copied bytes did not arrive as they were sent");
     }
   }
   return lanes.length * effort.iterations * size / medianOf(times) / 1e6;

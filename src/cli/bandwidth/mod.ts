@@ -32,21 +32,21 @@ export const bandwidth = command({
   takes: "[options]",
   summary: "measure copies between host and GPUs, within and between GPUs, by engines and kernels",
   about:
-    "Measures how fast bytes are copied, as nvbandwidth does and by its names: host to GPU and back (page-locked\n" +
+    "Measures how fast bytes are copied, as nvbandwidth does, under its names: host to GPU and back (page-locked\n" +
     "and ordinary memory), within a GPU, and from every GPU to every other one, by copy engines and by kernels.\n" +
-    "Copies are timed by the GPU's own clock, and what has arrived is looked at. It takes two buffers of --size on\n" +
-    "each GPU and four of the host, and frees them. Without options everything is measured:\n\n" +
+    "Copies are timed by the GPU's own clock, and what arrives is checked. Takes two buffers of --size on\n" +
+    "each GPU and four on the host, and frees them. Without options, measures everything:\n\n" +
     measurements.map(({ name }) => `  ${name}`).join("\n"),
   options: {
     test: { type: "string", short: "t", multiple: true, value: "NAME", says: "measure this alone; can be repeated" },
-    size: { type: "string", short: "s", value: "N", says: "bytes of a copy: 64MiB, 1e8 (default 256MiB)" },
+    size: { type: "string", short: "s", value: "N", says: "bytes per copy: 64MiB, 1e8 (default 256MiB)" },
     iterations: { type: "string", short: "i", value: "N", says: "copies in a row (default 16)" },
-    samples: { type: "string", value: "N", says: "times that this is done; the median counts (default 3)" },
+    samples: { type: "string", value: "N", says: "how many times to repeat this; the median counts (default 3)" },
     json: { type: "boolean", says: "the report as JSON" },
     svg: svgOption,
     simulate: {
       ...simulateOption,
-      says: `${simulateOption.says};\ncopies of 16KiB, 2 in a row, unless you say otherwise`,
+      says: `${simulateOption.says};\ncopies of 16KiB, 2 in a row, by default`,
     },
   },
   examples: ["", "--test device_to_device_memcpy_read_ce --svg heat.svg", "--size 1GiB --json", "--simulate 2"],
@@ -99,7 +99,7 @@ function choose(names: readonly string[] | undefined): readonly Measurement[] {
   if (names === undefined) return measurements;
   const known = measurements.map(({ name }) => name);
   for (const name of names) {
-    if (!known.includes(name)) throw new UsageError(`--test: there is no ${name}${didYouMean(name, known)}`, usage);
+    if (!known.includes(name)) throw new UsageError(`--test: unknown test ${name}${didYouMean(name, known)}`, usage);
   }
   return measurements.filter(({ name }) => names.includes(name));
 }

@@ -84,7 +84,7 @@ async function findUcxx(): Promise<string> {
     searched.push(executable);
   }
   throw new BaselineError(
-    `Cannot run UCXX: it is in no Python (${searched.join(", ") || "there is none"}). ` +
+    `Cannot run UCXX: no Python has it (${searched.join(", ") || "none found"}). ` +
       "Get it: pip install ucxx-cu13, and name its interpreter in CAUSEWAY_PYTHON",
   );
 }

@@ -58,14 +58,14 @@ export interface SendRecvOptions {
 /** What `causeway send-recv --help` prints. */
 export const sendRecvUsage = `Usage: causeway send-recv [options]
 
-Sends an object to a second process and receives it back, and says how long that took: UCXX's benchmark
-(python -m ucxx.benchmarks.send_recv), its options and its report.
+Measures how long it takes to send an object to a second process and receive it back, with the options and
+the report of UCXX's benchmark (python -m ucxx.benchmarks.send_recv).
 
   -n, --n-bytes N              size of an object: 4096, 10 Mb, 1KiB (default 10 Mb)
   -x, --n-buffers N            objects in a message, received into new memory if more than 1; with --transfer-api tag
                                (default 1)
-      --n-iter N               round trips that are measured (default 10)
-      --n-warmup-iter N        round trips before that (default 10)
+      --n-iter N               measured round trips (default 10)
+      --n-warmup-iter N        warm-up round trips (default 10)
   -o, --object-type TYPE       numpy or host: memory of the C allocator (default numpy)
                                pinned: the host's, for a GPU; cupy or device: a GPU's
   -d, --server-dev N           the server's GPU (default 0)
@@ -77,21 +77,21 @@ Sends an object to a second process and receives it back, and says how long that
 
       --transfer-api API       tag: tagged messages (default); am: active messages (also --enable-am)
                                stream: the endpoint's streams, which carry bytes of JavaScript's own memory
-                               rma: put into the server's memory, flush, and get back from there
+                               rma: put into the server's memory, flush, and get it back
       --progress-mode MODE     how to wait: adaptive (default), busy (also polling), event (also blocking)
       --sync                   wait in place instead of awaiting; with --transfer-api tag
-      --errors peer|none       whether the end of the other side is noticed (default peer);
+      --errors peer|none       whether the loss of the other side is detected (default peer);
                                also --error-handling, --no-error-handling
 
-      --server-only            be the server alone, for a client on another machine
-      --client-only            be the client alone; needs --port
-  -s, --server-address HOST    where the server listens and the client connects to (default 127.0.0.1)
-  -p, --port PORT              its port (default: any that is free)
+      --server-only            run only the server, for a client on another machine
+      --client-only            run only the client; needs --port
+  -s, --server-address HOST    where the server listens and the client connects (default 127.0.0.1)
+  -p, --port PORT              its port (default: any free port)
 
-      --against PROGRAM        ucx_perftest or ucxx: runs it, too, in turns, and adds the ratio
-      --runs N                 with --against: how often each of the two is run; the medians count (default 5)
-  -v, --verbose                print every round trip when it is over, to standard error
-      --no-detailed-report     leave the single round trips out of the report
+      --against PROGRAM        ucx_perftest or ucxx: also runs it, in turns, and adds the ratio
+      --runs N                 with --against: how many times each of the two runs; the medians count (default 5)
+  -v, --verbose                print every round trip as it completes, to standard error
+      --no-detailed-report     leave the individual round trips out of the report
       --json                   the report as JSON
   -h, --help                   this text
 
@@ -145,7 +145,7 @@ const known = {
   "rmm-managed-memory": flag,
 } as const;
 
-const inOneThread = "all of UCX happens in the thread that runs JavaScript";
+const inOneThread = "all of UCX runs in the thread that runs JavaScript";
 const noRmm = "RMM is an allocator of RAPIDS. A GPU's memory comes from the driver's own pool here: -o device";
 const noDelay = "a round trip has one operation in flight at a time, and waits for it";
 
@@ -217,7 +217,7 @@ export function parseOptions(args: readonly string[]): SendRecvOptions | null {
       : oneOf("against", values.against, { ucx_perftest: "ucx_perftest", ucxx: "ucxx" }),
     runs: count("runs", values.runs, 5, 1, 1000),
   };
-  if (values.runs !== undefined && options.against === null) throw refuse("--runs needs --against a program.");
+  if (values.runs !== undefined && options.against === null) throw refuse("--runs needs --against PROGRAM.");
   checkTogether(options);
   return options;
 }
@@ -238,7 +238,7 @@ function checkTogether(options: SendRecvOptions): void {
   if (ndim === 3 && bytes % 4 !== 0) {
     throw refuse(`--ndim 3 makes objects of shape (n/4, 2, 2): expected a multiple of 4 bytes, got ${bytes}.`);
   }
-  if (sync && api !== "tag") throw refuse("--sync can be had with --transfer-api tag: nothing else waits in place.");
+  if (sync && api !== "tag") throw refuse("--sync needs --transfer-api tag: nothing else waits in place.");
   if (buffers > 1 && (sync || api !== "tag")) {
     throw refuse(
       `--n-buffers ${buffers} is not supported with ${
@@ -251,7 +251,7 @@ function checkTogether(options: SendRecvOptions): void {
   if (api === "rma" && bytes === 0) throw refuse("--transfer-api rma needs at least one byte of memory to put into.");
   if (api === "am" && memory === "device") {
     throw refuse(
-      "--transfer-api am is not supported with a GPU's memory: what comes unasked for comes to the host, if it is small. " +
+      "--transfer-api am is not supported with a GPU's memory: small unsolicited messages arrive in host memory. " +
         "Use --transfer-api tag.",
     );
   }
@@ -260,19 +260,19 @@ function checkTogether(options: SendRecvOptions): void {
   if (role !== "both") {
     throw refuse("--against runs both sides here: expected neither --server-only nor --client-only.");
   }
-  if (memory === "pinned") throw refuse(`--against ${against} is not supported with pinned memory: it knows none.`);
+  if (memory === "pinned") throw refuse(`--against ${against} is not supported with pinned memory: it has none.`);
   if (against === "ucxx" && api !== "tag") {
-    throw refuse(`--against ucxx is not supported with --transfer-api ${api}: UCXX's benchmark knows tag alone.`);
+    throw refuse(`--against ucxx is not supported with --transfer-api ${api}: UCXX's benchmark supports only tag.`);
   }
   if (against === "ucx_perftest" && buffers > 1) {
     throw refuse(
-      `--against ucx_perftest is not supported with --n-buffers ${buffers}: it receives into memory that it has. ` +
+      `--against ucx_perftest is not supported with --n-buffers ${buffers}: it receives into preallocated memory. ` +
         "Use --against ucxx.",
     );
   }
   if (against === "ucx_perftest" && api === "rma") {
     throw refuse(
-      "--against ucx_perftest is not supported with --transfer-api rma: its own put test flushes nothing, and gets nothing.",
+      "--against ucx_perftest is not supported with --transfer-api rma: its put test neither flushes nor gets.",
     );
   }
 }
@@ -283,7 +283,7 @@ function checkStream({ bytes, ndim, memory }: SendRecvOptions): void {
   if (ndim !== 1) throw refuse(`--ndim ${ndim} is not supported with --transfer-api stream: its bytes have no shape.`);
   if (memory !== "host") {
     throw refuse(
-      `--transfer-api stream is not supported with ${memory} memory: JavaScript's streams carry JavaScript's own. ` +
+      `--transfer-api stream is not supported with ${memory} memory: JavaScript's streams carry only its own memory. ` +
         "Use --transfer-api tag.",
     );
   }

@@ -27,7 +27,7 @@ export const TAG = { terms: 1n, answer: 2n, object: 3n, end: 4n } as const;
 const patience = (bytes: number): number => 60_000 + bytes / 10_000;
 
 function checkLength(length: number, bytes: number): void {
-  if (length !== bytes) throw new TransferError(`Wrong length: ${length} bytes came, expected ${bytes}`);
+  if (length !== bytes) throw new TransferError(`Wrong length: ${length} bytes arrived, expected ${bytes}`);
 }
 
 /** Tagged messages, awaited. */
@@ -55,7 +55,7 @@ function messageLink(endpoint: UcxEndpoint): Link {
     send: (what) => endpoint.sendMessage(what),
     receive: async (into) => {
       const next = await messages.next();
-      if (next.done === true) throw new TransferError("The other side has ended before its message came");
+      if (next.done === true) throw new TransferError("The other side ended before its message arrived");
       checkLength(next.value.length, into.nbytes);
       await next.value.recv(into);
     },
@@ -86,7 +86,7 @@ function manyLink(
       const views = await endpoint.recvMany({ ...tag, ...many.place });
       try {
         if (views.length !== buffers) {
-          throw new TransferError(`Wrong number of buffers: ${views.length} came, expected ${buffers}`);
+          throw new TransferError(`Wrong number of buffers: ${views.length} arrived, expected ${buffers}`);
         }
         for (const { nbytes } of views) checkLength(nbytes, bytes);
       } catch (error) {
@@ -121,7 +121,7 @@ function streamLink(endpoint: UcxEndpoint): EndingLink<Uint8Array<ArrayBuffer>> 
     end: async () => {
       await writer.close();
       const { done } = await reader.read(new Uint8Array(1));
-      if (!done) throw new TransferError("The other side sends more than was agreed on");
+      if (!done) throw new TransferError("The other side sent more than agreed");
     },
   };
 }

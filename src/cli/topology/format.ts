@@ -14,7 +14,7 @@ const legend = [
   "PCIe    peer access without native atomics",
   "host    no peer access: copies go through host memory",
   "rank N  the driver's order of links by speed, 0 first",
-  "PCI     what the way over the bus crosses: a switch, the host bridge, a NUMA node, or the machine",
+  "PCI     what the path over the bus crosses: a switch, the host bridge, a NUMA node, or the machine",
 ];
 
 const title = ({ devices, driverVersion }: TopologyReport) =>

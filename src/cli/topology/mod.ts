@@ -18,7 +18,7 @@ export const topology = command({
   takes: "[options]",
   summary: "the GPUs of this machine, and what connects them: a table, JSON or a picture",
   about: "Lists the GPUs, and says for each pair whether one can use the memory of the other, and over what.\n" +
-    "Only asks: it makes no context on a GPU, measures nothing and changes nothing. `bandwidth` measures.",
+    "Only queries: creates no context on a GPU, measures nothing and changes nothing. `bandwidth` measures.",
   options: {
     json: { type: "boolean", says: "the report as JSON" },
     svg: svgOption,

@@ -217,7 +217,7 @@ function name({ device, handle }: CudaStream): string {
 export function captureWork(stream: CudaStream, work: () => void, options: CaptureOptions): CudaGraph {
   if (typeof work !== "function") {
     throw new TypeError(
-      `Cannot capture: expected a function that enqueues, capture(() => ...), got ${showGiven(work)}. ` +
+      `Cannot capture: expected a function that enqueues work, capture(() => ...), got ${showGiven(work)}. ` +
         "beginCapture() needs none",
     );
   }
@@ -225,7 +225,7 @@ export function captureWork(stream: CudaStream, work: () => void, options: Captu
   const result: unknown = work();
   if (result instanceof Promise) {
     result.catch(() => {}); // work that it does outside the capture fails with its own error, or not at all
-    throw new TypeError("Cannot capture what an asynchronous function does: use beginCapture() and end()");
+    throw new TypeError("Cannot capture an asynchronous function: use beginCapture() and end()");
   }
   return capture.end();
 }

@@ -172,7 +172,7 @@ export class GraphResources {
     }
     if (mustWait) {
       const over = Promise.allSettled(inFlight.map((mark) => mark.completed()));
-      void over.then(() => end.dispose()).catch((error) => reportUncaught("releasing what a graph has used", error));
+      void over.then(() => end.dispose()).catch((error) => reportUncaught("releasing a graph's resources", error));
       return now.dispose();
     }
     end.use(now);

@@ -41,7 +41,7 @@ function reasons(kernel: Kernel, [gx, gy, gz, bx, by, bz]: LaunchShape, sharedBy
   if (threads > threadsMost) {
     const deviceMost = device.attribute("MAX_THREADS_PER_BLOCK");
     const because = threadsMost < deviceMost
-      ? `, because of its registers or what it declares; other kernels up to ${deviceMost}`
+      ? `, because of its registers or declared limits; other kernels up to ${deviceMost}`
       : "";
     found.push(
       `A block of ${formatShape(block)} has ${threads} threads: ${kernel.name} takes at most ${threadsMost} on ` +
@@ -54,13 +54,13 @@ function reasons(kernel: Kernel, [gx, gy, gz, bx, by, bz]: LaunchShape, sharedBy
     found.push(`A grid of ${formatShape(grid)} is too large: ${device} takes at most ${formatShape(gridMost)}`);
   }
   if (bytes > bytesMost) {
-    found.push(`A block would have ${bytes} bytes of shared memory: ${device} has at most ${bytesMost} for one`);
+    found.push(`A block would have ${bytes} bytes of shared memory: ${device} allows at most ${bytesMost} per block`);
   }
   if (found.length > 0) return found.join(". ");
   return `A grid of ${formatShape(grid)} and a block of ${
     formatShape(block)
   } with ${bytes} bytes of shared memory are ` +
-    `within what ${kernel.name} takes on ${device} (${threadsMost} threads of a block): the reason is another one`;
+    `within what ${kernel.name} takes on ${device} (${threadsMost} threads per block): the cause is something else`;
 }
 
 function mostOf(device: CudaDevice, attribute: "MAX_GRID_DIM_" | "MAX_BLOCK_DIM_"): number[] {

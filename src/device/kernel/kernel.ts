@@ -146,7 +146,7 @@ export class Kernel {
   /** An attribute of the kernel. */
   attribute(name: KernelAttribute): number {
     if (!Object.hasOwn(CU_FUNC_ATTRIBUTE, name)) {
-      throw new TypeError(`Cannot ask for the attribute ${name}: expected a name of CU_FUNC_ATTRIBUTE`);
+      throw new TypeError(`Cannot query the attribute ${name}: expected a name of CU_FUNC_ATTRIBUTE`);
     }
     using arena = new NativeArena();
     const out = arena.out("i32");
@@ -181,8 +181,8 @@ export class Kernel {
     const most = device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - this.attribute("SHARED_SIZE_BYTES");
     if (bytes > most) {
       throw new RangeError(
-        `Cannot launch ${name} with ${bytes} bytes of shared memory: ${device} gives a block ${most} at most beyond ` +
-          "what the kernel declares. Use less, or memory of the device",
+        `Cannot launch ${name} with ${bytes} bytes of shared memory: ${device} allows a block at most ${most} beyond ` +
+          "what the kernel declares. Use less, or device memory",
       );
     }
     const { driver } = device;
@@ -200,7 +200,7 @@ export class Kernel {
         const size = slots.write(index, args[index] as KernelArg, this.device); // as: holes are refused as undefined
         const expected = sizes?.[index] ?? size;
         if (size === expected) continue;
-        throw new TypeError(`expected ${expected} bytes, which the parameter takes, got ${size}`);
+        throw new TypeError(`expected ${expected} bytes, the parameter's size, got ${size}`);
       }
     } catch (error) {
       if (error instanceof Error) error.message = `${this.name}, argument ${index}: ${error.message}`;
@@ -295,5 +295,5 @@ function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
   const first = axis === 0;
   const value = (typeof dim === "object" ? dim?.[axis] : first ? dim : 1) ?? (first ? NaN : 1);
   if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
-  throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected positive integers, one to three`);
+  throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected one to three positive integers`);
 }

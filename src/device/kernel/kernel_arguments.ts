@@ -49,7 +49,7 @@ export class ArgumentSlots {
     const at = index * slotBytes;
     if (typeof arg === "bigint") {
       const word = BigInt.asUintN(64, arg);
-      if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw new RangeError(`${arg} does not fit 64 bits`);
+      if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw new RangeError(`${arg} does not fit in 64 bits`);
       values.setBigUint64(at, word, true);
       return 8;
     }
@@ -102,6 +102,6 @@ function isTyped(arg: KernelArg): arg is readonly [dtype: DTypeName, value: numb
 
 /** The kind of a value that is not a valid argument, for a message. */
 function describe(value: unknown): string {
-  if (ArrayBuffer.isView(value)) return "an array of JavaScript: copy it to the device first";
+  if (ArrayBuffer.isView(value)) return "a JavaScript array: copy it to the device first";
   return value === null ? "null" : typeof value;
 }

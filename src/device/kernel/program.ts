@@ -188,8 +188,8 @@ function notFound(name: string): CudaError {
     `cuModuleGetFunction of ${name}`,
     code,
     resultName(code),
-    "the program has no kernel of this name. C++ gives kernels longer ones, by their types and namespaces: declare " +
-      'it `extern "C" __global__`, which keeps its name, or ask for the name that stands after .entry in the PTX',
+    "the program has no kernel of this name. C++ mangles names with types and namespaces: declare " +
+      'it `extern "C" __global__`, which keeps its name, or use the name after .entry in the PTX',
   );
 }
 
@@ -223,8 +223,8 @@ function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Ar
   const error = cudaError(driver, "cuModuleLoadDataEx", code);
   const cause = error.cause ?? driver[causeOf]?.(code);
   const way = code === CUresult.CUDA_ERROR_INVALID_IMAGE && image[0] !== firstOfElf && !beginsAsPtx(readField(image))
-    ? "The text does not begin as PTX does, with .version: device.compile(source) takes CUDA C++, and of a file its " +
-      "text is needed, not its name"
+    ? "The text does not begin as PTX does, with .version: device.compile(source) takes CUDA C++; for a file, pass " +
+      "its text, not its name"
     : "";
   if (log === "") return way === "" ? error : cudaError(driver, error.call, code, way);
   const said = withLines(log.trimEnd(), readField(image), /\bline (\d+);/);

@@ -100,7 +100,7 @@ export class ChannelImports {
         return this.#pool(part.pool);
       case "file": {
         const file = files[part.file];
-        if (file === undefined) throw new TypeError("Cannot read a message: a file did not come with it");
+        if (file === undefined) throw new TypeError("Cannot read a message: its file is missing");
         return file;
       }
       case "buffer":

@@ -126,7 +126,7 @@ export function restore(value: unknown, path: Path, resource: SharedResource): u
   for (const key of path.slice(0, -1)) holder = member(holder, key);
   const [last] = path.slice(-1);
   if (typeof holder !== "object" || holder === null || last === undefined || !Object.hasOwn(holder, last)) {
-    throw new TypeError(`Cannot read a message: it has no place for ${path.join(".")}`);
+    throw new TypeError(`Cannot read a message: it has no member ${path.join(".")}`);
   }
   Object.defineProperty(holder, last, { value: resource, enumerable: true, configurable: true, writable: true });
   return value;

@@ -84,7 +84,7 @@ function atom(reader: InstructionReader): Compiled {
   reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
   const space = reader.option("global", "shared") ?? "generic";
   const operation = reader.choice("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec");
-  if (!returns && (operation === "exch" || operation === "cas")) reader.fail(`.${operation} is of atom alone`);
+  if (!returns && (operation === "exch" || operation === "cas")) reader.fail(`.${operation} is for atom only`);
   const noftz = reader.flag("noftz");
   const type = reader.type(...atomicTypes[operation] ?? []);
   const isFloat = type.kind === "float" || type.kind === "packed";

@@ -64,7 +64,9 @@ function lop3(reader: InstructionReader): Compiled {
   reader.end(5);
   const [d, a, b, c] = [reader.result(type), reader.source(1, type), reader.source(2, type), reader.source(3, type)];
   const operand = reader.operand(4);
-  if (operand.kind !== "integer" || operand.value < 0n || operand.value > 255n) reader.fail("the table is 0 to 255");
+  if (operand.kind !== "integer" || operand.value < 0n || operand.value > 255n) {
+    reader.fail("expected a table of 0 to 255");
+  }
   const table = Number(operand.value);
   return ternaryInt(type, d, a, b, c, (x, y, z) => {
     let result = 0;
@@ -84,7 +86,7 @@ function shift(
 ): Lowering {
   return (reader) => {
     const type = reader.type("b16", "b32", "b64", ...integerTypes);
-    if (reader.instruction.opcode === "shl" && type.kind !== "bits") reader.fail("shl is of .b16, .b32 and .b64");
+    if (reader.instruction.opcode === "shl" && type.kind !== "bits") reader.fail("shl takes .b16, .b32 and .b64");
     reader.end(3);
     const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, u32)];
     if (type.bits === 64) return binaryWords(d, a, b, isSigned(type) ? signed : unsigned);

@@ -73,7 +73,7 @@ function exit(reader: InstructionReader): Compiled {
 function passed(reader: InstructionReader, operand: Operand): { readonly offset: number; readonly size: number } {
   const meaning = operand.kind === "name" ? reader.context.resolve(operand.name) : null;
   if (meaning?.kind !== "local" || meaning.space !== "param") {
-    return reader.fail("a call passes .param variables only");
+    return reader.fail("calls pass only .param variables");
   }
   return meaning;
 }

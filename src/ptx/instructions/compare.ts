@@ -52,9 +52,9 @@ function comparison(
   const ftz = isFloat && type.bits < 64 && reader.flag("ftz");
   const unsignedOnly = ["lo", "ls", "hi", "hs"].includes(compare);
   const floatOnly = ["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"].includes(compare);
-  if (unsignedOnly && type.kind !== "unsigned") reader.fail(`.${compare} is of unsigned integers`);
-  if (floatOnly && !isFloat) reader.fail(`.${compare} is of floats`);
-  if (type.kind === "bits" && compare !== "eq" && compare !== "ne") reader.fail("bits are equal or not");
+  if (unsignedOnly && type.kind !== "unsigned") reader.fail(`.${compare} is for unsigned integers`);
+  if (floatOnly && !isFloat) reader.fail(`.${compare} is for floats`);
+  if (type.kind === "bits" && compare !== "eq" && compare !== "ne") reader.fail("bits compare with .eq or .ne only");
   const [a, b] = [reader.source(first, type), reader.source(first + 1, type)];
   const test = holds[compare];
   if (isFloat) {

@@ -44,8 +44,8 @@ function cvt(reader: InstructionReader): Compiled {
   const to = reader.type();
   const from = reader.type();
   if (satfinite) reader.fail("the modifier .satfinite is not understood");
-  if (ftz && from.name !== "f32" && to.name !== "f32") reader.fail("the modifier .ftz is of .f32");
-  if (to.kind === "packed" && (ftz || sat || integerRounding !== null)) reader.fail("pairs are rounded, and no more");
+  if (ftz && from.name !== "f32" && to.name !== "f32") reader.fail("the modifier .ftz is for .f32");
+  if (to.kind === "packed" && (ftz || sat || integerRounding !== null)) reader.fail("pairs can only be rounded");
   if (to.kind === "packed") return packed(reader, to, from, floatRounding, relu);
   reader.end(2);
   const [isToInteger, isFromInteger] = [integers.includes(to.name), integers.includes(from.name)];
@@ -63,7 +63,7 @@ function cvt(reader: InstructionReader): Compiled {
   }
   if (isToInteger) {
     if (integerRounding === null) return reader.fail("expected one of .rni, .rzi, .rmi, .rpi");
-    if (floatRounding !== null || relu) reader.fail("only floats have .relu and a rounding of their own");
+    if (floatRounding !== null || relu) reader.fail("only floats have .relu and float rounding");
     const write = writerOf(to, width);
     const { read, bits } = codecOf(reader, from).codec;
     const [min, max] = limits(to);
@@ -84,7 +84,7 @@ function cvt(reader: InstructionReader): Compiled {
   const { codec } = codecOf(reader, to);
   if (isFromInteger) {
     if (floatRounding === null) return reader.fail("expected one of .rn, .rz, .rm, .rp");
-    if (integerRounding !== null || ftz || relu) reader.fail("integers have no .ftz, .relu and fractions");
+    if (integerRounding !== null || ftz || relu) reader.fail("integers have no .ftz, .relu or fractions");
     const read = bigReaderOf(from);
     const small = readerOf(from);
     return ({ regs: r }, next) => (t) => {
@@ -102,8 +102,8 @@ function cvt(reader: InstructionReader): Compiled {
 
   const isLossy = to.bits < from.bits || (to.bits === from.bits && to.name !== from.name);
   if (isLossy && floatRounding === null) reader.fail("expected one of .rn, .rz, .rm, .rp");
-  if (!isLossy && floatRounding !== null) reader.fail("what is exact is not rounded");
-  if (integerRounding !== null && to.name !== from.name) reader.fail("only the same type is rounded to integers");
+  if (!isLossy && floatRounding !== null) reader.fail("exact conversions are not rounded");
+  if (integerRounding !== null && to.name !== from.name) reader.fail("rounding to integers requires equal types");
   if (relu && (sat || to.bits !== 16 || from.name !== "f32" || (floatRounding !== "rn" && floatRounding !== "rz"))) {
     reader.fail("the modifier .relu is not understood here");
   }

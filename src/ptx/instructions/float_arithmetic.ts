@@ -151,7 +151,7 @@ function writeNan64(r: DataView, d: number, operands: readonly number[]): void {
 /** Compiles an instruction on two 16-bit floats per word, each computed separately. */
 const pairs: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   const { format } = codec;
-  if (format === null) throw new Error("doubles come one by one");
+  if (format === null) throw new Error("doubles do not come in pairs");
   const least = leastNormal(codec);
   return ({ regs: r }, next) => (t) => {
     let word = 0;

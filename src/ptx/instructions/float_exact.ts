@@ -74,7 +74,7 @@ function minMax(which: "min" | "max"): Lowering {
     };
     const finish: Finish = { rounding: "rn", ftz, sat: false, relu: false };
     if (!xorsign) return floatInstruction(reader, type, 2, finish, numbers);
-    if (type.name !== "f32") reader.fail("the modifier .xorsign is understood of .f32 alone");
+    if (type.name !== "f32") reader.fail("the modifier .xorsign is for .f32 only");
     const sizes: FloatFunction = (a, b, c, rounding) => numbers(Math.abs(a), Math.abs(b), c, rounding);
     const place = reader.context.frame.allocate(4);
     const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];

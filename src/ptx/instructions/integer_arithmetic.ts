@@ -73,7 +73,7 @@ function addition(negate: boolean, small: IntFunction, words: WordOp): Lowering 
       return binaryInt(type, d, a, b, (x, y) => Math.max(INT_MIN, Math.min(INT_MAX, small(x, y, 0))));
     }
     if (!carryIn && !carryOut) return plain(reader, type);
-    if (type.bits === 16) reader.fail("carries are of 32 and 64 bits");
+    if (type.bits === 16) reader.fail("carries require 32 or 64 bits");
     reader.end(3);
     const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
     return carried(reader, type.bits, d, a, b, { negate, carryIn, carryOut });
@@ -117,7 +117,7 @@ function product(
   b: number,
 ): Compiled {
   if (part === "wide") {
-    if (type.bits === 64) reader.fail(".wide is of 16 and 32 bits");
+    if (type.bits === 64) reader.fail(".wide requires 16 or 32 bits");
     if (type.bits === 32) return binaryWords(d, a, b, isSigned(type) ? mulWideSigned : mulWideUnsigned);
     const read = readerOf(type);
     return ({ regs: r }, next) => (t) => {
@@ -159,7 +159,7 @@ function mad(reader: InstructionReader): Compiled {
     return ternaryInt(type, d, a, b, c, (x, y, z) => Math.imul(x, y) + z);
   }
   if (clamp && (part !== "hi" || type.name !== "s32" || carryIn || carryOut)) reader.fail("only .hi.s32 saturates");
-  if ((carryIn || carryOut) && (part === "wide" || type.bits === 16)) reader.fail("carries are of 32 and 64 bits");
+  if ((carryIn || carryOut) && (part === "wide" || type.bits === 16)) reader.fail("carries require 32 or 64 bits");
   const place = reader.context.frame.allocate(8);
   const first = product(reader, type, part, place, a, b);
   const second = clamp
@@ -209,7 +209,7 @@ const max = binary(
 export function minMaxInteger(reader: InstructionReader, type: ScalarType, which: "min" | "max"): Compiled {
   if (!integerTypes.includes(type.name)) reader.fail(`the type .${type.name} is not understood here`);
   if (!reader.flag("relu")) return (which === "min" ? min : max)(reader, type);
-  if (type.name !== "s32") reader.fail(".relu is of .s32");
+  if (type.name !== "s32") reader.fail(".relu is for .s32");
   reader.end(3);
   const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
   return binaryInt(type, d, a, b, (x, y) => Math.max(0, Math[which](x, y)));

@@ -142,7 +142,7 @@ export function graphCalls(simulator: Simulator): CallTable<"graph"> {
     cuGraphDebugDotPrint(handle, path, flags) {
       const { nodes } = graph(handle);
       if (path === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (flags !== 0 && flags !== CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE) throw unsimulated("a choice of what is printed");
+      if (flags !== 0 && flags !== CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE) throw unsimulated("flags other than VERBOSE");
       if (!writeTextFile(readField(path), dot(nodes))) throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
     },
     cuGraphInstantiateWithFlags(out, handle, flags) {

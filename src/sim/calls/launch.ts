@@ -86,7 +86,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
       writeInt(out, activeBlocks(kernel(handle), blockSize, Number(dynamicShared)));
     },
     cuOccupancyMaxPotentialBlockSize(gridOut, blockOut, handle, sharedOfBlock, dynamicShared, limit) {
-      if (sharedOfBlock !== 0n) throw unsimulated("shared memory by a function of the block's size");
+      if (sharedOfBlock !== 0n) throw unsimulated("shared memory as a function of the block's size");
       const found = kernel(handle);
       const most = Math.min(mostThreads(found.entry), limit === 0 ? maxThreads : limit);
       let best = { threads: 0, blockSize: 0 };

@@ -38,21 +38,21 @@ export function explainFailure(
   const way = versions(version, listenersVersion);
   switch (error.status) {
     case ucs_status_t.UCS_ERR_NOT_CONNECTED:
-      return said(`Nobody listens at ${at}, or who does asks for a secret or does not speak UCX`);
+      return said(`Nobody listens at ${at}, or the listener asks for a secret or does not speak UCX`);
     case ucs_status_t.UCS_ERR_CONNECTION_RESET:
     case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:
       return said(
-        `Who listens at ${at} has hung up, or nobody does. Does the listener ask for a secret? Does it speak UCX? ${way}`,
+        `The listener at ${at} has hung up, or there is none. Does it ask for a secret? Does it speak UCX? ${way}`,
       );
     case ucs_status_t.UCS_ERR_INVALID_PARAM: // what UCX sometimes reports about another version's answer
-      return said(`UCX cannot use what ${at} has answered. ${way}`);
+      return said(`UCX cannot use the answer from ${at}. ${way}`);
     case ucs_status_t.UCS_ERR_UNREACHABLE:
       return said(`${advice(error.status)}. ${way}`);
     case ucs_status_t.UCS_ERR_REJECTED:
       if (secret !== "none") return error; // it says why
       return said(`The listener has refused the connection. ${way}`);
     case ucs_status_t.UCS_ERR_TIMED_OUT:
-      if (secret === "proved") return said(`Who listens at ${at} knows the secret, and UCX does not reach it. ${way}`);
+      if (secret === "proved") return said(`The listener at ${at} knows the secret, but UCX cannot reach it. ${way}`);
       if (secret !== "none") return said(`Nobody at ${at} has asked for a secret. Does the listener have one?`);
       return greets ? said(`The listener has not greeted. Does it speak UCXX's protocol? ${way}`) : error;
     default:
@@ -62,7 +62,7 @@ export function explainFailure(
 
 /** What is known about both sides' UCX versions. */
 export function versions(here: string, there: string | null): string {
-  const other = there === null ? "which version the other side has is not known here" : `the other side ${there}`;
+  const other = there === null ? "the other side's version is not known here" : `the other side ${there}`;
   return `This side has UCX ${here}, ${other}: versions that are far apart do not connect. ` +
     "CAUSEWAY_LIBUCP names the libucp to use";
 }

@@ -106,13 +106,13 @@ export function checkListenOptions(
   checkLimitNumbers({ connections, handshakes, messages, messageBytes });
   if (secret !== null) {
     if (greets) {
-      throw new TypeError("Cannot ask for a secret: UCXX knows none. Use a worker with Causeway's own protocol.");
+      throw new TypeError("Cannot ask for a secret: UCXX has none. Use a worker with Causeway's own protocol.");
     }
   }
   if (timeout !== undefined) {
     checkTimeout(timeout);
     if (secret === null && !greets) {
-      throw new TypeError('Cannot limit how long a connection begins: expected a secret or the protocol "ucxx"');
+      throw new TypeError('Cannot limit how long connecting takes: expected a secret or the protocol "ucxx"');
     }
   }
   if (secret === null && limits.handshakes !== undefined) {

@@ -10,10 +10,10 @@ import { formatHostAndPort, type HostAndPort, writeSocketAddress } from "./socke
 
 /** Remedies, by `errno`. */
 const ways: { readonly [code: number]: (at: HostAndPort) => string } = {
-  [errno.EADDRINUSE]: () => "The port is taken: choose another one, or 0 for any that is free",
+  [errno.EADDRINUSE]: () => "The port is taken: choose another one, or 0 for any free port",
   [errno.EADDRNOTAVAIL]: ({ host }) =>
-    `${host} is no address of this machine: "${host.includes(":") ? "::" : "0.0.0.0"}" stands for all that it has`,
-  [errno.EACCES]: () => "The system keeps low ports for the privileged: choose another one, or 0 for any that is free",
+    `${host} is not an address of this machine: "${host.includes(":") ? "::" : "0.0.0.0"}" stands for all of them`,
+  [errno.EACCES]: () => "Low ports are reserved for privileged processes: choose another one, or 0 for any free port",
 };
 
 // law ucx/cannotListen: ucx/tcp_connection, ucx/listener

@@ -39,7 +39,7 @@ export function takeSecret(given: { readonly secret?: Secret }): Secret | null {
   if (secret instanceof Uint8Array && secret.length > 0) return secret.slice();
   const got = typeof secret === "object" ? Object.prototype.toString.call(secret) : typeof secret;
   throw new TypeError(
-    "Cannot use the secret: expected a text or a Uint8Array that is not empty, got " +
+    "Cannot use the secret: expected a non-empty string or Uint8Array, got " +
       (typeof secret === "string" || secret instanceof Uint8Array ? "an empty one" : got) +
       ". Is an environment variable not set? Leave it out where there is none.",
   );
@@ -99,11 +99,11 @@ async function takeFramed(connection: Receiving, missing: string): Promise<Uint8
     throw new UcxError(
       "ucp_ep_create",
       ucs_status_t.UCS_ERR_REJECTED,
-      "The listener takes on no more connections or handshakes now (its backlog and limits). Try again later",
+      "The listener accepts no more connections or handshakes now (its backlog and limits). Try again later",
     );
   }
   if (length === 0 || length > longestAddress) {
-    throw new SecretError(`Cannot agree on a secret: ${length} bytes are no address`);
+    throw new SecretError(`Cannot agree on a secret: ${length} bytes are not an address`);
   }
   return await take(connection, length, missing);
 }
@@ -127,7 +127,7 @@ export async function acceptHandshake(
   own: Uint8Array,
   meet: (address: Uint8Array) => boolean,
 ): Promise<void> {
-  const missing = "who connected has hung up";
+  const missing = "the client has hung up";
   const challenge = nonce();
   await connection.send(concat(greeting, challenge));
   const answer = await take(connection, nonceBytes, missing);
@@ -159,7 +159,7 @@ export async function connectHandshake(
   own: Uint8Array,
 ): Promise<Uint8Array> {
   if (!isSame(await take(connection, greeting.length, "the other side has hung up at once"), greeting)) {
-    throw new SecretError("Cannot agree on a secret: the other side is no listener of Causeway with a secret");
+    throw new SecretError("Cannot agree on a secret: the other side is not a Causeway listener with a secret");
   }
   const missing = "the listener has hung up. Is the secret the same?";
   const challenge = await take(connection, nonceBytes, missing);

@@ -175,7 +175,7 @@ export class UcxActiveMessage {
     checkOptions(options, limitOptionNames);
     options.signal?.throwIfAborted();
     if (options.timeout !== undefined) checkTimeout(options.timeout);
-    if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, nor one that was released");
+    if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, or one that was released");
     const { operations, lent } = this.#context.resources;
     const operation = operations.take();
     let memory: List;
@@ -230,7 +230,7 @@ export class UcxActiveMessage {
       throw new RangeError(`Cannot receive ${this.length} bytes into memory of ${memory.bytes}`);
     }
     if (memory.isDevice && this.#data.place !== "sender") {
-      throw new TypeError("Cannot receive into a GPU's memory what has come to the host already. Receive it there.");
+      throw new TypeError("Cannot receive into GPU memory: the message is in host memory already. Receive it there.");
     }
     if (!isList(into)) operation.bytes = this.length;
     return memory;

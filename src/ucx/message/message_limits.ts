@@ -40,6 +40,6 @@ export function takeMessageLimits(given: MessageLimits): Required<MessageLimits>
 /** Why a message is refused when `waiting` others wait already; null if it is accepted. */
 export function excessOf(limits: Required<MessageLimits>, waiting: number, bytes: number): string | null {
   const { messages, messageBytes } = limits;
-  if (bytes > messageBytes) return `a message of ${bytes} bytes, and up to ${messageBytes} are taken`;
+  if (bytes > messageBytes) return `a message of ${bytes} bytes, but at most ${messageBytes} are accepted`;
   return waiting < messages ? null : `more than ${messages} messages that nobody has taken`;
 }

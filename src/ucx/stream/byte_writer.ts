@@ -65,7 +65,7 @@ export class ByteWriter {
       if (!isBytes(chunk)) {
         const given = typeof chunk === "object" ? Object.prototype.toString.call(chunk) : typeof chunk;
         throw new TypeError(
-          `Cannot write ${given}: expected a Uint8Array, or other bytes not shared. Encode it first.`,
+          `Cannot write ${given}: expected a Uint8Array or other bytes that are not shared. Encode it first.`,
         );
       }
       if (this.#sent === 0 && chunk.byteLength > 0) this.#notify({ kind: "writing", taken: 0 });
@@ -124,11 +124,11 @@ export class ByteWriter {
   /** Handles a control message from the reader. */
   onControl({ kind, taken }: StreamControl): void {
     if (kind === "cancelled") {
-      this.fail(canceled("The other side reads no more: it has cancelled its stream, or closed its endpoint"));
+      this.fail(canceled("The other side has stopped reading: it has cancelled its stream, or closed its endpoint"));
     } else if (kind === "end") this.#delivered.resolve();
     else if (kind !== "taken") return;
     else if (!(taken >= this.#taken && taken <= this.#sent)) {
-      this.fail(canceled(`The other side says that it has read ${taken} bytes of ${this.#sent}`));
+      this.fail(canceled(`The other side claims to have read ${taken} bytes of ${this.#sent}`));
     } else {
       this.#taken = taken;
       this.#room?.resolve();

@@ -81,13 +81,13 @@ function arrayOf(given: CanonicalArray, field: ArrowField, allocate: Allocate): 
       return arrayOf(storage, field, allocate);
     }
     case "dictionary": {
-      if (field.type.kind !== "dictionary") throw new TypeError(`A dictionary is no ${field.type.kind}`);
+      if (field.type.kind !== "dictionary") throw new TypeError(`A dictionary is not ${field.type.kind}`);
       const indices = indicesOf(array.codes, field.type.index.bits / 8, allocate);
       const dictionary = arrayOf(array.values, field.type.values, allocate);
       return new ArrowArray({ ...plain, buffers: [validity, viewOf(indices)], dictionary });
     }
     case "runEnd": {
-      if (field.type.kind !== "run_end_encoded") throw new TypeError(`Runs are no ${field.type.kind}`);
+      if (field.type.kind !== "run_end_encoded") throw new TypeError(`Runs are not ${field.type.kind}`);
       const { ends } = array;
       const runEnds = { field: field.type.runEnds, length: ends.length, buffers: [null, viewOf(bytesOf(ends))] };
       const children = [new ArrowArray(runEnds), arrayOf(array.values, field.type.values, allocate)];

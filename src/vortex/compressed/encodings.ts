@@ -84,7 +84,7 @@ export const zstdEncoding: VortexEncoding<OpenedZstd> = {
       return numbersOf(dtype, bytes, length, count, validity);
     }
     if (size > MAX_BUFFER_BYTES) fail(`${size} bytes of strings, expected at most 2^31 - 1: decode fewer rows`);
-    if (size < count * 4) fail(`${size} bytes for ${count} strings, each of which has its size in 4 bytes`);
+    if (size < count * 4) fail(`${size} bytes for ${count} strings, each with a 4-byte size prefix`);
     const bytes = context.allocate(size, node);
     decompressZstd(frames, sizes, dictionary, bytes, fail);
     const views = prefixedText(bytes, length, validity, dtype.kind === "utf8", context.allocator(node), fail);

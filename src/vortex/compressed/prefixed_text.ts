@@ -38,7 +38,7 @@ export function prefixedText(
     if (at > bytes.length) {
       fail(`row ${row} has ${size} bytes, but the strings end ${bytes.length - start} bytes later`);
     }
-    if (isText && !text.holds(start, at)) fail(`row ${row} is no UTF-8`);
+    if (isText && !text.holds(start, at)) fail(`row ${row} is not UTF-8`);
     words[row * 4] = size;
     if (size > INLINE_BYTES) {
       words[row * 4 + 1] = source.getInt32(start, true);
@@ -47,6 +47,6 @@ export function prefixedText(
       for (let i = 0; i < size; i++) views[row * 16 + 4 + i] = bytes[start + i] ?? 0;
     }
   }
-  if (at !== bytes.length) fail(`${bytes.length - at} bytes behind the last string`);
+  if (at !== bytes.length) fail(`${bytes.length - at} bytes after the last string`);
   return views;
 }

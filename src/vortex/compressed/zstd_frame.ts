@@ -30,7 +30,7 @@ export function readZstdFrame(bytes: Uint8Array, fail: Fail): ZstdFrame {
   let at = 0;
   /** Advances, and returns the position before. */
   const skip = (count: number): number => {
-    if (at + count > bytes.length) fail(`a zstd frame ends inside, after ${bytes.length} bytes`);
+    if (at + count > bytes.length) fail(`a zstd frame is truncated after ${bytes.length} bytes`);
     at += count;
     return at - count;
   };
@@ -40,7 +40,7 @@ export function readZstdFrame(bytes: Uint8Array, fail: Fail): ZstdFrame {
     for (let i = 0; i < count; i++) value += (bytes[from + i] ?? 0) * 2 ** (8 * i);
     return value;
   };
-  if (bytes.length < 5 || view.getUint32(skip(4), true) !== MAGIC) fail("bytes that do not begin as a zstd frame");
+  if (bytes.length < 5 || view.getUint32(skip(4), true) !== MAGIC) fail("bytes that do not begin with a zstd frame");
   const descriptor = little(1);
   if ((descriptor & 0x08) !== 0) fail("a zstd frame with a reserved bit set");
   const isSingleSegment = (descriptor & 0x20) !== 0;
@@ -67,7 +67,7 @@ function readContentSize(
 ): number {
   switch (flag) {
     case 0:
-      return isSingleSegment ? little(1) : fail("a zstd frame that does not say how large its content is");
+      return isSingleSegment ? little(1) : fail("a zstd frame without the size of its content");
     case 1:
       return little(2) + 256;
     case 2:

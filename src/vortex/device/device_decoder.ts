@@ -228,7 +228,7 @@ export class DeviceDecoder {
     for (let patch = 0; patch < indices.length; patch++) {
       const row = (indices[patch] ?? 0) - patches.offset;
       if (!(row >= 0 && row < node.length)) {
-        node.fail(`Patch ${patch} is of row ${row}, expected one of 0 to ${node.length - 1}`);
+        node.fail(`Patch ${patch} is for row ${row}, expected 0 to ${node.length - 1}`);
       }
       last.set(row, patch);
     }
@@ -267,7 +267,7 @@ export class DeviceDecoder {
     this.#launch(kernel, node.length, mask === null ? parameters : [...parameters, mask.ptr]);
     for (const buffer of [entries.words, indices, mask]) if (buffer !== null) this.#close(buffer);
     if (this.#areRight(codes, values.length)) this.#close(wrong);
-    else this.#wrong.push({ word: wrong, fail: () => codes.fail("A code stands for no value") });
+    else this.#wrong.push({ word: wrong, fail: () => codes.fail("A code has no value") });
     return { words, validity };
   }
 

@@ -114,7 +114,7 @@ export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
     const bits = 8 * widthOf(ptype);
     const fit = isSigned(ptype) ? BigInt.asIntN : BigInt.asUintN;
     for (const [which, value] of [["first", base], ["last", last]] as const) {
-      if (fit(bits, value) !== value) node.fail(`The ${which} of the sequence is ${value}, which is no ${ptype}`);
+      if (fit(bits, value) !== value) node.fail(`The ${which} of the sequence is ${value}, outside ${ptype}`);
     }
     return { dtype, base, multiplier };
   },
@@ -135,7 +135,7 @@ export const sequenceEncoding: VortexEncoding<OpenedSequence> = {
 function termOf(node: EncodedNode, message: ProtoMessage, field: number): bigint {
   const term = message.message(field) ?? node.fail(`The metadata of the sequence has no field ${field}`);
   const scalar = scalarOf(term, primitiveDType(term.has(4) ? "u64" : "i64"), node.path);
-  return typeof scalar === "bigint" ? scalar : node.fail(`Field ${field} of the sequence's metadata is no number`);
+  return typeof scalar === "bigint" ? scalar : node.fail(`Field ${field} of the sequence's metadata is not a number`);
 }
 
 /**
@@ -174,7 +174,7 @@ export const dictEncoding: VortexEncoding<OpenedDictionary> = {
     node.expectChildren(2);
     const nullable = message.bool(3) ?? node.dtype.nullable;
     if (nullable && !node.dtype.nullable) {
-      node.fail(`Its codes may be null, and its dtype ${node.typeText} has no nulls`);
+      node.fail(`Its codes may be null, but dtype ${node.typeText} is not nullable`);
     }
     const codes = wholeDType(node, message.u32(2), "codes", nullable);
     return { codes: node.child(0, codes, node.length), values: node.child(1, node.dtype, message.u32(1)) };

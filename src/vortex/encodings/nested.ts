@@ -33,7 +33,7 @@ export const structEncoding: VortexEncoding<OpenedStruct> = {
     node.expectBuffers(0);
     node.expectChildren(length, length + 1);
     const first = node.childCount - length;
-    if (first > 0 && !dtype.nullable) node.fail(`It has a validity child and its dtype ${node.typeText} has no nulls`);
+    if (first > 0 && !dtype.nullable) node.fail(`It has a validity child but dtype ${node.typeText} is not nullable`);
     const validity = first > 0 ? node.child(0, boolDType, node.length) : null;
     return { dtype, validity, fields: dtype.fields.map((field, i) => node.child(first + i, field, node.length)) };
   },

@@ -46,7 +46,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
       const text = new TextBytes(bytes);
       for (let i = 0; i < length; i++) {
         if (text.holds(offsets[i] ?? 0, offsets[i + 1] ?? 0) || validity !== null && !bitAt(validity, i)) continue;
-        node.fail(`Element ${i} is no UTF-8`);
+        node.fail(`Element ${i} is not UTF-8`);
       }
     }
     const views = viewsOf(bytes, offsets, context.allocator(node));
@@ -133,7 +133,7 @@ function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Gen
       // Most texts are ASCII: only a set top bit in some byte of the three words needs the UTF-8 check.
       const high = (first | second | third) & 0x8080_8080;
       if (isText && high !== 0 && !isUtf8(views.subarray(16 * i + 4, 16 * i + 4 + size))) {
-        yield [i, 0, "is no UTF-8"];
+        yield [i, 0, "is not UTF-8"];
       } else if (paddingOf(size, first, second, third) !== 0) yield [i, 4 + size, null];
       continue;
     }
@@ -141,8 +141,8 @@ function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Gen
     const bytes = data[number];
     if (bytes === undefined) yield [i, 0, `is in buffer ${number} of ${data.length}`];
     else if (start + size > bytes.length) yield [i, 0, `ends at ${start + size} of a buffer of ${bytes.length} bytes`];
-    else if (!hasPrefix(bytes, start, words[at + 1] ?? 0)) yield [i, 0, "has another prefix than its bytes"];
-    else if (isText && !(texts[number]?.holds(start, start + size) ?? false)) yield [i, 0, "is no UTF-8"];
+    else if (!hasPrefix(bytes, start, words[at + 1] ?? 0)) yield [i, 0, "has a prefix unlike its bytes"];
+    else if (isText && !(texts[number]?.holds(start, start + size) ?? false)) yield [i, 0, "is not UTF-8"];
   }
 }
 

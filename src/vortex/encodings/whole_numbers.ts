@@ -86,5 +86,5 @@ export function checkOffsets(offsets: WholeNumbers, most: number, node: Place, w
     if (offset < before) node.fail(`Offset ${i} of ${what} is ${offset}, less than the one before it, ${before}`);
     before = offset;
   }
-  if (before > most) node.fail(`The last offset of ${what} is ${before}, and there are only ${most}`);
+  if (before > most) node.fail(`The last offset of ${what} is ${before}, but there are only ${most}`);
 }

@@ -58,13 +58,13 @@ export async function readContainer(
   dtype: VortexDType | undefined,
 ): Promise<Container> {
   const { size } = reader;
-  if (size < tailBytes + 4) fail(`it has ${size} bytes, too few for one`);
+  if (size < tailBytes + 4) fail(`${size} bytes are too few`);
   const end = new End(reader, ownBytes(await reader.read(Math.max(0, size - firstRead), Math.min(size, firstRead))));
   const postscript = postscriptOf(end.bytes, limits);
   const part = (slot: number): ByteRange | null => partOf(postscript, slot, size);
   const [dtypePart, layoutPart, statisticsPart, footerPart] = [part(0), part(1), part(2), part(3)];
-  if (layoutPart === null || footerPart === null) return fail("its postscript names no layout or no footer");
-  if (dtypePart === null && dtype === undefined) fail("it does not say its dtype: pass { dtype }");
+  if (layoutPart === null || footerPart === null) return fail("its postscript lacks a layout or a footer");
+  if (dtypePart === null && dtype === undefined) fail("it does not store its dtype: pass { dtype }");
   const [dtypeBytes, layoutBytes, statistics, footerBytes] = await Promise.all([
     end.read(dtypePart),
     end.read(layoutPart),
@@ -110,11 +110,11 @@ class End {
 function postscriptOf(bytes: Bytes, limits: VortexLimits): FlatTable {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tail = bytes.length - tailBytes;
-  if (view.getUint32(tail + 4, true) !== MAGIC) fail("it does not end in VTXF: it is another file, or was cut off");
+  if (view.getUint32(tail + 4, true) !== MAGIC) fail("it does not end with VTXF: it is another format, or truncated");
   const version = view.getUint16(tail, true);
   if (version !== VERSION) fail(`its version is ${version}. Expected ${VERSION}`);
   const size = view.getUint16(tail + 2, true);
-  if (size > tail) fail(`its postscript has ${size} bytes, more than there are`);
+  if (size > tail) fail(`its postscript has ${size} bytes, more than available`);
   return FlatTable.root(bytes.slice(tail - size, tail), "postscript", "postscript", limits.nodes);
 }
 
@@ -146,7 +146,7 @@ function segmentsOf(footer: FlatTable, size: number): ByteRange[] {
   return footer.structs(2, 16).map((spec, i) => {
     const offset = spec.getUint32(0, true) + spec.getUint32(4, true) * 2 ** 32;
     const length = spec.getUint32(8, true);
-    if (offset < before) fail(`segment ${i} begins at ${offset}, before the one before it`, "footer");
+    if (offset < before) fail(`segment ${i} begins at ${offset}, before the previous one`, "footer");
     if (offset + length > size) fail(`segment ${i} ends at ${offset + length} of ${size} bytes`, "footer");
     if (spec.getUint8(12) > mostAlignment) fail(`segment ${i} is aligned to 2^${spec.getUint8(12)}`, "footer");
     if (spec.getUint8(13) !== 0 || spec.getUint16(14, true) !== 0) {

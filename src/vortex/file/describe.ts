@@ -110,7 +110,7 @@ async function encodingsOf({ reader, segments, arrayIds, home }: ScannedFile, pi
   const end = await last(Math.min(length, firstRead));
   const size = new DataView(end.buffer, end.byteOffset + end.length - 4, 4).getUint32(0, true);
   if (size > length - 4) {
-    throw new VortexError("$", `Cannot read segment ${segment} of ${path}: its nodes have ${size} of ${length} bytes`);
+    throw new VortexError("$", `Cannot read segment ${segment} of ${path}: its nodes take ${size} of ${length} bytes`);
   }
   const whole = size + 4 <= end.length ? end : await last(size + 4);
   return readEncodings(whole.slice(whole.length - 4 - size, whole.length - 4), arrayIds, home.limits);

@@ -141,7 +141,7 @@ export function columnOf(column: VortexColumn, root: VortexDType): {
   readonly dtype: VortexDType;
 } {
   const names = typeof column === "string" ? [column] : column;
-  if (!Array.isArray(names)) throw new TypeError(`Cannot use ${show(column)} as a column: expected its name`);
+  if (!Array.isArray(names)) throw new TypeError(`Cannot use ${show(column)} as a column: expected a name`);
   const path: number[] = [];
   let dtype = root;
   for (const name of names) {
@@ -154,7 +154,7 @@ export function columnOf(column: VortexColumn, root: VortexDType): {
       throw new TypeError(`There is no column ${nameOf(column)}${columnsNear(name, dtype.names)}`);
     }
     if (dtype.names.lastIndexOf(name) !== index) {
-      throw new TypeError(`There are several columns ${nameOf(column)}: which one is meant cannot be said`);
+      throw new TypeError(`There are several columns ${nameOf(column)}: the name is ambiguous`);
     }
     path.push(index);
     dtype = field;
@@ -172,7 +172,7 @@ function columnsNear(given: unknown, names: readonly string[]): string {
   const { name: near, letters } = nearestOf(String(given), names);
   const meant = letters <= 2 && 2 * letters <= near.length ? `: did you mean ${show(near)}?` : ".";
   const more = names.length > listed ? ` and ${names.length - listed} more` : "";
-  return `${meant} There are ${names.slice(0, listed).map(show).join(", ")}${more}`;
+  return `${meant} The columns are ${names.slice(0, listed).map(show).join(", ")}${more}`;
 }
 
 function nameOf(column: VortexColumn): string {

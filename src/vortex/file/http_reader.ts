@@ -55,7 +55,7 @@ export class HttpReader implements VortexReader {
     checkOptions(options, optionNames);
     this.#url = new URL(url);
     if (!/^https?:$/.test(this.#url.protocol)) {
-      throw new TypeError(`Cannot read ${this.#url} by HTTP: expected a URL that begins with http: or https:`);
+      throw new TypeError(`Cannot read ${this.#url} over HTTP: expected a URL that begins with http: or https:`);
     }
     this.#headers = options.headers ?? {};
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
@@ -110,7 +110,7 @@ export class HttpReader implements VortexReader {
     const problem = status === 200
       ? "the server sends the whole file instead of a range. Load it with fetch() and open its bytes"
       : status === 416
-      ? "the file has no such range: it is empty, or was cut off since it was opened"
+      ? "the file has no such range: it is empty, or was truncated since it was opened"
       : status !== 206
       ? `the server answers ${status} ${response.statusText}`
       : range === undefined
@@ -118,7 +118,7 @@ export class HttpReader implements VortexReader {
       : Number(range["start"]) !== offset || Number(range["end"]) !== offset + length - 1
       ? `the server sends bytes ${range["start"]} to ${range["end"]} instead of ${offset} to ${offset + length - 1}`
       : (headers.get("content-encoding") ?? "identity") !== "identity"
-      ? `the server sends the range encoded as ${headers.get("content-encoding")}, in which it has no bytes of its own`
+      ? `the server sends the range encoded as ${headers.get("content-encoding")}, expected identity`
       : null;
     if (problem !== null || range === undefined) {
       await response.body?.cancel();
@@ -136,7 +136,7 @@ export class HttpReader implements VortexReader {
     for (let part = await parts?.read(); part?.value !== undefined; part = await parts?.read()) {
       if (done + part.value.length > length) {
         await parts?.cancel();
-        throw this.#error(`the server sends more than the ${length} bytes that it was asked for`);
+        throw this.#error(`the server sends more than the ${length} bytes requested`);
       }
       bytes.set(part.value, done);
       done += part.value.length;

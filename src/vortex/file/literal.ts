@@ -97,10 +97,10 @@ export function literalOf(value: LiteralValue, dtype: VortexDType, where: string
     case "primitive":
       if (typeof value !== "number" && typeof value !== "bigint") return wrong("a number or bigint");
       if (dtype.ptype.startsWith("f")) {
-        if (typeof value === "bigint" && BigInt(Number(value)) !== value) return wrong("a number that a float can be");
+        if (typeof value === "bigint" && BigInt(Number(value)) !== value) return wrong("a number a float can hold");
         return exact("float", Number(value));
       }
-      return Number.isNaN(value) ? wrong("a number, which NaN is not among integers") : exact("number", value);
+      return Number.isNaN(value) ? wrong("a number other than NaN") : exact("number", value);
     case "decimal":
       return decimalLiteral(value, dtype.scale) ?? wrong("a number, a bigint or a string of decimal digits");
     case "utf8":
@@ -110,17 +110,17 @@ export function literalOf(value: LiteralValue, dtype: VortexDType, where: string
     case "extension": {
       const unit = units[(dtype.metadata[0] ?? -1) as keyof typeof units]; // undefined for an unknown unit
       const isTime = ["vortex.timestamp", "vortex.date", "vortex.time"].includes(dtype.id);
-      if (!isTime) return wrong("nothing: values of this extension have no order that is known");
+      if (!isTime) return wrong("nothing: values of this extension have no known order");
       if (value instanceof Date && dtype.id !== "vortex.time" && unit !== undefined) {
         const { multiply, divide } = unit;
         const time = value.getTime();
         return Number.isNaN(time) ? wrong("a valid Date") : floored(BigInt(time) * multiply, divide);
       }
       if (typeof value === "bigint" || Number.isFinite(value)) return exact("number", value as number | bigint);
-      return wrong(dtype.id === "vortex.time" ? "the number that is stored" : "a Date, or the number that is stored");
+      return wrong(dtype.id === "vortex.time" ? "the stored number" : "a Date, or the stored number");
     }
     default:
-      return wrong("nothing: only is_null and is_not_null can be asked of it");
+      return wrong("nothing: only is_null and is_not_null apply to it");
   }
 }
 
@@ -128,7 +128,7 @@ export function literalOf(value: LiteralValue, dtype: VortexDType, where: string
 export function prefixOf(value: string | Uint8Array, dtype: VortexDType, where: string): Uint8Array {
   const { order, value: prefix } = literalOf(value, dtype, where);
   if (order === "bytes" && prefix instanceof Uint8Array) return prefix;
-  throw new TypeError(`Cannot ask what ${where} starts with: expected a column of text or binary values`);
+  throw new TypeError(`Cannot use starts_with on ${where}: expected a column of text or binary values`);
 }
 
 function exact(order: ValueOrder, value: ColumnValue): Literal {

@@ -81,7 +81,7 @@ export class ReadAhead {
     this.#fill();
     if (!this.#reads.has(at)) this.#startFor(at);
     const read = this.#reads.get(at);
-    if (read === undefined) throw new RangeError(`Cannot take range ${at}: no read has it`);
+    if (read === undefined) throw new RangeError(`Cannot take range ${at}: no read covers it`);
     this.#dropped.add(at);
     try {
       const bytes = await read.bytes;
@@ -124,7 +124,7 @@ export class ReadAhead {
     while (this.#next <= at) this.#plan();
     const place = this.#planned.findIndex(({ parts }) => parts.includes(at));
     const [read] = place < 0 ? [] : this.#planned.splice(place, 1);
-    if (read === undefined) throw new RangeError(`Cannot take range ${at}: no read has it`);
+    if (read === undefined) throw new RangeError(`Cannot take range ${at}: no read covers it`);
     this.#start(read);
   }
 

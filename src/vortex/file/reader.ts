@@ -50,7 +50,7 @@ export async function openReader(source: VortexSource): Promise<FileReader> {
   const reader = readerOf(source);
   const size = await reader.size;
   if (!Number.isSafeInteger(size) || size < 0) {
-    throw new VortexError("file", `Cannot read a file of ${show(size)} bytes: expected a whole number of them`);
+    throw new VortexError("file", `Cannot read a file of ${show(size)} bytes: expected a non-negative integer`);
   }
   return new CheckedReader(reader, size);
 }
@@ -105,7 +105,7 @@ class CheckedReader implements FileReader {
   async read(offset: number, length: number): Promise<Uint8Array> {
     if (this.#closed) throw new TypeError("Cannot read a closed VortexFile");
     if (!(offset >= 0 && length >= 0 && offset + length <= this.size)) {
-      throw new VortexError("file", `Cannot read ${length} bytes from ${offset} on: the file has ${this.size}`);
+      throw new VortexError("file", `Cannot read ${length} bytes at offset ${offset}: the file has ${this.size}`);
     }
     this.#underWay++;
     try {
@@ -114,7 +114,7 @@ class CheckedReader implements FileReader {
         const got = bytes instanceof Uint8Array ? `${bytes.length}` : show(bytes);
         throw new VortexError(
           "file",
-          `The source gave ${got} instead of ${length} bytes from ${offset} on: was it cut off since it was opened?`,
+          `The source returned ${got} instead of ${length} bytes at offset ${offset}: was it truncated meanwhile?`,
         );
       }
       this.statistics.bytes += length;

@@ -29,7 +29,7 @@ export function fileStatistics(
   const columns = dtype.kind === "struct" ? dtype.fields : [dtype];
   const tables = FlatTable.root(bytes, "statistics", "statistics", limits.nodes).tables(0);
   if (tables.length !== columns.length) {
-    throw new VortexError("statistics", `There are statistics of ${tables.length} columns, expected ${columns.length}`);
+    throw new VortexError("statistics", `Statistics cover ${tables.length} columns, expected ${columns.length}`);
   }
   return columns.map((column, i) => {
     const table = tables[i];

@@ -25,7 +25,7 @@ export function deltaInto(
   }
   const skipped = offset * bits / 8;
   if (skipped + out.length > deltas.length) {
-    throw new DataError(`Expected deltas for ${offset} and ${out.length * 8 / bits} words, got ${blocks} blocks`);
+    throw new DataError(`Expected deltas for ${out.length * 8 / bits} words at offset ${offset}, got ${blocks} blocks`);
   }
   const decoded = new Uint8Array(block);
   const decode = bits === 64 ? decode64 : decodeSmall;

@@ -55,7 +55,7 @@ export const forEncoding: VortexEncoding<OpenedStep> = {
     node.expectChildren(1);
     const reference = readScalar(node.metadata, withNullable(dtype, false), node.path);
     // Null was already rejected, as the scalar is read with a non-nullable dtype.
-    if (typeof reference !== "bigint") return node.fail(`The reference of ${node.id} is no integer`);
+    if (typeof reference !== "bigint") return node.fail(`The reference of ${node.id} is not an integer`);
     return { dtype, child: node.child(0, dtype, node.length), step: { kind: "add", reference } };
   },
   decode: (node, { dtype }, context) => decodeChain(node, dtype, context),
@@ -68,7 +68,7 @@ export const zigzagEncoding: VortexEncoding<OpenedStep> = {
   open(node) {
     node.expectNoMetadata();
     const dtype = integerDType(node);
-    if (!dtype.ptype.startsWith("i")) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected a sign`);
+    if (!dtype.ptype.startsWith("i")) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected signed`);
     node.expectBuffers(0);
     node.expectChildren(1);
     const child = node.child(0, primitiveDType(unsignedTwin(dtype.ptype), dtype.nullable), node.length);
@@ -115,7 +115,7 @@ export const bitPackedV2Encoding: VortexEncoding<OpenedPacked> = {
       blocks + 1,
     );
     const hasValidity = node.childCount > fixed;
-    if (hasValidity && !dtype.nullable) node.fail(`${node.id} has a validity child, and ${node.typeText} has no nulls`);
+    if (hasValidity && !dtype.nullable) node.fail(`${node.id} has a validity child, but ${node.typeText} has no nulls`);
     const validity = hasValidity ? node.child(fixed - 1, { kind: "bool", nullable: false }, node.length) : null;
     return { dtype, offset, width, patches, validity };
   },

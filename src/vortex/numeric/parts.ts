@@ -117,7 +117,7 @@ export const decimalPartsEncoding: VortexEncoding<OpenedDecimal> = {
   id: "vortex.decimal_byte_parts",
   open(node) {
     const count = node.message().number(2);
-    if (count !== 0) node.fail(`${node.id} has ${count} lower parts. Expected none, which only .v2 has`);
+    if (count !== 0) node.fail(`${node.id} has ${count} lower parts. Expected none: only .v2 has them`);
     return openDecimal(node, []);
   },
   decode: decodeDecimal,

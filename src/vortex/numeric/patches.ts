@@ -22,7 +22,7 @@ export function patchInto(out: Uint8Array, values: Uint8Array, width: number, in
   for (let patch = 0; patch < indices.length; patch++) {
     const place = (indices[patch] ?? 0) - offset;
     if (!(place >= 0 && place < length)) {
-      throw new DataError(`Patch ${patch} is of row ${place}, expected one of 0 to ${length - 1}`);
+      throw new DataError(`Patch ${patch} is for row ${place}, expected 0 to ${length - 1}`);
     }
     for (let word = 0; word < count; word++) to[place * count + word] = from[patch * count + word] ?? 0;
   }
@@ -52,7 +52,7 @@ export function patchLanesInto(
   for (let block = 0; block < blocks; block++) {
     const [from, to] = [laneOffsets[block * lanes] ?? 0, laneOffsets[(block + 1) * lanes] ?? 0];
     if (from > to || to > places.length) {
-      throw new DataError(`Block ${block} has patches ${from} to ${to}, expected some of ${places.length}`);
+      throw new DataError(`Block ${block} has patches ${from} to ${to}, expected a range within 0 to ${places.length}`);
     }
     for (let patch = from; patch < to; patch++) {
       const place = block * 1024 + (places[patch] ?? 0) - offset;

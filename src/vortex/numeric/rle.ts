@@ -23,7 +23,7 @@ export function rleInto(
 ): void {
   const length = out.length / width;
   if (offset + length > indices.length) {
-    throw new DataError(`Expected indices for ${offset} and ${length} rows, got ${indices.length}`);
+    throw new DataError(`Expected indices for ${length} rows at offset ${offset}, got ${indices.length}`);
   }
   const origin = starts[0] ?? 0;
   const codes = new Uint32Array(length);
@@ -32,7 +32,9 @@ export function rleInto(
     const start = (starts[block] ?? NaN) - origin;
     const end = block + 1 < starts.length ? (starts[block + 1] ?? 0) - origin : values.length / width;
     if (!(start <= end && end <= values.length / width)) {
-      throw new DataError(`Block ${block} has values ${start} to ${end}, expected some of ${values.length / width}`);
+      throw new DataError(
+        `Block ${block} has values ${start} to ${end}, expected a range within 0 to ${values.length / width}`,
+      );
     }
     for (let at = Math.max(first, offset); at < Math.min(first + 1024, offset + length); at++) {
       const index = end - start === 1 ? 0 : indices[at] ?? 0;

@@ -144,7 +144,9 @@ export const deltaEncoding: VortexEncoding<OpenedDelta> = {
     const message = node.message();
     const [count, offset] = [message.number(1), blockOffset(node, message, 2)];
     if (count % 1024 !== 0 || count < offset + node.length) {
-      node.fail(`${node.id} has ${count} differences for ${offset} and ${node.length} rows. Expected blocks of 1024`);
+      node.fail(
+        `${node.id} has ${count} differences for ${node.length} rows at offset ${offset}. Expected blocks of 1024`,
+      );
     }
     node.expectBuffers(0);
     const plain = withNullable(dtype, false);
@@ -181,7 +183,7 @@ export const rleEncoding: VortexEncoding<OpenedRle> = {
     const message = node.message();
     const [count, offset] = [message.number(2), blockOffset(node, message, 6)];
     if (count % 1024 !== 0 || count < offset + node.length) {
-      node.fail(`${node.id} has ${count} indices for ${offset} and ${node.length} rows. Expected blocks of 1024`);
+      node.fail(`${node.id} has ${count} indices for ${node.length} rows at offset ${offset}. Expected blocks of 1024`);
     }
     const code = ptypeIn(node, message, 3, "an unsigned integer");
     if (code !== "u8" && code !== "u16") node.fail(`${node.id} has indices of ${code}. Expected u8 or u16`);

@@ -211,7 +211,7 @@ export const mostListElements: number = 2 ** 31 - 1;
 /** The error for exceeding `mostListElements`. */
 export function tooManyElements(count: number): RangeError {
   return new RangeError(
-    `The lists have ${count} elements together, more than offsets of 32 bits can say: decode fewer rows at a time`,
+    `The lists have ${count} elements in total, more than 32-bit offsets can address: decode fewer rows at a time`,
   );
 }
 

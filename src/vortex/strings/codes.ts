@@ -80,9 +80,9 @@ function decodeRow(strings: CodedStrings, row: number, out: Uint8Array, start: n
   for (let code = offsets[row] ?? 0; code < stop; code++) {
     const symbol = codes[code] ?? 0;
     const isEscape = hasEscape && symbol === ESCAPE;
-    if (isEscape && ++code === stop) fail(`row ${row} ends in an escape: expected a byte behind it`);
+    if (isEscape && ++code === stop) fail(`row ${row} ends in an escape: expected a byte after it`);
     const size = isEscape ? 1 : sizes[symbol] ?? 0;
-    if (size === 0) fail(`row ${row} has the code ${symbol}, which stands for nothing`);
+    if (size === 0) fail(`row ${row} has the code ${symbol}, which is unassigned`);
     if (at + size > length) fail(`row ${row} decodes to ${at + size} bytes or more, expected ${length}`);
     if (isEscape) {
       const literal = codes[code] ?? 0;

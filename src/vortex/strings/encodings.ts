@@ -96,9 +96,9 @@ export const onPairEncoding: VortexEncoding<OpenedOnPair> = {
     if (tokenCount > MAX_TOKENS) node.fail(`It has ${tokenCount} tokens. Expected at most ${MAX_TOKENS}`);
     return {
       dtype,
-      tokens: node.child(0, whole(5, "places of tokens"), tokenCount + 1),
+      tokens: node.child(0, whole(5, "offsets of tokens"), tokenCount + 1),
       codes: node.child(1, whole(6, "codes"), message.number(4)),
-      offsets: node.child(2, whole(7, "places of codes"), node.length + 1),
+      offsets: node.child(2, whole(7, "offsets of codes"), node.length + 1),
       lengths: node.child(3, whole(1, "lengths"), node.length),
       validity: node.validityChild(4),
     };
@@ -132,8 +132,8 @@ function uint32Of(node: EncodedNode, limit: number, what: string, context: Decod
 
 /** Offsets into `end` elements, checked to be non-decreasing and in bounds. */
 function offsetsIn(node: EncodedNode, end: number, what: string, context: DecodeContext): Uint32Array {
-  const offsets = uint32Of(node, 0xffff_ffff, `place of ${what}`, context);
-  checkOffsets(offsets, end, `places of ${what}`, (problem) => node.fail(problem));
+  const offsets = uint32Of(node, 0xffff_ffff, `offset of ${what}`, context);
+  checkOffsets(offsets, end, `offsets of ${what}`, (problem) => node.fail(problem));
   return offsets;
 }
 

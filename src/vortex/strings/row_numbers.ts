@@ -60,10 +60,10 @@ export function checkOffsets(offsets: Uint32Array, end: number, what: string, fa
   if (falls !== 0) {
     const at = offsets.findIndex((offset, i) => i > 0 && offset < (offsets[i - 1] ?? 0));
     fail(
-      `${what} fall from ${offsets[at - 1]} to ${offsets[at]} at ${at}: expected none to be less than the one before`,
+      `${what} fall from ${offsets[at - 1]} to ${offsets[at]} at ${at}: expected them never to decrease`,
     );
   }
-  if (last > end) fail(`the last of the ${what} is ${last}, but there are only ${end}`);
+  if (last > end) fail(`the last of the ${what} is ${last}, expected at most ${end}`);
 }
 
 /**
@@ -77,6 +77,6 @@ export function checkTotal(lengths: Uint32Array, most: number, fail: Fail): numb
   let total = 0;
   // law vortex/strings/checkTotal: vortex/strings/malformed
   for (let i = 0; i < lengths.length; i++) total += lengths[i] ?? 0;
-  if (total > most) fail(`the rows have ${total} bytes, but their codes stand for at most ${most}`);
+  if (total > most) fail(`the rows have ${total} bytes, but their codes decode to at most ${most}`);
   return total;
 }

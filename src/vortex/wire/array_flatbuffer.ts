@@ -55,7 +55,7 @@ function bordersOf(segment: Bytes): readonly [number, Bytes] {
   const view = new DataView(segment.buffer, segment.byteOffset, segment.length);
   const end = segment.length - 4;
   const size = view.getUint32(end, true);
-  if (size > end) fail(`its nodes have ${size}, more than there are`);
+  if (size > end) fail(`its nodes take ${size}, more than available`);
   return [end - size, segment.subarray(end - size, end)];
 }
 

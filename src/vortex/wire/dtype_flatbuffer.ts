@@ -46,7 +46,7 @@ function dtypeOf(table: FlatTable, depth: number): VortexDType {
   if (depth === 0) table.fail("it is nested more deeply than the limit allows");
   const code = table.u8(0);
   const kind = kinds.get(code) ?? table.fail(`its kind is ${code}. Expected 1 to 13`);
-  const type = table.table(1) ?? table.fail(`a ${kind} says nothing of itself`);
+  const type = table.table(1) ?? table.fail(`a ${kind} has no type table`);
   const inner = (slot: number): VortexDType =>
     dtypeOf(type.table(slot) ?? table.fail(`a ${kind} has no dtype in field ${slot}`), depth - 1);
   const all = (slot: number): VortexDType[] => type.tables(slot).map((one) => dtypeOf(one, depth - 1));

@@ -22,15 +22,15 @@ export class FlatTable {
     const { view } = source;
     if (at + 4 > view.byteLength) source.fail(`a table at ${at} lies outside its ${view.byteLength} bytes`);
     const vtable = at - view.getInt32(at, true);
-    if (vtable < 0 || vtable + 4 > view.byteLength) source.fail(`the vtable of the table at ${at} lies outside`);
+    if (vtable < 0 || vtable + 4 > view.byteLength) source.fail(`the vtable of the table at ${at} is out of bounds`);
     this.#vtable = vtable;
     this.#vtableSize = view.getUint16(vtable, true);
     this.#size = view.getUint16(vtable + 2, true);
     if (this.#vtableSize < 4 || vtable + this.#vtableSize > view.byteLength) {
-      source.fail(`the vtable of the table at ${at} has ${this.#vtableSize} bytes, more than there are`);
+      source.fail(`the vtable of the table at ${at} has ${this.#vtableSize} bytes, more than available`);
     }
     if (this.#size < 4 || at + this.#size > view.byteLength) {
-      source.fail(`the table at ${at} has ${this.#size} bytes, more than there are`);
+      source.fail(`the table at ${at} has ${this.#size} bytes, more than available`);
     }
   }
 
@@ -124,7 +124,7 @@ export class FlatTable {
     const count = view.getUint32(at, true);
     const start = at + 4;
     if (start + count * width > view.byteLength) {
-      this.fail(`the vector in field ${slot} has ${count} elements of ${width} bytes, more than there are`);
+      this.fail(`the vector in field ${slot} has ${count} elements of ${width} bytes, more than available`);
     }
     return { start, count };
   }
@@ -143,7 +143,7 @@ export class FlatTable {
   /** Text, or null. @throws {VortexError} unless it is UTF-8 */
   text(slot: number): string | null {
     const bytes = this.bytes(slot);
-    return bytes === null ? null : textOf(bytes) ?? this.fail(`the text in field ${slot} is no UTF-8`);
+    return bytes === null ? null : textOf(bytes) ?? this.fail(`the text in field ${slot} is not UTF-8`);
   }
 
   /** A vector of u16; empty if it is absent. */
@@ -178,11 +178,11 @@ export class FlatTable {
     for (let i = 0; i < count; i++) {
       const at = start + 4 * i + view.getUint32(start + 4 * i, true);
       const size = at + 4 <= view.byteLength ? view.getUint32(at, true) : 0;
-      if (at + 4 + size > view.byteLength) this.fail(`text ${i} of field ${slot} lies outside`);
+      if (at + 4 + size > view.byteLength) this.fail(`text ${i} of field ${slot} is out of bounds`);
       total += size;
       // All offsets may lead to one long text.
       if (total > view.byteLength) this.fail(`the texts of field ${slot} share their bytes`);
-      texts.push(textOf(bytes.subarray(at + 4, at + 4 + size)) ?? this.fail(`text ${i} of field ${slot} is no UTF-8`));
+      texts.push(textOf(bytes.subarray(at + 4, at + 4 + size)) ?? this.fail(`text ${i} of field ${slot} is not UTF-8`));
     }
     return texts;
   }

@@ -24,7 +24,7 @@ export interface IpcHeader {
 const headerTables = 8;
 
 function fail(why: string): never {
-  throw new VortexError("message", `Cannot read a message of Vortex: ${why}`);
+  throw new VortexError("message", `Cannot read a Vortex message: ${why}`);
 }
 
 /** Reads the flatbuffer of a message. */
@@ -56,10 +56,10 @@ export function* messagesOf(bytes: Bytes): Generator<IpcMessage> {
     if (at + 4 > bytes.length) fail("it ends inside a size");
     const size = view.getUint32(at, true);
     const start = at + 4 + size;
-    if (start > bytes.length) fail(`its header has ${size} bytes, more than there are`);
+    if (start > bytes.length) fail(`its header has ${size} bytes, more than available`);
     const header = readHeader(bytes.subarray(at + 4, start));
     at = start + header.bodySize;
-    if (at > bytes.length) fail(`its body has ${header.bodySize} bytes, more than there are`);
+    if (at > bytes.length) fail(`its body has ${header.bodySize} bytes, more than available`);
     yield header.withBody(bytes.subarray(start, at));
   }
 }

@@ -37,7 +37,7 @@ export class ProtoMessage {
       const [number, type] = [Math.floor(tag / 8), tag % 8];
       if (number === 0) source.fail(`the field at ${at} has the number 0`);
       const [from, to] = bordersOf(source, type, start);
-      if (to > bytes.length) source.fail(`field ${number} has ${to - from} bytes, more than there are`);
+      if (to > bytes.length) source.fail(`field ${number} has ${to - from} bytes, more than available`);
       this.#numbers.push(number);
       this.#types.push(type);
       this.#starts.push(from);
@@ -115,7 +115,7 @@ export class ProtoMessage {
   /** Text; null if it is absent. */
   text(field: number): string | null {
     const bytes = this.bytes(field);
-    return bytes === null ? null : textOf(bytes) ?? this.fail(`field ${field} is no UTF-8`);
+    return bytes === null ? null : textOf(bytes) ?? this.fail(`field ${field} is not UTF-8`);
   }
 
   /** A message; null if it is absent. */

@@ -41,9 +41,9 @@ export function scalarOf(message: ProtoMessage, dtype: VortexDType, path: string
   const kind = message.fields.at(-1) ?? message.fail("missing kind: it has no value");
   if (kind === 1) {
     message.varint(1);
-    return dtype.nullable ? null : message.fail(`it is null, and ${showDType(dtype)} has no nulls`);
+    return dtype.nullable ? null : message.fail(`it is null, but ${showDType(dtype)} is not nullable`);
   }
-  const wrong = (): never => message.fail(`a value of kind ${kind} is none of ${showDType(dtype)}`);
+  const wrong = (): never => message.fail(`a value of kind ${kind} does not match ${showDType(dtype)}`);
   switch (dtype.kind) {
     case "bool":
       return kind === 2 ? message.bool(2) ?? wrong() : wrong();
@@ -60,7 +60,7 @@ export function scalarOf(message: ProtoMessage, dtype: VortexDType, path: string
     }
     case "utf8": {
       const bytes = kind === 7 ? message.bytes(7) ?? wrong() : wrong();
-      return textOf(bytes) === null ? message.fail("the text is no UTF-8") : bytes;
+      return textOf(bytes) === null ? message.fail("the text is not UTF-8") : bytes;
     }
     case "binary":
       return kind === 8 ? message.bytes(8) ?? wrong() : wrong();

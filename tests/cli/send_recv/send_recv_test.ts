@@ -104,7 +104,7 @@ test("a port at which nothing listens is an error, and one that is taken", patie
   assertEquals(second.code, 1);
   assertMatch(
     second.stderr,
-    /^causeway: Cannot listen at .*EADDRINUSE.*, or 0 for any that is free.*\ncauseway: The server ended before it was done \(exit code 1\)\n$/s,
+    /^causeway: Cannot listen at .*EADDRINUSE.*, or 0 for any free port.*\ncauseway: The server ended before it was done \(exit code 1\)\n$/s,
   );
   child.kill("SIGKILL");
   await ended;

@@ -146,7 +146,7 @@ function content(bytes: number): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length: bytes }, (_, i) => i);
 }
 
-const damages = { byte: "Wrong bytes", length: "Wrong length: 999 bytes came, expected 1000" } as const;
+const damages = { byte: "Wrong bytes", length: "Wrong length: 999 bytes arrived, expected 1000" } as const;
 
 for (const [damage, message] of Object.entries(damages)) {
   test(`a stream is refused that has one wrong ${damage}`, patiently, async () => {
@@ -183,8 +183,8 @@ for (const [damage, message] of Object.entries(damages)) {
 
 test("a missing buffer of several, a short one, and one wrong byte in the last are found", patiently, async () => {
   const wrong: [change: (parts: Uint8Array<ArrayBuffer>[]) => void, message: string][] = [
-    [(parts) => parts.pop(), "Wrong number of buffers: 2 came, expected 3"],
-    [(parts) => parts[1] = new Uint8Array(9), "Wrong length: 9 bytes came, expected 10"],
+    [(parts) => parts.pop(), "Wrong number of buffers: 2 arrived, expected 3"],
+    [(parts) => parts[1] = new Uint8Array(9), "Wrong length: 9 bytes arrived, expected 10"],
     [(parts) => parts[2]?.fill(1, 9), "Wrong bytes"],
   ];
   for (const [change, message] of wrong) {

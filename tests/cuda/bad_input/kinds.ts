@@ -105,12 +105,12 @@ export const kindsRows: readonly Row[] = [
     "copy a buffer to a view",
     ({ own }) => own.buffer.copyTo(any(StridedMemoryView.zeros([64], "uint8")), { stream: own.stream }),
     TypeError,
-    /got an instance of StridedMemoryView: a view is copied by view.copyFrom/,
+    /got an instance of StridedMemoryView: copy a view with view.copyFrom/,
   ],
   [
     "copy to memory that threads share",
     ({ own }) => own.buffer.copyTo(new Uint8Array(new SharedArrayBuffer(64)), { stream: own.stream }),
     TypeError,
-    /Cannot copy memory that threads share/,
+    /Cannot copy a SharedArrayBuffer/,
   ],
 ];

@@ -77,8 +77,8 @@ test("what cannot be launched is refused with its place, before the driver is as
     assertThrows(() => kernel.launch(stream, 1, extents, [1n]), RangeError, "Cannot launch a block of");
   }
   const wrong: readonly (readonly [arg: unknown, words: string])[] = [
-    [1n << 64n, "does not fit 64 bits"],
-    [-(1n << 63n) - 1n, "does not fit 64 bits"],
+    [1n << 64n, "does not fit in 64 bits"],
+    [-(1n << 63n) - 1n, "does not fit in 64 bits"],
     [["complex128x2", 1], "complex128x2 is too large to be passed by value"],
     [["int32", 2 ** 31], "int32"],
     [["int32", 1.5], "int32"],
@@ -145,9 +145,9 @@ test("a kernel gets all shared memory that its device gives a block, and more is
           assertThrows(
             launch,
             RangeError,
-            `${sharedBytes} bytes of shared memory: device 0 gives a block ${most} at most`,
+            `${sharedBytes} bytes of shared memory: device 0 allows a block at most ${most}`,
           );
-          assertThrows(() => kernel.occupancy({ sharedBytes }), RangeError, "gives a block");
+          assertThrows(() => kernel.occupancy({ sharedBytes }), RangeError, "allows a block");
         } else {
           launch();
           assertEquals(kernel.occupancy({ sharedBytes }).blockSize > 0, true);

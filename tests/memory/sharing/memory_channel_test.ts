@@ -163,7 +163,7 @@ test("pools, events and several buffers go in one value, and a pool goes once", 
   const further = first.pool.importBuffer(buffers[0]?.exportDescriptor() ?? fail());
   further.close();
   await assertRejects(() => all.user.send(first.pool), TypeError, "Cannot export this pool");
-  await assertRejects(() => all.user.send(first.buffers), TypeError, "ask the process that it belongs to");
+  await assertRejects(() => all.user.send(first.buffers), TypeError, "export it from that process");
   for (const one of [...first.buffers, first.event]) one.close();
   await until("the release", () => all.owner.shared === 0);
   for (const one of [...buffers, event, pool, stream, all.owner, all.user]) one.close();
@@ -480,7 +480,7 @@ test("a resource is put back where it was taken from, and nowhere else", () => {
     } catch (error) {
       message = String(error);
     }
-    assert(message.includes("it has no place for"), `${path}: ${message}`);
+    assert(message.includes("it has no member"), `${path}: ${message}`);
   }
 });
 

@@ -43,15 +43,15 @@ test("frames are refused that hold more or less than the rows, or other strings 
 
   const text = bytes(1, 0, 0, 0, 0x61, 0, 0, 0, 0);
   assertEquals(decodeTree({ dtype: utf8, length: 2, tree: zstd(text) }).length, 2);
-  refused(utf8, 1, zstd(text), "4 bytes behind the last string");
-  refused(utf8, 3, zstd(text), "9 bytes for 3 strings, each of which has its size in 4 bytes");
+  refused(utf8, 1, zstd(text), "4 bytes after the last string");
+  refused(utf8, 3, zstd(text), "9 bytes for 3 strings, each with a 4-byte size prefix");
   refused(utf8, 2, zstd(bytes(2, 0, 0, 0, 0x61, 0x61, 0, 0)), "8 bytes of strings end before the size of row 1");
   refused(utf8, 1, zstd(bytes(2, 0, 0, 0, 0x61)), "row 0 has 2 bytes, but the strings end 1 bytes later");
   refused(utf8, 1, zstd(bytes(255, 255, 255, 255, 0x61)), "row 0 has 4294967295 bytes");
-  refused(utf8, 1, zstd(bytes(1, 0, 0, 0, 0x80)), "row 0 is no UTF-8");
+  refused(utf8, 1, zstd(bytes(1, 0, 0, 0, 0x80)), "row 0 is not UTF-8");
   // The row ends with the first byte of a character, which the next row's size appears to continue.
-  refused(utf8, 2, zstd(bytes(1, 0, 0, 0, 0xc3, 0x80, 0, 0, 0, ...new Uint8Array(128))), "row 0 is no UTF-8");
-  refused(utf8, 0, zstd(bytes(1, 2, 3, 4)), "4 bytes behind the last string");
+  refused(utf8, 2, zstd(bytes(1, 0, 0, 0, 0xc3, 0x80, 0, 0, 0, ...new Uint8Array(128))), "row 0 is not UTF-8");
+  refused(utf8, 0, zstd(bytes(1, 2, 3, 4)), "4 bytes after the last string");
 });
 
 test("a dictionary must be as large as is said", () => {
@@ -87,11 +87,11 @@ test("pco's chunks are refused whose parts cannot be", () => {
   refused(u32, 4, pco(meta, bytes(), 5), "pages of 5 numbers, expected 4");
   refused(u32, 2 ** 40, pco(meta, bytes(), 5), "pages of 5 numbers, expected 1099511627776");
   refused(numbers("u8"), 5, pco(meta, bytes(), 5), "cannot have the dtype u8. Expected numbers of 16, 32 or 64 bits");
-  expect(meta.slice(0, 3), "the metadata of a pco chunk has 3 bytes, which end in the middle");
+  expect(meta.slice(0, 3), "the metadata of a pco chunk is truncated after 3 bytes");
   expect(bits([5, 4], [0, 4]), "mode 5 of a pco chunk");
   expect(bits([1, 4], [0, 32], [0, 4]), "mode IntMult with a base of 0");
-  expect(bits([2, 4], [1, 32], [0, 4]), "mode FloatMult of u32, which are no floats");
-  expect(bits([3, 4], [1, 8], [0, 4]), "mode FloatQuant of u32, which are no floats");
+  expect(bits([2, 4], [1, 32], [0, 4]), "mode FloatMult of u32, expected floats");
+  expect(bits([3, 4], [1, 8], [0, 4]), "mode FloatQuant of u32, expected floats");
   expect(bits([4, 4], [2 ** 25 - 1, 25]), "a dictionary of 33554431 numbers in 0 bytes");
   expect(bits([0, 4], [4, 4]), "differences of kind 4");
   expect(bits([0, 4], [1, 4], [0, 3]), "consecutive differences of order 0");
@@ -105,7 +105,7 @@ test("pco's chunks are refused whose parts cannot be", () => {
   // At 32 bits per number, the page is too short.
   expect(
     plain([0, 4], [1, 15], [0, 32], [32, 6]),
-    "a pco page has 7 bytes, which end in the middle",
+    "a pco page is truncated after 7 bytes",
     new Uint8Array(7),
   );
   expect(
@@ -137,7 +137,7 @@ test("parts that no quantized float has are refused, of every width; the largest
       const dtype = numbers(ptype);
       const largest = [2n ** BigInt(high) - 1n, 2n ** BigInt(low) - 1n] as const;
       assertEquals(decodeTree({ dtype, length: 1, tree: tree(...largest) }).length, 1);
-      const text = `FloatQuant of parts with more than the ${high} and ${low} bits that floats of ${width} have`;
+      const text = `FloatQuant of parts with more than the ${high} and ${low} bits of a ${width}-bit float`;
       for (let bit = BigInt(high); bit < width; bit++) refused(dtype, 1, tree(1n << bit, 0n), text);
       for (let bit = BigInt(low); bit < width; bit++) refused(dtype, 1, tree(0n, 1n << bit), text);
     }

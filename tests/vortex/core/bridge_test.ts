@@ -181,7 +181,7 @@ const refused: readonly Fault[] = [
       [new Uint8Array(1)],
       [],
     ]]],
-    "has no nulls",
+    "is not nullable",
   ],
   ["no dtype", 0, ([a, , ...rest]) => [a, new Uint8Array(3), ...rest], "Cannot read the dtype"],
   ["no list of buffers", 0, ([a, b, c, d, , f]) => [a, b, c, d, "x", f], "neither a list nor a count"],

@@ -76,8 +76,8 @@ test("what is malformed is refused by a device as by the host, and no memory is 
       primitiveNode([7, 8], "u8"),
     );
   const rows = (tree: BuiltArray["tree"], length = 3) => rowsOn(cuda.device(0), { dtype: u8, length, tree });
-  assertThrows(() => rows(dict(null)), VortexError, "A code stands for no value (at $.children[0])");
-  assertThrows(() => rows(dict([false, true, true])), VortexError, "A code stands for no value");
+  assertThrows(() => rows(dict(null)), VortexError, "A code has no value (at $.children[0])");
+  assertThrows(() => rows(dict([false, true, true])), VortexError, "A code has no value");
   assertEquals(
     rows(dict([true, true, false])),
     rowsOf(decodeTree({ dtype: u8, length: 3, tree: dict([true, true, false]) })),
@@ -90,7 +90,7 @@ test("what is malformed is refused by a device as by the host, and no memory is 
       primitiveNode([row], "u8"),
       primitiveNode([9], "u8"),
     );
-  assertThrows(() => rows(packed(3)), VortexError, "Patch 0 is of row 3, expected one of 0 to 2 (at $)");
+  assertThrows(() => rows(packed(3)), VortexError, "Patch 0 is for row 3, expected 0 to 2 (at $)");
   const runs = node(
     "vortex.runend",
     proto([1, ptypeCode("u8")], [2, 1], [3, 0]),

@@ -42,7 +42,7 @@ for (const [name, source] of Object.entries(sources)) {
       }),
       50,
     );
-    await assertRejects(() => reader.read(bytes.length, 1), VortexError, "Cannot read 1 bytes from 100000 on");
+    await assertRejects(() => reader.read(bytes.length, 1), VortexError, "Cannot read 1 bytes at offset 100000");
     reader.close();
     reader.close();
     await assertRejects(() => reader.read(0, 1), TypeError, "closed");
@@ -65,7 +65,7 @@ test("a reader that gives too much, too little or something else is told so", as
   }
   for (const answer of [new Uint8Array(3), new Uint8Array(5), "four" as never]) {
     const reader = await openReader({ size: 100, read: () => Promise.resolve(answer) });
-    await assertRejects(() => reader.read(10, 4), VortexError, "instead of 4 bytes from 10 on");
+    await assertRejects(() => reader.read(10, 4), VortexError, "instead of 4 bytes at offset 10");
   }
 });
 

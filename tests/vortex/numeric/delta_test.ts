@@ -29,7 +29,7 @@ test("blocks without bases, and rows without blocks, are refused", () => {
   const decode = (rows: number, deltas: number, bases: number) =>
     deltaInto(new Uint8Array(4 * rows), new Uint8Array(4 * deltas), new Uint8Array(4 * bases), { bits: 32, offset: 5 });
   decode(1019, 1024, 32);
-  assertThrows(() => decode(1020, 1024, 32), Error, "Expected deltas for 5 and 1020 words, got 1 blocks");
+  assertThrows(() => decode(1020, 1024, 32), Error, "Expected deltas for 1020 words at offset 5, got 1 blocks");
   assertThrows(() => decode(5, 1024, 31), Error, "Expected 128 bytes of bases for each 4096 of deltas");
   assertThrows(() => decode(5, 1023, 32), Error, "got 128 for 4092");
 });

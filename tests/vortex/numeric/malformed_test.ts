@@ -33,7 +33,7 @@ test("packed words are refused whose width, offset, size, children or patches ca
   refused(i8, 3, packed(proto([1, 8]), 1152), "has 1152 bytes, expected 1024");
   refused(numbers("f32"), 3, packed(proto([1, 8]), 1024), "cannot have the dtype f32. Expected integers");
   const more = primitiveNode([1], "u8");
-  refused(i8, 3, packed(proto([1, 8]), 1024, more), "has a validity child and its dtype i8 has no nulls");
+  refused(i8, 3, packed(proto([1, 8]), 1024, more), "has a validity child but dtype i8 is not nullable");
   refused(numbers("i8", true), 3, packed(proto([1, 8]), 1024, more, more), "has 2 children, expected 0 to 1");
   const patched = (rows: readonly number[], message: Uint8Array<ArrayBuffer>, ...more: RawNode[]) =>
     packed(
@@ -43,8 +43,8 @@ test("packed words are refused whose width, offset, size, children or patches ca
       primitiveNode(words(rows.length), "i8"),
       ...more,
     );
-  refused(i8, 3, patched([3], patchesOf(1)), "Patch 0 is of row 3, expected one of 0 to 2");
-  refused(i8, 3, patched([6], patchesOf(1, 7)), "Patch 0 is of row -1");
+  refused(i8, 3, patched([3], patchesOf(1)), "Patch 0 is for row 3, expected 0 to 2");
+  refused(i8, 3, patched([6], patchesOf(1, 7)), "Patch 0 is for row -1");
   refused(i8, 3, patched([], patchesOf(0)), "has 0 patches of 3 rows");
   refused(i8, 3, patched([0, 1, 2, 2], patchesOf(4)), "has 4 patches of 3 rows");
   refused(i8, 3, patched([0], patchesOf(1, 0, 4)), "names i8: expected an unsigned integer");
@@ -70,7 +70,7 @@ test("blocks of their own widths are refused where a block's bytes are not there
   const { tree } = packed([0, 1024]);
   const one = primitiveNode([1], "u8");
   const more = (...children: RawNode[]): RawNode => ({ ...tree, children: [...children, ...tree.children] });
-  refused(numbers("u8"), 3, more(one), "has a validity child, and u8 has no nulls");
+  refused(numbers("u8"), 3, more(one), "has a validity child, but u8 has no nulls");
   refused(numbers("u8", true), 3, more(one, one), "has 3 children, expected 1 to 2");
 });
 
@@ -111,8 +111,8 @@ test("runs, differences, blocks of values, patches by lane and rare values are r
       primitiveNode(words(Math.ceil(count / 1024) * 128), "u8"),
       primitiveNode(words(count), "u8"),
     );
-  refused(u8, 5, delta(1023, 0), "has 1023 differences for 0 and 5 rows");
-  refused(u8, 1020, delta(1024, 5), "has 1024 differences for 5 and 1020 rows");
+  refused(u8, 5, delta(1023, 0), "has 1023 differences for 5 rows at offset 0");
+  refused(u8, 1020, delta(1024, 5), "has 1024 differences for 1020 rows at offset 5");
 
   const rle = (indices: number, index: number, starts: number[], code: PType = "u8") =>
     node(
@@ -127,7 +127,7 @@ test("runs, differences, blocks of values, patches by lane and rare values are r
   refused(u8, 5, rle(1024, 3, [0]), "Row 0 has index 3, expected one below 3");
   refused(u8, 5, rle(1024, 2, [4, 6, 7]), "Row 0 has index 2, expected one below 2");
   refused(u8, 5, rle(1024, 0, []), "Block 0 has values NaN");
-  refused(u8, 1025, rle(1024, 0, [0]), "has 1024 indices for 0 and 1025 rows");
+  refused(u8, 1025, rle(1024, 0, [0]), "has 1024 indices for 1025 rows at offset 0");
   refused(u8, 5, rle(1000, 0, [0]), "has 1000 indices");
   refused(u8, 5, rle(1024, 0, [0], "u32"), "has indices of u32. Expected u8 or u16");
 
@@ -141,7 +141,7 @@ test("runs, differences, blocks of values, patches by lane and rare values are r
       primitiveNode([1, 2], "u16"),
       primitiveNode([1, 2], "u8"),
     );
-  refused(u8, 5, patched([0, 3]), "Block 0 has patches 0 to 3, expected some of 2");
+  refused(u8, 5, patched([0, 3]), "Block 0 has patches 0 to 3, expected a range within 0 to 2");
   refused(u8, 5, patched([0, 2], 0), "has 0 lanes");
 
   const sparse = (row: number, message = patchesOf(1), fill = scalarOf(5n, "u8")) =>
@@ -149,9 +149,9 @@ test("runs, differences, blocks of values, patches by lane and rare values are r
       primitiveNode([row], "u8"),
       primitiveNode([1], "u8"),
     ]);
-  refused(u8, 5, sparse(5), "Patch 0 is of row 5");
+  refused(u8, 5, sparse(5), "Patch 0 is for row 5");
   refused(u8, 5, sparse(4, none), "has no patches");
-  refused(u8, 5, sparse(4, patchesOf(1), scalarOf(null, "u8")), "has no nulls");
+  refused(u8, 5, sparse(4, patchesOf(1), scalarOf(null, "u8")), "is not nullable");
   refused(u8, 5, sparse(4, patchesOf(1), scalarOf(256n, "u16")), "the number is 256");
   refused(u8, 2 ** 40, sparse(4), "Decoding would allocate");
 });
@@ -218,10 +218,10 @@ test("fractions, upper parts, instants and decimals are refused whose parts cann
 test("a reference that is null, too large or missing is refused, and so are signs where none are", () => {
   const differences = (metadata: Uint8Array<ArrayBuffer>) =>
     node("fastlanes.for", metadata, [], primitiveNode([1], "u8", [true]));
-  refused(numbers("u8", true), 1, differences(scalarOf(null, "u8")), "it is null, and u8 has no nulls");
+  refused(numbers("u8", true), 1, differences(scalarOf(null, "u8")), "it is null, but u8 is not nullable");
   refused(numbers("u8", true), 1, differences(proto([4, 256])), "the number is 256");
   refused(numbers("u8", true), 1, differences(none), "missing kind");
-  refused(numbers("u8"), 1, node("vortex.zigzag", none, [], primitiveNode([1], "u8")), "Expected a sign");
+  refused(numbers("u8"), 1, node("vortex.zigzag", none, [], primitiveNode([1], "u8")), "Expected signed");
 });
 
 test("damaged trees are refused by an error that names a node, or decoded: nothing else happens", () => {

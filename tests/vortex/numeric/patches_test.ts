@@ -33,9 +33,9 @@ test("a patch of a row that is not there is refused, before the first as behind 
   const patch = (index: number | bigint, bits: 8 | 64 = 8) =>
     patchInto(out, new Uint8Array(4), 4, indicesOf(bytesOf([BigInt(index)], bits), bits), 10);
   patch(13);
-  assertThrows(() => patch(14), Error, "Patch 0 is of row 4, expected one of 0 to 3");
-  assertThrows(() => patch(9), Error, "Patch 0 is of row -1");
-  assertThrows(() => patch(2n ** 32n + 11n, 64), Error, "Patch 0 is of row 4294967297");
+  assertThrows(() => patch(14), Error, "Patch 0 is for row 4, expected 0 to 3");
+  assertThrows(() => patch(9), Error, "Patch 0 is for row -1");
+  assertThrows(() => patch(2n ** 32n + 11n, 64), Error, "Patch 0 is for row 4294967297");
   assertThrows(() => patch(2n ** 64n - 1n, 64), Error, "expected one of 0 to 3");
   assertThrows(
     () => patchInto(out, new Uint8Array(4), 4, new Uint8Array(2), 0),
@@ -90,6 +90,6 @@ test("lanes whose offsets fall, or end beyond the patches, are refused", () => {
       places: Uint16Array.of(1, 2, 3),
     }, 0);
   patch(0, 3);
-  assertThrows(() => patch(0, 4), Error, "Block 0 has patches 0 to 4, expected some of 3");
+  assertThrows(() => patch(0, 4), Error, "Block 0 has patches 0 to 4, expected a range within 0 to 3");
   assertThrows(() => patch(2, 1), Error, "Block 0 has patches 2 to 1");
 });

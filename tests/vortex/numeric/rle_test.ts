@@ -43,12 +43,12 @@ test("an index beyond its block's values is refused if its row is there, and so 
   decode([7, 9], 2, new Uint8Array(129));
   assertThrows(() => decode([7, 7], 0), Error, "Row 0 has index 0, expected one below 0");
   decode([7, 7], 0, new Uint8Array(129)); // a block of nulls only
-  assertThrows(() => decode([7, 6], 0), Error, "Block 0 has values 0 to -1, expected some of 4");
+  assertThrows(() => decode([7, 6], 0), Error, "Block 0 has values 0 to -1, expected a range within 0 to 4");
   assertThrows(() => decode([7, 12], 0), Error, "Block 0 has values 0 to 5");
   assertThrows(() => decode([7], 0), Error, "Block 1 has values NaN to 4");
   assertThrows(
     () => rleInto(new Uint8Array(9), values, 1, new Uint8Array(10), Uint8Array.of(0), { offset: 2, validity: null }),
     Error,
-    "Expected indices for 2 and 9 rows, got 10",
+    "Expected indices for 9 rows at offset 2, got 10",
   );
 });

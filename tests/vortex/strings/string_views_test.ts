@@ -141,7 +141,7 @@ test("text is refused exactly where a row that is not null is none, in any numbe
       const make = () =>
         textArray({ kind: "utf8", nullable: isNullable }, strings, lengths, isNullable ? validity : null, fail);
       const wrong = rows.findIndex((one) => isThere(one) && !isUtf8(one.bytes));
-      if (wrong >= 0) assertThrows(make, Refused, `Element ${wrong} is no UTF-8`);
+      if (wrong >= 0) assertThrows(make, Refused, `Element ${wrong} is not UTF-8`);
       else assertEquals(stringsOf({ views: make().views, buffers: make().data }), rows.map(({ bytes }) => bytes));
       if (wrong >= 0) refusals++;
       else texts++;

@@ -77,6 +77,6 @@ export class BitReader {
   }
 
   #tooShort(): never {
-    return this.#fail(`${this.#what} has ${this.#size} bytes, which end in the middle of what they hold`);
+    return this.#fail(`${this.#what} is truncated after ${this.#size} bytes`);
   }
 }

@@ -68,7 +68,7 @@ const mantissaBits = { 16: 10, 32: 23, 64: 52 } as const;
 export function readPcoHeader(header: Uint8Array, fail: Fail): number {
   const [major = -1] = header;
   if (header.length < 1 || (major > 3 && header.length < 2)) fail(`a header of ${header.length} bytes`);
-  if (major > 4) fail(`version ${major} of the pco format, known are 0 to 4`);
+  if (major > 4) fail(`version ${major} of the pco format, expected 0 to 4`);
   return major;
 }
 
@@ -101,19 +101,19 @@ function readMode(reader: BitReader, type: PcoType, version: number, fail: Fail)
       return { kind: "classic" };
     case 1: {
       if (version === 0) fail("IntMult in version 0 of the pco format, which wrote it differently");
-      if (isFloat) fail(`mode IntMult of ${type}, which are no integers`);
+      if (isFloat) fail(`mode IntMult of ${type}, expected integers`);
       const [low, high] = reader.readWords(bits);
       if (low === 0 && high === 0) fail("mode IntMult with a base of 0");
       return { kind: "intMult", low, high };
     }
     case 2: {
-      if (!isFloat) fail(`mode FloatMult of ${type}, which are no floats`);
+      if (!isFloat) fail(`mode FloatMult of ${type}, expected floats`);
       const base = floatOf(...reader.readWords(bits), bits);
       if (!Number.isFinite(base) || base === 0) fail(`mode FloatMult with a base of ${base}`);
       return { kind: "floatMult", base };
     }
     case 3: {
-      if (!isFloat) fail(`mode FloatQuant of ${type}, which are no floats`);
+      if (!isFloat) fail(`mode FloatQuant of ${type}, expected floats`);
       const quantized = reader.read(8);
       if (quantized < 1 || quantized > mantissaBits[bits]) {
         fail(`mode FloatQuant with ${quantized} bits, expected 1 to ${mantissaBits[bits]} of ${type}`);
@@ -130,7 +130,7 @@ function readMode(reader: BitReader, type: PcoType, version: number, fail: Fail)
       return { kind: "dict", low, high };
     }
     default:
-      return fail(`mode ${value} of a pco chunk, known are 0 to 4`);
+      return fail(`mode ${value} of a pco chunk, expected 0 to 4`);
   }
 }
 
@@ -186,6 +186,6 @@ function readDelta(
       return [{ kind: "conv1", states: weights.length, convolution }, none, false];
     }
     default:
-      return fail(`differences of kind ${value} in a pco chunk, known are 0 to 3`);
+      return fail(`differences of kind ${value} in a pco chunk, expected 0 to 3`);
   }
 }

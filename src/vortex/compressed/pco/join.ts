@@ -81,7 +81,7 @@ function joinQuant(
 
 /** No float yields such parts; PyVortex, whose library expects none, returns whatever its compiler made of them. */
 function failQuant(shift: number, bits: number, fail: Fail): never {
-  return fail(`FloatQuant of parts with more than the ${bits - shift} and ${shift} bits that floats of ${bits} have`);
+  return fail(`FloatQuant of parts with more than the ${bits - shift} and ${shift} bits of a ${bits}-bit float`);
 }
 
 function joinLongQuant(shift: number, first: Latents, second: Latents, count: number, fail: Fail): void {
