@@ -35,7 +35,7 @@ test("the time between two events is told, or why there is none", () => {
           : "Neither";
         const error = assertThrows(time, CudaError, `${which}`);
         assertEquals(error.codeName, "CUDA_ERROR_INVALID_HANDLE");
-        assertEquals(error.message.includes("stream.record(event) before the work"), true, error.message);
+        assertEquals(error.message.includes("stream.record(event) before the measured work"), true, error.message);
       } else if (first === "enqueued" || second === "enqueued") {
         assertThrows(time, CudaError, "The work before one of the two events has not completed");
       } else assertEquals(time() >= 0, true);

@@ -254,7 +254,7 @@ test("an address or a size that cannot be is refused", () => {
   for (
     const [offset, size] of [[0, 9], [8, 1], [-1, 4], [4, -1], [NaN, 1], [0, NaN], [Infinity, 0], [2 ** 53, 1]] as const
   ) {
-    assertThrows(() => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), offset, size), RangeError, "of 8 bytes");
+    assertThrows(() => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), offset, size), RangeError, "within 8 bytes");
   }
   assertEquals(MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), 8, 0).ptr, 0n);
 });

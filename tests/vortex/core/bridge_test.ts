@@ -128,7 +128,7 @@ test("a buffer that does not say what it should stays the producer's, and its si
     [{ kind: 1 }, "pass { stream }"],
     [{ ptr: 0n }, "at NULL"],
     [{ alignment: 3 }, "power of two"],
-    [{ ptr: 0x1002n, alignment: 4 }, "no multiple"],
+    [{ ptr: 0x1002n, alignment: 4 }, "not a multiple"],
     [{ release: 0n }, "no release callback"],
   ];
   const column = { kind: "primitive", ptype: "u32", nullable: false } as const;

@@ -60,7 +60,7 @@ test("a reader that gives too much, too little or something else is told so", as
     await assertRejects(
       () => openReader({ size, read: () => Promise.reject() }),
       VortexError,
-      "expected a whole number",
+      "expected a non-negative integer",
     );
   }
   for (const answer of [new Uint8Array(3), new Uint8Array(5), "four" as never]) {
@@ -74,7 +74,7 @@ test("a file that was cut off since it was opened is noticed", async () => {
   writeFileSync(short, bytes);
   const reader = await openReader(short);
   truncateSync(short, 1000);
-  await assertRejects(() => reader.read(900, 200), VortexError, "gave 100 instead of 200 bytes");
+  await assertRejects(() => reader.read(900, 200), VortexError, "returned 100 instead of 200 bytes");
   reader.close();
 });
 

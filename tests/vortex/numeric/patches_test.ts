@@ -36,7 +36,7 @@ test("a patch of a row that is not there is refused, before the first as behind 
   assertThrows(() => patch(14), Error, "Patch 0 is for row 4, expected 0 to 3");
   assertThrows(() => patch(9), Error, "Patch 0 is for row -1");
   assertThrows(() => patch(2n ** 32n + 11n, 64), Error, "Patch 0 is for row 4294967297");
-  assertThrows(() => patch(2n ** 64n - 1n, 64), Error, "expected one of 0 to 3");
+  assertThrows(() => patch(2n ** 64n - 1n, 64), Error, "expected 0 to 3");
   assertThrows(
     () => patchInto(out, new Uint8Array(4), 4, new Uint8Array(2), 0),
     Error,
