@@ -87,7 +87,7 @@ test("runs that end too early, and ends that are none, are refused", () => {
   assertThrows(
     () => new ArrowArray({ field, length, buffers: [], children }),
     ExchangeError,
-    "2 ends of runs and 1 values",
+    "2 run ends and 1 values",
   );
   for (const format of ["u", "c", "I", "f"]) {
     const fields = [arrowField(format), arrowField("i")];

@@ -113,7 +113,7 @@ test("a path at which nothing is says what is most likely meant", async () => {
     ["~/causeway/none/x.npy", "ENOENT. Only a shell expands ~ to the home folder: write it out"],
     [
       new URL("https://example.org/x.npy"),
-      "https://example.org/x.npy: expected a path or a file: URL. What is elsewhere",
+      "https://example.org/x.npy: expected a path or a file: URL. Fetch it first",
     ],
   ];
   for (const act of acts) {

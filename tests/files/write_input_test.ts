@@ -34,7 +34,7 @@ test("what is no view is refused by its kind, with what makes one, and no file i
 test("what has no names for its views makes no file", async () => {
   for (const [value, kind] of [[view, "an instance of StridedMemoryView"], [[view], "an array"], ...wrong.slice(3)]) {
     const path = join(scratchFolder(), "x.npz");
-    const message = `expected views by their names, { weights: view } or a Map, got ${kind}`;
+    const message = `expected views by name, { weights: view } or a Map, got ${kind}`;
     await assertRejects(() => writeNpz(path, value as Record<string, StridedMemoryView>), TypeError, message);
     assertEquals(existsSync(path), false);
   }

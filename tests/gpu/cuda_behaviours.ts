@@ -102,7 +102,7 @@ export const cudaBehaviours: readonly Behaviour[] = [
       assertThrows(() => eight.copyFrom(new Uint8Array(7), { stream }), RangeError, "expected equal sizes");
       assertThrows(() => eight.copyFrom(new Uint8Array(8)), TypeError, "without a stream");
       const shared = new Uint8Array(new SharedArrayBuffer(8));
-      assertThrows(() => eight.copyFrom(shared, { stream }), TypeError, "that threads share");
+      assertThrows(() => eight.copyFrom(shared, { stream }), TypeError, "Cannot copy a SharedArrayBuffer");
       const resizable = new Uint8Array(new ArrayBuffer(8, { maxByteLength: 16 }));
       assertThrows(() => eight.copyTo(resizable, { stream }), TypeError, "resizable");
       using host = new HostMemoryResource().allocate(8);
@@ -208,7 +208,7 @@ export const cudaBehaviours: readonly Behaviour[] = [
       stream.record(shared);
       shared.synchronize();
       assertEquals(shared.isDone, true);
-      assertThrows(() => shared.millisecondsSince(local), TypeError, "made without timing");
+      assertThrows(() => shared.millisecondsSince(local), TypeError, "created without timing");
       assertThrows(() => local.exportHandle(), TypeError, "interprocess: true");
       shared.close();
       shared.close();

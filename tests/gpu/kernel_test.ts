@@ -67,8 +67,16 @@ test(...needs(missing, "what cannot be launched is refused before the driver is 
   using stream = device.createStream();
   using program = device.compile(source);
   const kernel = program.kernel("reversed");
-  assertThrows(() => kernel.launch(stream, 0, 1, [0n]), RangeError, "grid of 0: expected positive integers");
-  assertThrows(() => kernel.launch(stream, 1, [1.5], [0n]), RangeError, "block of (1.5,): expected positive integers");
+  assertThrows(
+    () => kernel.launch(stream, 0, 1, [0n]),
+    RangeError,
+    "grid of 0: expected one to three positive integers",
+  );
+  assertThrows(
+    () => kernel.launch(stream, 1, [1.5], [0n]),
+    RangeError,
+    "block of (1.5,): expected one to three positive integers",
+  );
   assertThrows(() => kernel.launch(stream, 1, 1, [7 as unknown as bigint]), TypeError, 'such as ["float32", 1]');
   assertThrows(() => kernel.launch(stream, 1, 1, [["int32", 2 ** 31]]), RangeError);
   assertThrows(() => kernel.launch(stream, 1, 4096, [0n]), CudaError, "CUDA_ERROR_INVALID_VALUE");

@@ -126,9 +126,10 @@ export const ucxBehaviours: readonly Behaviour[] = [
           using got = place.resource.allocate(size, { stream: to });
           using after = place.resource.allocate(size, { stream: to });
           for (let round = 1; round <= 3; round++) {
-            for (let i = 0; i < 20; i++) other.fill(i, { stream: from }); // to be waited for, even on the fastest GPU
-            sent.fill(round, { stream: from });
             for (let i = 0; i < 20; i++) got.fill(100 + i, { stream: to });
+            // To be waited for, even on the fastest GPU: last, because a host may be slow to enqueue.
+            for (let i = 0; i < 20; i++) other.fill(i, { stream: from });
+            sent.fill(round, { stream: from });
             if (root.isSlow) assert(!from.isDone);
             await Promise.all([receiver.recv(got), endpoint.send(sent)]);
             sent.fill(0xdd, { stream: from }); // the sent buffer belongs to its owner again

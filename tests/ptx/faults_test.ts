@@ -78,8 +78,8 @@ test("a call must fit what it calls, which must be there", () => {
      .visible .entry k() { .param .b32 x; .param .b64 y;
      ${call} ret; }`;
   loadPtx(text("call.uni (x), f, (x);"));
-  assertThrows(() => loadPtx(text("call.uni (x), f, (y);")), PtxError, "does not fit");
-  assertThrows(() => loadPtx(text("call.uni (x), f;")), PtxError, "does not fit");
+  assertThrows(() => loadPtx(text("call.uni (x), f, (y);")), PtxError, "does not match");
+  assertThrows(() => loadPtx(text("call.uni (x), f;")), PtxError, "does not match");
   assertThrows(() => loadPtx(text("call.uni g;", ".extern .func g;")), PtxError, "no body");
 });
 

@@ -107,7 +107,7 @@ test("memory that is not where the array was wanted is refused, and freed", () =
   const [first, second] = [cuda.device(0), cuda.device(1)];
   using pool = new DeviceMemoryResource(first, {});
   const wrong = (memory: MemoryResource, device: Place) => () => StridedMemoryView.zeros([2], { memory, device });
-  assertThrows(wrong(pool, "host"), TypeError, "at the host in device memory");
+  assertThrows(wrong(pool, "host"), TypeError, "on the host in device memory");
   assertThrows(wrong(pool, second), TypeError, "expected both to agree. Leave device out");
   assertThrows(wrong(new PinnedMemoryResource(first), first), TypeError, "in pinned memory of the host");
   assertThrows(wrong(new HostMemoryResource(), first), TypeError, "in host memory");

@@ -224,7 +224,7 @@ export const closedRows: readonly Row[] = [
     `a part of an ArrayBuffer: ${bytes} from ${at}`,
     () => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), at, bytes),
     RangeError,
-    /expected integers, of 8 bytes/,
+    /expected integers within 8 bytes/,
   ]),
   ["bytes of a closed buffer", ({ closed }) => closed.managed.bytes(), TypeError, /closed MemoryBuffer/],
   ["pin a closed buffer", ({ closed }) => closed.buffer.pinned(), TypeError, /closed MemoryBuffer/],

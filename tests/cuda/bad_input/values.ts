@@ -112,7 +112,7 @@ export const valuesRows: readonly Row[] = [
     `launch ${typeof extents}`,
     ({ own }) => own.kernel.launch(own.stream, extents as unknown as number, 1, args),
     RangeError,
-    /Cannot launch a grid of .*: expected positive integers/,
+    /Cannot launch a grid of .*: expected one to three positive integers/,
   ]),
 
   // numbers
