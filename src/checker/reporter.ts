@@ -106,7 +106,9 @@ export class Reporter {
     if (this.#thrown?.isInspected !== false) return;
     const { message } = this.#thrown;
     const more = this.reports.length - 1;
-    const found = more === 0 ? "" : `\n${more} more found after it: see \`cuda.reports\`.`;
+    const found = more === 0
+      ? ""
+      : `\n${more} more found after it: \`cuda.reports\` has them, or pass { check: { onReport } }.`;
     console.error(
       `Causeway: the causality checker has thrown an error, which may be hidden by others.\n${message}${found}`,
     );
