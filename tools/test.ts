@@ -5,8 +5,7 @@
  * processors: so no processor waits for the other runtime, and no process retains what all earlier tests left behind
  * (Bun collects the garbage of all files of a process together, which made some tests a hundred times slower).
  *
- * Usage: test.ts [--check] [--runs=K] [path ...]      --check: beside them the checks, which fail the run as a test does;
- * --runs: every property on K times as many generated cases
+ * Usage: test.ts [--runs=K] [path ...]      --runs: every property on K times as many generated cases
  *
  * @module
  */
@@ -20,10 +19,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { findBun } from "./bun.ts";
 
-const { values, positionals: paths } = parseArgs({
-  allowPositionals: true,
-  options: { check: { type: "boolean", default: false }, runs: { type: "string" } },
-});
+const { values, positionals: paths } = parseArgs({ allowPositionals: true, options: { runs: { type: "string" } } });
 if (values.runs !== undefined && !(Number(values.runs) > 0)) {
   console.error(`Expected --runs=K with a positive number K, got --runs=${values.runs}`);
   process.exit(2);
@@ -186,14 +182,6 @@ async function testUnder(runtime: keyof typeof commands, path: string): Promise<
 const memoryOfOne = 3 * 2 ** 30;
 
 const outcomes = { deno: [] as Outcome[], bun: [] as Outcome[] };
-
-/** Runs formatting, lint, types and the like. They use one processor most of the time, and pass or fail as a whole. */
-async function check(): Promise<void> {
-  const { ok, how, last } = await run("checks", process.execPath, ["task", "--quiet", "check"]);
-  const failed = ok ? [] : [{ name: `deno task check: ${how}`, why: last }];
-  outcomes.deno.push({ passed: [], failed, skipped: [], durations: [] });
-}
-
 const waiting = (paths.length > 0 ? paths : allPaths()).flatMap((path) =>
   runtimes.map((runtime) => ({ runtime, path }))
 );
@@ -201,8 +189,7 @@ const waiting = (paths.length > 0 ? paths : allPaths()).flatMap((path) =>
 const atOnce = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / memoryOfOne)));
 const start = performance.now();
 try {
-  const worker = async (_: unknown, number: number) => {
-    if (number === 0 && values.check) await check();
+  const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       outcomes[next.runtime].push(await testUnder(next.runtime, next.path));
     }
