@@ -317,6 +317,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Connections.connect", [
     [
+      "      checkOptions(to, listenerAddressNames);\n",
+      "",
+      "A misspelled host or port is not named.",
+    ],
+    [
       '    if (typeof to !== "object" || to === null) {',
       "    if (to === null) {",
       'Who connects to a text reads of "secret", which nobody has spoken of.',
