@@ -72,16 +72,18 @@ function parts(dice: Dice, values: readonly Bytes[], count: number, most: number
   return [...found.values()];
 }
 
+/** The bytes as a string: its slices are the keys of their slices. */
 const keyOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
 
 /** The codes of the parts that make up a value, with null for a byte that matches none. */
 function split(dice: Dice, value: Bytes, codes: ReadonlyMap<string, number>, most: number): (number | null)[] {
   const out: (number | null)[] = [];
+  const key = keyOf(value);
   for (let at = 0; at < value.length;) {
     const sizes = Array.from({ length: Math.min(most, value.length - at) }, (_, i) => i + 1)
-      .filter((size) => codes.has(keyOf(value.subarray(at, at + size))));
+      .filter((size) => codes.has(key.slice(at, at + size)));
     const size = sizes.length === 0 ? 1 : dice.below(3) === 0 ? dice.pick(...sizes) : sizes.at(-1) ?? 1;
-    out.push(codes.get(keyOf(value.subarray(at, at + size))) ?? null);
+    out.push(codes.get(key.slice(at, at + size)) ?? null);
     at += size;
   }
   return out;
