@@ -30,8 +30,11 @@ export const progressModes: readonly ProgressMode[] = ["adaptive", "busy", "even
 const most = 64;
 /** How long microtasks may follow each other before the event loop turns, in milliseconds. */
 const turnEvery = 1;
-/** How often a worker that does not sleep checks other descriptors, in milliseconds. */
-const lookEvery = 1000;
+/**
+ * How often a worker that does not sleep checks other descriptors, in milliseconds: a peer's death takes two checks, a
+ * second apart, and is to be known within three.
+ */
+const lookEvery = 250;
 /** How long one turn may take, in milliseconds. */
 const turnAtMost = 0.5;
 /**
@@ -319,7 +322,7 @@ export class Progress {
 
   /**
    * Wakes up for another descriptor, too, which the worker closes after its last sleep. While the worker does not
-   * sleep, the callback runs once a second.
+   * sleep, the callback runs four times a second.
    */
   watchAlso(watched: Watched, act: () => void): void {
     this.#also.push({ fd: watched.fd, act });
