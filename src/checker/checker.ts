@@ -39,6 +39,7 @@ export class CausalityChecker {
   /** The driver that does the work. */
   readonly inner: CudaDriver;
   readonly #state: CheckerState;
+  readonly #stopObserving: () => void;
   #closed = false;
 
   /** Use {@linkcode checkDriver}. */
@@ -47,7 +48,7 @@ export class CausalityChecker {
     this.inner = inner;
     this.#state = new CheckerState(inner, options);
     this.driver = makeCheckedDriver(this.#state, this);
-    observeHost(this);
+    this.#stopObserving = observeHost(this);
   }
 
   /** The checker of a driver, or null if it has none. */
@@ -117,12 +118,12 @@ export class CausalityChecker {
     if (home !== null) state.enqueue(home, call, [{ start, end: start + bytes, kind: "write", writes: true }]);
   }
 
-  // law checker/CausalityChecker.hostAccess: checker/copies
+  // law checker/CausalityChecker.hostAccess: checker/thrown
   /** Notes that the host reads or writes memory directly. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {
     const state = this.#state;
     const start = Number(address);
-    if (this.#closed || state.isLost || !Number.isSafeInteger(start + bytes)) return;
+    if (state.isLost || !Number.isSafeInteger(start + bytes)) return;
     state.touchByHost(call, start, start + bytes, writes);
   }
 
@@ -147,7 +148,7 @@ export class CausalityChecker {
     this.#state.lifetimes.closedByUser(handle);
   }
 
-  // law checker/CausalityChecker.close: checker/thrown
+  // law checker/CausalityChecker.close: checker/thrown, checker/copies
   /**
    * Reports what was made and still exists: memory, streams, events, pools and graphs. Closing twice is harmless.
    *
@@ -156,6 +157,7 @@ export class CausalityChecker {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#stopObserving();
     const { lifetimes, memory, reporter, isLost, options: { leaks = true } } = this.#state;
     reporter.printUninspected();
     // Nothing can be freed in a context that is lost.

@@ -162,8 +162,10 @@ export class CheckerState extends StreamState {
     const { journal, memory, order } = this;
     const does = writes ? "writes" : "reads";
     if (journal?.knowsKernels) {
-      const side = { ...this.describeCall(call), does, address: BigInt(start), bytes: end - start } as const;
+      const address = BigInt(start);
+      let side: CausalityCall | null = null; // not described unless the memory is known: that takes a stack trace
       for (const { allocation, from, to } of memory.at(start, end)) {
+        side ??= { ...this.describeCall(call), does, address, bytes: end - start };
         journal.noteHost(side, allocation, from, to, writes);
       }
     }

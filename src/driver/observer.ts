@@ -44,7 +44,7 @@ export interface DriverObserver {
 /**
  * Observers of the host's accesses. The list is process-wide: ordinary memory belongs to no driver and no Cuda through
  * which its observer could be found, and code that reads or writes it may have no Cuda at all. Each observer is on the
- * list as long as it lives.
+ * list until it is closed or collected.
  */
 const observers = new Set<WeakRef<DriverObserver>>();
 
@@ -59,9 +59,15 @@ export function innermost(driver: CudaDriver): CudaDriver {
 }
 
 // law driver/observeHost: driver/errors
-/** Notifies an observer of the host's accesses as long as it lives. */
-export function observeHost(one: DriverObserver): void {
-  observers.add(new WeakRef(one));
+/**
+ * Notifies an observer of the host's accesses as long as it lives.
+ *
+ * @returns a function that ends this earlier
+ */
+export function observeHost(one: DriverObserver): () => void {
+  const reference = new WeakRef(one);
+  observers.add(reference);
+  return () => void observers.delete(reference);
 }
 
 /** Whether the host's accesses are observed: if not, callers need not work out what an access touches. */

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CausalityError, type CausalityReport } from "../../src/checker/mod.ts";
-import { Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
+import { Cuda, CudaError, DeviceMemoryResource, MemoryBuffer, PinnedMemoryResource } from "../../mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -144,5 +144,23 @@ test("in a lost context nothing can be freed, so that nothing is a leak", () => 
     stream.close();
     cuda.close();
     assertEquals(cuda.reports.map(({ kind }) => kind), isLost ? [] : ["leak"]);
+  }
+});
+
+test("the host races with nothing in a lost context, whose work is over", () => {
+  for (const isLost of [true, false]) {
+    const cuda = Cuda.simulate({ schedule: "latest", check: { leaks: false, onReport: () => {} } });
+    const device = cuda.device(0);
+    const [stream, other] = [device.createStream(), device.createStream()];
+    const pinned = new PinnedMemoryResource(device).allocate(64);
+    const program = device.loadPtx(wild);
+    pinned.fill(1, { stream: other }); // nobody waits for this
+    if (isLost) {
+      program.kernel("wild").launch(stream, 1, 1, []);
+      assertThrows(() => stream.synchronize(), CudaError);
+    }
+    MemoryBuffer.fromArrayBuffer(new ArrayBuffer(64), 0, 64).copyFrom(pinned);
+    cuda.close();
+    assertEquals(cuda.reports.map(({ kind }) => kind), isLost ? [] : ["race"]);
   }
 });

@@ -133,10 +133,11 @@ export const checkerMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("checker/CausalityChecker.hostAccess", [
-    ["this.#closed || state.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
+    ["state.isLost || ", "", "A lost Cuda still speaks of memory that is gone."],
   ]),
   ...law("checker/CausalityChecker.close", [
     ["leaks && !isLost", "leaks", "What a lost context keeps is called a leak."],
+    ["    this.#stopObserving();\n", "", "A closed Cuda still speaks of memory that is somebody else's now."],
   ]),
   ...law("checker/CheckerState.launchGraph", [
     ["    if (graph.isEmpty) return;", "", "Order by an empty graph is taken for order."],

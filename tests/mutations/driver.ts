@@ -17,6 +17,7 @@ export const driverMutations: readonly Mutation[] = [
   ]),
   ...law("driver/observeHost", [
     ["new WeakRef(one)", "{ deref: () => one } as WeakRef<DriverObserver>", "Checkers are never collected."],
+    ["observers.delete(reference)", "{}", "A closed checker is notified for ever."],
   ]),
   ...law("driver/noteHostAccess", [
     [" || bytes === 0", "", "An access to nothing is reported."],
