@@ -152,12 +152,6 @@ const runtimes = ["deno", "bun"] as const;
 let reports = 0;
 
 /**
- * The folder that is passed to Deno unjoined: its loops over arrays of every type take up to ten times as long after
- * the tests of another file, and the whole folder twice as long.
- */
-const apart = "tests/copy";
-
-/**
  * Writes one module that imports all tests of a folder. Deno reloads their imports for each file that it is passed, a
  * quarter of a second each time; Bun loads them once.
  */
@@ -172,7 +166,7 @@ function joined(folder: string, report: string): string {
 async function testUnder(runtime: keyof typeof commands, path: string): Promise<Outcome> {
   const report = join(scratch, `${reports++}.xml`);
   const [command = "", ...args] = commands[runtime](report);
-  const isJoined = runtime === "deno" && path !== apart && statSync(path).isDirectory();
+  const isJoined = runtime === "deno" && statSync(path).isDirectory();
   const what = isJoined ? joined(path, report) : `./${path}`;
   const ended = await run(`${runtime.padEnd(4)} ${path.replace(/^tests\//, "")}`, command, [...args, what]);
   return read(path, report, ended);
