@@ -292,8 +292,6 @@ test("what several rooms test with is in tests/support, and behaviours that a GP
 /** Files outside `order/` that may wait for a device's work all the same, each with its reason. */
 const mayWait: { readonly [file: string]: string } = {
   "src/memory/staging_ring.ts": "a ring of slots waits for its own events: no memory changes hands",
-  "src/copy/copy_kernel_cache.ts": "code may not be unloaded while it runs",
-  "src/vortex/device/kernel_cache.ts": "code may not be unloaded while it runs",
   "src/cli/bandwidth/bench.ts": "a program does as any user of the package",
   "src/cli/bandwidth/measure.ts": "a program does as any user of the package",
   "src/cli/demo.ts": "a program does as any user of the package",
@@ -302,7 +300,9 @@ const mayWait: { readonly [file: string]: string } = {
 test("only order/ decides who waits for whom: no other room makes a stream wait, or the host for one", () => {
   const rooms = /^src\/(order|device|sim|checker|ptx)\//; // it decides, has these methods, or implements them
   const streams = "(?:[sS]tream|home|producer|consumer|helper|sending|receiving)";
-  const waits = new RegExp(`(?<!this)\\.(synchronize|waitUntilReady|ready)\\(\\)|${streams}\\??\\.wait\\(`);
+  const waits = new RegExp(
+    `(?<!this)\\.(synchronize|waitUntilReady|ready)\\(\\)|\\bwaitForDevice\\(|${streams}\\??\\.wait\\(`,
+  );
   const isWaiting = (line: string) => !/^ *(\*|\/\/|")/.test(line) && waits.test(line);
   assert(
     isWaiting("  home.wait(stream);") && isWaiting("await view.stream?.ready();") && !isWaiting(" * stream.wait(a)"),

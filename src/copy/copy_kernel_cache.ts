@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type CudaDevice, type Kernel, PerDevice, type Program } from "../device/mod.ts";
+import { type CudaDevice, type Kernel, ProgramCache } from "../device/mod.ts";
 import type { CopyPlan } from "./copy_plan.ts";
 import type { CopyKernel } from "./ptx_fragments.ts";
 import { packedKernel } from "./packed_kernel.ts";
@@ -17,25 +17,16 @@ export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" 
 /** A kernel that the driver has compiled, and its launch configuration. */
 export interface ReadyKernel {
   readonly device: CudaDevice;
-  readonly program: Program;
   readonly kernel: Kernel;
   readonly grid: number;
   readonly block: number;
   /** Whether the program is closed. */
-  isClosed: boolean;
+  readonly isClosed: boolean;
+  /** Closes the program. */
+  close(): void;
 }
 
-/** How many kernels are kept for each device: the most recently used ones. */
-const enough = 256;
-
-/** Kernels by everything that the code depends on; the most recently used one comes last. */
-const caches = new PerDevice<Map<string, ReadyKernel>>(
-  () => new Map(),
-  (kernels, device) => {
-    if (kernels.size > 0) device.synchronize(); // running code must stay loaded
-    for (const ready of kernels.values()) close(ready);
-  },
-);
+const kernels = new ProgramCache<ReadyKernel>();
 
 /** The last kernel of each plan. */
 const last = new WeakMap<KernelPlan, ReadyKernel>();
@@ -44,12 +35,7 @@ const last = new WeakMap<KernelPlan, ReadyKernel>();
 export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
   const before = last.get(plan);
   if (before?.device === device && !before.isClosed) return before;
-  const kernels = caches.of(device);
-  const key = keyOf(plan);
-  const ready = kernels.get(key) ?? compile(device, plan);
-  kernels.delete(key); // so that it comes last
-  kernels.set(key, ready);
-  if (kernels.size > enough) forgetOldest(device, kernels);
+  const ready = kernels.get(device, keyOf(plan), () => compile(device, plan));
   last.set(plan, ready);
   return ready;
 }
@@ -66,7 +52,20 @@ function keyOf(plan: KernelPlan): string {
 function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
   const { ptx, grid, block } = written(plan);
   const program = device.loadPtx(ptx);
-  return { device, program, kernel: program.kernel("copy"), grid, block, isClosed: false };
+  let isClosed = false;
+  return {
+    device,
+    kernel: program.kernel("copy"),
+    grid,
+    block,
+    get isClosed() {
+      return isClosed;
+    },
+    close: () => {
+      isClosed = true;
+      program.close();
+    },
+  };
 }
 
 function written(plan: KernelPlan): CopyKernel {
@@ -78,18 +77,4 @@ function written(plan: KernelPlan): CopyKernel {
     case "packed":
       return packedKernel(plan.problem);
   }
-}
-
-function forgetOldest(device: CudaDevice, kernels: Map<string, ReadyKernel>): void {
-  for (const [key, ready] of kernels) {
-    kernels.delete(key);
-    device.synchronize(); // running code must stay loaded
-    close(ready);
-    return;
-  }
-}
-
-function close(ready: ReadyKernel): void {
-  ready.isClosed = true;
-  ready.program.close();
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { isAddress, LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
+import { isAddress, LibraryNotFoundError, NativeArena, openLibrary, runAll } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
 import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda } from "../driver/mod.ts";
@@ -212,7 +212,7 @@ export class Cuda {
       CausalityChecker.of(this.driver)?.close();
     } finally {
       this.#pointers?.close();
-      for (const device of this.devices) device.close();
+      runAll(this.devices.map((device) => () => device.close()));
     }
   }
 

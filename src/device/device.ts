@@ -435,8 +435,7 @@ export class CudaDevice {
   // law device/CudaDevice.close: device/device, memory/memory_programs
   /** Releases the primary context, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
-    for (const work of this.#beforeClose.splice(0)) work();
-    this.#references.close();
+    runAll([...this.#beforeClose.splice(0), () => this.#references.close()]);
   }
 
   /**

@@ -30,6 +30,7 @@ export { type Dim3, Kernel, type KernelAttribute, type KernelParameter, type Lau
 export type { KernelArg } from "./kernel/kernel_arguments.ts";
 export type { KernelMemory } from "./kernel/kernel_memory.ts";
 export { type CompileOptions, Program } from "./kernel/program.ts";
+export { ProgramCache } from "./kernel/program_cache.ts";
 export { PerDevice } from "./per_device.ts";
 export { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
 export type { DeviceAttribute, PeerAttribute } from "./properties.ts";
@@ -45,3 +46,4 @@ export {
 } from "./relaxed_capture.ts";
 export { CudaStream } from "./stream.ts";
 export { internals, type StreamWatcher } from "./stream_internals.ts";
+export { waitForDevice } from "./wait_for_device.ts";

@@ -211,7 +211,9 @@ function readInterface(source: unknown, name: InterfaceName): Described {
     : undefined;
   if (typeof found !== "object" || found === null) throw noInterface(name);
   const { shape, typestr, descr, data, strides, version, mask, stream }: Description = found;
-  if (typeof version !== "number" || !Number.isInteger(version) || version < 0) throw noVersion(version);
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 0 || version > 3) {
+    throw noVersion(version);
+  }
   if (mask !== undefined && mask !== null) throw isMasked();
   const dtype = readDtype(typestr, descr);
   const layout = readLayout(shape, strides, dtype.itemsize);

@@ -4,7 +4,14 @@
  * @module
  */
 import { CU_MEMHOSTALLOC } from "../../bindings/cuda_types.ts";
-import { besideCaptures, type CudaDevice, type CudaEvent, type CudaStream, PerDevice } from "../device/mod.ts";
+import {
+  besideCaptures,
+  type CudaDevice,
+  type CudaEvent,
+  type CudaStream,
+  PerDevice,
+  waitForDevice,
+} from "../device/mod.ts";
 import { checkCuda, checkRelease, observerOf } from "../driver/mod.ts";
 import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { ThreadTeam } from "../native/mod.ts";
@@ -86,7 +93,7 @@ export class StagingRing {
   close(): void {
     const { driver } = this.#device;
     this.#team?.close();
-    this.#device.synchronize(); // transfers may still be in flight
+    waitForDevice(this.#device); // transfers may still be in flight
     for (const event of this.#events) event?.close();
     const free = () => this.#device.withContext(() => driver.hostMemory.cuMemFreeHost(this.#memory));
     checkRelease(driver, "cuMemFreeHost", besideCaptures(driver, free));

@@ -13,6 +13,7 @@ import {
   isCapturing,
   isRefusedByCapture,
   PerDevice,
+  waitForDevice,
 } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
 
@@ -237,10 +238,10 @@ export function markEnd(stream: CudaStream): CudaEvent | null {
 export function waitForEnd(stream: CudaStream): void {
   try {
     stream.synchronize(); // reports the error, if the cause is something else
-    if (!stream.isKnownNonBlocking) stream.device.synchronize();
   } catch (error) {
     if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
   }
+  if (!stream.isKnownNonBlocking) waitForDevice(stream.device);
 }
 
 // law order/freeAfterAll: order/deferred_free
@@ -261,7 +262,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   defer(device, { passed, stream: null, device: device.retained({ evenClosed: true }), free: next });
 }
 
-// law order/markAll: memory/beside_captures
+// law order/markAll: memory/beside_captures, order/deferred_free
 /** Marks the current end of all work of a device; if the driver cannot, waits for it and returns null. */
 function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
   if (isBlockedByCapture(device)) return "blocked";
@@ -275,9 +276,10 @@ function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
     if (isRefusedByCapture(error)) return "blocked";
   }
   try {
-    device.synchronize(); // reports the error, if the cause is something else
+    waitForDevice(device);
   } catch (error) {
-    if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
+    if (isRefusedByCapture(error)) return "blocked";
+    throw error;
   }
   return null;
 }

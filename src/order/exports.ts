@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { failuresOf, nodeBuiltin, throwFirst, wantsLeakReports } from "../ffi/mod.ts";
+import { nodeBuiltin, throwFirst, wantsLeakReports } from "../ffi/mod.ts";
 import { ReleaseOrder } from "./order.ts";
 
 /** An export that a consumer holds or will hold. */
@@ -99,12 +99,13 @@ function watchEnd(): void {
 // law order/pollAll: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
 /**
  * Polls all live exports, and again if one has ended: it may have been the last user of an import whose producer is in
- * this process, too. One that fails stays on the list and does not stop the rest: the first error is then thrown at the
- * end.
+ * this process, too. One whose wait cannot be ordered stays on the list. No failure stops the rest: the first error is
+ * thrown at the end.
  */
 export function pollAll(): void {
   if (live.length === 0) return;
-  let errors: unknown[];
+  const failedToFree: unknown[] = [];
+  let failedToOrder: unknown[];
   let before: number;
   do {
     before = live.length;
@@ -113,9 +114,16 @@ export function pollAll(): void {
     const gone: ExportEntry[] = [];
     for (const one of live) if (one.isReleasedByConsumer()) gone.push(one);
     const order = new ReleaseOrder();
-    errors = failuresOf(gone, (one) => end(one, order));
+    failedToOrder = []; // by those that stay on the list, and are tried again if this is not the last round
+    for (const one of gone) {
+      try {
+        end(one, order);
+      } catch (error) {
+        (one.index < 0 ? failedToFree : failedToOrder).push(error);
+      }
+    }
   } while (live.length < before);
-  throwFirst(errors);
+  throwFirst([...failedToFree, ...failedToOrder]);
 }
 
 /**

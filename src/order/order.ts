@@ -11,6 +11,7 @@ import {
   isBlockedByCapture,
   isCapturing,
   isRefusedByCapture,
+  waitForDevice,
 } from "../device/mod.ts";
 import { isSticky } from "../driver/mod.ts";
 import { canReach } from "./can_reach.ts";
@@ -173,10 +174,10 @@ function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
     // Otherwise the host waits.
   }
   try {
-    device.synchronize();
+    waitForDevice(device);
   } catch (error) {
     if (isRefusedByCapture(error)) return false;
-    if (!isSticky(error)) throw error;
+    throw error;
   }
   return true;
 }

@@ -218,3 +218,20 @@ test("the way to another device's memory has attributes, and to itself or elsewh
   using other = Cuda.simulate();
   assertThrows(() => one.peerAttribute("ACCESS_SUPPORTED", other.device(0)), TypeError, "another Cuda");
 });
+
+test("closing goes on past what cannot be closed: other devices, and what else is kept for a device, are closed", () => {
+  const { cuda, simulated } = simulate(3);
+  const closed: string[] = [];
+  for (const device of cuda.devices) {
+    assert(device.context !== 0n);
+    for (const first of [true, false]) {
+      device.onClose(() => {
+        closed.push(`${device.ordinal} ${first}`);
+        if (first) throw new RangeError(`of device ${device.ordinal}`);
+      });
+    }
+  }
+  assertThrows(() => cuda.close(), RangeError, "of device 0");
+  assertEquals(closed, [0, 1, 2].flatMap((ordinal) => [`${ordinal} true`, `${ordinal} false`]));
+  assertEquals(simulated.live.contexts, 0);
+});

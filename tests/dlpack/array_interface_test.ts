@@ -231,6 +231,7 @@ test("masked and structured arrays are refused, but not a description that names
   assertThrows(() => from({ typestr: "|V2", descr: [["", "|V2"]] }), ExchangeError, "raw bytes");
   assertThrows(() => from({ strides: [3] }), ExchangeError, "stride");
   assertThrows(() => from({ data: [0, false] }), ExchangeError, "NULL");
+  for (const version of [-1, 4]) assertThrows(() => from({ version }), ExchangeError, "expected 3 or older");
   assertEquals(from({ descr: [["", "<f4"]] }).dtype.name, "float32");
   assertEquals(from({ version: 0, strides: [-4], data: [8192, 1] }).strides, [-1]);
 });

@@ -8,10 +8,14 @@ import {
   Cuda,
   CudaError,
   DeviceMemoryResource,
+  HostMemoryResource,
   ManagedMemoryResource,
+  type MemoryBuffer,
   PinnedMemoryResource,
+  StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import { copyStaged } from "../../src/memory/staging.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { addPtx } from "./graph_behaviours.ts";
@@ -64,6 +68,14 @@ const program = device.loadPtx(addPtx);
 const kernel = program.kernel("add");
 const graph = stream.capture(() => buffers["of the current pool"].fill(1, { stream }));
 const exec = graph.instantiate();
+// What is kept until the device is closed: a kernel that copies, and threads that stage large copies.
+const [square, turned] = [1, 2].map(() => pools.current.allocate(64 * 64, { stream })) as [MemoryBuffer, MemoryBuffer];
+const layout = { shape: [64, 64], dtype: "uint8" } as const;
+StridedMemoryView.fromBuffer(turned, layout).copyFrom(StridedMemoryView.fromBuffer(square, layout).permuted([1, 0]));
+const host = new HostMemoryResource().allocate(square.size);
+const plan = { threads: 1, slots: 1, chunk: 4096, piece: 4096 };
+const run = { to: square.ptr, from: host.ptr, bytes: host.size, direction: "HtoD" as const, isPageable: true };
+copyStaged({ ...run, isNew: false, peers: null }, stream, plan);
 stream.record(event);
 side.wait(stream);
 device.synchronize();
@@ -100,6 +112,8 @@ await attempt("collecting the rest", async () => {
   }
 });
 await attempt("draining", () => drainFrees());
+turned.close();
+square.close();
 await attempt("closing Cuda", () => cuda.close());
 await attempt("closing the home stream", () => stream.close());
 await setTimeout(250); // longer than the interval at which an awaited stream is checked

@@ -25,6 +25,15 @@ export const cudaMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("cuda/Cuda.close", [
-    ["    for (const device of this.devices) device.close();\n", "", "The primary contexts are never given back."],
+    [
+      "      runAll(this.devices.map((device) => () => device.close()));\n",
+      "",
+      "The primary contexts are never given back.",
+    ],
+    [
+      "runAll(this.devices.map((device) => () => device.close()));",
+      "for (const device of this.devices) device.close();",
+      "A device that cannot be closed leaves all later ones open.",
+    ],
   ]),
 ];

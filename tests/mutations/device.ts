@@ -153,7 +153,34 @@ export const deviceMutations: readonly Mutation[] = [
     ["if (this.#references.isDestroyed) throw", "if (false) throw", "The driver writes to memory that is freed."],
   ]),
   ...law("device/CudaDevice.close", [
-    ["    this.#references.close();\n", "", "The primary context is never given back."],
+    [", () => this.#references.close()", "", "The primary context is never given back."],
+    [
+      "runAll([...this.#beforeClose.splice(0), () => this.#references.close()]);",
+      "for (const work of [...this.#beforeClose.splice(0), () => this.#references.close()]) work();",
+      "What cannot be closed keeps its device's context for ever.",
+    ],
+  ]),
+  ...law("device/ProgramCache", [
+    ["    programs.delete(key); // so that it comes last\n", "", "What is used most is unloaded."],
+    ["programs.size > enough", "false", "Every program ever loaded stays loaded."],
+    [
+      "    if (programs.size > 0) unload(device, [...programs.values()]);\n",
+      "",
+      "Programs outlive their device.",
+    ],
+    ["  waitForDevice(device);\n", "", "Code is unloaded while it runs."],
+  ]),
+  ...law("device/waitForDevice", [
+    [
+      "    if (!isSticky(error)) throw error;\n",
+      "    throw error;\n",
+      "After a fault closing fails, and what comes next stays open.",
+    ],
+    [
+      "    if (!isSticky(error)) throw error;\n",
+      "",
+      "Memory is freed although the driver could not wait for its users.",
+    ],
   ]),
   ...law("device/CudaDevice.release", [
     [

@@ -234,7 +234,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/StagingRing.close", [
     [
-      "    this.#device.synchronize(); // transfers may still be in flight\n",
+      "    waitForDevice(this.#device); // transfers may still be in flight\n",
       "",
       "Memory that the bus is at work with is freed.",
     ],

@@ -117,7 +117,7 @@ export const orderMutations: readonly Mutation[] = [
       "Without an event, memory is freed while work still uses it.",
     ],
     [
-      "    if (!stream.isKnownNonBlocking) stream.device.synchronize();\n",
+      "  if (!stream.isKnownNonBlocking) waitForDevice(stream.device);\n",
       "",
       "Without an event, memory is freed before the default stream's work, which comes first.",
     ],
@@ -137,9 +137,14 @@ export const orderMutations: readonly Mutation[] = [
   ...law("order/markAll", [
     ['if (isBlockedByCapture(device)) return "blocked";\n', "", "Closing a pool spoils another library's capture."],
     [
-      '    if (isRefusedByCapture(error)) return "blocked";\n',
-      "",
+      '    event?.close();\n    if (isRefusedByCapture(error)) return "blocked";\n',
+      "    event?.close();\n",
       "Closing a pool fails while somebody captures, and it is never destroyed.",
+    ],
+    [
+      '    if (isRefusedByCapture(error)) return "blocked";\n    throw error;\n',
+      "    throw error;\n",
+      "A capture that cannot be seen keeps a pool from ever being destroyed.",
     ],
   ]),
   ...law("order/drainFrees", [
@@ -176,11 +181,12 @@ export const orderMutations: readonly Mutation[] = [
       "Memory is freed under a consumer who let go after the wait that was ordered for others.",
     ],
     [
-      "    errors = failuresOf(gone, (one) => end(one, order));\n",
-      "    errors = [];\n    gone.forEach((one) => end(one, order));\n",
+      "        (one.index < 0 ? failedToFree : failedToOrder).push(error);\n",
+      "        throw error;\n",
       "One release that fails holds up all others.",
     ],
-    ["  throwFirst(errors);\n", "", "Nobody learns that a release fails."],
+    ["one.index < 0 ? failedToFree : failedToOrder", "failedToOrder", "Nobody learns that memory was not freed."],
+    ["  throwFirst([...failedToFree, ...failedToOrder]);\n", "", "Nobody learns that a release fails."],
     [
       "  } while (live.length < before);",
       "  } while (false);",
@@ -319,14 +325,14 @@ export const orderMutations: readonly Mutation[] = [
     ],
     ["      device.releaseEvent(event);\n", "", "Events pile up."],
     [
-      "  try {\n    device.synchronize();\n",
+      "  try {\n    waitForDevice(device);\n",
       "  try {\n",
       "Where the driver has no event to give, memory is freed under a consumer.",
     ],
     [
-      "    if (isRefusedByCapture(error)) return false;\n    if (!isSticky(error)) throw error;\n",
+      "    if (isRefusedByCapture(error)) return false;\n    throw error;\n",
       "    throw error;\n",
-      "In a lost context memory is never freed.",
+      "What is released beside a capture that cannot be seen fails for somebody else.",
     ],
   ]),
   ...law("order/comeAfter", [

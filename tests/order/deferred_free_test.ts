@@ -211,11 +211,14 @@ test("what waits for all work of several devices comes after each one's, and wit
       fc.array(fc.nat(2), { maxLength: 5 }),
       fc.uniqueArray(fc.nat(2), { maxLength: 3 }),
       fc.array(fc.constantFrom("cuEventCreate", "cuCtxRecordEvent"), { maxLength: 2 }),
-      (works, awaited, failing) => {
+      fc.boolean(),
+      (works, awaited, failing, isRefused) => {
         const { cuda, simulated, flags, flagsAt } = setUp(3);
         const streams = works.map((at) => cuda.device(at).createStream());
         streams.forEach((stream, i) => enqueue(stream, flagsAt + BigInt(i)));
         for (const call of failing) simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+        // As by a capture of another library that could not be seen.
+        if (isRefused) simulated.failNth("cuCtxSynchronize", 1, CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         let frees = 0;
         freeAfterAll(awaited.map((at) => cuda.device(at)), () => {
           frees++;
@@ -229,6 +232,18 @@ test("what waits for all work of several devices comes after each one's, and wit
     ),
     150,
   );
+});
+
+test("beside a capture that cannot be seen and refuses an event, the host does not wait, which it would refuse, too", () => {
+  const { cuda, simulated, flagsAt, waits } = setUp();
+  const stream = cuda.device(0).createStream();
+  enqueue(stream, flagsAt);
+  simulated.failNth("cuCtxRecordEvent", 1, CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  let frees = 0;
+  freeAfterAll([cuda.device(0)], () => frees++);
+  assertEquals([frees, waits()], [0, 0]);
+  drainFrees();
+  assertEquals(frees, 1);
 });
 
 test("polling invalidates no capture: what waits goes on waiting until the capture has ended", () => {

@@ -247,6 +247,38 @@ test("a release that cannot be ordered is tried again at the next look, and hold
   setting.close();
 });
 
+test("a release that a capture keeps from being ordered is tried again, and fails nobody's call", () => {
+  const { CUDA_ERROR_OUT_OF_MEMORY: isOut, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: isCapturing } = CUresult;
+  // As by a capture of another library that could not be seen; it refuses the event, or there is none and it refuses
+  // that the host waits, which it may not even try otherwise: that would invalidate the capture.
+  for (const code of [isCapturing, isOut]) {
+    const setting = setUp();
+    const { simulated, buffers } = setting;
+    const { exports } = released(setting);
+    for (let nth = 1; nth <= 9; nth++) {
+      simulated.failNth("cuCtxRecordEvent", nth, code);
+      simulated.failNth("cuCtxSynchronize", nth, isCapturing);
+    }
+    assert(liveExports() > 0);
+    assertEquals(simulated.calls("cuCtxSynchronize") > 0, code === isOut);
+    while (liveExports() > 0);
+    assertEquals(exports.map((one) => one.released), [true, true, true]);
+    assertEquals(freed(setting, buffers), 2);
+    setting.close();
+  }
+});
+
+test("a release whose free fails is over, holds up no other, and the error reaches whoever polls", () => {
+  const setting = setUp();
+  const { simulated, buffers } = setting;
+  const { exports } = released(setting);
+  for (const buffer of buffers) buffer.close();
+  simulated.failNth("cuMemFreeAsync", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => liveExports(), CudaError, "cuMemFreeAsync");
+  assertEquals([liveExports(), exports.map((one) => one.released)], [0, [true, true, true]]);
+  assertEquals(simulated.calls("cuMemFreeAsync"), 2);
+});
+
 test("in a lost context nothing has to be waited for: what is released is over", () => {
   const setting = setUp();
   const { simulated } = setting;
