@@ -7,6 +7,7 @@ import { type ArrayParts, byteCount } from "../copy/mod.ts";
 import { hostWaitsToRead } from "../order/mod.ts";
 import type { ArrowNode } from "./array_node.ts";
 import { hasValidity } from "./buffers.ts";
+import { countSet } from "./count_bits.ts";
 
 /** No bytes. */
 export const empty: DataView<ArrayBuffer> = new DataView(new ArrayBuffer(0));
@@ -15,13 +16,14 @@ export const empty: DataView<ArrayBuffer> = new DataView(new ArrayBuffer(0));
 /**
  * The bytes of a buffer, after waiting for its home stream, which page-locked and managed memory has.
  *
+ * @param call the call that reads them, as the checker's reports name it
  * @throws {TypeError} for device memory, and after the buffer was closed
  */
-export function hostBytes(array: ArrayParts): DataView<ArrayBuffer> {
+export function hostBytes(array: ArrayParts, call = "array.get()"): DataView<ArrayBuffer> {
   const size = byteCount(array);
   if (size === 0) return empty;
   const bytes = array.buffer.bytes();
-  hostWaitsToRead(array, "array.get()");
+  hostWaitsToRead(array, call);
   return new DataView(bytes.buffer, bytes.byteOffset + array.offset + array.layout.sliceOffset, size);
 }
 
@@ -46,8 +48,6 @@ export function isNullAt(
  */
 export function countNulls({ buffers: [bitmap = null], offset, length }: ArrowNode): number {
   if (bitmap === null || length === 0) return 0;
-  const bytes = hostBytes(bitmap);
-  let valid = 0;
-  for (let at = offset; at < offset + length; at++) if (bitOf(bytes, at)) valid++;
-  return length - valid;
+  const { buffer, byteOffset, byteLength } = hostBytes(bitmap, "array.nullCount");
+  return length - countSet(new Uint8Array(buffer, byteOffset, byteLength), offset, length);
 }

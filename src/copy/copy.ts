@@ -12,7 +12,7 @@ import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost, explainHostConversion } from "./host_conversion.ts";
 import { copyHost, denseCopy, explainHostCopy, type HostArray, readyFor } from "./host_copy.ts";
-import { type HostMemory, runAll } from "./host_move.ts";
+import { type HostMemory, runAt } from "./host_move.ts";
 import { readBack, runTo } from "./read_back.ts";
 
 /** Options of `view.copyFrom`. */
@@ -121,7 +121,7 @@ function copyAtOnce(from: ArrayParts, to: ArrayParts): boolean {
   const ready = readyFor(from.layout, to.layout);
   if (ready === null || ready.moves === null) return false;
   // Layouts of views lie inside their buffers, and transferred memory has no address.
-  runAll(ready, toStart + to.offset, fromStart + from.offset);
+  runAt(ready, toStart + to.offset, fromStart + from.offset);
   return true;
 }
 

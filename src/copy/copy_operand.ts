@@ -58,10 +58,10 @@ export function accessOptions(source: CopyOperand, destination: CopyOperand): Ac
   const between = devicesBetween(source, destination);
   if (between === null) return [];
   const ways = accessesBetween(source.buffer, between.from, destination.buffer, between.to);
-  return hasGapsAtEnd(source, destination) ? ways.reverse() : ways;
+  return onlyDestinationHasGaps(source, destination) ? ways.reverse() : ways;
 }
 
-function hasGapsAtEnd(source: CopyOperand, destination: CopyOperand): boolean {
+function onlyDestinationHasGaps(source: CopyOperand, destination: CopyOperand): boolean {
   return source.layout.isDense && !destination.layout.isDense;
 }
 
@@ -100,7 +100,7 @@ export function kernelDevice(
 ): CudaDevice | null {
   const [from, to, own] = [homeOf(source), homeOf(destination), stream.device];
   if ((from === null || from === own) && (to === null || to === own)) return own;
-  const devices = hasGapsAtEnd(source, destination) ? [to, from, own] : [from, to, own];
+  const devices = onlyDestinationHasGaps(source, destination) ? [to, from, own] : [from, to, own];
   return devices.find((one) => one !== null && reaches(one, source.buffer) && reaches(one, destination.buffer)) ?? null;
 }
 

@@ -50,7 +50,7 @@ const narrowRow = 512;
 /** The largest pitch that the driver accepts, in bytes. */
 const maxPitch = 2 ** 31 - 1;
 
-/** A sector of the L2 cache, in bytes: elements that are closer together are read without a tile as efficiently. */
+/** A sector of the L2 cache, in bytes: elements closer together than this are read just as efficiently without a tile. */
 const sector = 32;
 
 /** Shorter axes leave most of a tile empty. */

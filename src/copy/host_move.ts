@@ -82,11 +82,11 @@ export function carryOut(ready: ReadyPlan, to: HostPlace, from: HostPlace): void
   const toStart = ready.moves === null ? 0 : addressOf(to);
   const fromStart = ready.moves === null ? 0 : addressOf(from);
   if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from);
-  runAll(ready, toStart, fromStart);
+  runAt(ready, toStart, fromStart);
 }
 
 /** Makes all moves of a plan by machine code, given the addresses of offset 0; the caller is responsible for both. */
-export function runAll(
+export function runAt(
   { moves, shares }: Pick<ReadyPlan, "moves" | "shares">,
   toStart: number,
   fromStart: number,

@@ -11,7 +11,7 @@ import type { StridedLayout } from "../layout/mod.ts";
 import { type NativeLoop, prepareLoop } from "../native/mod.ts";
 import type { ConversionStage } from "./conversion_stage.ts";
 import type { HostArray } from "./host_copy.ts";
-import { addressOf, checkSpan, type ReadyMove, runAll } from "./host_move.ts";
+import { addressOf, checkSpan, type ReadyMove, runAt } from "./host_move.ts";
 import { rangesOf, threadsFor } from "./host_parts.ts";
 
 /** A prepared conversion of a number of elements. */
@@ -43,7 +43,7 @@ export function convertInPlace(stage: ConversionStage, source: HostArray, destin
   const known = prepared.get(destination.layout);
   const ready = known?.stage === stage ? known : readyRun(stage, loop, volume);
   if (ready !== known) prepared.set(destination.layout, ready);
-  runAll(ready, toStart + to, fromStart + from);
+  runAt(ready, toStart + to, fromStart + from);
   return true;
 }
 

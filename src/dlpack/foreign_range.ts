@@ -3,14 +3,9 @@
  *
  * @module
  */
-import { addressEnd } from "../ffi/mod.ts";
+import { endsBeyondMemory } from "../ffi/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
-
-/**
- * Below this address no layout reaches the end of memory, because it spans at most 2^52 bytes. Adding bigints is slow.
- */
-const farEnough = addressEnd - (1n << 53n);
 
 // law dlpack/bytesBefore: dlpack/import, dlpack/array_interface, dlpack/fuzz
 /** Bytes from the lowest element of a layout to its offset 0. */
@@ -38,7 +33,7 @@ export function foreignStart(layout: StridedLayout, data: bigint, before: number
   if (layout.volume === 0) return 0n;
   if (data === 0n) throw isNull(layout, what);
   const ptr = before === 0 ? data : data - BigInt(before);
-  if ((before !== 0 && ptr <= 0n) || (data > farEnough && ptr + BigInt(size) > addressEnd)) {
+  if ((before !== 0 && ptr <= 0n) || endsBeyondMemory(ptr, size)) {
     throw isOutside(data, before, size, what);
   }
   return ptr;

@@ -6,9 +6,10 @@
  * array from the parts. An export is planned by a pure function (`plan_export.ts`), then copied if necessary, ordered
  * and written (`export.ts`). A consumer gets the address of a `DLManagedTensorVersioned`, or of the older
  * `DLManagedTensor`: `export.ts` takes a block from `tensorPool`, `TensorBlock.write` (`struct.ts`) fills it, with a
- * deleter in machine code, and `DlpackTensor` (`tensor.ts`) hands it over. Exactly one consumer takes it. Imports (`import.ts`, `array_interface.ts`) trust nothing in a struct or a description until
- * it is checked. Python's capsules around a struct are made in `src/python`: by `Array.__dlpack__`
- * (`guest/array.py`) and for NumPy's arrays by `export_array.ts`.
+ * deleter in machine code, and `DlpackTensor` (`tensor.ts`) hands it over. Exactly one consumer takes it. Imports
+ * (`import.ts`, `array_interface.ts`) trust nothing in a struct or a description until it is checked. Python's capsules
+ * around a struct are made in `src/python`: by `Array.__dlpack__` (`guest/array.py`) and for NumPy's arrays by
+ * `export_array.ts`.
  *
  * @module
  */

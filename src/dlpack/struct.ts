@@ -168,8 +168,8 @@ export function misaligned(name: string, address: bigint): ExchangeError {
 /** One of our structs, in one block of memory with a release counter, the shape and the strides. */
 class TensorBlock {
   /**
-   * The block as typed arrays, one for each width of its fields. Values known in advance are stored as 32-bit words: storing a bigint takes
-   * Bun ten times as long.
+   * The block as typed arrays, one for each width of its fields. Values known in advance are stored as 32-bit words:
+   * storing a bigint takes Bun ten times as long.
    */
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;

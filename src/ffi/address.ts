@@ -5,7 +5,15 @@
  */
 
 /** One past the last address: addresses and handles have 64 bits. */
-export const addressEnd: bigint = 1n << 64n;
+const addressEnd: bigint = 1n << 64n;
+
+/** Memory that begins below this ends below `addressEnd`: checked first, because adding bigints takes time. */
+const farEnough = addressEnd - (1n << 53n);
+
+/** Whether memory of `size` bytes, a safe integer, would end beyond the last address. */
+export function endsBeyondMemory(address: bigint, size: number): boolean {
+  return address > farEnough && address + BigInt(size) > addressEnd;
+}
 
 const word = new BigUint64Array(1);
 const halves = new Uint32Array(word.buffer);

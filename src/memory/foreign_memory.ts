@@ -4,7 +4,7 @@
  * @module
  */
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
-import { addressEnd, ffiPort } from "../ffi/mod.ts";
+import { endsBeyondMemory, ffiPort } from "../ffi/mod.ts";
 import { noSize, type OptionNames, show, showGiven } from "../layout/mod.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
@@ -30,9 +30,6 @@ export const fromPointerOptionNames: OptionNames<FromPointerOptions> = {
   name: true,
 };
 
-/** Memory of a safe size that begins below this ends below 2^64: checked first, because adding bigints takes time. */
-const farEnough = addressEnd - (1n << 53n);
-
 // law memory/checkRange: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
@@ -44,7 +41,7 @@ const farEnough = addressEnd - (1n << 53n);
  */
 export function checkRange(ptr: bigint, size: number): void {
   if (!Number.isSafeInteger(size) || size < 0) throw noBytes(size);
-  if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > addressEnd) || (ptr === 0n && size > 0)) {
+  if (ptr < 0n || endsBeyondMemory(ptr, size) || (ptr === 0n && size > 0)) {
     throw noRange(ptr, size);
   }
 }

@@ -6,7 +6,7 @@
 import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
 import { exactAddress } from "../ffi/mod.ts";
-import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
+import { type MemoryKind, noteClosed, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
@@ -453,7 +453,7 @@ export class MemoryBuffer {
     }
     if (this.kind === "host" && this.#state.pins > 0) {
       pollIfFew(); // the work that it was pinned for may be done
-      freeSoon();
+      noteClosed();
     }
     this.#state.closed = true;
     const given = this.#bytes?.buffer;

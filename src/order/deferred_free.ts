@@ -155,7 +155,7 @@ export function pollIfFew(): void {
   if (pending.length <= few) pollQuietly();
 }
 
-/** Polls for a caller that errors of other memory do not concern: they are reported, not thrown. */
+/** Polls for a caller that errors of other memory do not concern: they are not thrown, and reported if `CAUSEWAY_LEAKS=1`. */
 function pollQuietly(): void {
   try {
     runAll([() => retryBlocked(isBlockedByCapture), () => freeWhere(isOver)]);
@@ -247,7 +247,8 @@ export function waitForEnd(stream: CudaStream): void {
 // law order/freeAfterAll: order/deferred_free
 /**
  * Calls `free` once everything now enqueued on these devices, on any stream, is done: at once if it already is, else
- * when {@linkcode freeAfter} would.
+ * when {@linkcode freeAfter} would. One device after the other: of a later one, what was enqueued meanwhile is awaited,
+ * too.
  */
 export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): void {
   const [device, ...others] = devices;
@@ -285,7 +286,7 @@ function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
 }
 
 // law order/drainFrees: order/deferred_free, memory/memory_programs
-/** Waits for all pending work and runs its frees. For tests, and for the end of a program. */
+/** Waits for all pending work and runs its frees: tests need not wait for the event loop. */
 export function drainFrees(): void {
   while (waiting() > 0) {
     retryBlocked(() => false);

@@ -45,5 +45,5 @@ export {
   ReleaseOrder,
 } from "./order.ts";
 export type { MemoryKind } from "./ordered_memory.ts";
-export { freeSoon, pinWhileInFlight } from "./pageable_in_use.ts";
+export { noteClosed, pinWhileInFlight } from "./pageable_in_use.ts";
 export { liveExports, reclaim } from "./reclaim.ts";

@@ -29,7 +29,7 @@ const open = new Set<InFlight>();
 let isWanted = false;
 
 // law order/markClosed: order/pageable_in_use
-/** Marks the ends of the streams that use closed memory. */
+/** If memory in flight was closed, marks the ends of all streams that have some, and frees each when they have passed. */
 export function markClosed(): void {
   if (!isWanted) return;
   isWanted = false;
@@ -83,8 +83,8 @@ class InFlight implements StreamWatcher {
     const { device } = this.#stream;
     const free = () => this.#free();
     quietly(() => {
+      // An event that is recorded on a captured stream belongs to its graph.
       if (captureOf(this.#stream) === null) freeAfter(this.#stream, free, this.#weight);
-      // an event recorded on the stream would belong to the graph
       else afterCaptures(device.driver, () => freeAfterAll([device], free));
     });
   }
@@ -102,7 +102,7 @@ class InFlight implements StreamWatcher {
   }
 }
 
-/** For callers that copy, wait or close: errors of other memory do not concern them, and are reported. */
+/** For callers that copy, wait or close: errors of other memory do not concern them. */
 function quietly(work: () => void): void {
   try {
     work();
@@ -120,8 +120,8 @@ export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): voi
   inFlight.add(buffer);
 }
 
-// law order/freeSoon: order/pageable_in_use
+// law order/noteClosed: order/pageable_in_use
 /** Notes that memory which may be in flight was closed. */
-export function freeSoon(): void {
+export function noteClosed(): void {
   isWanted = open.size > 0;
 }

@@ -15,7 +15,7 @@ import {
 } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
-import { capsuleName } from "./capsule.ts";
+import { capsuleName } from "./take_capsule.ts";
 import type { Interpreter } from "./interpreter.ts";
 import type { Handle } from "./handle.ts";
 

@@ -11,7 +11,7 @@ import { type StridedMemoryView, viewOf } from "../view/mod.ts";
 import { withLastingCopies } from "../copy/mod.ts";
 import { callDeleter, dlpackDevice } from "../dlpack/mod.ts";
 import { ExchangeError, hostWaitsToRead, orderStreams } from "../order/mod.ts";
-import { capsuleName } from "./capsule.ts";
+import { capsuleName } from "./take_capsule.ts";
 import { offerExchangeApi } from "./dlpack_exchange_api.ts";
 import { hostSpec } from "./host_specs.ts";
 import type { Interpreter } from "./interpreter.ts";

@@ -600,7 +600,7 @@ def poll_exports():
 
 # law python/poll_once: python/export_array, python/offered_exchange_api
 def poll_once():
-    """Whether anything has ended."""
+    """Poll once, and return whether anything has ended."""
     has_ended = False
     with lock:
         for capsule, count in zip(list(unclaimed), reference_counts(unclaimed)):
@@ -1895,7 +1895,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         return array.astype(dtype)
 
     def __array_ufunc__(self, function, method, *arguments, **keywords):
-        """Call an element-wise function of NumPy. By this method alone does NumPy write into an Array (\`\`out=\`\`)."""
+        """Call an element-wise function of NumPy. Only through this method does NumPy write into an Array (\`\`out=\`\`)."""
         import numpy
 
         return getattr(function, method)(

@@ -14,7 +14,7 @@ import {
   type ImportOptions,
 } from "../dlpack/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
-import { capsuleName } from "./capsule.ts";
+import { capsuleName } from "./take_capsule.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
 import { PythonError } from "./error.ts";

@@ -10,7 +10,7 @@ import {
   capsuleSource,
   type ForeignArrow,
 } from "../cdata/mod.ts";
-import { pointerOf } from "./capsule.ts";
+import { pointerOf } from "./take_capsule.ts";
 import { openArray, openStream } from "./arrow_capsules.ts";
 import { arraySource, StridedMemoryView } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";

@@ -466,7 +466,7 @@ export class UcxEndpoint {
       (this.#context.protocol.greet !== null && status === ucs_status_t.UCS_ERR_CONNECTION_RESET);
     this.#messages.end(isInOrder ? null : error);
     this.#arrays.end();
-    this.#context.progress.abandonAll(this.#operations.receives, () => new UcxError(call, status, advice(status)));
+    this.#context.progress.cancelAllOf(this.#operations.receives, () => new UcxError(call, status, advice(status)));
     this.#operations.fail(error);
     this.#acknowledged.resolve();
     this.#byteStream.end(error);
@@ -584,7 +584,7 @@ export class UcxEndpoint {
       queue.end();
       for (const message of queue.takeAll((message) => this.#isDismissed || !message.keep())) message.release();
     }
-    this.#context.progress.abandonAll(this.#operations.receives, () => closed);
+    this.#context.progress.cancelAllOf(this.#operations.receives, () => closed);
     if (own.isBusy && own.failure === undefined) this.#context.cutShort();
     if (flags !== 0 && this.#isConnecting && own.failure === undefined) await this.#letConnect(handle);
     await this.#giveBack(handle, flags);

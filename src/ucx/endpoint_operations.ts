@@ -10,7 +10,7 @@ import type { UcpFunctions } from "./library.ts";
 import { type LimitOptions, timeLimit } from "./limit.ts";
 import { takeList } from "./message_list.ts";
 import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
-import { Counted, type Operation, type OperationPool, Owned, type Owner } from "./operation.ts";
+import { CountingOwner, type Operation, type OperationPool, type Owner, UntrackedOwner } from "./operation.ts";
 import type { PoolStaging } from "./pool_staging.ts";
 import type { Progress } from "./progress.ts";
 import type { RemoteKeys } from "./remote_memory.ts";
@@ -42,9 +42,9 @@ export class EndpointOperations {
   hasSentMessages = false;
   readonly #over = new AbortController();
   /** The owner of receives: they end with the endpoint, and a close does not wait for them. */
-  readonly receives: Owner = new Owned(this.#over.signal);
+  readonly receives: Owner = new UntrackedOwner(this.#over.signal);
   /** The owner of flushes: they end with the endpoint, and a close does not wait for them. */
-  readonly #flushes: Owner = new Owned();
+  readonly #flushes: Owner = new UntrackedOwner();
   readonly #starts = new StartQueue();
   /** Receives wait for their memory in a separate queue: sends need not wait for what may never come. */
   readonly #receiveStarts = new StartQueue();
@@ -52,7 +52,7 @@ export class EndpointOperations {
   #failure: UcxError | undefined;
   #isClosing = false;
   /** Operations in flight, or waiting for their memory. */
-  readonly #underWay = new Counted();
+  readonly #underWay = new CountingOwner();
 
   constructor(context: WorkerParts, handle: bigint) {
     this.context = context;
@@ -96,7 +96,7 @@ export class EndpointOperations {
       const { call, status } = this.#failure;
       throw new UcxError(call, status, `Cannot ${doing}: the endpoint has already failed`);
     }
-    if (this.#isClosing || this.#handle === 0n) throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
+    if (this.isClosing) throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
     return this.#handle;
   }
 
@@ -230,14 +230,12 @@ export class EndpointOperations {
   /** Records the endpoint's failure: operations that have not begun never will. */
   fail(error: UcxError): void {
     this.#failure ??= error;
-    this.#over.abort(error);
-    this.#starts.stop(error);
-    this.#receiveStarts.stop(error);
+    this.#stop(error);
   }
 
   /** Ends all operations in flight for their callers. */
   abandon(reason: (operation: Operation) => unknown): void {
-    for (const owner of [this.#underWay, this.#flushes]) this.context.progress.abandonAll(owner, reason);
+    for (const owner of [this.#underWay, this.#flushes]) this.context.progress.cancelAllOf(owner, reason);
   }
 
   /** Accepts no new operations. @returns a promise that settles when none is pending; null if none is */
@@ -252,10 +250,14 @@ export class EndpointOperations {
   end(reason: unknown): bigint {
     const handle = this.#handle;
     this.#handle = 0n;
+    this.#stop(reason);
+    this.#underWay.forget(); // a close that waits for sends need not wait any longer
+    return handle;
+  }
+
+  #stop(reason: unknown): void {
     this.#over.abort(reason);
     this.#starts.stop(reason);
     this.#receiveStarts.stop(reason);
-    this.#underWay.forget(); // a close that waits for sends need not wait any longer
-    return handle;
   }
 }

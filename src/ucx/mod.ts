@@ -1,9 +1,9 @@
 /**
  * Messages to other processes and machines, over UCX: shared memory, TCP, InfiniBand or NVLink, as libucp chooses.
  *
- * The room knows arrays and the order of their memory; only the command line and the public files know it. `Ucx.open` finds libucp and
- * creates a context, the context creates workers, and a worker's `connections.ts` are endpoints and listeners
- * (`listen/`, where UCX accepts, or our own sockets with a secret). Whatever is sent or received becomes contiguous
+ * The room knows arrays and the order of their memory; only the command line and the public files know it. `Ucx.open`
+ * finds libucp and creates a context, the context creates workers, and a worker's `connections.ts` are endpoints and
+ * listeners (`listen/`, where UCX accepts, or our own sockets with a secret). Whatever is sent or received is contiguous
  * memory with a promise (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when
  * `order/` reports that its memory is ready, in its turn (`start_queue.ts`); memory that other processes cannot map is
  * copied to memory that they can (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory;

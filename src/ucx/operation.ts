@@ -37,7 +37,7 @@ export interface Owner {
 }
 
 /** Owns operations whose completion need not be tracked. */
-export class Owned implements Owner {
+export class UntrackedOwner implements Owner {
   readonly over?: AbortSignal;
 
   constructor(over?: AbortSignal) {
@@ -48,11 +48,11 @@ export class Owned implements Owner {
 }
 
 /** Owns operations whose completion can be awaited: those in flight, or waiting for their memory. */
-export class Counted implements Owner {
+export class CountingOwner implements Owner {
   count = 0;
   #drained: PromiseWithResolvers<void> | undefined;
 
-  // law ucx/Counted.ended: ucx/endpoint
+  // law ucx/CountingOwner.ended: ucx/endpoint
   ended(): void {
     if (--this.count === 0) this.forget();
   }
@@ -298,7 +298,6 @@ export class OperationPool {
     operation.isDone = false;
     operation.isAbandoned = false;
     operation.isWaitedFor = false;
-    operation.gaveUp = null;
     operation.failure = null;
     operation.isList = false;
     operation.onlyTag = null;

@@ -266,9 +266,9 @@ export class Progress {
     this.#abandoned++;
   }
 
-  // law ucx/Progress.abandonAll: ucx/endpoint, ucx/two_processes
+  // law ucx/Progress.cancelAllOf: ucx/endpoint, ucx/two_processes
   /** Ends all operations of an owner for their callers. */
-  abandonAll(owner: object, reason: (operation: Operation) => unknown): void {
+  cancelAllOf(owner: object, reason: (operation: Operation) => unknown): void {
     for (const operation of this.#operations.pending()) {
       if (operation.owner === owner) this.cancel(operation, reason(operation));
     }

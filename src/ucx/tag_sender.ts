@@ -41,26 +41,26 @@ const sendOptionNames: OptionNames<SendOptions> = { ...limitOptionNames, tag: tr
 
 /** Sends tagged messages through one endpoint. */
 export class TagSender {
-  readonly #own: EndpointOperations;
+  readonly #endpoint: EndpointOperations;
 
-  constructor(own: EndpointOperations) {
-    this.#own = own;
+  constructor(endpoint: EndpointOperations) {
+    this.#endpoint = endpoint;
   }
 
   /** As {@linkcode UcxEndpoint.send}. */
   send(what: Sendable, options: SendOptions): Promise<void> {
     try {
-      const own = this.#own;
+      const endpoint = this.#endpoint;
       if (options !== none) checkOptions(options, sendOptionNames);
-      own.open("send");
-      const tag = own.tags.toSend(options);
+      endpoint.open("send");
+      const tag = endpoint.tags.toSend(options);
       const { signal } = options;
       if (options !== none) checkLimits(options);
-      const operation = own.take("ucp_tag_send_nbx");
-      const ready = own.takeMemory(operation, what, "send", options);
-      if (ready === null && own.isInTurn && options.timeout === undefined) {
+      const operation = endpoint.take("ucp_tag_send_nbx");
+      const ready = endpoint.takeMemory(operation, what, "send", options);
+      if (ready === null && endpoint.isInTurn && options.timeout === undefined) {
         this.#begin(operation, tag);
-        return own.context.progress.settled(operation, signal);
+        return endpoint.context.progress.settled(operation, signal);
       }
       return this.#sendLater(operation, tag, ready, options);
     } catch (error) {
@@ -70,22 +70,22 @@ export class TagSender {
 
   /** A separate function: one that creates closures allocates memory for its variables at each call. */
   #sendLater(operation: Operation, tag: bigint, ready: Promise<void> | null, limits: LimitOptions): Promise<void> {
-    return this.#own.later(operation, ready, limits, () => this.#begin(operation, tag));
+    return this.#endpoint.later(operation, ready, limits, () => this.#begin(operation, tag));
   }
 
   /** As {@linkcode UcxEndpoint.sendSync}. */
   sendSync(what: Sendable, options: SendSyncOptions): void {
-    const own = this.#own;
+    const endpoint = this.#endpoint;
     if (options !== none) checkOptions(options, sendSyncOptionNames);
-    own.open("send");
-    const tag = own.tags.toSend(options);
+    endpoint.open("send");
+    const tag = endpoint.tags.toSend(options);
     const { timeout } = options;
-    if (!own.isInTurn) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
+    if (!endpoint.isInTurn) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
     if (timeout !== undefined) checkTimeout(timeout);
-    const operation = own.take("ucp_tag_send_nbx");
-    own.takeMemorySync(operation, what, "send", options);
+    const operation = endpoint.take("ucp_tag_send_nbx");
+    endpoint.takeMemorySync(operation, what, "send", options);
     this.#begin(operation, tag);
-    const { progress } = own.context;
+    const { progress } = endpoint.context;
     progress.runUntilDone(operation, timeout);
     progress.taken(operation, timeout);
   }
@@ -93,17 +93,17 @@ export class TagSender {
   // law ucx/TagSender.sendMany: ucx/message_parts, ucx/message_list
   /** As {@linkcode UcxEndpoint.sendMany}. */
   async sendMany(parts: readonly Sendable[], options: SendOptions): Promise<void> {
-    const own = this.#own;
+    const endpoint = this.#endpoint;
     checkOptions(options, sendOptionNames);
-    own.open("send");
-    const tag = own.tags.toSend(options);
+    endpoint.open("send");
+    const tag = endpoint.tags.toSend(options);
     checkLimits(options);
     const operations: Operation[] = [];
-    const refuse = () => operations.forEach((operation) => own.refuse(operation));
+    const refuse = () => operations.forEach((operation) => endpoint.refuse(operation));
     const waits: Promise<void>[] = [];
     const take = (what: Sendable) => {
-      const operation = own.take("ucp_tag_send_nbx");
-      const ready = own.takeMemory(operation, what, "send", options);
+      const operation = endpoint.take("ucp_tag_send_nbx");
+      const ready = endpoint.takeMemory(operation, what, "send", options);
       operations.push(operation);
       if (ready !== null) waits.push(ready);
     };
@@ -118,13 +118,13 @@ export class TagSender {
     }
     // All of them in one turn: no other message of the same tag comes between them.
     const ready = waits.length === 0 ? null : Promise.all(waits).then(() => {});
-    await own.laterAll(operations, ready, options, (operation) => this.#begin(operation, tag));
+    await endpoint.laterAll(operations, ready, options, (operation) => this.#begin(operation, tag));
   }
 
   #begin(operation: Operation, tag: bigint): void {
     operation.prepare("plain", operation.memoryType);
     const { own, count, parameters } = operation;
-    const { handle, context: { ucp, progress } } = this.#own;
+    const { handle, context: { ucp, progress } } = this.#endpoint;
     const answer = own === null
       ? ucp.tag.ucp_tag_send_nbx(handle, operation.address, count, tag, parameters)
       : ucp.tagOwn.ucp_tag_send_nbx(handle, own, count, tag, parameters);

@@ -17,10 +17,10 @@ import {
 import { type DTypeName, none } from "../layout/mod.ts";
 import { ElementArray } from "./element_array.ts";
 
-/** Exports of a view to other libraries. Nothing is copied. */
+/** Exports of a view to other libraries: without a copy, unless the consumer asks for one, or the memory ends with this Worker. */
 export abstract class ExportedArray<D extends DTypeName = DTypeName> extends ElementArray<D> {
   /**
-   * Exports the array by DLPack, without copying it. The memory stays allocated until the consumer releases it.
+   * Exports the array by DLPack. The memory stays allocated until the consumer releases it.
    *
    * @throws {ExchangeError} if DLPack cannot express this view, or cannot meet the consumer's request
    */
@@ -59,7 +59,7 @@ export abstract class ExportedArray<D extends DTypeName = DTypeName> extends Ele
   }
 
   /**
-   * Exports the array by the Arrow C device interface, without copying it, as an array of numbers; every axis after the
+   * Exports the array by the Arrow C device interface, as an array of numbers; every axis after the
    * first becomes a fixed-size list. The memory stays allocated until the consumer releases it.
    *
    * @throws {ExchangeError} if Arrow cannot express this view: elements not in C order, or a type that Arrow lacks

@@ -9,7 +9,7 @@ import type { Allocate } from "./allocator.ts";
 import { allSet, bitmapFrom } from "./bits.ts";
 import type { BoolArray, CanonicalArray, PrimitiveArray } from "./canonical.ts";
 import type { EncodedNode } from "./encoded_node.ts";
-import { type Place, placeAt, type VortexError } from "./error.ts";
+import { type Place, placeAt } from "./error.ts";
 import type { VortexLimits } from "./limits.ts";
 import { flatten } from "./ops/flatten.ts";
 import { type PrimitiveValues, type PType, valuesAt, widthOf } from "./ptype.ts";
@@ -132,10 +132,5 @@ export class DecodeContext {
   /** Allocates where no node is involved: for slices, and for what is made of decoded arrays. */
   get allocateForAll(): Allocate {
     return this.allocator(placeAt("$"));
-  }
-
-  /** An error about a node. */
-  error(node: EncodedNode, text: string): VortexError {
-    return node.error(text);
   }
 }

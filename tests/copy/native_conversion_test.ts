@@ -14,7 +14,7 @@ import { loopJob, vectorLoopProgram } from "../../src/native/vector_loop.ts";
 import { bytesOf, type Conversion, conversionOf, type NumberType } from "../../src/copy/conversion.ts";
 import { TURN, vectorLoopOf } from "../../src/copy/conversion_loop.ts";
 import { stageOf } from "../../src/copy/conversion_stage.ts";
-import { runAll } from "../../src/copy/host_move.ts";
+import { runAt } from "../../src/copy/host_move.ts";
 import { convertInPlace, readyRun } from "../../src/copy/native_conversion.ts";
 import { pattern } from "../support/arrays.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
@@ -160,7 +160,7 @@ test(
         assert(loop !== null);
         const ready = readyRun(stage, loop, count, threads);
         const addressOf = ({ address }: { readonly address: bigint }) => exactAddress(address) + shift;
-        runAll(ready, addressOf(written), addressOf(read));
+        runAt(ready, addressOf(written), addressOf(read));
         assertEquals(shownAll(to, written.bytes.subarray(shift)), shownAll(to, results));
         assertEquals(written.bytes.subarray(0, shift), pattern(written.bytes.length, seed).subarray(0, shift));
         assertEquals(read.bytes.subarray(shift), source);

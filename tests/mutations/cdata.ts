@@ -32,7 +32,7 @@ export const cdataMutations: readonly Mutation[] = [
     ["  if (ptr + BigInt(size) > 1n << 64n) {\n", "  if (false) {\n", "Memory beyond the end of memory is believed."],
   ]),
   ...law("cdata/hostBytes", [
-    ['  hostWaitsToRead(array, "array.get()");\n', "", "Offsets and nulls are read before they are written."],
+    ["  hostWaitsToRead(array, call);\n", "", "Offsets and nulls are read before they are written."],
   ]),
   ...law("cdata/offsetBytes", [
     ["(end + 1) * (bits / 8)", "end * (bits / 8)", "The last offset is read behind its buffer."],

@@ -159,7 +159,7 @@ export const deviceKernelMutations: readonly Mutation[] = [
   ...law("device/looksAround", [
     ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not seen."],
   ]),
-  ...law("device/dependsOnItself", [
+  ...law("device/isSelfContained", [
     [
       'source.replace(splice, "")',
       "source",

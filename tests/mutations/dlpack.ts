@@ -104,7 +104,7 @@ export const dlpackMutations: readonly Mutation[] = [
   ...law("dlpack/foreignStart", [
     ["  if (data === 0n) throw", "  if (false) throw", "Elements at NULL are believed."],
     ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
-    [" || (data > farEnough && ptr + BigInt(size) > addressEnd)", "", "Memory beyond the end of memory is believed."],
+    [" || endsBeyondMemory(ptr, size)", "", "Memory beyond the end of memory is believed."],
   ]),
   ...law("dlpack/packedBytes", [
     [

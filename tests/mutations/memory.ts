@@ -79,7 +79,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["!Number.isSafeInteger(size) || size < 0) throw", "false) throw", "A size that cannot be is believed."],
     ["ptr < 0n || ", "", "An address that cannot be is believed."],
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
-    ["ptr + BigInt(size) > addressEnd", "false", "Bytes beyond the end of memory are believed."],
+    ["endsBeyondMemory(ptr, size)", "false", "Bytes beyond the end of memory are believed."],
   ]),
   ...law("memory/addressWithin", [
     ["byteOffset + size > owner.byteLength", "false", "Memory behind an ArrayBuffer is read."],
@@ -168,7 +168,7 @@ export const memoryMutations: readonly Mutation[] = [
       "     ",
       "Memory that work has used is not given back when it is closed afterwards.",
     ],
-    ["      freeSoon();\n", "", "Memory that was used and closed is not given back before much else is used."],
+    ["      noteClosed();\n", "", "Memory that was used and closed is not given back before much else is used."],
     ["    if (this.#state.closed) return;\n", "", "Closing twice frees twice."],
     ["      this.#moveLast(stream);\n", "", "Memory is freed on another stream than the one asked for."],
     ["    this.#state.closed = true;\n", "", "Closing frees nothing, and the buffer stays usable."],

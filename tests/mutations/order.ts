@@ -443,7 +443,7 @@ export const orderMutations: readonly Mutation[] = [
   ...law("order/pinWhileInFlight", [
     ["  buffer.pin();\n", "", "Memory is freed before a copy is done."],
   ]),
-  ...law("order/freeSoon", [
+  ...law("order/noteClosed", [
     ["  isWanted = open.size > 0;", "", "Memory that was used and closed is not given back before much else is used."],
   ]),
   ...law("order/reclaim", [

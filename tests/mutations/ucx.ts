@@ -725,7 +725,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A receive that was cancelled keeps the process alive.",
     ],
   ]),
-  ...law("ucx/Progress.abandonAll", [
+  ...law("ucx/Progress.cancelAllOf", [
     ["if (operation.owner === owner) ", "", "Who is lost takes others with it."],
   ]),
   ...law("ucx/Progress.stop", [
@@ -810,7 +810,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/placeOfCall", [
     ["_here, _ours, ...callers", "_here, ...callers", "A report names us, and not who has dropped something."],
   ]),
-  ...law("ucx/Counted.ended", [
+  ...law("ucx/CountingOwner.ended", [
     [
       "    if (--this.count === 0) this.forget();\n",
       "    this.count--;\n",
@@ -872,7 +872,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/EndpointOperations.fail", [
-    ["    this.#starts.stop(error);\n", "", "A failed endpoint sends what waited."],
+    ["    this.#stop(error);\n", "", "A failed endpoint sends what waited."],
   ]),
   ...law("ucx/WorkerResources.isAnswering", [
     [

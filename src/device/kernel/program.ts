@@ -66,7 +66,7 @@ export class Program {
     const all = [architecture, ...options];
     const key = [name, source, ...all, target, compiler.join("."), device.driverVersion.join(".")];
     const make = () => compileSource({ name, source, options: all, target });
-    return new Program(device, dependsOnItself(source, options) ? cached(key, make) : make());
+    return new Program(device, isSelfContained(source, options) ? cached(key, make) : make());
   }
 
   /**
@@ -263,12 +263,12 @@ const selfContained = new RegExp(
     "--restrict|-restrict)$",
 );
 
-// law device/dependsOnItself: device/kernel/compiler
+// law device/isSelfContained: device/kernel/compiler
 /**
  * Whether code depends only on its source and options, so that they can be its cache key. NVRTC does not say which
  * files it has read: a source that might read one is compiled each time, as is one with an option not known here.
  */
-function dependsOnItself(source: string, options: readonly string[]): boolean {
+function isSelfContained(source: string, options: readonly string[]): boolean {
   const text = source.replace(splice, "");
   if (looksAround.test(text) || hidden.test(text)) return false;
   return options.every((option) => selfContained.test(option) && !hidden.test(option));

@@ -1,9 +1,9 @@
 """An array of JavaScript in Python.
 
 An ``Array`` owns a versioned DLPack tensor, whose deleter is machine code that counts its release. Each call of
-``__dlpack__`` copies the struct of the tensor, as often as a library likes. When the deleter of a copy was called, on
-whatever thread, the ``Array`` is no longer kept by it from the next poll on. When nothing keeps it, it releases the
-tensor that it owns.
+``__dlpack__`` copies the struct of the tensor, as often as a library likes. Once the deleter of a copy was called, on
+whatever thread, that copy keeps the ``Array`` alive only until the next poll. When nothing keeps it alive any more, it
+releases the tensor that it owns.
 """
 
 import ctypes
@@ -194,7 +194,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         return array.astype(dtype)
 
     def __array_ufunc__(self, function, method, *arguments, **keywords):
-        """Call an element-wise function of NumPy. By this method alone does NumPy write into an Array (``out=``)."""
+        """Call an element-wise function of NumPy. Only through this method does NumPy write into an Array (``out=``)."""
         import numpy
 
         return getattr(function, method)(

@@ -2,8 +2,8 @@
 
 A consumer gets a struct in a capsule. Each keeps our object alive, until the consumer calls the struct's release
 callback, on whatever thread. That only counts (see ``release_counters``), and JavaScript polls what was released.
-The struct of a capsule that no consumer has taken it from is released by the poll, too, when nothing else refers to the
-capsule: capsules have no destructor, for the same reason.
+If no consumer has taken the struct out of a capsule, the poll releases it once nothing else refers to the capsule:
+capsules have no destructor, for the same reason.
 """
 
 import ctypes
@@ -120,7 +120,7 @@ def poll_exports():
 
 # law python/poll_once: python/export_array, python/offered_exchange_api
 def poll_once():
-    """Whether anything has ended."""
+    """Poll once, and return whether anything has ended."""
     has_ended = False
     with lock:
         for capsule, count in zip(list(unclaimed), reference_counts(unclaimed)):
