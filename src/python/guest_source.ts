@@ -1895,7 +1895,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         return array.astype(dtype)
 
     def __array_ufunc__(self, function, method, *arguments, **keywords):
-        """Call an element-wise function of NumPy. Only through this method does NumPy write into an Array (\`\`out=\`\`)."""
+        """Call an element-wise function of NumPy, which writes into an Array (\`\`out=\`\`) through this method alone."""
         import numpy
 
         return getattr(function, method)(
