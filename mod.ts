@@ -73,6 +73,7 @@ export {
   type ArrayCopyOptions,
   type ArrayPlaceOptions,
   type AsTypedArrayOptions,
+  type CopyableArray,
   type CreateOptions,
   type ElementArray,
   type ExportedArray,

@@ -98,7 +98,8 @@ function functionsWithOptions(): Map<string, string[]> {
       if (!ts.isClassDeclaration(node) || node.name === undefined || !isExported(node.name.text)) continue;
       for (const member of [...node.members, ...hiddenMembers(node)]) {
         if (ts.isConstructorDeclaration(member)) look(`new ${node.name.text}`, member);
-        if (ts.isMethodDeclaration(member) && !ts.isPrivateIdentifier(member.name)) {
+        // What is named by a symbol is for the package's own base classes.
+        if (ts.isMethodDeclaration(member) && ts.isIdentifier(member.name)) {
           look(`${node.name.text}.${member.name.getText()}`, member);
         }
       }

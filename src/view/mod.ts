@@ -7,11 +7,12 @@
  * Python's, have a method under the symbol `arraySource`.
  *
  * The class is composed of its concerns, one file each: where elements lie (`shaped_array.ts`), what they are
- * (`element_array.ts`: `element_access.ts`, `equality.ts`, `print.ts`), how they are exported (`exported_array.ts`).
- * `create.ts` makes arrays in new memory, `place.ts` makes copies.
+ * (`element_array.ts`: `element_access.ts`, `equality.ts`, `print.ts`), how they are exported (`exported_array.ts`),
+ * how they are copied (`copyable_array.ts`: `place.ts`). `create.ts` makes arrays in new memory.
  *
  * @module
  */
+export type { CopyableArray } from "./copyable_array.ts";
 export type { CreateOptions } from "./create.ts";
 export type { AsTypedArrayOptions, ElementArray } from "./element_array.ts";
 export type { ExportedArray } from "./exported_array.ts";

@@ -5,8 +5,7 @@
  */
 import { describeArray } from "./describe.ts";
 import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
-import type { Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
-import { checkBounds, copyElements, explainCopy, noItemsize } from "../copy/mod.ts";
+import { checkBounds, type Closeable, type MakeArray, noItemsize } from "../copy/mod.ts";
 import { checkPlace, type CudaStream } from "../device/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { fromArrayInterface, fromCudaArrayInterface, fromDlpack } from "../dlpack/mod.ts";
@@ -21,23 +20,15 @@ import type {
   StridedLayout,
   TypedArray,
 } from "../layout/mod.ts";
-import { checkOptions, DType, none, notMade, showAs } from "../layout/mod.ts";
+import { DType, none, notMade, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
-import { ExportedArray } from "./exported_array.ts";
+import { CopyableArray, copyToNew, narrowed, viewAny } from "./copyable_array.ts";
 import { describe, fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
 import type { DTypeNameOfValue, NestedScalars, NestedTypedArrays, NestedValues } from "./nested_values.ts";
-import {
-  type ArrayCopyOptions,
-  type ArrayPlaceOptions,
-  checkPlaceOfArray,
-  copyOf,
-  isAt,
-  type Place,
-  placeOptionNames,
-} from "./place.ts";
+import { type ArrayCopyOptions, copyOf } from "./place.ts";
 import { sameMemory } from "./shaped_array.ts";
 import { layoutOfArray, memoryOfArray } from "./typed_array.ts";
 
@@ -64,7 +55,7 @@ const waysToMake = "StridedMemoryView.zeros(shape), from(array), fromBuffer() or
  * console.log(`${view.sliced(slice(null, null, -1), 0)}`); // [-3.  1.]
  * ```
  */
-export class StridedMemoryView<out D extends DTypeName = DTypeName> extends ExportedArray<D> {
+export class StridedMemoryView<out D extends DTypeName = DTypeName> extends CopyableArray<D> {
   /** Where the elements lie. */
   override readonly layout: StridedLayout;
   /** The type of the elements. */
@@ -150,7 +141,7 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     buffer: MemoryBuffer,
     options: FromBufferOptions<T>,
   ): StridedMemoryView<DTypeNameOf<T>> {
-    return as(fromBuffer(buffer, options, make));
+    return narrowed(fromBuffer(buffer, options, make));
   }
 
   /**
@@ -316,107 +307,6 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
 
   /**
-   * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
-   * layouts and wherever they are. If the two overlap, the elements arrive as they were before the copy. With
-   * `convert`, elements of another type are converted: on the device, if the copy involves one. Packed elements that
-   * share a byte with others leave the others' bits unchanged.
-   *
-   * Between host arrays the copy is done on return; for page-locked memory the call waits for the stream and for both
-   * home streams. Otherwise the copy is enqueued on the stream (default: one of the two home streams), after what both
-   * home streams hold and before their next work. Until the stream has passed the copy, host memory must not be changed
-   * or read, and stays allocated. The call waits only where the host itself has to rearrange elements for the
-   * destination, or native threads move ordinary memory through pinned memory.
-   * {@linkcode StridedMemoryView.explainCopyFrom} tells which. On a captured stream the copy becomes part of the graph,
-   * which retains the memory of both sides.
-   *
-   * @throws {TypeError} if this view is read-only, the types differ and are not or cannot be converted, or the stream
-   *   is being captured and the copy needs temporary memory or the host
-   * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
-   *
-   * @example
-   * ```ts
-   * import { StridedMemoryView } from "@causeway/causeway";
-   *
-   * const view = StridedMemoryView.fromTypedArray(new Int8Array(4));
-   * view.copyFrom(Float64Array.of(1.9, -1.9, 1000, NaN), { convert: true });
-   * console.log(`${view}`); // [  1  -1 127   0]
-   * ```
-   */
-  copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
-    copyElements(StridedMemoryView.from(source), this, options);
-  }
-
-  /**
-   * Describes in words how {@linkcode StridedMemoryView.copyFrom} would copy, and so where a copy's time goes.
-   *
-   * @throws {TypeError | RangeError} as `copyFrom` does
-   */
-  explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): string {
-    return explainCopy(StridedMemoryView.from(source), this, options);
-  }
-
-  /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
-  copyTo(destination: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
-    StridedMemoryView.from(destination).copyFrom(this, options);
-  }
-
-  /**
-   * Copies the array to new memory, which closing the copy frees: by default in C order, with the same type and in the
-   * same place.
-   *
-   * A copy that involves only device and page-locked memory is enqueued, after what the home streams hold, and its
-   * stream becomes the copy's home stream. If ordinary host memory is involved, the call waits until the copy is done;
-   * `toTypedArray()` copies to the host without blocking the event loop.
-   *
-   * @throws {TypeError} if elements of one type cannot be converted to the other, or the stream does not belong to the
-   *   device
-   * @throws {CudaError} if the device is out of memory, or the stream is being captured
-   *
-   * @example
-   * ```ts
-   * import { Cuda, StridedMemoryView } from "@causeway/causeway";
-   *
-   * using cuda = Cuda.simulate(); // or Cuda.open(), where there is a GPU
-   * const table = StridedMemoryView.fromArray([[1, 2], [3, 4]]);
-   * using there = table.copy({ device: cuda.device(0), dtype: "float16", order: "F" });
-   * console.log(there.strides, there.to("host").toArray()); // [ 1, 2 ] [ [ 1, 2 ], [ 3, 4 ] ]
-   * ```
-   */
-  copy<const T extends DTypeLike>(
-    options: ArrayCopyOptions<T> & { readonly dtype: T },
-  ): StridedMemoryView<DTypeNameOf<T>>;
-  /** With the same dtype. */
-  copy(options?: ArrayCopyOptions<never>): StridedMemoryView<D>;
-  /** With options known only at run time. */
-  copy(options?: ArrayCopyOptions): StridedMemoryView;
-  copy(options: ArrayCopyOptions = none): StridedMemoryView {
-    return copyOf(this, options, make);
-  }
-
-  /**
-   * The array with its elements contiguous in C order: another view of the same memory if they already are, else a
-   * copy.
-   */
-  contiguous(): StridedMemoryView<D> {
-    return this.isContiguous ? this[sameMemory](this.layout, this.dtype) : as(copyOf(this, none, make));
-  }
-
-  /**
-   * The array on a device, or in host memory: a copy, which closing it frees (see {@linkcode StridedMemoryView.copy}),
-   * unless the array is there already. Then the result is another view of the same memory that owns nothing, or, for a
-   * stream other than the array's own, a view that is ordered both ways until it is closed.
-   *
-   * @throws {TypeError} if the place is invalid, or as `copy` does
-   */
-  to(place: Place, options: ArrayPlaceOptions = none): StridedMemoryView<D> {
-    checkOptions(options, placeOptionNames);
-    checkPlaceOfArray(place);
-    if (!isAt(this, place)) return as(copyOf(this, { device: place, ...options }, make));
-    const seen = StridedMemoryView.from(this, options);
-    return seen === this ? this[sameMemory](this.layout, this.dtype) : seen;
-  }
-
-  /**
    * Lends the array to a stream, ordered both ways, until the lease is closed: see {@linkcode Lease}.
    *
    * @throws {TypeError} if the buffer or the stream is closed
@@ -438,11 +328,19 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
     this.close();
   }
 
-  /**
-   * For the base classes.
-   *
-   * @internal
-   */
+  // For the base classes:
+
+  /** @internal */
+  override [viewAny](source: unknown, options?: ImportOptions): StridedMemoryView {
+    return StridedMemoryView.from(source, options);
+  }
+
+  /** @internal */
+  override [copyToNew](options: ArrayCopyOptions): StridedMemoryView {
+    return copyOf(this, options, make);
+  }
+
+  /** @internal */
   override [sameMemory]<N extends DTypeName>(layout: StridedLayout, dtype: DType<N>): StridedMemoryView<N> {
     const { buffer, offset, readonly } = this;
     if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
@@ -457,11 +355,6 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Expo
 
 /** The numbers that {@linkcode StridedMemoryView.arange} takes. */
 type Bounds<B> = [stop: B] | [start: B, stop: B] | [start: B, stop: B, step: B];
-
-/** Narrows a view to the dtype that the caller requested, which the code that made the view cannot express. */
-function as<N extends DTypeName>(view: StridedMemoryView): StridedMemoryView<N> {
-  return view as StridedMemoryView<N>;
-}
 
 // Looked up once: engines do not treat a static member as a constant, and the lookup costs up to a tenth of an import's
 // time.

@@ -100,6 +100,7 @@ test("views, and what goes wrong at the start, are at the root alone; all else i
     "type ArrayCopyOptions",
     "type ArrayPlaceOptions",
     "type AsTypedArrayOptions",
+    "type CopyableArray",
     "type CreateOptions",
     "type ElementArray",
     "type ExportedArray",
