@@ -65,7 +65,7 @@ export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends
    * ```
    */
   copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
-    copyElements(this[viewAny](source), this, options);
+    copyElements(this.#viewOf(source), this, options);
   }
 
   /**
@@ -74,12 +74,16 @@ export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends
    * @throws {TypeError | RangeError} as `copyFrom` does
    */
   explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): string {
-    return explainCopy(this[viewAny](source), this, options);
+    return explainCopy(this.#viewOf(source), this, options);
   }
 
   /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
   copyTo(destination: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
-    copyElements(this, this[viewAny](destination), options);
+    copyElements(this, this.#viewOf(destination), options);
+  }
+
+  #viewOf(array: StridedMemoryView | TypedArray): StridedMemoryView {
+    return array instanceof CopyableArray ? array : this[viewAny](array); // copies of a few elements are called often
   }
 
   /**
