@@ -6,7 +6,7 @@
  * first use and makes it current for the duration of a call; streams and events belong to a device, and native objects
  * are reference-counted. Every call that another library's capture would refuse, or that would invalidate it, is made
  * `besideCaptures` or waits until the capture has ended; only those that wait for the whole context, or mark its end,
- * cannot be, and whoever makes them checks first (`isBlockedByCapture`).
+ * cannot be: `order/` checks first (`isBlockedByCapture`).
  *
  * Everything that enqueues work goes through `CudaStream`; `order/` decides which work waits for which.
  *

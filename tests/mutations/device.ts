@@ -162,7 +162,9 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/ProgramCache", [
     ["    programs.delete(key); // so that it comes last\n", "", "What is used most is unloaded."],
-    ["programs.size > enough", "false", "Every program ever loaded stays loaded."],
+    ["programs.size > enough && ", "false && ", "Every program ever loaded stays loaded."],
+    [" && !isCapturing(device.driver)", "", "A copy spoils the capture that it belongs to."],
+    [" && !isBlockedByCapture(device)", "", "A copy spoils another library's capture."],
     [
       "    if (programs.size > 0) unload(device, [...programs.values()]);\n",
       "",

@@ -4,7 +4,9 @@
  * @module
  */
 import type { CudaDevice } from "../device.ts";
+import { isCapturing } from "../graph/active_captures.ts";
 import { PerDevice } from "../per_device.ts";
+import { isBlockedByCapture } from "../relaxed_capture.ts";
 import { waitForDevice } from "../wait_for_device.ts";
 
 /** How many programs are kept for each device. */
@@ -29,12 +31,11 @@ export class ProgramCache<T extends Loaded> {
     const program = programs.get(key) ?? load();
     programs.delete(key); // so that it comes last
     programs.set(key, program);
-    if (programs.size > enough) {
-      const [oldest] = programs;
-      if (oldest !== undefined) {
-        programs.delete(oldest[0]);
-        unload(device, [oldest[1]]);
-      }
+    // While a stream is captured the host may not wait: there are more for a while.
+    if (programs.size > enough && !isCapturing(device.driver) && !isBlockedByCapture(device)) {
+      const oldest = [...programs].slice(0, programs.size - enough);
+      for (const [name] of oldest) programs.delete(name);
+      unload(device, oldest.map(([, one]) => one));
     }
     return program;
   }

@@ -1,9 +1,10 @@
 /** Programs kept for each device: which ones, and that none is closed while its device works. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { CUresult } from "../../../bindings/cuda_types.ts";
+import { CU_STREAM_CAPTURE_MODE, CUresult } from "../../../bindings/cuda_types.ts";
 import { Cuda, CudaError } from "../../../mod.ts";
 import { ProgramCache } from "../../../src/device/mod.ts";
+import { NativeArena } from "../../../src/ffi/mod.ts";
 import { check, fc } from "../../support/property.ts";
 import { simulatorOf } from "../../support/simulator_of.ts";
 
@@ -61,6 +62,32 @@ test("each device keeps the programs that it has used most recently, and closes 
     }),
     20,
   );
+});
+
+test("while a stream is captured, here or by another library, nothing is closed, and the capture stays valid", () => {
+  for (const isOurs of [true, false]) {
+    const { cuda, get, closed, closeRest } = setUp();
+    const stream = cuda.device(0).createStream({ nonBlocking: false });
+    for (let i = 0; i < kept; i++) get(0, `${i}`);
+    const waits = simulatorOf(cuda).calls("cuCtxSynchronize");
+    const exceed = () => [1, 2, 3].forEach((i) => get(0, `captured ${i}`));
+    if (isOurs) stream.capture(exceed).close();
+    else {
+      using arena = new NativeArena();
+      const graph = arena.out("ptr");
+      const { capture: { cuStreamBeginCapture_v2, cuStreamEndCapture }, graph: { cuGraphDestroy } } = cuda.driver;
+      assertEquals(cuStreamBeginCapture_v2(stream.handle, CU_STREAM_CAPTURE_MODE.GLOBAL), 0);
+      exceed();
+      assertEquals(cuStreamEndCapture(stream.handle, graph.$address), 0);
+      cuGraphDestroy(graph.value);
+    }
+    assertEquals([closed, simulatorOf(cuda).calls("cuCtxSynchronize")], [[], waits]);
+    get(0, "afterwards");
+    assertEquals(closed, ["0 0", "0 1", "0 2", "0 3"]);
+    closeRest();
+    stream.close();
+    cuda.close();
+  }
 });
 
 test("a lost context runs no code: its programs are closed without an error; another error closes none", () => {
