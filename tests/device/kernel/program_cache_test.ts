@@ -67,7 +67,7 @@ test("each device keeps the programs that it has used most recently, and closes 
 test("while a stream is captured, here or by another library, nothing is closed, and the capture stays valid", () => {
   for (const isOurs of [true, false]) {
     const { cuda, get, closed, closeRest } = setUp();
-    const stream = cuda.device(0).createStream({ nonBlocking: false });
+    const stream = cuda.device(0).createStream({ nonBlocking: isOurs }); // theirs can be seen if it is not
     for (let i = 0; i < kept; i++) get(0, `${i}`);
     const waits = simulatorOf(cuda).calls("cuCtxSynchronize");
     const exceed = () => [1, 2, 3].forEach((i) => get(0, `captured ${i}`));
