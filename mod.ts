@@ -25,7 +25,6 @@ export {
   DType,
   type DTypeLike,
   type DTypeName,
-  type ElementOf,
   type ElementValue,
   type Shape,
   Slice,
@@ -37,26 +36,21 @@ export {
 } from "./src/layout/mod.ts";
 
 // devices, streams, kernels and graphs
-export { Cuda, type CudaProbe } from "./src/cuda/mod.ts";
+export { Cuda } from "./src/cuda/mod.ts";
 export {
   CompileError,
   CudaDevice,
   CudaEvent,
-  CudaGraph,
-  CudaGraphExec,
   CudaStream,
   type Dim3,
   Kernel,
   type KernelArg,
-  type LaunchOptions,
   Program,
 } from "./src/device/mod.ts";
 export { CudaError } from "./src/driver/mod.ts";
 
 // memory and its owners
 export {
-  type AllocateOptions,
-  type Allocation,
   DeviceMemoryResource,
   HostMemoryResource,
   ManagedMemoryResource,
@@ -66,44 +60,13 @@ export {
   PinnedMemoryResource,
   SynchronousMemoryResource,
 } from "./src/memory/mod.ts";
-export { ExchangeError, liveExports, type MemoryKind } from "./src/order/mod.ts";
+export { ExchangeError, liveExports } from "./src/order/mod.ts";
 
 // arrays and their exchange
-export {
-  type ArrayCopyOptions,
-  type ArrayPlaceOptions,
-  type AsTypedArrayOptions,
-  type CopyableArray,
-  type CreateOptions,
-  type ElementArray,
-  type ExportedArray,
-  type FromBufferOptions,
-  Lease,
-  type NestedValues,
-  type Place,
-  type ShapedArray,
-  StridedMemoryView,
-  type ViewOptions,
-} from "./src/view/mod.ts";
-export type { ViewCopyOptions, ViewFillOptions } from "./src/copy/mod.ts";
-export { DlpackTensor, type ImportOptions } from "./src/dlpack/mod.ts";
-export {
-  type FileContents,
-  NpyError,
-  NpzArrays,
-  openNpy,
-  type OpenNpyOptions,
-  type Progress,
-  readNpy,
-  type ReadNpyOptions,
-  readNpz,
-  type ReadNpzOptions,
-  writeNpy,
-  type WriteNpyOptions,
-  writeNpz,
-  type WriteNpzOptions,
-} from "./src/files/mod.ts";
-export { ArrowArray, ArrowStream, type ArrowValue } from "./src/arrow/mod.ts";
+export { Lease, type Place, StridedMemoryView } from "./src/view/mod.ts";
+export { DlpackTensor } from "./src/dlpack/mod.ts";
+export { NpyError, openNpy, readNpy, readNpz, writeNpy, writeNpz } from "./src/files/mod.ts";
+export { ArrowArray, ArrowStream } from "./src/arrow/mod.ts";
 export { ArrowDeviceArray, arrowField } from "./src/cdata/mod.ts";
 
 // Python in this process

@@ -2,7 +2,8 @@
 import { setTimeout } from "node:timers/promises";
 import { SimulatedDriver } from "../../src/public/sim.ts";
 import type { PtxKernel } from "../../src/ptx/mod.ts";
-import { Cuda, type CudaGraphExec, DeviceMemoryResource, type Kernel } from "../../mod.ts";
+import { Cuda, DeviceMemoryResource, type Kernel } from "../../mod.ts";
+import type { CudaGraphExec } from "../../src/public/cuda.ts";
 import { switchWorkStream } from "../../src/python/current_work_streams.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import type { MemoryBuffer } from "../../src/memory/memory_buffer.ts";

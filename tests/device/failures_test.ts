@@ -8,7 +8,6 @@ import {
   Cuda,
   type CudaDevice,
   CudaError,
-  type CudaGraph,
   type CudaStream,
   DeviceMemoryResource,
   ManagedMemoryResource,
@@ -17,6 +16,7 @@ import {
   type Program,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import type { CudaGraph } from "../../src/public/cuda.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { check, fc } from "../support/property.ts";

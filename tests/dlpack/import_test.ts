@@ -3,7 +3,8 @@
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, ExchangeError, type ImportOptions } from "../../mod.ts";
+import { Cuda, ExchangeError } from "../../mod.ts";
+import type { ImportOptions } from "../../src/public/dlpack.ts";
 import { CudaStream } from "../../src/device/stream.ts";
 import { DlpackTensor, type ToDlpackOptions } from "../../src/dlpack/tensor.ts";
 import { liveExports } from "../../src/order/reclaim.ts";

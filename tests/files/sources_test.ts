@@ -3,17 +3,8 @@ import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { mkdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import {
-  type FileContents,
-  NpyError,
-  openNpy,
-  readNpy,
-  readNpz,
-  StridedMemoryView,
-  SystemError,
-  writeNpy,
-  writeNpz,
-} from "../../mod.ts";
+import { NpyError, openNpy, readNpy, readNpz, StridedMemoryView, SystemError, writeNpy, writeNpz } from "../../mod.ts";
+import type { FileContents } from "../../src/public/files.ts";
 import { openVortex, VortexError } from "../../src/public/vortex.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";

@@ -12,6 +12,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Declarations that the rows assume. Everything else in them is a public name. */
 const prelude = `
 import * as all from "./mod.ts";
+import type { CudaGraph, CudaGraphExec } from "./src/public/cuda.ts";
 import * as ucxNames from "./src/public/ucx.ts";
 import * as arrowNames from "./src/public/arrow.ts";
 const { ArrowArray, arrowField, ArrowStream, DeviceMemoryResource, MemoryBuffer, openNpy, PinnedMemoryResource } = all;
@@ -19,7 +20,7 @@ const { readNpy, readNpz, slice, StridedMemoryView, Ucx, UcxError, writeNpz } = 
 const { exportArrowStream } = arrowNames;
 declare const cuda: all.Cuda, device: all.CudaDevice, stream: all.CudaStream, event: all.CudaEvent, start: all.CudaEvent;
 declare const buffer: all.MemoryBuffer, other_buffer: all.MemoryBuffer, resource: all.DeviceMemoryResource;
-declare const program: all.Program, kernel: all.Kernel, graph: all.CudaGraph, exec: all.CudaGraphExec;
+declare const program: all.Program, kernel: all.Kernel, graph: CudaGraph, exec: CudaGraphExec;
 declare const view: all.StridedMemoryView, other: all.StridedMemoryView, layout: all.StridedLayout;
 declare const ucx: all.Ucx, worker: all.UcxWorker, endpoint: all.UcxEndpoint, listener: ucxNames.UcxListener;
 declare const array: all.ArrowArray, field: arrowNames.ArrowField, python: all.Python;

@@ -21,7 +21,6 @@ import {
   HostMemoryResource,
   kwargs,
   ManagedMemoryResource,
-  type NpzArrays,
   PinnedMemoryResource,
   Python,
   readNpz,
@@ -34,7 +33,7 @@ import { type ArrowType, exportArrowStream } from "../../src/public/arrow.ts";
 import { showType } from "../../src/cdata/mod.ts";
 import { libc } from "../../src/ffi/mod.ts";
 import { CausalityChecker } from "../../src/public/checker.ts";
-import { writeNpz } from "../../src/public/files.ts";
+import { type NpzArrays, writeNpz } from "../../src/public/files.ts";
 import { FileDescriptor, MemoryChannel, UnixListener, UnixSocket } from "../../src/public/sharing.ts";
 import { SimulatedDriver, simulateDriver } from "../../src/public/sim.ts";
 import { HttpReader, openVortex, VortexSession } from "../../src/public/vortex.ts";

@@ -5,17 +5,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import {
-  type CreateOptions,
-  Cuda,
-  DType,
-  type DTypeLike,
-  type DTypeName,
-  type ElementArray,
-  MemoryBuffer,
-  readNpy,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { Cuda, DType, type DTypeLike, type DTypeName, MemoryBuffer, readNpy, StridedMemoryView } from "../../mod.ts";
+import type { CreateOptions, ElementArray } from "../../src/public/view.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Does not compile unless two types are identical. */

@@ -11,8 +11,6 @@ import {
   Cuda,
   type CudaDevice,
   type CudaEvent,
-  type CudaGraph,
-  type CudaGraphExec,
   type CudaStream,
   DeviceMemoryResource,
   HostMemoryResource,
@@ -23,6 +21,7 @@ import {
   PinnedMemoryResource,
   type Program,
 } from "../../../mod.ts";
+import type { CudaGraph, CudaGraphExec } from "../../../src/public/cuda.ts";
 import { addPtx } from "../../gpu/graph_behaviours.ts";
 
 /** One of everything that belongs to a device. */
