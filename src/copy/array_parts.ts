@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type DType, noSize, show, type StridedLayout } from "../layout/mod.ts";
+import { bytesBefore, bytesFrom, type DType, noSize, show, type StridedLayout } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 
 /** Memory and the elements in it. */
@@ -68,13 +68,12 @@ export function checkBounds(buffer: MemoryBuffer, offset: number, layout: Stride
     throw noSize(`start ${show(offset)} bytes into a buffer`, offset);
   }
   if (layout.volume === 0) return;
-  const { minOffset: min, maxOffset: max } = layout;
-  const start = offset + min * layout.itemsize;
-  const end = offset + (max + 1) * layout.itemsize;
+  const start = offset - bytesBefore(layout);
+  const end = offset + bytesFrom(layout);
   if (start < 0 || end > buffer.size) {
     throw new RangeError(
       `Cannot view bytes ${start} to ${end} of a buffer of ${buffer.size}: the layout reaches outside it. ` +
-        `Expected at least ${Math.ceil(end)} bytes${start < 0 ? ` and an offset of at least ${offset - start}` : ""}.`,
+        `Expected at least ${end} bytes${start < 0 ? ` and an offset of at least ${offset - start}` : ""}.`,
     );
   }
 }

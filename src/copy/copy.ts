@@ -4,7 +4,7 @@
  * @module
  */
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
-import { checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
+import { bytesBefore, bytesFrom, checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
 import { exactPtrOf, type MemoryBuffer, stagingOf } from "../memory/mod.ts";
 import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
 import type { ArrayParts } from "./array_parts.ts";
@@ -177,16 +177,9 @@ function mayOverlap(one: ArrayParts, other: ArrayParts): boolean {
   const { ptr, size } = one.buffer;
   const { ptr: otherPtr, size: otherSize } = other.buffer;
   if (ptr + BigInt(size) <= otherPtr || otherPtr + BigInt(otherSize) <= ptr) return false; // the usual case, and quick
-  const [start, end] = spanOf(one);
-  const [otherStart, otherEnd] = spanOf(other);
-  return start < otherEnd && otherStart < end;
-}
-
-function spanOf({ buffer, offset, layout, dtype }: ArrayParts): [start: bigint, end: bigint] {
-  const [min, max] = layout.offsetBounds;
-  const base = buffer.ptr + BigInt(offset);
-  const { itemsize } = dtype;
-  return [base + BigInt(Math.floor(min * itemsize)), base + BigInt(Math.ceil((max + 1) * itemsize))];
+  const apart = Number(otherPtr - ptr) + other.offset - one.offset;
+  return -bytesBefore(one.layout) < apart + bytesFrom(other.layout) &&
+    apart - bytesBefore(other.layout) < bytesFrom(one.layout);
 }
 
 function checkOnHost(array: ArrayParts, doing: string, writes: boolean): void {

@@ -4,7 +4,7 @@
  * @module
  */
 import { checkOpenStream, checkStream, type CudaStream, enqueueFill, isSameDevice } from "../device/mod.ts";
-import { checkOptions, type ElementValue, type OptionNames, StridedLayout } from "../layout/mod.ts";
+import { bytesBefore, checkOptions, type ElementValue, type OptionNames, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { orderStreams } from "../order/mod.ts";
 import type { ArrayParts } from "./array_parts.ts";
@@ -61,7 +61,7 @@ interface Pattern {
 /** The shortest number that an element repeats, if the array is one contiguous run aligned to it; else null. */
 function patternOf(element: Uint8Array<ArrayBuffer>, { buffer, offset, layout, dtype }: ArrayParts): Pattern | null {
   if (!layout.isContiguousAny || dtype.isPacked) return null;
-  const start = buffer.ptr + BigInt(offset + layout.minOffset * layout.itemsize);
+  const start = buffer.ptr + BigInt(offset - bytesBefore(layout));
   for (const width of [1, 2, 4] as const) {
     if (element.length % width !== 0 || start % BigInt(width) !== 0n) continue;
     if (element.some((byte, at) => byte !== element[at % width])) continue;
@@ -74,7 +74,7 @@ function patternOf(element: Uint8Array<ArrayBuffer>, { buffer, offset, layout, d
 
 function fillRun({ buffer, offset, layout }: ArrayParts, { value, width }: Pattern, stream: CudaStream): void {
   const { stream: home, ptr } = buffer;
-  const start = ptr + BigInt(offset + layout.minOffset * layout.itemsize);
+  const start = ptr + BigInt(offset - bytesBefore(layout));
   orderStreams(home, stream);
   enqueueFill(stream, start, value, width, layout.volume * layout.itemsize);
   orderStreams(stream, home);

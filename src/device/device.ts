@@ -40,7 +40,11 @@ export class CudaDevice {
   readonly driver: CudaDriver;
   /** Its number, from 0. */
   readonly ordinal: number;
-  /** All devices of the same driver by ordinal, this one included. */
+  /**
+   * All devices of the same driver by ordinal, this one included.
+   *
+   * @internal
+   */
   readonly siblings: readonly CudaDevice[];
   readonly #makeMemory: MakeMemory;
   readonly #arena = new NativeArena();
@@ -202,6 +206,8 @@ export class CudaDevice {
   /**
    * The last result of {@linkcode CudaDevice.foreignStream}, if it has this handle: libraries that exchange arrays keep
    * naming the same stream.
+   *
+   * @internal
    */
   knownStream(handle: bigint): CudaStream | null {
     const last = this.#foreignStream;
@@ -248,7 +254,11 @@ export class CudaDevice {
     return event;
   }
 
-  /** As {@linkcode CudaDevice.createEvent}, for callers that always close it. */
+  /**
+   * As {@linkcode CudaDevice.createEvent}, for callers that always close it.
+   *
+   * @internal
+   */
   makeEvent(options: EventOptions = none): CudaEvent {
     return createEvent(this, options);
   }
@@ -267,6 +277,8 @@ export class CudaDevice {
   /**
    * An event to order streams with, until `releaseEvent` is called; a spare one is reused. A wait for it is for what
    * was recorded at that time, whatever is recorded later.
+   *
+   * @internal
    */
   acquireEvent(): CudaEvent {
     const spare = this.#spareEvents.pop();
@@ -276,7 +288,11 @@ export class CudaDevice {
     return event;
   }
 
-  /** Returns an event from {@linkcode CudaDevice.acquireEvent}. */
+  /**
+   * Returns an event from {@linkcode CudaDevice.acquireEvent}.
+   *
+   * @internal
+   */
   releaseEvent(event: CudaEvent): void {
     if (this.#references.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
     else this.#spareEvents.push(event);
@@ -286,6 +302,7 @@ export class CudaDevice {
    * Marks the current end of all work in the primary context with an event, on any stream, including destroyed ones.
    * Work that the driver does for a stream in another context is not included: see `docs/driver.md`.
    *
+   * @internal
    * @returns false if the driver is older than CUDA 12.5, which cannot do it
    */
   recordContext(event: CudaEvent): boolean {
@@ -368,6 +385,7 @@ export class CudaDevice {
   /**
    * Retains the primary context for an object about to be made: a closed Cuda fails before anything is made.
    *
+   * @internal
    * @param make receives the reference, which is disposed here if `make` throws
    */
   retainFor<T>(make: (retained: Disposable) => T): T {
@@ -384,6 +402,8 @@ export class CudaDevice {
   /**
    * Retains the primary context as {@linkcode CudaDevice.retained} does, until `release` is called, exactly once. For
    * frequent calls: it allocates nothing.
+   *
+   * @internal
    */
   retain(): void {
     this.#checkOpen();
@@ -391,18 +411,30 @@ export class CudaDevice {
   }
 
   // law device/device/CudaDevice.release: device/device, memory/memory_programs
-  /** Ends one {@linkcode CudaDevice.retain}. */
+  /**
+   * Ends one {@linkcode CudaDevice.retain}.
+   *
+   * @internal
+   */
   release(): void {
     this.#references.release();
   }
 
-  /** Where the driver writes the result of one call, to be read before the next call. */
+  /**
+   * Where the driver writes the result of one call, to be read before the next call.
+   *
+   * @internal
+   */
   get outParameter(): { readonly $address: bigint; readonly value: bigint } {
     this.#checkThere();
     return this.#answer;
   }
 
-  /** Whether its `Cuda` is closed and it is no longer retained: its context is gone, with everything in it. */
+  /**
+   * Whether its `Cuda` is closed and it is no longer retained: its context is gone, with everything in it.
+   *
+   * @internal
+   */
   get isGone(): boolean {
     return this.#references.isDestroyed;
   }
@@ -441,6 +473,8 @@ export class CudaDevice {
   /**
    * Notes that memory of this device was freed on another device's stream. That free needs this device's context when
    * the stream reaches it: so the context is not released earlier.
+   *
+   * @internal
    */
   noteFreeOn(other: CudaDevice): void {
     if (other !== this) this.#freedOn.add(other);

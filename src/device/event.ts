@@ -88,6 +88,7 @@ export class CudaEvent {
   /**
    * The handle in the form that the runtime passes fastest, for the driver functions that take it (`cuEventRecord`).
    *
+   * @internal
    * @param doing the operation, for the error: `record`
    * @throws {TypeError} if the event is closed
    */

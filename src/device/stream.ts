@@ -41,6 +41,8 @@ export class CudaStream {
   /**
    * Whether it is known, without querying the driver, to ignore the legacy default stream, and so to wait only for what
    * it was made to wait for.
+   *
+   * @internal
    */
   readonly isKnownNonBlocking: boolean;
   readonly #references: ReferenceCount;
@@ -90,6 +92,8 @@ export class CudaStream {
 
   /**
    * A default stream of a device, which cannot be destroyed or closed. Used by {@linkcode CudaDevice.defaultStream}.
+   *
+   * @internal
    */
   static ofDevice(device: CudaDevice, handle: bigint): CudaStream {
     const state = new StreamState(device, handle, false, undefined, null, CudaStream.#successors);
@@ -100,6 +104,7 @@ export class CudaStream {
   /**
    * A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}.
    *
+   * @internal
    * @param retained keeps the device alive until the stream is destroyed
    */
   static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, retained: Disposable): CudaStream {
@@ -125,6 +130,7 @@ export class CudaStream {
    * The handle in the form that the runtime passes fastest, for the driver functions that take it (`cuEventRecord`,
    * `cuStreamWaitEvent`).
    *
+   * @internal
    * @throws {TypeError} if the stream is closed
    */
   get argument(): bigint | number {
@@ -136,6 +142,7 @@ export class CudaStream {
   /**
    * The handle, for an operation that errors name: `launch a kernel on`.
    *
+   * @internal
    * @throws {TypeError} if the stream is closed
    */
   handleFor(doing: string): bigint {
@@ -157,6 +164,8 @@ export class CudaStream {
   /**
    * An open object of this stream for its retainers, even when its user has closed it: this one, or its successor.
    * Buffers whose home the stream is continue with it. This one, closed, if the stream is not retained.
+   *
+   * @internal
    */
   get orSuccessor(): CudaStream {
     return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;
@@ -166,6 +175,8 @@ export class CudaStream {
    * Whether driver calls that name this stream always need the device's context to be current. On other streams they
    * may return CUDA_ERROR_INVALID_CONTEXT. Lets callers inline `enqueue` on hot paths, where its closure would be
    * measurable.
+   *
+   * @internal
    */
   get needsContext(): boolean {
     return this.#isDefault;
@@ -217,7 +228,11 @@ export class CudaStream {
   }
 
   // law device/CudaStream.recordNew: device/stream, memory/memory_programs, sim/behaviours
-  /** As {@linkcode CudaStream.record} of a new event, for callers that always close it. */
+  /**
+   * As {@linkcode CudaStream.record} of a new event, for callers that always close it.
+   *
+   * @internal
+   */
   recordNew(): CudaEvent {
     this.#open("record an event in");
     const event = this.device.makeEvent();
@@ -419,6 +434,7 @@ export class CudaStream {
    * Retains the stream and its context until `release` is called, exactly once, even if both are closed meanwhile. A
    * buffer retains its home stream this way, on which it will be freed. For frequent calls: it allocates nothing.
    *
+   * @internal
    * @throws {TypeError} if the stream or its Cuda is closed
    */
   retain(): void {
@@ -442,7 +458,11 @@ export class CudaStream {
   }
 
   // law device/CudaStream.release: device/stream, memory/memory_programs, sim/behaviours
-  /** Ends one {@linkcode CudaStream.retain}. */
+  /**
+   * Ends one {@linkcode CudaStream.retain}.
+   *
+   * @internal
+   */
   release(): void {
     this.#references.release();
     if (!this.#isOwned) this.device.release();

@@ -7,12 +7,21 @@
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isAddress } from "../ffi/mod.ts";
-import { cachedLayout, cacheLayout, DType, MAX_NDIM, show, StridedLayout } from "../layout/mod.ts";
+import {
+  bytesBefore,
+  bytesFrom,
+  cachedLayout,
+  cacheLayout,
+  DType,
+  MAX_NDIM,
+  show,
+  StridedLayout,
+} from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { type ArrayParts, firstAddress, type MakeArray } from "../copy/mod.ts";
 import type { ImportOptions } from "./tensor.ts";
 import { consumerStream, ExchangeError, hostWaitsToRead, orderStreams, producerWaits } from "../order/mod.ts";
-import { bytesBefore, bytesFrom, foreignStart } from "./foreign_range.ts";
+import { foreignStart } from "./foreign_range.ts";
 
 /** NumPy's array interface, version 3. */
 export interface ArrayInterface {

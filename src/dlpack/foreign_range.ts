@@ -7,17 +7,6 @@ import { endsBeyondMemory } from "../ffi/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
-// law dlpack/bytesBefore: dlpack/import, dlpack/array_interface, dlpack/fuzz
-/** Bytes from the lowest element of a layout to its offset 0. */
-export function bytesBefore({ minOffset, itemsize }: StridedLayout): number {
-  return minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize);
-}
-
-/** Bytes from offset 0 of a layout to the end of its highest element. */
-export function bytesFrom({ maxOffset, itemsize }: StridedLayout): number {
-  return 0 - wholeBytes(-maxOffset - 1, itemsize);
-}
-
 // law dlpack/foreignStart: dlpack/import, dlpack/array_interface, dlpack/fuzz
 /**
  * The start of the memory of a layout's elements.
@@ -47,19 +36,4 @@ function isOutside(data: bigint, before: number, size: number, what: string): Ex
   return new ExchangeError(
     `Cannot import ${what} of ${size} bytes from ${before} before address ${data}: they lie outside of memory`,
   );
-}
-
-/** Bytes of that many elements, rounded down. */
-function wholeBytes(elements: number, itemsize: number): number {
-  return itemsize >= 1 ? elements * itemsize : packedBytes(elements, itemsize);
-}
-
-// law dlpack/packedBytes: dlpack/import, dlpack/array_interface, dlpack/fuzz
-/**
- * Bytes of packed elements, by groups of eight, which take whole bytes: a fraction of 2^52 elements exceeds a number's
- * precision.
- */
-function packedBytes(elements: number, itemsize: number): number {
-  const eights = Math.floor(elements / 8);
-  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);
 }

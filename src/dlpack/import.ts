@@ -11,7 +11,7 @@ import {
 } from "../../bindings/dlpack.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isAddress, lowHalf } from "../ffi/mod.ts";
-import { DType } from "../layout/mod.ts";
+import { bytesBefore, bytesFrom, DType } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import type { MakeArray } from "../copy/mod.ts";
 import {
@@ -25,7 +25,7 @@ import {
 import { callRelease } from "../native/mod.ts";
 import { misaligned, readTensor, type TensorFields } from "./struct.ts";
 import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
-import { bytesBefore, bytesFrom, foreignStart } from "./foreign_range.ts";
+import { foreignStart } from "./foreign_range.ts";
 import { readLayout, refused } from "./tensor_layout.ts";
 
 // law dlpack/fromDlpack: order/refusals

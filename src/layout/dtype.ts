@@ -173,6 +173,8 @@ export class DType<Name extends DTypeName = DTypeName> {
 
   /**
    * As {@linkcode DType.from}, from the separate parts of a DLPack type: an import allocates as few objects as it can.
+   *
+   * @internal
    */
   static fromParts(code: number, bits: number, lanes: number, padded: boolean): DType {
     const key = ((code & 0xff) + (bits & 0xff) * 0x100 + (lanes & 0xffff) * 0x1_0000) * 2 + (padded ? 1 : 0);

@@ -35,6 +35,6 @@ export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
 export { formatShape, MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show, showGiven } from "./shape.ts";
 export { Slice, slice } from "./slice.ts";
 export type { SliceItem } from "./slicing.ts";
-export type { StridedLayoutOptions } from "./span.ts";
+export { bytesBefore, bytesFrom, type StridedLayoutOptions } from "./span.ts";
 export type { DenseOrder } from "./stride_order.ts";
 export { StridedLayout } from "./strided_layout.ts";

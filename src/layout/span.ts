@@ -168,3 +168,36 @@ function spansTooFar(shape: Shape, strides: readonly number[], itemsize: number)
     } and itemsize ${itemsize}`,
   );
 }
+
+/** How far a layout's elements reach, in elements from offset 0, and what one takes, in bytes. */
+interface Bounds {
+  readonly minOffset: number;
+  readonly maxOffset: number;
+  readonly itemsize: number;
+}
+
+// law layout/bytesBefore: layout/subbyte, dlpack/import, dlpack/array_interface, dlpack/fuzz
+/** Bytes from the lowest one that has a part of an element to offset 0 of the layout. */
+export function bytesBefore({ minOffset, itemsize }: Bounds): number {
+  return minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize);
+}
+
+/** Bytes from offset 0 of the layout to the end of the highest one that has a part of an element. */
+export function bytesFrom({ maxOffset, itemsize }: Bounds): number {
+  return 0 - wholeBytes(-maxOffset - 1, itemsize);
+}
+
+/** Bytes of that many elements, rounded down. */
+function wholeBytes(elements: number, itemsize: number): number {
+  return itemsize >= 1 ? elements * itemsize : packedBytes(elements, itemsize);
+}
+
+// law layout/packedBytes: layout/subbyte
+/**
+ * Bytes of packed elements, by groups of eight, which take whole bytes: a fraction of 2^52 elements exceeds a number's
+ * precision.
+ */
+function packedBytes(elements: number, itemsize: number): number {
+  const eights = Math.floor(elements / 8);
+  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);
+}

@@ -38,7 +38,7 @@ import {
 } from "./shape.ts";
 import { axisSet, broadcastInto, permuteInto, squeezedNdim, squeezeInto, unsqueezeInto } from "./axes.ts";
 import { beginsInsideByte, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
-import { boundsOf, checkDenseSpan, checkSpan, readLayout, type StridedLayoutOptions } from "./span.ts";
+import { boundsOf, bytesFrom, checkDenseSpan, checkSpan, readLayout, type StridedLayoutOptions } from "./span.ts";
 import {
   type DenseOrder,
   denseStrides,
@@ -307,7 +307,7 @@ export class StridedLayout {
         `Expected a layout without elements before offset 0, but ${this} begins at offset ${this.minOffset}`,
       );
     }
-    return Math.ceil((this.maxOffset + 1) * this.itemsize);
+    return bytesFrom(this);
   }
 
   /**

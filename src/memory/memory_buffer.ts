@@ -119,6 +119,7 @@ export class MemoryBuffer {
    * A buffer over memory of a producer, or of a pool. For the exchange protocols and pools: one function frees all
    * memory of a kind; a closure per buffer and an options object would take a tenth of an import's time.
    *
+   * @internal
    * @param argument passed to `free`
    * @param free as in an allocation
    * @param describe as in an allocation
@@ -181,6 +182,7 @@ export class MemoryBuffer {
    * As {@linkcode MemoryBuffer.fromPointer} without a stream, for the exchange protocols, which have checked the
    * address themselves: making and checking options takes a quarter of an import's time.
    *
+   * @internal
    * @throws {TypeError} if the device's Cuda is closed
    */
   static fromOwner(ptr: bigint, size: number, device: CudaDevice | null, owner: unknown): MemoryBuffer {
@@ -278,6 +280,8 @@ export class MemoryBuffer {
    * Whether the memory ends with this Worker, even while it is in use: the runtime allocated it for an ArrayBuffer, and
    * no runtime lets that outlive its thread. Exports therefore copy such memory. False for memory of a resource, even
    * when accessed through `bytes()`, and on the main thread, which ends with the program.
+   *
+   * @internal
    */
   get endsWithWorker(): boolean {
     const { ptr, owner } = this.#state;

@@ -295,7 +295,11 @@ export class MemoryPool {
     return FileDescriptor.adopt(out.value);
   }
 
-  /** Exports the pool unless it was exported already: before that the driver describes none of its memory. */
+  /**
+   * Exports the pool unless it was exported already: before that the driver describes none of its memory.
+   *
+   * @internal
+   */
   ensureExported(): void {
     if (!this.#wasExported) this.export().close();
   }
@@ -358,7 +362,11 @@ export class MemoryPool {
   }
 
   // law memory/MemoryPool.retain: memory/memory_pool, memory/memory_programs
-  /** Retains the pool and its device until `release` is called, exactly once. Each buffer does this. */
+  /**
+   * Retains the pool and its device until `release` is called, exactly once. Each buffer does this.
+   *
+   * @internal
+   */
   retain(): void {
     this.device.retain();
     this.#references.retain();
@@ -368,6 +376,7 @@ export class MemoryPool {
   /**
    * Ends one {@linkcode MemoryPool.retain}.
    *
+   * @internal
    * @param freedOn the stream on which memory of the pool was freed
    */
   release(freedOn: CudaStream | null): void {

@@ -4,6 +4,7 @@
  * @module
  */
 import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
+import { bytesBefore, bytesFrom } from "../layout/mod.ts";
 import type { OrderedElements } from "./ordered_memory.ts";
 
 /**
@@ -14,7 +15,6 @@ import type { OrderedElements } from "./ordered_memory.ts";
  */
 export function noteElementAccess({ buffer, offset, layout }: OrderedElements, writes: boolean, call: string): void {
   if (!isHostObserved() || layout.volume === 0 || !layout.isContiguousAny) return;
-  const { minOffset: min, maxOffset: max, itemsize } = layout;
-  const start = Math.floor(offset + min * itemsize);
-  noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(offset + (max + 1) * itemsize) - start, writes, call);
+  const before = bytesBefore(layout);
+  noteHostAccess(buffer.ptr + BigInt(offset - before), before + bytesFrom(layout), writes, call);
 }

@@ -128,7 +128,11 @@ export class UcxEndpoint {
     this.#resolveClosed = resolve;
   }
 
-  /** Calls back when the endpoint is no longer usable, without keeping anything alive. Called by the listener. */
+  /**
+   * Calls back when the endpoint is no longer usable, without keeping anything alive. Called by the listener.
+   *
+   * @internal
+   */
   onClosed(act: () => void): void {
     void this.#closed.then(act);
   }
@@ -245,7 +249,11 @@ export class UcxEndpoint {
     return messagesOf(this.#messages, options);
   }
 
-  /** Delivers a message. Called by the worker. @returns whether it is accepted here */
+  /**
+   * Delivers a message. Called by the worker. @returns whether it is accepted here
+   *
+   * @internal
+   */
   deliver(message: UcxActiveMessage, kind: "message" | "array"): boolean {
     const queue = kind === "array" ? this.#arrays : this.#messages;
     const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
@@ -313,7 +321,11 @@ export class UcxEndpoint {
     return this.#byteStream.writable;
   }
 
-  /** Handles a control message from the other side's streams. Called by the worker. */
+  /**
+   * Handles a control message from the other side's streams. Called by the worker.
+   *
+   * @internal
+   */
   onStreamControl(
     kind: "taken" | "end" | "cancelled" | "writing" | "closed" | "acknowledged",
     taken: number,
@@ -392,12 +404,20 @@ export class UcxEndpoint {
     return this.#remote.atomic(operation, remote, offset, operand, options);
   }
 
-  /** Whether the endpoint is closing or closed: no new operation begins. */
+  /**
+   * Whether the endpoint is closing or closed: no new operation begins.
+   *
+   * @internal
+   */
   get isClosing(): boolean {
     return this.#operations.isClosing;
   }
 
-  /** Checks that no operation waits for a stream. Called by the worker. @throws {TypeError} if one does */
+  /**
+   * Checks that no operation waits for a stream. Called by the worker. @throws {TypeError} if one does
+   *
+   * @internal
+   */
   checkInTurn(doing: string): void {
     if (this.#operations.isInTurn) return;
     throw new TypeError(`Cannot ${doing}: earlier operations wait for a stream. Await them first.`);
@@ -413,6 +433,7 @@ export class UcxEndpoint {
   /**
    * Settles when the connection to a listener is established. Called by the worker.
    *
+   * @internal
    * @throws {UcxError} if nobody listens there
    */
   async established(signal: AbortSignal | undefined): Promise<void> {
@@ -426,6 +447,7 @@ export class UcxEndpoint {
   /**
    * Greets over a new connection, as the worker's protocol does or as after a secret. Called by the worker.
    *
+   * @internal
    * @throws if the other side does not greet
    */
   async greet(how: "protocol" | "secret", side: "listener" | "client", signal: AbortSignal | undefined): Promise<void> {
@@ -458,7 +480,11 @@ export class UcxEndpoint {
     return explain(what, { transports: this.transports(), cuda, handlesErrors });
   }
 
-  /** Fails the endpoint, because its connection has failed. Called by the worker. */
+  /**
+   * Fails the endpoint, because its connection has failed. Called by the worker.
+   *
+   * @internal
+   */
   fail(error: UcxError): void {
     const { call, status } = error;
     // UCXX closes by force, so that its orderly end looks like any other that the system detects.
@@ -477,6 +503,8 @@ export class UcxEndpoint {
   /**
    * Fails operations that UCX would leave pending: the other process has ended, or UCX has reported so. Called by the
    * worker.
+   *
+   * @internal
    */
   async lose(): Promise<void> {
     const own = this.#operations;
@@ -560,7 +588,11 @@ export class UcxEndpoint {
     return progress.waitsFor(this.#acknowledged.promise).finally(() => clearTimeout(timer));
   }
 
-  /** Closes the endpoint at once, because its worker is closing. Called by the worker. */
+  /**
+   * Closes the endpoint at once, because its worker is closing. Called by the worker.
+   *
+   * @internal
+   */
   abort(): void {
     this.#dismiss();
     this.#isConnecting = false; // no waiting

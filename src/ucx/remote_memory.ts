@@ -197,6 +197,7 @@ export class UcxRemoteKey {
    * A part of the memory, in UCX's terms, for an operation of an endpoint. Retains the key until a matching
    * {@linkcode release}. Called by endpoints.
    *
+   * @internal
    * @throws {RangeError} if the part is not within the memory
    * @throws {TypeError} if the key is closed, or another endpoint's
    */
@@ -214,7 +215,11 @@ export class UcxRemoteKey {
     return { address: this.address + BigInt(offset), key: this.#handle };
   }
 
-  /** Ends what {@linkcode retainRange} began. Called by endpoints. */
+  /**
+   * Ends what {@linkcode retainRange} began. Called by endpoints.
+   *
+   * @internal
+   */
   release(): void {
     this.#users--;
     this.#freeIfUnused();

@@ -1,7 +1,7 @@
 /** Sub-byte types: padded, packed with lanes, packed without; elements and layouts. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
+import { bytesBefore, bytesFrom, DType, MAX_SPAN_IN_BYTES, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { gridOf } from "../support/strided_oracle.ts";
 
@@ -142,5 +142,26 @@ test("the elements of a packed array are those of the padded one", () => {
       assertEquals(values, gridOf(padded).values.map((offset) => one.read(spread, offset)));
     }),
     3000,
+  );
+});
+
+test("elements reach as many whole bytes before and after offset 0 as their bits need, however many they are", () => {
+  const bits = fc.constantFrom(1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 64, 128);
+  const most = MAX_SPAN_IN_BYTES / 2;
+  const cases = fc.record({
+    bits,
+    lowest: fc.integer({ min: 0, max: most }),
+    highest: fc.integer({ min: 0, max: most }),
+  });
+  const bytes = (count: bigint, bits: number) => Number((count * BigInt(bits) + 7n) / 8n);
+  check(
+    fc.property(cases, fc.boolean(), ({ bits, lowest, highest }, few) => {
+      const itemsize = bits / 8;
+      const reach = (count: number) => few ? count % 100 : Math.floor(count / Math.max(1, itemsize));
+      const layout = { minOffset: -reach(lowest), maxOffset: reach(highest), itemsize };
+      assertEquals(bytesBefore(layout), bytes(BigInt(reach(lowest)), bits));
+      assertEquals(bytesFrom(layout), bytes(BigInt(reach(highest)) + 1n, bits));
+    }),
+    2000,
   );
 });

@@ -94,24 +94,10 @@ export const dlpackMutations: readonly Mutation[] = [
       "A consumer reads before the producer has written.",
     ],
   ]),
-  ...law("dlpack/bytesBefore", [
-    [
-      "minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize)",
-      "0",
-      "Elements before the first one lie outside of the memory that is vouched for.",
-    ],
-  ]),
   ...law("dlpack/foreignStart", [
     ["  if (data === 0n) throw", "  if (false) throw", "Elements at NULL are believed."],
     ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
     [" || endsBeyondMemory(ptr, size)", "", "Memory beyond the end of memory is believed."],
-  ]),
-  ...law("dlpack/packedBytes", [
-    [
-      "  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);\n",
-      "  return Math.floor(elements * itemsize);\n",
-      "The end of very many packed elements is rounded off.",
-    ],
   ]),
   ...law("dlpack/fromDlpack", [
     [

@@ -8,6 +8,20 @@ export const layoutMutations: readonly Mutation[] = [
     ["DERIVED, sliceOffset + 0, volume)", "DERIVED, 0, volume)", "A part of an array arrives as its beginning."],
     ["!Number.isInteger(sliceOffset * itemsize)", "false", "A layout begins inside a byte."],
   ]),
+  ...law("layout/bytesBefore", [
+    [
+      "minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize)",
+      "0",
+      "Elements before the first one lie outside of the memory that is vouched for.",
+    ],
+  ]),
+  ...law("layout/packedBytes", [
+    [
+      "  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);\n",
+      "  return Math.floor(elements * itemsize);\n",
+      "The end of very many packed elements is rounded off.",
+    ],
+  ]),
   ...law("layout/noCode", [
     ['typeof source.name === "string"', "false", "Who cloned a dtype is not told that its name is what crosses."],
   ]),

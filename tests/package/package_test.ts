@@ -60,6 +60,14 @@ test("it has what programs import and run, and nothing else", patiently, () => {
   assert(size < 4e6, `${size} bytes`);
 });
 
+test("its types declare nothing that is marked as internal", patiently, () => {
+  const folder = join(installed().project, "node_modules/causeway/dist/types");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".d.ts"));
+  const texts = files.map((name) => readFileSync(join(folder, name), "utf8"));
+  assert(texts.some((text) => /\bacquireEvent\b|\bclass CudaDevice\b/.test(text)));
+  assertEquals(texts.filter((text) => /@internal\b|\bacquireEvent\(/.test(text)), []);
+});
+
 test(...needs(npm ?? null, "npm packs it without a warning"), () => {
   const { folder } = installed();
   const { status, stdout, stderr } = spawnSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {

@@ -22,7 +22,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
     "RangeBound",
   ],
   "parts of CudaDriver and SimulateOptions, which are public as a whole": ["DriverGroups", "DriverTraits", "LoadPtx"],
-  "given to constructors that only this package calls, and to its own members marked as internal": [
+  "given to constructors that only this package calls": [
     "Acceptor",
     "ArrayHome",
     "DTypeSpec",
@@ -30,7 +30,6 @@ const kept: Readonly<Record<string, readonly string[]>> = {
     "EndpointOperations",
     "ExportStates",
     "ExportedStream",
-    "GraphResource",
     "GraphResources",
     "MakeMemory",
     "MessageContext",
@@ -57,10 +56,11 @@ function origin(checker: ts.TypeChecker, symbol: ts.Symbol): ts.Symbol {
 function isHidden(member: ts.ClassElement | ts.TypeElement): boolean {
   const { name } = member;
   if (name !== undefined && (ts.isPrivateIdentifier(name) || ts.isComputedPropertyName(name))) return true;
+  if (ts.getJSDocTags(member).some(({ tagName }) => tagName.text === "internal")) return true;
   return (ts.getCombinedModifierFlags(member) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) !== 0;
 }
 
-/** The parts of a declaration that its user sees: neither function bodies nor private members. */
+/** The parts of a declaration that its user sees: neither function bodies nor private or internal members. */
 function partsOf(node: ts.Node): ts.Node[] {
   if (ts.isClassDeclaration(node)) {
     const members = node.members.filter((member) => !isHidden(member)).flatMap(partsOf);

@@ -31,6 +31,8 @@ export function declareTypes(all: readonly Entry[], out: string): void {
     ...options,
     noEmit: false,
     declaration: true,
+    // what is marked `@internal` is for the other rooms
+    stripInternal: true,
     emitDeclarationOnly: true,
     rootDir: root,
   });

@@ -104,7 +104,11 @@ export class StreamCapture {
 
   // law device/StreamCapture.recorded: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Notes that an event was recorded. Called by streams. */
+  /**
+   * Notes that an event was recorded. Called by streams.
+   *
+   * @internal
+   */
   recorded(event: CudaEvent, inside: boolean): void {
     if (!this.#isOurs(event)) return;
     if (inside) this.#events.add(event.handle);
@@ -113,7 +117,11 @@ export class StreamCapture {
 
   // law device/StreamCapture.waits: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Notes that a stream waits for an event. Called by streams. */
+  /**
+   * Notes that a stream waits for an event. Called by streams.
+   *
+   * @internal
+   */
   waits(stream: CudaStream, event: CudaEvent): void {
     if (this.#isOurs(stream) && this.#events.has(event.handle) && !this.includes(stream)) this.#add(stream);
   }

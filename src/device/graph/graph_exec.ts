@@ -78,7 +78,11 @@ export class CudaGraphExec {
     closeIfDropped(this, this.#state);
   }
 
-  /** Use {@linkcode CudaGraph.instantiate}. */
+  /**
+   * Use {@linkcode CudaGraph.instantiate}.
+   *
+   * @internal
+   */
   static instantiate({ device, handle, resources }: CudaGraph): CudaGraphExec {
     using arena = new NativeArena();
     const out = arena.out("ptr");

@@ -264,6 +264,7 @@ export class UcxActiveMessage {
   /**
    * Makes the data our own, because the endpoint that they came through is closing. Called by the endpoint.
    *
+   * @internal
    * @returns false if they are still at the sender
    */
   keep(): boolean {
