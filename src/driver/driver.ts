@@ -17,7 +17,7 @@ export type DriverGroups = Functions<typeof cuda>;
 /**
  * An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions.
  *
- * Its members are the functions of libcuda, group by group.
+ * @internal its members, which are the functions of libcuda, group by group
  */
 export type CudaDriver = DriverGroups & DriverTraits;
 

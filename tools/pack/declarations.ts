@@ -16,6 +16,16 @@ const host: ts.FormatDiagnosticsHost = {
   getNewLine: () => "\n",
 };
 
+/** Leaves out what classes have for the other rooms, marked `@internal`: `stripInternal` would leave out types, too. */
+const withoutInternals: ts.TransformerFactory<ts.SourceFile | ts.Bundle> = (context) => {
+  const isInternal = (node: ts.Node): boolean =>
+    ts.isClassElement(node) &&
+    ts.getJSDocTags(ts.getOriginalNode(node)).some(({ tagName }) => tagName.text === "internal");
+  const visit = (node: ts.Node): ts.Node | undefined =>
+    isInternal(node) ? undefined : ts.visitEachChild(node, visit, context);
+  return (file) => ts.visitEachChild(file, visit, context);
+};
+
 /**
  * Writes the declarations that the entries need, in the folders of their sources.
  *
@@ -31,15 +41,19 @@ export function declareTypes(all: readonly Entry[], out: string): void {
     ...options,
     noEmit: false,
     declaration: true,
-    // what is marked `@internal` is for the other rooms
-    stripInternal: true,
     emitDeclarationOnly: true,
     rootDir: root,
   });
   const declared = new Map<string, string>();
-  const { diagnostics } = program.emit(undefined, (file, text) => {
-    declared.set(relative(root, file), text);
-  });
+  const { diagnostics } = program.emit(
+    undefined,
+    (file, text) => {
+      declared.set(relative(root, file), text);
+    },
+    undefined,
+    true,
+    { afterDeclarations: [withoutInternals] },
+  );
   if (diagnostics.length > 0) throw new Error(ts.formatDiagnostics(diagnostics, host));
 
   const needed = neededDeclarations(declared, all.map(({ source }) => source.replace(/\.ts$/, ".d.ts")));
