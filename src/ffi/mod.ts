@@ -15,7 +15,7 @@
  *
  * @module
  */
-export { endsBeyondMemory, isAddress, lowHalf } from "./address.ts";
+export { endsBeyondMemory, isAddress, isFarFromEnds, lowHalf } from "./address.ts";
 export { allocate, NativeArena, type Out } from "./arena.ts";
 export { cString, readCString, readField, readString } from "./c_string.ts";
 export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts";

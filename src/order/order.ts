@@ -99,7 +99,11 @@ export function hostReady({ stream }: OrderedMemory): Promise<void> | null {
  * the consumer's stream.
  */
 export function producerWaits(consumer: CudaStream, producer: CudaStream): void {
-  orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));
+  try {
+    producer.wait(consumer);
+  } catch {
+    waitInstead(waitForAll, consumer);
+  }
 }
 
 /**
@@ -148,8 +152,7 @@ function waitOnce(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>
 // law order/waitForContext: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease,
 //   memory/beside_captures, order/default_home
 /**
- * Makes a stream wait for all work of a device; if the driver refuses, the host waits. As {@linkcode orderOrElse}, but
- * without closures: a release should cost little more than the driver's calls. A device may be gone, with no work left:
+ * Makes a stream wait for all work of a device; if the driver refuses, the host waits. A device may be gone, with no work left:
  * foreign memory retains no device.
  *
  * @returns false if a capture is in the way
@@ -189,23 +192,24 @@ function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
  * refuses, the host waits. In a context that is lost or gone there is nothing left to wait for.
  */
 export function comeAfter(stream: CudaStream, event: CudaEvent): void {
-  orderOrElse(() => stream.wait(event), () => event.device.isGone || event.synchronize());
+  try {
+    stream.wait(event);
+  } catch {
+    waitInstead(waitForEvent, event);
+  }
 }
 
-// law order/orderOrElse: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
+// law order/waitInstead: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
- * Orders work that must be ordered, because memory is freed next. If the driver refuses, for example because no event
- * is left, the host waits, and its error says what else is wrong. In a lost context there is nothing left to wait for.
+ * Makes the host wait for work that the driver refuses to order, for example because no event is left: memory is freed
+ * next. Its error says what else is wrong. In a lost context there is nothing left to wait for. A function and its
+ * argument: a closure would cost its caller an allocation every time that it is not needed.
  */
-function orderOrElse(order: () => void, wait: () => unknown): void {
+function waitInstead<T>(wait: (work: T) => void, work: T): void {
   try {
-    order();
-  } catch {
-    try {
-      wait();
-    } catch (error) {
-      if (!isSticky(error)) throw error;
-    }
+    wait(work);
+  } catch (error) {
+    if (!isSticky(error)) throw error;
   }
 }
 
@@ -217,6 +221,10 @@ function orderOrElse(order: () => void, wait: () => unknown): void {
 function waitForAll(stream: CudaStream): void {
   stream.synchronize();
   stream.device.synchronize();
+}
+
+function waitForEvent(event: CudaEvent): void {
+  if (!event.device.isGone) event.synchronize();
 }
 
 // law order/mayHaveUsed: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
@@ -238,7 +246,11 @@ function mayHaveUsed(peer: CudaDevice, buffer: OrderedMemory, owner: CudaDevice)
  * comes before the stream's next work. For a blocking stream that includes work of the legacy default stream.
  */
 export function hostWaitsBeforeReturn(stream: CudaStream): void {
-  orderOrElse(() => stream.waitUntilReady(), () => waitForAll(stream));
+  try {
+    stream.waitUntilReady();
+  } catch {
+    waitInstead(waitForAll, stream);
+  }
 }
 
 /** The stream that a consumer names by its handle, on the buffer's device. */

@@ -31,6 +31,11 @@ export const copyToNew: unique symbol = Symbol("copyToNew");
 
 /** The copies of a view. */
 export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends ExportedArray<D> {
+  /** See that of {@linkcode ShapedArray}. */
+  protected constructor() {
+    super();
+  }
+
   /** @internal */
   abstract [viewAny](source: unknown, options?: ImportOptions): StridedMemoryView;
 

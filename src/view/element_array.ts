@@ -37,6 +37,11 @@ const asTypedArrayOptionNames: OptionNames<AsTypedArrayOptions> = { readonly: tr
  * stream; it cannot access device memory, and the error names what copies the elements.
  */
 export abstract class ElementArray<D extends DTypeName = DTypeName> extends ShapedArray<D> {
+  /** See that of {@linkcode ShapedArray}. */
+  protected constructor() {
+    super();
+  }
+
   /**
    * Whether the elements are of a dtype. Narrows the type, too: after `if (view.hasDType("float32"))` the view is a
    * `StridedMemoryView<"float32">`, even if it came from a file, from Python or from a message.

@@ -19,6 +19,11 @@ import { ElementArray } from "./element_array.ts";
 
 /** Exports of a view to other libraries: without a copy, unless the consumer asks for one, or the memory ends with this Worker. */
 export abstract class ExportedArray<D extends DTypeName = DTypeName> extends ElementArray<D> {
+  /** See that of {@linkcode ShapedArray}. */
+  protected constructor() {
+    super();
+  }
+
   /**
    * Exports the array by DLPack. The memory stays allocated until the consumer releases it.
    *

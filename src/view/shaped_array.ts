@@ -35,6 +35,9 @@ const viewOptionNames = { layout: true, dtype: true } as const;
 
 /** A view's layout, and the views that share its memory. */
 export abstract class ShapedArray<D extends DTypeName = DTypeName> {
+  /** Written out in each of the base classes: a view whose base classes have default ones takes Bun 7 ns more. */
+  protected constructor() {}
+
   /** Where the elements lie. */
   abstract readonly layout: StridedLayout;
   /** The type of the elements. */

@@ -93,10 +93,10 @@ export const deviceMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("device/CudaDevice.knownStream", [
-    [" || last.handle !== handle) return null", ") return null", "Who names a stream gets another one."],
+    [" || this.#foreignHandle !== handle ||", " ||", "Who names a stream gets another one."],
     [
-      "last === undefined || last.isClosed || ",
-      "last === undefined || ",
+      " || last.isClosed) return null",
+      ") return null",
       "A stream that was closed is given to the next one.",
     ],
     [

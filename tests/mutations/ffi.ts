@@ -3,6 +3,10 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const ffiMutations: readonly Mutation[] = [
+  ...law("ffi/isFarFromEnds", [
+    ["address > 0n && ", "", "Elements at NULL are believed."],
+    [" && address <= farEnough", "", "Memory beyond the end of memory is believed."],
+  ]),
   ...law("ffi/missingFile", [
     ['text.startsWith("~")', "false", "Who writes ~ is told that there is no such file, which the shell shows."],
   ]),

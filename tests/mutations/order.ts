@@ -265,7 +265,7 @@ export const orderMutations: readonly Mutation[] = [
   ]),
   ...law("order/producerWaits", [
     [
-      "  orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));\n",
+      "    producer.wait(consumer);\n",
       "",
       "The owner writes, or frees, what the consumer still reads.",
     ],
@@ -337,24 +337,24 @@ export const orderMutations: readonly Mutation[] = [
   ]),
   ...law("order/comeAfter", [
     [
-      "() => stream.wait(event), ",
-      "() => {}, ",
+      "    stream.wait(event);\n",
+      "",
       "Memory of another process is unmapped, or freed, while it is in use.",
     ],
     [
-      "() => event.device.isGone || event.synchronize()",
-      "() => {}",
+      "    waitInstead(waitForEvent, event);\n",
+      "",
       "Where the driver refuses to order, memory is freed under the other process.",
     ],
   ]),
-  ...law("order/orderOrElse", [
-    ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
+  ...law("order/waitInstead", [
+    ["    wait(work);\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
-      "      if (!isSticky(error)) throw error;\n",
-      "      throw error;\n",
+      "    if (!isSticky(error)) throw error;\n",
+      "    throw error;\n",
       "In a lost context foreign memory is never given back.",
     ],
-    ["      if (!isSticky(error)) throw error;\n", "", "Nobody learns that memory is freed under a consumer."],
+    ["    if (!isSticky(error)) throw error;\n", "", "Nobody learns that memory is freed under a consumer."],
   ]),
   ...law("order/waitForAll", [
     [
@@ -383,8 +383,8 @@ export const orderMutations: readonly Mutation[] = [
   ]),
   ...law("order/hostWaitsBeforeReturn", [
     [
-      "orderOrElse(() => stream.waitUntilReady(),",
-      "orderOrElse(() => stream.synchronize(),",
+      "    stream.waitUntilReady();\n",
+      "    stream.synchronize();\n",
       "Foreign memory is freed while the default stream, which the home stream waits for, still uses it.",
     ],
   ]),
