@@ -142,7 +142,10 @@ function take<T>(
   // producers assume the same
   const home = device === null ? null : stream === undefined ? device.defaultStream : stream;
   const owner = tensor ?? undefined;
-  const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, owner, fields, returnToProducer);
+  const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, owner, {
+    tensor: address,
+    deleter: fields.deleter,
+  }, returnToProducer);
   tensor?.take(); // only now: making a buffer for a closed device throws
   return make(buffer, offset, layout, dtype, (flags & readOnly) !== 0, buffer);
 }
@@ -163,7 +166,11 @@ function noAddress(address: bigint): ExchangeError {
 
 // law dlpack/returnToProducer: dlpack/import, dlpack/fuzz
 /** Runs at the end of an import. */
-function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: TensorFields): void {
+function returnToProducer(
+  _: bigint,
+  stream: CudaStream | null,
+  { tensor, deleter }: Pick<TensorFields, "tensor" | "deleter">,
+): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
   if (deleter !== 0n) callRelease(deleter, tensor);
 }
