@@ -91,6 +91,15 @@ export const libc = {
     // ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset);
     pwrite: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
   },
+  // Timers as descriptors.
+  timers: {
+    // int timerfd_create(clockid_t clockid, int flags);
+    timerfd_create: { args: ["i32", "i32"], returns: "i32" },
+    // int timerfd_settime(int fd, int flags, const struct itimerspec *new_value, struct itimerspec *old_value);
+    timerfd_settime: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
+    // int timerfd_gettime(int fd, struct itimerspec *curr_value);
+    timerfd_gettime: { args: ["i32", "ptr"], returns: "i32" },
+  },
   // Sockets: local ones, which pass file descriptors in messages, and TCP.
   sockets: {
     // int socket(int domain, int type, int protocol);
@@ -302,6 +311,18 @@ export const ucred = {
   pid: "i32",
   uid: "u32",
   gid: "u32",
+} as const satisfies StructDescription;
+
+/** `struct timespec` (time.h). */
+export const timespec = {
+  tv_sec: "i64",
+  tv_nsec: "i64",
+} as const satisfies StructDescription;
+
+/** `struct itimerspec` (time.h). */
+export const itimerspec = {
+  it_interval: timespec,
+  it_value: timespec,
 } as const satisfies StructDescription;
 
 /** `struct pollfd` (poll.h). */

@@ -10,13 +10,13 @@ import { cString, readString } from "./c_string.ts";
 import { attempt } from "./system_error.ts";
 
 // law ffi/readTextFile: unix/descriptors, unix/socket
-/** The first 4096 bytes of a file as text, or null if it cannot be read. */
-export function readTextFile(path: string): string | null {
+/** The first bytes of a file as text, or null if it cannot be read. */
+export function readTextFile(path: string, most = 4096): string | null {
   const { fopen, fread, fclose } = libc().stdio;
   const file = fopen(cString(path), cString("re"));
   if (file === 0n) return null;
   using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(4096);
+  const { address, bytes } = arena.bytes(most);
   const length = fread(address, 1n, BigInt(bytes.length), file);
   fclose(file);
   return readString(address, Number(length));

@@ -13,15 +13,17 @@ import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { abortable } from "../unix/mod.ts";
 import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
+import { isWithinMachine } from "./listen/connection_ends.ts";
 import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
 import { type EndpointContext, UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
+import { KeepaliveTimer } from "./keepalive_timer.ts";
 import { checkTimeout, greetingLimit, type LimitOptions, timeLimit } from "./limit.ts";
 import { checkListenOptions, type ListenOptions, UcxListener } from "./listen/listener.ts";
 import type { MessageLimits } from "./message/message_limits.ts";
 import { listenNatively } from "./listen/native_acceptor.ts";
 import { PeerLiveness } from "./peer_liveness.ts";
-import { PeerProcess } from "./process_identity.ts";
+import { isOwn, PeerProcess } from "./process_identity.ts";
 import { connectWithSecret, listenWithSecret } from "./listen/secret_acceptor.ts";
 import { type Secret, takeSecret } from "./listen/secret_handshake.ts";
 import {
@@ -99,6 +101,8 @@ interface EndpointPeer {
   readonly limits?: Required<MessageLimits>;
   /** The process to watch, if it is visible and UCX may not watch it. */
   readonly process?: PeerProcess | null;
+  /** Whether it is in this process. */
+  readonly isHere?: boolean;
   /** The checksum of its worker's address. */
   readonly check?: number | null;
 }
@@ -138,11 +142,17 @@ export class Connections {
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
   readonly #listeners = new Set<UcxListener>();
   readonly #peers: PeerLiveness;
+  /** The endpoints of whose peers it is not known that the system reports their end, whatever else happens. */
+  readonly #doubtful = new Map<UcxEndpoint, bigint>();
+  readonly #keepalive: KeepaliveTimer;
   readonly #onError: NativeCallback;
 
   constructor(context: ConnectionsContext) {
+    const { progress } = context;
     this.#context = context;
-    this.#peers = new PeerLiveness(context.progress);
+    this.#keepalive = new KeepaliveTimer(() => progress.descriptor());
+    this.#peers = new PeerLiveness(progress, () => this.#keepalive.restart());
+    progress.whenWokenLate(() => this.#rest());
     this.#onError = context.resources.keep(callOnError(new WeakRef(this)));
   }
 
@@ -349,6 +359,19 @@ export class Connections {
   /** Stops watching peers, after the worker has slept for the last time. */
   stopWatching(): void {
     this.#peers.close();
+    this.#keepalive.close();
+  }
+
+  // law ucx/Connections.rest: ucx/keepalive_timer
+  /** Lets the worker sleep until there is news, if the system reports the end of every peer. */
+  #rest(): void {
+    const { ucp } = this.#context;
+    for (const [endpoint, handle] of this.#doubtful) {
+      if (this.#peers.sees(endpoint)) continue;
+      if (!isWithinMachine(ucp, handle)) return;
+      this.#doubtful.delete(endpoint);
+    }
+    this.#keepalive.stop();
   }
 
   #connectToAddress(
@@ -374,6 +397,7 @@ export class Connections {
     return this.#createEndpoint(arena, { address: address.address, err_mode, ...flags }, {
       limits,
       process: isWatched ? process : null,
+      isHere: isOurs && isOwn(processOf(to)),
       check: isOurs ? checkOf(to) : null,
     });
   }
@@ -381,7 +405,7 @@ export class Connections {
   #createEndpoint(
     arena: NativeArena,
     given: EndpointParameters,
-    { limits = this.#context.limits, process = null, check = null }: EndpointPeer = none,
+    { limits = this.#context.limits, process = null, isHere = false, check = null }: EndpointPeer = none,
   ): UcxEndpoint {
     const worker = this.#context.open("connect"); // it may have been closed meanwhile
     const parameters = arena.struct(ucp_ep_params_t);
@@ -394,6 +418,7 @@ export class Connections {
     checkStatus("ucp_ep_create", status, advice(status));
     const forget = (gone: bigint) => {
       this.#peers.forget(endpoint);
+      this.#doubtful.delete(endpoint);
       // UCX may have reused the handle for a newer endpoint.
       if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
     };
@@ -413,6 +438,8 @@ export class Connections {
     this.#context.made(made.value, check);
     progress.watch();
     this.#peers.watch(endpoint, process);
+    if (isWatched && !isHere) this.#doubtful.set(endpoint, made.value);
+    this.#keepalive.restart();
     return endpoint;
   }
 }

@@ -35,14 +35,23 @@ interface Sleeper {
 /** The peer processes of a worker's endpoints. Does not keep this process alive. */
 export class PeerLiveness {
   readonly #sleeper: Sleeper;
+  readonly #onUnseen: () => void;
   readonly #peers = new Map<string | Endpoint, Peer>();
   readonly #keys = new Map<Endpoint, string | Endpoint>();
   #descriptors: DescriptorSet | undefined;
   /** Set while a process is checked without a descriptor. */
   #timer: ReturnType<typeof import("node:timers").setTimeout> | undefined;
 
-  constructor(sleeper: Sleeper) {
+  /** @param onUnseen called when UCX's own checks matter: a peer is gone */
+  constructor(sleeper: Sleeper, onUnseen: () => void) {
     this.#sleeper = sleeper;
+    this.#onUnseen = onUnseen;
+  }
+
+  /** Whether a descriptor reports the end of an endpoint's peer. */
+  sees(endpoint: Endpoint): boolean {
+    const key = this.#keys.get(endpoint);
+    return key !== undefined && (this.#peers.get(key)?.descriptor ?? null) !== null;
   }
 
   // law ucx/PeerLiveness.watch: ucx/peer_liveness
@@ -66,6 +75,7 @@ export class PeerLiveness {
     this.#keys.set(endpoint, endpoint);
     const endpoints = new Set([endpoint]);
     this.#peers.set(endpoint, { isGone: () => true, endpoints, descriptor: null, goneSince: performance.now() });
+    this.#onUnseen();
     this.#lookLater();
   }
 
@@ -101,6 +111,7 @@ export class PeerLiveness {
         peer.goneSince = now;
         peer.descriptor?.close(); // it stays readable from now on
         peer.descriptor = null;
+        this.#onUnseen();
       }
       // UCX goes first: where it watches the peer it reports within the second, and knows more.
       if (now - peer.goneSince < grace) continue;

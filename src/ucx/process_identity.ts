@@ -32,6 +32,12 @@ export function ownIdentity(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
+/** Whether an identity is that of this process. */
+export function isOwn(identity: Uint8Array): boolean {
+  const own = ownIdentity();
+  return own.some((byte) => byte !== 0) && own.every((byte, at) => byte === identity[at]);
+}
+
 /** Another process on this machine that is visible from here. */
 export class PeerProcess {
   readonly #pid: number;

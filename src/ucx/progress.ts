@@ -116,6 +116,7 @@ export class Progress {
   readonly #afterNews: (() => void)[] = [];
   /** Other descriptors to wake up for, and their callbacks. */
   readonly #also: { readonly fd: number; readonly act: () => void }[] = [];
+  #onLateWake: (() => void) | undefined;
   /** When those callbacks last ran without a sleep, by `performance.now()`. */
   #lastLook = 0;
 
@@ -308,9 +309,16 @@ export class Progress {
   /** Called when UCX has news, or one of the other descriptors is readable. */
   wake(): void {
     this.#giveUpTransferred(); // first: UCX writes to no memory while we sleep
-    this.#patience = performance.now() - this.#lastSleep < soon ? patienceAtFirst : 0;
+    const isSoon = performance.now() - this.#lastSleep < soon;
+    this.#patience = isSoon ? patienceAtFirst : 0;
     this.#turn();
     for (const { act } of this.#also) act();
+    if (!isSoon) this.#onLateWake?.();
+  }
+
+  /** Sets a callback for wakeups some time after the worker fell asleep, which may be no more than UCX's own checks. */
+  whenWokenLate(act: () => void): void {
+    this.#onLateWake = act;
   }
 
   // law ucx/Progress.giveUpTransferred: ucx/transferred
@@ -579,13 +587,18 @@ export class Progress {
   }
 
   #watchWorker(): ReadableWatch {
+    // A worker that is no longer referenced can be collected while it sleeps.
+    const progress = new WeakRef(this);
+    return watchReadable([this.descriptor(), ...this.#also.map(({ fd }) => fd)], () => progress.deref()?.wake());
+  }
+
+  /** The descriptor on which the worker sleeps. UCX owns it. */
+  descriptor(): number {
     using arena = new NativeArena();
     const fd = arena.out("i32");
     const status = this.#ucp.wakeup.ucp_worker_get_efd(this.#worker, fd.$address);
     if (status !== ucs_status_t.UCS_OK) throw new FfiError(`Cannot wait for messages: ucp_worker_get_efd: ${status}`);
-    // A worker that is no longer referenced can be collected while it sleeps.
-    const progress = new WeakRef(this);
-    return watchReadable([fd.value, ...this.#also.map(({ fd }) => fd)], () => progress.deref()?.wake());
+    return fd.value;
   }
 }
 

@@ -7,8 +7,8 @@
  * once. Calls do not block: an operation that cannot complete at once waits in `poll.ts`, which polls all descriptors
  * together at turns of the event loop. `createWakeup` goes the other way: native code on any thread wakes the event
  * loop, by closing a socket. `findSocketNews` tells whether the event loop has socket events to handle. `DescriptorSet`
- * makes several descriptors one, `openProcess` makes the end of a process one, and `runOn` keeps this process on one
- * processor.
+ * makes several descriptors one, `openProcess` makes the end of a process one, `stopTimers` stops those of another
+ * library's set, and `runOn` keeps this process on one processor.
  *
  * @module
  */
@@ -17,6 +17,7 @@ export { runOn } from "./affinity.ts";
 export { DescriptorSet } from "./descriptor_set.ts";
 export { FileDescriptor } from "./file_descriptor.ts";
 export { untilReady } from "./poll.ts";
+export { type StoppedTimers, stopTimers } from "./set_timers.ts";
 export { UnixListener, type UnixListenOptions } from "./listener.ts";
 export { openProcess } from "./process_descriptor.ts";
 export {

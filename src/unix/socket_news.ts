@@ -6,12 +6,11 @@
  * @module
  */
 import { poll_events, pollfd } from "../../bindings/libc.ts";
-import { cString, libc, NativeArena, struct } from "../ffi/mod.ts";
+import { libc, NativeArena, struct } from "../ffi/mod.ts";
+import { isOfKind } from "./descriptor_kind.ts";
 
 /** How many descriptors are checked: a thread has the runtime's from its start. */
 const most = 256;
-/** The system's name for an epoll descriptor. */
-const called = "anon_inode:[eventpoll]";
 
 /**
  * Returns a function that tells whether sockets have events. It polls all epoll descriptors that exist now, no matter
@@ -21,7 +20,7 @@ const called = "anon_inode:[eventpoll]";
  * @returns null if there is no epoll descriptor
  */
 export function findSocketNews(): (() => boolean) | null {
-  const found = Array.from({ length: most }, (_, fd) => fd).filter(isEpoll);
+  const found = Array.from({ length: most }, (_, fd) => fd).filter((fd) => isOfKind(fd, "[eventpoll]"));
   return found.length === 0 ? null : newsOf(found);
 }
 
@@ -46,11 +45,4 @@ export function newsOf(found: readonly number[]): () => boolean {
     }
     return isThere;
   };
-}
-
-function isEpoll(fd: number): boolean {
-  using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(called.length + 1);
-  const length = libc().files.readlink(cString(`/proc/self/fd/${fd}`), address, BigInt(bytes.length));
-  return Number(length) === called.length && new TextDecoder().decode(bytes.subarray(0, called.length)) === called;
 }

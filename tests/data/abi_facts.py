@@ -36,7 +36,8 @@ SOURCES = {
         "#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n#include <poll.h>\n"
         "#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n#include <semaphore.h>\n#include <netdb.h>\n"
         "#include <sys/socket.h>\n#include <sys/un.h>\n#include <net/if.h>\n"
-        "#include <errno.h>\n#include <sys/eventfd.h>\n#include <sys/epoll.h>\n#include <sys/pidfd.h>\n",
+        "#include <errno.h>\n#include <sys/eventfd.h>\n#include <sys/epoll.h>\n#include <sys/pidfd.h>\n"
+        "#include <sys/timerfd.h>\n#include <time.h>\n",
         ["libc.ts"],
     ),
     "cuda": ("#define __CUDA_API_VERSION_INTERNAL 1\n#include <cuda.h>\n", ["cuda.ts", "cuda_types.ts"]),

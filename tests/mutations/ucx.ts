@@ -3,6 +3,23 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const ucxMutations: readonly Mutation[] = [
+  ...law("ucx/KeepaliveTimer.stop", [
+    ["    this.#stopped = stopped;\n", "", "UCX never checks again whether a peer lives."],
+  ]),
+  ...law("ucx/KeepaliveTimer.restart", [
+    ["    this.#stopped?.restart();\n", "", "UCX never checks again whether a peer lives."],
+  ]),
+  ...law("ucx/isWithinMachine", [
+    ["ends.local_sockaddr).host ===", "ends.local_sockaddr).host !==", "UCX checks no peers on other machines."],
+  ]),
+  ...law("ucx/Connections.rest", [
+    ["      if (this.#peers.sees(endpoint)) continue;\n", "", "Idle workers are woken once a second."],
+    [
+      "      if (!isWithinMachine(ucp, handle)) return;\n",
+      "",
+      "The death of a peer of whom nothing is known goes undetected.",
+    ],
+  ]),
   ...law("ucx/PeerProcess.find", [
     [
       "if (!isSame(0, 16) || isSame(16, identityBytes)) return null;",
@@ -737,7 +754,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.wake", [
     [
-      "performance.now() - this.#lastSleep < soon ? patienceAtFirst : 0",
+      "isSoon ? patienceAtFirst : 0",
       "patienceAtFirst",
       "An idle worker polls whenever UCX has looked for its peers.",
     ],

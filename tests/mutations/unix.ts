@@ -3,6 +3,15 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const unixMutations: readonly Mutation[] = [
+  ...law("unix/isOfKind", [
+    [")) === name;", ')) !== "";', "Sockets and files are taken for timers."],
+  ]),
+  ...law("unix/stopTimers", [
+    [" || timing.seconds + timing.nanoseconds === 0n", "", "A timer that fires once never fires."],
+    ["stopped.get(timer) ?? null", "[...stopped.values()][0] ?? null", "A timer runs that was not stopped."],
+    ["    setTiming(timer, never);\n", "", "A worker is woken for nothing."],
+    ["stopped.size === 0 ? [] : timersIn(set)", "stopped.keys()", "Somebody else's timer is started."],
+  ]),
   ...law("unix/abortable", [
     ['    signal.removeEventListener("abort", stop);\n', "", "Every wait leaves a listener at the signal."],
   ]),

@@ -57,7 +57,7 @@ for (const how of ["by a descriptor", "without one"]) {
   test(`who ends is reported after the time that UCX has for it, and nobody else: ${how}`, patiently, async () => {
     const [one, other] = [start(), start()];
     const sleeping = sleeper();
-    const watch = new PeerLiveness(sleeping);
+    const watch = new PeerLiveness(sleeping, () => {});
     const seen = (process: PeerProcess | null) =>
       process === null || how === "by a descriptor"
         ? process
@@ -84,7 +84,7 @@ for (const how of ["by a descriptor", "without one"]) {
 }
 
 test("an endpoint that UCX has failed is lost after the time that UCX has to end what is in flight", async () => {
-  const watch = new PeerLiveness({ watchAlso: () => {} });
+  const watch = new PeerLiveness({ watchAlso: () => {} }, () => {});
   const [failed, closed] = [endpoint(), endpoint()];
   const start = performance.now();
   watch.failed(failed);
@@ -101,7 +101,7 @@ test("however many endpoints lead to a process it takes one descriptor, which go
   const files = () => readdirSync("/proc/self/fd").length;
   const { child, process } = start();
   let set: DescriptorSet | undefined;
-  const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) });
+  const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) }, () => {});
   const endpoints = Array.from({ length: 100 }, endpoint);
   watch.watch(endpoint(), process); // the set's own descriptor exists from now on
   const before = files();

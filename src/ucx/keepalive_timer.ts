@@ -1,0 +1,51 @@
+/**
+ * The timer by which UCX wakes a sleeping worker, once a second, to check whether its peers live.
+ *
+ * A worker need not be woken if the system reports the end of each of its peers at once: by the descriptor of a process
+ * or by the socket of a connection within this machine. So its timer is stopped while that is so. UCX checks all the
+ * same whenever the worker is awake: it looks at the clock.
+ *
+ * @module
+ */
+import { type StoppedTimers, stopTimers } from "../unix/mod.ts";
+
+/** UCX makes the timer once a connection is set up, which can take a few wakeups. */
+const mostLooks = 3;
+
+/** Stops and restarts the timer of one worker. */
+export class KeepaliveTimer {
+  /** The worker's descriptor, an epoll set that UCX owns. */
+  readonly #descriptor: () => number;
+  #stopped: StoppedTimers | null = null;
+  /** How often to look for a timer yet. */
+  #looks = mostLooks;
+
+  constructor(descriptor: () => number) {
+    this.#descriptor = descriptor;
+  }
+
+  // law ucx/KeepaliveTimer.stop: ucx/keepalive_timer
+  /** Stops the timer. Looks for it a few times at most, until {@linkcode restart} is called. */
+  stop(): void {
+    if (this.#looks === 0) return;
+    this.#looks--;
+    const stopped = stopTimers(this.#descriptor());
+    if (stopped.count === 0) return;
+    this.#looks = 0;
+    this.#stopped = stopped;
+  }
+
+  // law ucx/KeepaliveTimer.restart: ucx/keepalive_timer
+  /** Lets the timer run again, until it is stopped once more. */
+  restart(): void {
+    this.#stopped?.restart();
+    this.#stopped = null;
+    this.#looks = mostLooks;
+  }
+
+  /** Never touches it again: the descriptor is about to be closed. */
+  close(): void {
+    this.#stopped = null;
+    this.#looks = 0;
+  }
+}

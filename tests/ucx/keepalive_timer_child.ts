@@ -1,0 +1,97 @@
+/**
+ * Lets workers rest, and prints as JSON the intervals of UCX's timers, in seconds: at first, once they have rested, and
+ * at the end. What connects them is the first argument:
+ *
+ * - `address`: two workers of this process, by address; then one by bytes that do not say whose they are
+ * - `host`: two workers of this process, by a listener
+ * - `process`: a worker and one of another process, by address; then the other process is killed
+ * - `unchecked`: two workers of this process, by bytes that do not say whose they are
+ *
+ * The last value: whether a timer runs again, or how long it took, in milliseconds, to learn of the death.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { trailerBytes } from "../../src/ucx/address.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import { until } from "../support/until.ts";
+
+const [mode] = process.argv.slice(2);
+
+/** The intervals of all timers that are in a set of another library. */
+function intervals(): number[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      if (readlinkSync(`/proc/self/fd/${fd}`) !== "anon_inode:[timerfd]") return [];
+      const text = readFileSync(`/proc/self/fdinfo/${fd}`, "utf8");
+      const [, seconds] = /^it_interval: \((\d+), /m.exec(text) ?? [];
+      return [Number(seconds)];
+    } catch {
+      return []; // the descriptor of this listing
+    }
+  });
+}
+
+const isRunning = () => intervals().some((seconds) => seconds > 0);
+
+const ucx = Ucx.open();
+const [one, other] = [ucx.createWorker(), ucx.createWorker()];
+let child: ChildProcess | undefined;
+
+async function connect(): Promise<UcxEndpoint> {
+  switch (mode) {
+    case "host": {
+      const listener = other.listen();
+      const [endpoint] = await Promise.all([
+        one.connect(listener),
+        listener[Symbol.asyncIterator]().next(),
+      ]);
+      return endpoint;
+    }
+    case "process": {
+      const flags = process.versions["bun"] === undefined ? ["run", "-A", "--no-check", "--quiet"] : [];
+      const script = fileURLToPath(new URL("./peer.ts", import.meta.url));
+      child = spawn(process.execPath, [...flags, script, "idle"], { stdio: ["pipe", "pipe", "inherit"] });
+      const lines = createInterface({ input: child.stdout ?? process.stdin });
+      const [address] = await once(lines, "line");
+      child.stdin?.write(`${one.address.toHex()}\n`);
+      return await one.connect(Uint8Array.fromHex(String(address)));
+    }
+    case "unchecked":
+      return await one.connect(other.address.slice(0, -trailerBytes), { unchecked: true });
+    default:
+      return await one.connect(other.address);
+  }
+}
+
+const endpoint = await connect();
+if (mode !== "process") await Promise.all([other.recv(new Uint8Array(4)), endpoint.send(new Uint8Array(4))]);
+else await endpoint.flush();
+const receive = endpoint.recv(new Uint8Array(4)).catch(() => {});
+const atFirst = isRunning();
+if (mode === "unchecked") await pause(3500);
+else await until(() => !isRunning());
+const rested = !isRunning();
+await pause(1200);
+const stillRested = !isRunning();
+let end: boolean | number | null = null;
+if (mode === "address") {
+  await one.connect(other.address.slice(0, -trailerBytes), { unchecked: true });
+  await pause(2500);
+  end = isRunning();
+}
+if (child !== undefined) {
+  const start = performance.now();
+  child.kill("SIGKILL");
+  await receive;
+  end = performance.now() - start;
+}
+console.log(JSON.stringify({ atFirst, rested, stillRested, end }));
+await Promise.all([one.abort(), other.abort()]);
+ucx.close();
+process.exit(0);
