@@ -74,7 +74,7 @@ if (mode !== "process") await Promise.all([other.recv(new Uint8Array(4)), endpoi
 else await endpoint.flush();
 const receive = endpoint.recv(new Uint8Array(4)).catch(() => {});
 const atFirst = isRunning();
-if (mode === "unchecked") await pause(3500);
+if (mode === "unchecked") await pause(1300); // one wakeup
 else await until(() => !isRunning());
 const rested = !isRunning();
 await pause(1200);
@@ -82,7 +82,7 @@ const stillRested = !isRunning();
 let end: boolean | number | null = null;
 if (mode === "address") {
   await one.connect(other.address.slice(0, -trailerBytes), { unchecked: true });
-  await pause(2500);
+  await pause(1300); // one wakeup
   end = isRunning();
 }
 if (child !== undefined) {

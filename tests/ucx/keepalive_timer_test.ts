@@ -15,7 +15,18 @@ interface Facts {
   readonly end: boolean | number | null;
 }
 
-const run = async (mode: string): Promise<Facts> => await runScriptForJson(script, { args: [mode] }) as Facts;
+let all: Promise<Map<string, Facts>> | undefined;
+
+/** What a mode of the script prints. All of them run at once: they do little but wait. */
+async function run(mode: string): Promise<Facts | undefined> {
+  all ??= Promise.all(
+    ["address", "host", "unchecked", "process"].map(async (mode) => {
+      const facts: Facts = await runScriptForJson(script, { args: [mode] }) as Facts;
+      return [mode, facts] as const;
+    }),
+  ).then((ends) => new Map(ends));
+  return (await all).get(mode);
+}
 
 test("workers of one process rest, until one of them connects to a stranger", patiently, async () => {
   assertEquals(await run("address"), { atFirst: true, rested: true, stillRested: true, end: true });
@@ -30,7 +41,7 @@ test("a worker of which nothing is known keeps its peer awake", patiently, async
 });
 
 test("who rests learns within 3 s that the other process was killed", patiently, async () => {
-  const { end, ...facts } = await run("process");
+  const { end, ...facts } = await run("process") ?? { end: null };
   assertEquals(facts, { atFirst: true, rested: true, stillRested: true });
   assert(typeof end === "number" && end < 3000, `it took ${end} ms`);
 });
