@@ -60,8 +60,9 @@ using view = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float32" });
 const floats = new Float32Array(64 * 32);
 using host = StridedMemoryView.fromTypedArray(floats, { shape });
 
-// A foreign tensor, released as often as it is taken: its deleter counts.
-using arena = new NativeArena();
+// A foreign tensor, released as often as it is taken: its deleter counts. The count is never freed: views that were
+// dropped are released after the last line.
+const arena = new NativeArena();
 const foreign: ForeignTensorOptions = {
   shape,
   strides: [32, 1],
