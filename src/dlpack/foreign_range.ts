@@ -1,5 +1,5 @@
 /**
- * The memory range of a foreign array.
+ * Where the memory of a foreign array begins.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { ExchangeError } from "../order/mod.ts";
  * The start of the memory of a layout's elements.
  *
  * @param data address of offset 0 of the layout
- * @param before {@linkcode bytesBefore} of the layout
+ * @param before bytes from the lowest element to offset 0 of the layout
  * @param size of the memory, in bytes
  * @param what the array, for messages: `a DLPack tensor`
  * @returns address of the first byte; 0n if there are none

@@ -152,8 +152,8 @@ function waitOnce(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>
 // law order/waitForContext: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease,
 //   memory/beside_captures, order/default_home
 /**
- * Makes a stream wait for all work of a device; if the driver refuses, the host waits. A device may be gone, with no work left:
- * foreign memory retains no device.
+ * Makes a stream wait for all work of a device; if the driver refuses, the host waits. A device may be gone, with no
+ * work left: foreign memory retains no device.
  *
  * @returns false if a capture is in the way
  */

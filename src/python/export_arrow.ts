@@ -55,11 +55,7 @@ export function exportVortex(python: Interpreter, array: VortexForm, convert: (v
 
 /** A node as nested lists. */
 function listOf({ id, dtype, length, metadata, buffers, children }: VortexNodeForm): unknown[] {
-  return [id, hexOf(dtype), length, hexOf(metadata), buffers, children.map(listOf)];
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [id, dtype.toHex(), length, metadata.toHex(), buffers, children.map(listOf)];
 }
 
 // law python/numbersOf: python/arrow_capsules

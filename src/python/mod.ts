@@ -1,7 +1,7 @@
 /**
  * CPython in this process: calls functions of its libraries, exports arrays to them and imports theirs, without a copy.
  *
- * It may depend on views, Arrow arrays and all that they are made of; only the command line and the public files depend on it. Data flow:
+ * It knows views, Arrow arrays and what they are made of; only the command line and public files know it. Data flow:
  *
  * - `find_interpreter`, `find_library` and `start_interpreter` choose the Python, and start it once. `interpreter` is
  *   its C API for all other files: `texts` handles its strings, and `exception` converts exceptions to errors.

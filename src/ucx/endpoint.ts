@@ -102,7 +102,7 @@ export class UcxEndpoint {
   #leaving = 0n;
   #closing: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
-  #givenBack: Promise<void> | undefined;
+  #handleClosed: Promise<void> | undefined;
 
   /** Use {@linkcode UcxWorker.connect}. */
   constructor(context: EndpointContext, handle: bigint) {
@@ -597,7 +597,7 @@ export class UcxEndpoint {
     this.#dismiss();
     this.#isConnecting = false; // no waiting
     void this.#end(UCP_EP_CLOSE_FLAG.FORCE);
-    if (this.#leaving !== 0n) void this.#giveBack(this.#leaving, UCP_EP_CLOSE_FLAG.FORCE);
+    if (this.#leaving !== 0n) void this.#closeOnce(this.#leaving, UCP_EP_CLOSE_FLAG.FORCE);
   }
 
   /** Ends all operations and has UCX close the endpoint, once. */
@@ -619,7 +619,7 @@ export class UcxEndpoint {
     this.#context.progress.cancelAllOf(this.#operations.receives, () => closed);
     if (own.isBusy && own.failure === undefined) this.#context.cutShort();
     if (flags !== 0 && this.#isConnecting && own.failure === undefined) await this.#letConnect(handle);
-    await this.#giveBack(handle, flags);
+    await this.#closeOnce(handle, flags);
   }
 
   // law ucx/UcxEndpoint.letConnect: ucx/limits, ucx/lifecycle
@@ -636,9 +636,9 @@ export class UcxEndpoint {
     limit.clear();
   }
 
-  #giveBack(handle: bigint, flags: number): Promise<void> {
-    this.#givenBack ??= this.#closeHandle(handle, flags);
-    return this.#givenBack;
+  #closeOnce(handle: bigint, flags: number): Promise<void> {
+    this.#handleClosed ??= this.#closeHandle(handle, flags);
+    return this.#handleClosed;
   }
 
   async #closeHandle(handle: bigint, flags: number): Promise<void> {

@@ -147,7 +147,7 @@ function takeBuffer(
   const pin = buffer.pinned(); // first: a closed buffer is an error
   memory.held = pin;
   memory.bytes = bytes;
-  const piece = cuda === null ? null : cuda.lend(buffer, bytes);
+  const piece = cuda === null ? null : cuda.reserve(buffer, bytes);
   if (piece !== null && buffer.stream !== null) {
     takeStaged(memory, pin, buffer.stream, ptr, piece, doing);
     return null; // the copy follows the stream's earlier work, and UCX uses other memory
@@ -172,7 +172,7 @@ function takeStaged(
 ): void {
   memory.held = {
     [Symbol.dispose]: () => {
-      piece.giveBack();
+      piece.release();
       pin[Symbol.dispose]();
     },
   };

@@ -3,12 +3,13 @@
  *
  * The room knows arrays and the order of their memory; only the command line and the public files know it. `Ucx.open`
  * finds libucp and creates a context, the context creates workers, and a worker's `connections.ts` are endpoints and
- * listeners (`listen/`, where UCX accepts, or our own sockets with a secret). Whatever is sent or received is contiguous
+ * listeners (`listen/`: UCX accepts, or our own sockets with a secret). Whatever is sent or received is contiguous
  * memory with a promise (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when
  * `order/` reports that its memory is ready, in its turn (`start_queue.ts`); memory that other processes cannot map is
  * copied to memory that they can (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory;
  * when UCX is done with it, machine code puts its number into a ring. `progress.ts` drives UCX and settles the
- * operations that the ring reports as completed. `peer_liveness.ts` detects peers that end without UCX noticing.
+ * operations that the ring reports as completed. `peer_liveness.ts` detects peers that end without UCX noticing, and
+ * `keepalive_timer.ts` keeps UCX from waking workers to check on peers whose end the system reports.
  *
  * An endpoint consists of its operations, by kind, over `endpoint_operations.ts`: messages by tag (`tag_sender.ts`, of
  * several parts `message_parts.ts`; received by `receiver.ts`), active ones (`message_sender.ts`, received by

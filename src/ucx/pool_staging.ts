@@ -29,10 +29,10 @@ export interface StagingPiece {
   /** Enqueues a copy from or to it. */
   copy(stream: CudaStream, to: bigint, from: bigint, bytes: number): PendingCopy;
   /** Returns it. A copy may still be in flight. */
-  giveBack(): void;
+  release(): void;
 }
 
-/** A piece, lent or not. */
+/** A piece, in use or not. */
 class Piece implements StagingPiece {
   readonly bytes: number;
   readonly ptr: bigint;
@@ -65,7 +65,7 @@ class Piece implements StagingPiece {
     return this.#copy;
   }
 
-  giveBack(): void {
+  release(): void {
     this.#window.takeBack(this);
   }
 
@@ -80,7 +80,7 @@ class StagingWindow {
   readonly #device: CudaDevice;
   readonly #resource: SynchronousMemoryResource;
   readonly #most: number;
-  /** Pieces that are not lent, the most recently used last. */
+  /** Pieces that are not in use, the most recently used last. */
   #idle: Piece[] = [];
   /** Total size of all pieces, in bytes. */
   #bytes = 0;
@@ -92,8 +92,8 @@ class StagingWindow {
     this.#most = most;
   }
 
-  // law ucx/StagingWindow.lend: ucx/pool_staging
-  lend(bytes: number): Piece | null {
+  // law ucx/StagingWindow.reserve: ucx/pool_staging
+  reserve(bytes: number): Piece | null {
     const size = pieceSize(bytes);
     const at = this.#idle.findLastIndex((piece) => piece.bytes === size && piece.isFree());
     const [kept] = at < 0 ? [] : this.#idle.splice(at, 1);
@@ -152,17 +152,17 @@ export class PoolStaging {
     this.#bytes = bytes;
   }
 
-  // law ucx/PoolStaging.lend: ucx/pool_staging
+  // law ucx/PoolStaging.reserve: ucx/pool_staging
   /**
    * A piece for a message of `bytes` bytes of a buffer. Null if UCX is to use the buffer itself: it is not pool memory,
    * the message is short, the stream is being captured, which rules out a copy of ours, or the pieces have reached
    * their limit.
    */
-  lend(buffer: MemoryBuffer, bytes: number): StagingPiece | null {
+  reserve(buffer: MemoryBuffer, bytes: number): StagingPiece | null {
     const { device } = buffer;
     if (device === null || this.#isClosed || !this.isFor(buffer, bytes)) return null;
     const most = this.#mostOn(device);
-    return this.#windows.getOrInsertComputed(device, () => new StagingWindow(device, most)).lend(bytes);
+    return this.#windows.getOrInsertComputed(device, () => new StagingWindow(device, most)).reserve(bytes);
   }
 
   /** Whether a message of `bytes` bytes of a buffer goes through a piece, unless too many others do. */

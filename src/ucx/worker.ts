@@ -447,7 +447,7 @@ export class UcxWorker {
     this.#messages.end();
     this.#arrays.end();
     for (const active of this.#active) active.release();
-    this.#resources.giveBack(this.#progress, reason);
+    this.#resources.releaseAll(this.#progress, reason);
     this.#connections.stopWatching();
     this.#handle = 0n;
   }

@@ -101,17 +101,17 @@ export class WorkerResources implements DroppedState {
 
   /** Closes a worker that was dropped. */
   close(): void {
-    if (!this.#isClosed) this.giveBack(new Progress(this, "event", null), new TypeError("The worker was dropped"));
+    if (!this.#isClosed) this.releaseAll(new Progress(this, "event", null), new TypeError("The worker was dropped"));
   }
 
-  // law ucx/WorkerResources.giveBack: ucx/dropped, ucx/lifecycle, ucx/probe
+  // law ucx/WorkerResources.releaseAll: ucx/dropped, ucx/lifecycle, ucx/probe
   /**
    * Releases everything at once: operations in flight are cancelled, sent messages may not arrive. The order matters:
    * UCX aborts the process over an endpoint, a message or a key that is released after its worker.
    *
    * @param progress the worker's own, or a substitute if the worker is gone
    */
-  giveBack(progress: Progress, reason: unknown): void {
+  releaseAll(progress: Progress, reason: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);

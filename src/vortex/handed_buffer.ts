@@ -84,7 +84,7 @@ export function takeDescriptor(address: bigint, { stream }: HandedOptions): Owne
     home,
     { address },
     { address, release },
-    giveBack,
+    releaseBuffer,
   );
   taken.add(address);
   if (size === 0) memory.close();
@@ -98,7 +98,7 @@ interface Descriptor {
 }
 
 /** Returns a buffer, after the work enqueued on its home stream. */
-function giveBack(_: bigint, stream: CudaStream | null, { address, release }: Descriptor): void {
+function releaseBuffer(_: bigint, stream: CudaStream | null, { address, release }: Descriptor): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
   taken.delete(address); // the producer may put its next struct there
   callRelease(release, address);

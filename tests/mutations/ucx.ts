@@ -847,7 +847,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/WorkerResources.closeEndpoint", [
     ["    this.endpoints.delete(handle);\n", "", "An endpoint is given back twice."],
   ]),
-  ...law("ucx/WorkerResources.giveBack", [
+  ...law("ucx/WorkerResources.releaseAll", [
     [
       "    for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);\n",
       "",
@@ -932,7 +932,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A message is written over another one that is still being copied.",
     ],
   ]),
-  ...law("ucx/StagingWindow.lend", [
+  ...law("ucx/StagingWindow.reserve", [
     ["piece.bytes === size && ", "", "A message is written beyond the end of its piece."],
     ["if (other === undefined) return null;", "if (other === undefined) break;", "More is kept than allowed."],
     ["      this.#free(other);\n", "", "Pieces that make room for others are never freed."],
@@ -947,11 +947,11 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/StagingWindow.takeBack", [
     ["if (this.#isClosed) this.#free(piece);\n    else this", "this", "A piece that comes back late is never freed."],
   ]),
-  ...law("ucx/PoolStaging.lend", [
+  ...law("ucx/PoolStaging.reserve", [
     ["this.#isClosed || ", "", "A closed context allocates."],
   ]),
   ...law("ucx/takeStaged", [
-    ["      piece.giveBack();\n", "", "A piece is lent once, and new memory taken for each message."],
+    ["      piece.release();\n", "", "A piece is lent once, and new memory taken for each message."],
     ["      pin[Symbol.dispose]();\n", "", "A buffer that was sent stays allocated."],
     ["if (captureOf(stream) !== null) throw landsInCapture();", "", "A message becomes a part of a graph."],
     [

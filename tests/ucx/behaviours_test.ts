@@ -43,9 +43,7 @@
  * | 32 | a cluster of 2 nodes with 2 workers each               | here                                                   |
  */
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects } from "@std/assert";
-import { execFileSync } from "node:child_process";
 import { createServer } from "node:net";
-import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
@@ -57,6 +55,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { echoAll, serveEcho } from "./echo.ts";
 import { assertContent, contentOf, turns } from "../support/ucx_messages.ts";
+import { ucxOfWheel, wheelAdvice } from "../support/wheel_ucx.ts";
 import { pair, pairings } from "./pair.ts";
 
 const script = new URL("./behaviours_child.ts", import.meta.url);
@@ -77,14 +76,10 @@ test("the caller's setting wins over the environment's, and the environment's ov
 });
 
 // 3
-const python = process.env["CAUSEWAY_UCXX_PYTHON"] ?? "";
-const missing = python === ""
-  ? "no UCX that knows CUDA: pip install ucxx-cu13 numpy, and CAUSEWAY_UCXX_PYTHON=its interpreter"
-  : null;
+const library = ucxOfWheel();
+const missing = library === null ? `no UCX that knows CUDA: ${wheelAdvice}` : null;
 test(...needs(missing, "a UCX that knows CUDA and may not use it is not said to lack it"), async () => {
-  const code = "import libucx, os; print(os.path.join(os.path.dirname(libucx.__file__), 'lib', 'libucp.so.0'))";
-  const library = execFileSync(python, ["-c", code], { encoding: "utf8" }).trim();
-  const result = await run(["GPU memory"], { CAUSEWAY_LIBUCP: library, UCX_TLS: "tcp" });
+  const result = await run(["GPU memory"], { CAUSEWAY_LIBUCP: library ?? "", UCX_TLS: "tcp" });
   const { said, hasCuda } = result as { readonly said: string; readonly hasCuda: boolean }; // what the script prints
   assertEquals(hasCuda, false);
   assertMatch(said, /^TypeError: Cannot send GPU memory: .*UCX_TLS.*Copy it to the host/);

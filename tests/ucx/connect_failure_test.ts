@@ -2,7 +2,6 @@
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
-import process from "node:process";
 import { test } from "node:test";
 import { versionOf, withTrailer, withVersion } from "../../src/ucx/address.ts";
 import { checkVersions, explainFailure } from "../../src/ucx/listen/connect_failure.ts";
@@ -11,6 +10,7 @@ import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { patiently, runScriptForJson, startScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
+import { ucxOfWheel, wheelAdvice } from "../support/wheel_ucx.ts";
 
 const version = fc.tuple(fc.integer({ min: 13, max: 24 }), fc.nat(5)).map(([minor, patch]) => `1.${minor}.${patch}`);
 
@@ -50,11 +50,11 @@ test("each failure of UCX's says what is known of the versions, and others are a
   assert(explainFailure(other, { ...attempt, listenersVersion: null }) === other);
 });
 
-/** The library named by the environment, and the system's. */
-const named = process.env["CAUSEWAY_LIBUCP"];
+/** A wheel's library, and the system's. */
+const named = ucxOfWheel() ?? undefined;
 const system = "/usr/lib/x86_64-linux-gnu/libucp.so.0";
 const reason = named === undefined || !existsSync(system) || realpathSync(named) === realpathSync(system)
-  ? "one UCX alone: name another than the system's by CAUSEWAY_LIBUCP, as of pip install libucx-cu13"
+  ? `one UCX alone: ${wheelAdvice}`
   : null;
 
 for (const secret of ["-", "s3cret"]) {

@@ -1,58 +1,45 @@
 /** Connections over IPv6, which UCX 1.14 and newer make: everything that works over IPv4 works over IPv6. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert } from "@std/assert";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { Ucx } from "../../src/ucx/ucx.ts";
+import { patiently, runScriptForJson } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
-import { assertContent, contentOf } from "../support/ucx_messages.ts";
+import { ucxOfWheel, wheelAdvice } from "../support/wheel_ucx.ts";
 
-const config = { TLS: "tcp", TCP_AF_PRIO: "inet6" };
+const script = new URL("./ipv6_child.ts", import.meta.url);
 
-function missing(): string | null {
-  using ucx = Ucx.open();
-  const [major = 0, minor = 0] = ucx.version.split(".").map(Number);
-  if (major === 1 && minor < 14) {
-    return `UCX ${ucx.version} is older than 1.14: name a newer one by CAUSEWAY_LIBUCP, as of pip install libucx-cu13`;
-  }
-  const addresses = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
-  return addresses.some(({ address }) => address === "::1") ? null : "no IPv6 here: it is turned off in the system";
+/** Whether a version of UCX makes such connections. */
+function isNewEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > 1 || minor >= 14;
 }
 
-const reason = missing();
+function versionHere(): string {
+  using ucx = Ucx.open();
+  return ucx.version;
+}
 
-for (const secret of [{}, { secret: "s3cret" }]) {
-  const how = "secret" in secret ? "with a secret" : "as UCX does";
-  test(...needs(reason, `a listener at ::1 and its clients talk to each other: ${how}`), async () => {
-    using ucx = Ucx.open({ config });
-    await using server = ucx.createWorker();
-    await using client = ucx.createWorker();
-    await using listener = server.listen({
-      host: "localhost",
-      ...("secret" in secret ? { ...secret, host: "::1" } : {}),
-    });
-    assertEquals(listener.host, "::1");
-    const to = { host: "::1", port: listener.port, ...secret };
-    const [there, here] = await Promise.all([client.connect(to, { timeout: 10_000 }), listener.accept()]);
-    assert(here !== null);
-    for (const size of [0, 100, 3_000_000]) {
-      const into = new Uint8Array(size);
-      await Promise.all([there.send(contentOf(1, size), { tag: 5n }), here.recv(into, { tag: 5n })]);
-      assertContent(into, 1);
-      const sent = here.sendMessage(contentOf(2, size));
-      for await (const message of there.messages()) {
-        assertContent(await message.data, 2);
-        break;
-      }
-      await sent;
-    }
-    await there.close();
+const here = versionHere();
+const library = isNewEnough(here) ? undefined : ucxOfWheel() ?? undefined;
+const addresses = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
+const reason = !addresses.some(({ address }) => address === "::1")
+  ? "no IPv6 here: it is turned off in the system"
+  : isNewEnough(here) || library !== undefined
+  ? null
+  : `UCX ${here} is older than 1.14: ${wheelAdvice}`;
+
+for (
+  const [which, name] of Object.entries({
+    native: "a listener at ::1 and its clients talk to each other: as UCX does",
+    secret: "a listener at ::1 and its clients talk to each other: with a secret",
+    refused: "an IPv4 address is refused where UCX uses IPv6: nothing would come of it",
+  })
+) {
+  const [title, options] = needs(reason, name);
+  test(title, { ...options, ...patiently }, async () => {
+    const env = library === undefined ? {} : { CAUSEWAY_LIBUCP: library };
+    const version = await runScriptForJson(script, { args: [which], env });
+    assert(typeof version === "string" && isNewEnough(version), `${version}`);
   });
 }
-
-test(...needs(reason, "an IPv4 address is refused where UCX uses IPv6: nothing would come of it"), async () => {
-  using ucx = Ucx.open({ config });
-  await using worker = ucx.createWorker();
-  assertThrows(() => worker.listen({ host: "127.0.0.1" }), TypeError, "Cannot use the IPv4 address 127.0.0.1");
-  await assertRejects(() => worker.connect({ host: "127.0.0.1", port: 1 }), TypeError, "Cannot use the IPv4 address");
-  await worker.listen().close(); // at ::1
-});

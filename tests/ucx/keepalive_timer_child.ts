@@ -5,6 +5,7 @@
  * - `address`: two workers of this process, by address; then one by bytes that do not say whose they are
  * - `host`: two workers of this process, by a listener
  * - `process`: a worker and one of another process, by address; then the other process is killed
+ * - `client`: a listener here and a worker of another process; then the other process is killed
  * - `unchecked`: two workers of this process, by bytes that do not say whose they are
  *
  * The last value: whether a timer runs again, or how long it took, in milliseconds, to learn of the death.
@@ -43,6 +44,17 @@ const ucx = Ucx.open();
 const [one, other] = [ucx.createWorker(), ucx.createWorker()];
 let child: ChildProcess | undefined;
 
+/** Starts the other process, and writes a line to it. @returns its worker's address */
+async function start(what: string, line: string): Promise<string> {
+  const flags = process.versions["bun"] === undefined ? ["run", "-A", "--no-check", "--quiet"] : [];
+  const script = fileURLToPath(new URL("./peer.ts", import.meta.url));
+  child = spawn(process.execPath, [...flags, script, what], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout ?? process.stdin });
+  const [address] = await once(lines, "line");
+  child.stdin?.write(`${line}\n`);
+  return String(address);
+}
+
 async function connect(): Promise<UcxEndpoint> {
   switch (mode) {
     case "host": {
@@ -54,13 +66,18 @@ async function connect(): Promise<UcxEndpoint> {
       return endpoint;
     }
     case "process": {
-      const flags = process.versions["bun"] === undefined ? ["run", "-A", "--no-check", "--quiet"] : [];
-      const script = fileURLToPath(new URL("./peer.ts", import.meta.url));
-      child = spawn(process.execPath, [...flags, script, "idle"], { stdio: ["pipe", "pipe", "inherit"] });
-      const lines = createInterface({ input: child.stdout ?? process.stdin });
-      const [address] = await once(lines, "line");
-      child.stdin?.write(`${one.address.toHex()}\n`);
-      return await one.connect(Uint8Array.fromHex(String(address)));
+      const address = await start("idle", one.address.toHex());
+      const endpoint = await one.connect(Uint8Array.fromHex(address));
+      await endpoint.flush();
+      return endpoint;
+    }
+    case "client": {
+      const listener = one.listen();
+      await start("call", `${listener.host} ${listener.port}`);
+      const endpoint = await listener.accept();
+      if (endpoint === null) throw new Error("nobody has called");
+      await endpoint.recv(new Uint8Array(1));
+      return endpoint;
     }
     case "unchecked":
       return await one.connect(other.address.slice(0, -trailerBytes), { unchecked: true });
@@ -70,8 +87,7 @@ async function connect(): Promise<UcxEndpoint> {
 }
 
 const endpoint = await connect();
-if (mode !== "process") await Promise.all([other.recv(new Uint8Array(4)), endpoint.send(new Uint8Array(4))]);
-else await endpoint.flush();
+if (child === undefined) await Promise.all([other.recv(new Uint8Array(4)), endpoint.send(new Uint8Array(4))]);
 const receive = endpoint.recv(new Uint8Array(4)).catch(() => {});
 const atFirst = isRunning();
 if (mode === "unchecked") await pause(1300); // one wakeup

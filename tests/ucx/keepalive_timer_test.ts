@@ -20,7 +20,7 @@ let all: Promise<Map<string, Facts>> | undefined;
 /** What a mode of the script prints. All of them run at once: they do little but wait. */
 async function run(mode: string): Promise<Facts | undefined> {
   all ??= Promise.all(
-    ["address", "host", "unchecked", "process"].map(async (mode) => {
+    ["address", "host", "unchecked", "process", "client"].map(async (mode) => {
       const facts: Facts = await runScriptForJson(script, { args: [mode] }) as Facts;
       return [mode, facts] as const;
     }),
@@ -40,8 +40,10 @@ test("a worker of which nothing is known keeps its peer awake", patiently, async
   assertEquals(await run("unchecked"), { atFirst: true, rested: false, stillRested: false, end: null });
 });
 
-test("who rests learns within 3 s that the other process was killed", patiently, async () => {
-  const { end, ...facts } = await run("process") ?? { end: null };
-  assertEquals(facts, { atFirst: true, rested: true, stillRested: true });
-  assert(typeof end === "number" && end < 3000, `it took ${end} ms`);
-});
+for (const [mode, how] of Object.entries({ process: "by its address", client: "by our listener" })) {
+  test(`who rests learns within 3 s that the other process was killed: connected ${how}`, patiently, async () => {
+    const { end, ...facts } = await run(mode) ?? { end: null };
+    assertEquals(facts, { atFirst: true, rested: true, stillRested: true });
+    assert(typeof end === "number" && end < 3000, `it took ${end} ms`);
+  });
+}

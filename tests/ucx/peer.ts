@@ -6,6 +6,7 @@
  * - `leave`: sends its messages, closes everything and ends
  * - `idle`: does nothing until it is killed
  * - `deaf`: never answers anything, not even that it is reachable, until it is killed
+ * - `call`: as `idle`, but what it reads is `host port` of a listener, to which it connects and sends a byte
  * - `listen`: says `ready`, receives messages with tag 7 and says their lengths, until it is killed
  */
 import process from "node:process";
@@ -27,7 +28,8 @@ const input = createInterface({ input: process.stdin });
 const ended = new Promise<void>((resolve) => input.once("close", resolve));
 if (mode !== "exchange") ended.then(() => process.exit(1)); // the first process is gone: do not outlive it
 const address: string = await new Promise((resolve) => input.once("line", resolve));
-const endpoint = await worker.connect(Uint8Array.fromHex(address));
+const [host = "", port] = address.split(" ");
+const endpoint = await worker.connect(port === undefined ? Uint8Array.fromHex(host) : { host, port: Number(port) });
 
 switch (mode) {
   case "exchange":
@@ -38,7 +40,9 @@ switch (mode) {
   case "leave":
     sendPlan(endpoint, planOf(seed, count)); // the close waits for it
     break;
+  case "call":
   case "idle":
+    if (mode === "call") await endpoint.send(new Uint8Array(1));
     setInterval(() => {}, 1000); // an idle worker does not keep a process alive
     await new Promise<never>(() => {});
     break;

@@ -98,10 +98,10 @@ test("pieces are lent to one at a time, when what used them is done, and never m
     const copies = new Map<bigint, PendingCopy>();
     for (const step of program) {
       if (step.do === "give back") {
-        if (lent.length > 0) lent.splice(step.which % lent.length, 1)[0]?.piece.giveBack();
+        if (lent.length > 0) lent.splice(step.which % lent.length, 1)[0]?.piece.release();
         continue;
       }
-      const piece = staging.lend(buffer, step.bytes);
+      const piece = staging.reserve(buffer, step.bytes);
       const inUse = lent.reduce((sum, { bytes }) => sum + bytes, 0);
       if (piece === null) {
         // Pieces are at most a quarter longer than requested, and those not lent make room.
@@ -121,9 +121,9 @@ test("pieces are lent to one at a time, when what used them is done, and never m
       assert(withPool - device.memoryInfo().free <= units * stagedFrom * 1.01 + (2 << 20), "more is kept than allowed");
     }
     staging.close();
-    for (const { piece } of lent) piece.giveBack(); // UCX held these until now
+    for (const { piece } of lent) piece.release(); // UCX held these until now
     buffer.close();
-    assertEquals(staging.lend(buffer, stagedFrom), null);
+    assertEquals(staging.reserve(buffer, stagedFrom), null);
     for (let i = 0; i < 5; i++) reclaim(); // the simulator answers queries late, too
     assert(device.memoryInfo().free >= withPool, "pieces are left");
     cuda.close();
@@ -135,9 +135,9 @@ test("what goes through a piece is what needs one: long, of a pool or managed, a
   const staging = new PoolStaging();
   opened.push(() => staging.close());
   const lends = (buffer: MemoryBuffer, bytes: number) => {
-    const piece = staging.lend(buffer, bytes);
+    const piece = staging.reserve(buffer, bytes);
     assertEquals(staging.isFor(buffer, bytes), piece !== null);
-    piece?.giveBack();
+    piece?.release();
     return piece !== null;
   };
   using pool = device.memory.allocate(size, { stream });
@@ -146,7 +146,7 @@ test("what goes through a piece is what needs one: long, of a pool or managed, a
   using host = new HostMemoryResource().allocate(size);
   assertEquals([pool, managed, alone, host].map((one) => lends(one, size)), [true, true, false, false]);
   assertEquals([lends(pool, stagedFrom), lends(pool, stagedFrom - 1)], [true, false]);
-  assertEquals(new PoolStaging(0).lend(pool, size), null);
+  assertEquals(new PoolStaging(0).reserve(pool, size), null);
   assertEquals(new PoolStaging().isFor(pool, device.totalMemory / 16 + 1), false);
   stream.capture(() => assertEquals(lends(pool, size), false)).close();
   assertEquals(lends(pool, size), true);
@@ -162,11 +162,11 @@ test("a GPU whose memory is used up sends as UCX does", () => {
   assertThrows(() => {
     for (;;) others.push(new SynchronousMemoryResource(device).allocate(4 << 20));
   }, CudaError);
-  assertEquals(staging.lend(pool, 8 << 20), null);
+  assertEquals(staging.reserve(pool, 8 << 20), null);
   for (const other of others.splice(0, 4)) other.close();
   for (let i = 0; i < 5; i++) reclaim(); // the simulator answers queries late, too
-  staging.lend(pool, 8 << 20)?.giveBack();
-  assert(staging.lend(pool, 8 << 20) !== null);
+  staging.reserve(pool, 8 << 20)?.release();
+  assert(staging.reserve(pool, 8 << 20) !== null);
   staging.close();
   for (const other of others) other.close();
 });
@@ -282,15 +282,15 @@ test("a receive that fails, or is given up, ends at once, and its piece is lent 
   await assertRejects(() => receive, RangeError, "enough");
   assertEquals(operations.inUse, 0);
   assertEquals(ucp.log.includes("ucp_request_cancel"), false); // UCX has returned it already
-  const next = staging.lend(buffer, size);
+  const next = staging.reserve(buffer, size);
   assertNotEquals(next?.ptr, at); // its copy has not run
   to.synchronize();
   receiver.probe(0n, 0n); // finds the copy done
   assertEquals(operations.inUse, 0);
-  const again = staging.lend(buffer, size);
+  const again = staging.reserve(buffer, size);
   assertEquals(again?.ptr, at);
-  next?.giveBack();
-  again?.giveBack();
+  next?.release();
+  again?.release();
 });
 
 test("a closed buffer is an error before anything is taken", async () => {
@@ -326,7 +326,7 @@ test("streams wake up who sleeps, once each, and what is done is settled in the 
   const ended: string[] = [];
   const made: PendingCopy[] = [];
   const pieces = [from, to, from, to].map((stream, i) => {
-    const piece = staging.lend(buffer, size);
+    const piece = staging.reserve(buffer, size);
     assert(piece !== null);
     const copy = piece.copy(stream, piece.ptr, buffer.ptr, size);
     copies.add(copy, (failure) => ended.push(`${i} ${failure}`));
@@ -349,5 +349,5 @@ test("streams wake up who sleeps, once each, and what is done is settled in the 
   assertEquals(made.map((copy) => copy.outcome()), [null, null, null, null]);
   assertEquals(driver.calls("cuEventQuery"), asked, "CUDA was asked for what was known");
   assert(ended.indexOf("0 null") < ended.indexOf("2 null") && ended.indexOf("1 null") < ended.indexOf("3 null"));
-  for (const piece of pieces) piece.giveBack();
+  for (const piece of pieces) piece.release();
 });

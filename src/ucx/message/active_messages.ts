@@ -257,7 +257,7 @@ export class UcxActiveMessage {
       from += BigInt(count);
       left -= count;
     }
-    if (place === "borrowed") this.#giveBack(data);
+    if (place === "borrowed") this.#releaseData(data);
   }
 
   // law ucx/UcxActiveMessage.keep: ucx/active_messages
@@ -272,11 +272,11 @@ export class UcxActiveMessage {
     if (place === "sender") return false;
     if (place === "none" || this.#state !== "here") return true;
     this.#data = { place: "none", data: 0n, bytes: copyOf(data, this.length) };
-    this.#giveBack(data);
+    this.#releaseData(data);
     return true;
   }
 
-  #giveBack(data: bigint): void {
+  #releaseData(data: bigint): void {
     const { ucp, handle, lent } = this.#context.resources;
     this.#context.forget(this);
     lent.delete(data);
@@ -287,7 +287,7 @@ export class UcxActiveMessage {
   release(): void {
     if (this.#state === "over") return;
     this.#state = "over";
-    if (this.#data.place !== "none") this.#giveBack(this.#data.data);
+    if (this.#data.place !== "none") this.#releaseData(this.#data.data);
   }
 
   /** Makes UCX drop the data, if they were not received. */
