@@ -10,10 +10,13 @@ import {
   ArrowSchema,
 } from "../../bindings/arrow.ts";
 import type { CudaEvent } from "../device/mod.ts";
-import { cString, layoutOf, littleEndian, SlabPool, type StructView } from "../ffi/mod.ts";
+import { cString, layoutOf, SlabPool, type StructView } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import type { Place } from "./export.ts";
 import { StructBlock, type TreeNode } from "./exported_tree.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /**
  * A tree of structs with placeholders for the values that differ between exports; all offsets are from the start of the

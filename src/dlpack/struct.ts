@@ -13,18 +13,13 @@ import {
   DLPackVersion,
   DLTensor,
 } from "../../bindings/dlpack.ts";
-import {
-  layoutOf,
-  littleEndian,
-  mostForeignBytes,
-  readForeign,
-  SlabPool,
-  type Slot,
-  wantsLeakReports,
-} from "../ffi/mod.ts";
+import { layoutOf, mostForeignBytes, readForeign, SlabPool, type Slot, wantsLeakReports } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { type DLPackDType, MAX_NDIM } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 const versioned = layoutOf(DLManagedTensorVersioned);
 const legacy = layoutOf(DLManagedTensor);

@@ -3,10 +3,13 @@
  *
  * @module
  */
-import { littleEndian, readForeign } from "../ffi/mod.ts";
+import { readForeign } from "../ffi/mod.ts";
 import { cachedLayout, cacheLayout, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import type { TensorFields } from "./struct.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /** Extents and strides of the tensor being read. The arrays are reused. */
 const extents: number[] = Array.from({ length: MAX_NDIM }, () => 0);

@@ -4,8 +4,10 @@
  * @module
  */
 import type { CScalar, Field, StructDescription } from "../../bindings/abi.ts";
-import { littleEndian } from "./endian.ts";
 import { ffiPort } from "./port.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /**
  * The JavaScript value of a scalar field. Unlike a call argument, a `size` field is a number, and a value that is not a

@@ -4,15 +4,7 @@
  * @module
  */
 import { type cpython, Py_input } from "../../bindings/cpython.ts";
-import {
-  cString,
-  type Functions,
-  littleEndian,
-  NativeArena,
-  type NativeLibrary,
-  type Out,
-  readCString,
-} from "../ffi/mod.ts";
+import { cString, type Functions, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
@@ -28,6 +20,9 @@ import { Raised } from "./raised.ts";
 import { ReleaseMemory } from "./release_memory.ts";
 import { Sequences } from "./sequences.ts";
 import { Texts } from "./texts.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /** Functions and types from the files in `guest`, and built-in ones. */
 type Helper =

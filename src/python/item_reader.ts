@@ -3,11 +3,14 @@
  *
  * @module
  */
-import { cString, ffiPort, type HandleArgument, layoutOf, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
+import { cString, ffiPort, type HandleArgument, layoutOf, libc, NativeArena } from "../ffi/mod.ts";
 import { assembleHere, runCode } from "../native/mod.ts";
 import { Status } from "./call_programs.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { item_block, itemOffsets, itemProgram } from "./item_programs.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 const leftWord = itemOffsets.left / 8;
 const itemsWord = itemOffsets.items / 8;

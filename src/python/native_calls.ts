@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { cString, ffiPort, type HandleArgument, layoutOf, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
+import { cString, ffiPort, type HandleArgument, layoutOf, libc, NativeArena } from "../ffi/mod.ts";
 import { assembleHere, runCode } from "../native/mod.ts";
 import {
   attributeProgram,
@@ -21,6 +21,9 @@ import { type ExpectedAttribute, nothingExpected } from "./expected_attribute.ts
 import { handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { becomesDict } from "./plain.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /** The code of a program, for callers without the lock and for callers that hold it. */
 export interface NativeProgram {

@@ -6,10 +6,13 @@
  *
  * @module
  */
-import { FfiError, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
+import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { mostItems } from "./item_programs.ts";
 import { Kind, notSimple } from "./kinds.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /** How much of a sequence object is searched to find where its items are, in 64-bit words. */
 const headWords = 8;

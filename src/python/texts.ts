@@ -4,8 +4,11 @@
  *
  * @module
  */
-import { cString, ffiPort, libc, littleEndian, NativeArena, readString } from "../ffi/mod.ts";
+import { cString, ffiPort, libc, NativeArena, readString } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /** Size of the persistent buffer, in bytes of UTF-8. */
 const keptBytes = 4096;

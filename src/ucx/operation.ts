@@ -14,7 +14,7 @@ import {
   ucp_request_param_t,
   ucs_status_t,
 } from "../../bindings/ucp_types.ts";
-import { allocate, ffiPort, layoutOf, libc, littleEndian, roundUp } from "../ffi/mod.ts";
+import { allocate, ffiPort, layoutOf, libc, roundUp } from "../ffi/mod.ts";
 import {
   completion,
   completion_ring,
@@ -24,6 +24,9 @@ import {
 } from "../native/mod.ts";
 import type { PendingCopy } from "./pending_copies.ts";
 import { TakenMemory } from "./taken_memory.ts";
+
+/** Not imported: see `ffi/endian.ts`. */
+const littleEndian = true;
 
 /**
  * The owner of operations, with which they end. It must not reference an endpoint or a worker: an operation may still
