@@ -142,10 +142,8 @@ function take<T>(
   // producers assume the same
   const home = device === null ? null : stream === undefined ? device.defaultStream : stream;
   const owner = tensor ?? undefined;
-  const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, owner, {
-    tensor: address,
-    deleter: fields.deleter,
-  }, returnToProducer);
+  const lent: Lent = { tensor: address, deleter: fields.deleter };
+  const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, owner, lent, returnToProducer);
   tensor?.take(); // only now: making a buffer for a closed device throws
   return make(buffer, offset, layout, dtype, (flags & readOnly) !== 0, buffer);
 }
@@ -164,13 +162,16 @@ function noAddress(address: bigint): ExchangeError {
   return new ExchangeError(`Cannot import a DLPack tensor: its address is ${why}`);
 }
 
+/** What a producer has lent: a struct, and how it is released. */
+interface Lent {
+  readonly tensor: bigint;
+  /** 0n if nothing is to be done. */
+  readonly deleter: bigint;
+}
+
 // law dlpack/returnToProducer: dlpack/import, dlpack/fuzz
 /** Runs at the end of an import. */
-function returnToProducer(
-  _: bigint,
-  stream: CudaStream | null,
-  { tensor, deleter }: Pick<TensorFields, "tensor" | "deleter">,
-): void {
+function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: Lent): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
   if (deleter !== 0n) callRelease(deleter, tensor);
 }

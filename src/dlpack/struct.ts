@@ -30,8 +30,6 @@ const dtypeAt = layoutOf(DLDataType).offsets;
 
 /** The raw fields of a struct. */
 export interface TensorFields {
-  /** Address of the struct. */
-  readonly tensor: bigint;
   readonly deleter: bigint;
   readonly flags: number;
   readonly data: bigint;
@@ -63,14 +61,14 @@ export interface TensorFields {
  */
 export function readTensor(ptr: bigint, isVersioned: boolean, low: number): TensorFields {
   if (!isVersioned) {
-    return readFields(ptr, readForeign(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
+    return readFields(readForeign(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
   }
   // For another version, nothing is known about what follows the flags; but pages are mapped as a whole.
   if ((low & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));
   const bytes = readForeign(ptr, versioned.size);
   checkVersion(bytes);
   const flags = bytes.getUint32(versioned.offsets.flags, littleEndian);
-  return readFields(ptr, bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
+  return readFields(bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
 }
 
 /**
@@ -90,7 +88,7 @@ function checkVersion(bytes: DataView): void {
   throw new ExchangeError(`Cannot import a tensor of DLPack ${major}.${minor}: expected ${DLPACK_MAJOR_VERSION}.x`);
 }
 
-function readFields(tensor: bigint, bytes: DataView, from: number, deleterAt: number, flags: number): TensorFields {
+function readFields(bytes: DataView, from: number, deleterAt: number, flags: number): TensorFields {
   const dtype = from + at.dtype;
   const offset = from + at.byte_offset;
   const ndim = bytes.getInt32(from + at.ndim, littleEndian);
@@ -98,7 +96,6 @@ function readFields(tensor: bigint, bytes: DataView, from: number, deleterAt: nu
   checkPointers(bytes, from, ndim, hasStrides);
   const behind = hasStrides ? stridesBehind(bytes, from, ndim) : 0;
   return {
-    tensor,
     deleter: bytes.getBigUint64(deleterAt, littleEndian),
     flags,
     data: bytes.getBigUint64(from + at.data, littleEndian),
