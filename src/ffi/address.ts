@@ -16,7 +16,10 @@ export function endsBeyondMemory(address: bigint, size: number): boolean {
 }
 
 // law ffi/isFarFromEnds: dlpack/import, dlpack/array_interface
-/** Whether memory of any safe size lies between NULL and the last address if it begins here, as nearly all does. */
+/**
+ * Whether an address is neither NULL nor near the last one: memory that begins there cannot end beyond it, whatever its
+ * size. True of nearly all memory.
+ */
 export function isFarFromEnds(address: bigint): boolean {
   return address > 0n && address <= farEnough;
 }

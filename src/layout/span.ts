@@ -177,12 +177,12 @@ interface Bounds {
 }
 
 // law layout/bytesBefore: layout/subbyte, dlpack/import, dlpack/array_interface, dlpack/fuzz
-/** Bytes from the lowest one that has a part of an element to offset 0 of the layout. */
+/** Bytes from the lowest byte of all elements to offset 0 of the layout. */
 export function bytesBefore({ minOffset, itemsize }: Bounds): number {
   return minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize);
 }
 
-/** Bytes from offset 0 of the layout to the end of the highest one that has a part of an element. */
+/** Bytes from offset 0 of the layout to the end of the highest byte of all elements. */
 export function bytesFrom({ maxOffset, itemsize }: Bounds): number {
   return 0 - wholeBytes(-maxOffset - 1, itemsize);
 }

@@ -142,7 +142,7 @@ export class Connections {
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
   readonly #listeners = new Set<UcxListener>();
   readonly #peers: PeerLiveness;
-  /** The endpoints of whose peers it is not known that the system reports their end, whatever else happens. */
+  /** Endpoints whose peers might end without the system reporting it, and their handles. */
   readonly #doubtful = new Map<UcxEndpoint, bigint>();
   readonly #keepalive: KeepaliveTimer;
   readonly #onError: NativeCallback;
@@ -359,7 +359,6 @@ export class Connections {
   /** Stops watching peers, after the worker has slept for the last time. */
   stopWatching(): void {
     this.#peers.close();
-    this.#keepalive.close();
   }
 
   // law ucx/Connections.rest: ucx/keepalive_timer

@@ -42,10 +42,4 @@ export class KeepaliveTimer {
     this.#stopped = null;
     this.#looks = mostLooks;
   }
-
-  /** Never touches it again: the descriptor is about to be closed. */
-  close(): void {
-    this.#stopped = null;
-    this.#looks = 0;
-  }
 }

@@ -34,8 +34,7 @@ export function ownIdentity(): Uint8Array<ArrayBuffer> {
 
 /** Whether an identity is that of this process. */
 export function isOwn(identity: Uint8Array): boolean {
-  const own = ownIdentity();
-  return own.some((byte) => byte !== 0) && own.every((byte, at) => byte === identity[at]);
+  return ownIdentity().every((byte, at) => byte === identity[at]);
 }
 
 /** Another process on this machine that is visible from here. */

@@ -36,7 +36,10 @@ export function stopTimers(set: number): StoppedTimers {
     count: stopped.size,
     restart: () => {
       // Their owner may have closed them, and the numbers may be those of other descriptors by now.
-      for (const timer of stopped.size === 0 ? [] : timersIn(set)) setTiming(timer, stopped.get(timer) ?? null);
+      for (const timer of timersIn(set)) {
+        const timing = stopped.get(timer);
+        if (timing !== undefined) setTiming(timer, timing);
+      }
       stopped.clear();
     },
   };
@@ -64,8 +67,7 @@ function timingOf(timer: number): Timing | null {
   return { seconds: tv_sec, nanoseconds: tv_nsec };
 }
 
-function setTiming(timer: number, timing: Timing | null): void {
-  if (timing === null) return;
+function setTiming(timer: number, timing: Timing): void {
   using arena = new NativeArena();
   const wanted = arena.struct(itimerspec);
   for (const each of [wanted.it_interval, wanted.it_value]) {

@@ -230,6 +230,10 @@ test("a stream waits neither for itself, nor confuses the default streams of two
   assertEquals(waits(), 0);
   cuda.device(0).defaultStream.wait(cuda.device(1).defaultStream);
   assertEquals(waits(), 1);
+  // The same as numbers: the driver is asked, and knows neither.
+  const [one, next] = [1n << 60n, (1n << 60n) + 1n].map((handle) => CudaStream.fromHandle(stream.device, handle));
+  assert(one !== undefined && next !== undefined);
+  assertThrows(() => one.wait(next), CudaError);
 });
 
 test("a driver that wants a current context for every call gets one, and default streams get their device's", () => {

@@ -460,6 +460,7 @@ export const deviceMutations: readonly Mutation[] = [
     ["    if (!(other instanceof CudaEvent)) throw", "    if (false) throw", "A buffer is taken for an event."],
     ["    if (other.device !== this.device) {\n", "    if (false) {\n", "An event of another Cuda is waited for."],
     ['      other.argumentFor("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
+    ["handle === this.#handle && ", "", "Streams whose handles are alike as numbers are taken for one."],
     [
       "=== this.#handle && other.device === this.device",
       "=== this.#handle",

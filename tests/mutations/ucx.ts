@@ -70,6 +70,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/PeerLiveness.failed", [
+    ["    this.#onUnseen();\n", "", "UCX is not made to check on a peer that nothing else watches."],
     ["    this.#lookLater();\n", "", "What UCX forgets of a connection that has failed waits for ever."],
   ]),
   ...law("ucx/PeerLiveness.forget", [
@@ -77,6 +78,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["    peer?.endpoints.delete(endpoint);\n", "", "A closed endpoint is reported."],
   ]),
   ...law("ucx/PeerLiveness.poll", [
+    ["        this.#onUnseen();\n", "", "UCX is not made to check on a peer that nothing else watches."],
     ["peer.goneSince === Infinity && peer.isGone()", "peer.goneSince === Infinity", "The living are reported dead."],
     ["      if (now - peer.goneSince < grace) continue;\n", "", "UCX is not given the time to say what it knows."],
     ["    if (isBlind()) this.#lookLater();\n", "", "The dead are never reported."],

@@ -8,9 +8,9 @@ export const unixMutations: readonly Mutation[] = [
   ]),
   ...law("unix/stopTimers", [
     [" || timing.seconds + timing.nanoseconds === 0n", "", "A timer that fires once never fires."],
-    ["stopped.get(timer) ?? null", "[...stopped.values()][0] ?? null", "A timer runs that was not stopped."],
+    ["= stopped.get(timer);", "= [...stopped.values()][0];", "A timer runs that was not stopped."],
     ["    setTiming(timer, never);\n", "", "A worker is woken for nothing."],
-    ["stopped.size === 0 ? [] : timersIn(set)", "stopped.keys()", "Somebody else's timer is started."],
+    ["of timersIn(set)) {\n        const", "of stopped.keys()) {\n        const", "Somebody else's timer is started."],
   ]),
   ...law("unix/abortable", [
     ['    signal.removeEventListener("abort", stop);\n', "", "Every wait leaves a listener at the signal."],

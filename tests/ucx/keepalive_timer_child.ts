@@ -1,14 +1,16 @@
 /**
- * Lets workers rest, and prints as JSON the intervals of UCX's timers, in seconds: at first, once they have rested, and
- * at the end. What connects them is the first argument:
+ * Lets workers rest, and prints as JSON whether UCX's timers run at first, have stopped, stay so, and what happens at
+ * the end. What connects the workers is the first argument:
  *
- * - `address`: two workers of this process, by address; then one by bytes that do not say whose they are
+ * - `address`: two workers of this process, by address; then by bytes that do not say whose they are, until the endpoint
+ *   is closed
  * - `host`: two workers of this process, by a listener
  * - `process`: a worker and one of another process, by address; then the other process is killed
  * - `client`: a listener here and a worker of another process; then the other process is killed
  * - `unchecked`: two workers of this process, by bytes that do not say whose they are
  *
- * The last value: whether a timer runs again, or how long it took, in milliseconds, to learn of the death.
+ * At the end: whether a timer runs while there is a stranger and after it, or how long, in milliseconds, it took to
+ * learn of the death.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -59,10 +61,7 @@ async function connect(): Promise<UcxEndpoint> {
   switch (mode) {
     case "host": {
       const listener = other.listen();
-      const [endpoint] = await Promise.all([
-        one.connect(listener),
-        listener[Symbol.asyncIterator]().next(),
-      ]);
+      const [endpoint] = await Promise.all([one.connect(listener), listener.accept()]);
       return endpoint;
     }
     case "process": {
@@ -95,11 +94,14 @@ else await until(() => !isRunning());
 const rested = !isRunning();
 await pause(1200);
 const stillRested = !isRunning();
-let end: boolean | number | null = null;
+let end: boolean[] | number | null = null;
 if (mode === "address") {
-  await one.connect(other.address.slice(0, -trailerBytes), { unchecked: true });
+  const stranger = await one.connect(other.address.slice(0, -trailerBytes), { unchecked: true });
   await pause(1300); // one wakeup
-  end = isRunning();
+  const withIt = isRunning();
+  await stranger.close({ force: true });
+  await until(() => !isRunning());
+  end = [withIt, isRunning()];
 }
 if (child !== undefined) {
   const start = performance.now();

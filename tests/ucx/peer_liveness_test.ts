@@ -57,7 +57,8 @@ for (const how of ["by a descriptor", "without one"]) {
   test(`who ends is reported after the time that UCX has for it, and nobody else: ${how}`, patiently, async () => {
     const [one, other] = [start(), start()];
     const sleeping = sleeper();
-    const watch = new PeerLiveness(sleeping, () => {});
+    let unseen = 0;
+    const watch = new PeerLiveness(sleeping, () => unseen++);
     const seen = (process: PeerProcess | null) =>
       process === null || how === "by a descriptor"
         ? process
@@ -69,6 +70,9 @@ for (const how of ["by a descriptor", "without one"]) {
     watch.forget(forgotten);
     await pause(1100);
     assertEquals([first, again, second, own].map(({ lost }) => lost), [0, 0, 0, 0], "while they live");
+    const isSeen = how === "by a descriptor";
+    assertEquals([first, second, forgotten, own].map((each) => watch.sees(each)), [isSeen, isSeen, false, false]);
+    assertEquals(unseen, 0);
     const killed = performance.now();
     await kill(one.child);
     await until(() => first.lost > 0);
@@ -76,6 +80,8 @@ for (const how of ["by a descriptor", "without one"]) {
     assert(took > 900, "UCX has a second to say so itself");
     assert(again.lost > 0 && took < 20_000, `it took ${took} ms`);
     assertEquals([second, forgotten, own].map(({ lost }) => lost), [0, 0, 0]);
+    assertEquals(unseen, 1, "UCX has been asked to check its peers again");
+    assertEquals([watch.sees(first), watch.sees(second)], [false, isSeen]);
     assertEquals(sleeping.wakes, how === "by a descriptor" ? 1 : 0);
     watch.close();
     sleeping.close();
@@ -84,11 +90,13 @@ for (const how of ["by a descriptor", "without one"]) {
 }
 
 test("an endpoint that UCX has failed is lost after the time that UCX has to end what is in flight", async () => {
-  const watch = new PeerLiveness({ watchAlso: () => {} }, () => {});
+  let unseen = 0;
+  const watch = new PeerLiveness({ watchAlso: () => {} }, () => unseen++);
   const [failed, closed] = [endpoint(), endpoint()];
   const start = performance.now();
   watch.failed(failed);
   watch.failed(closed);
+  assertEquals(unseen, 2);
   watch.forget(closed);
   await until(() => failed.lost > 0);
   const took = performance.now() - start;
