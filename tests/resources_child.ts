@@ -5,7 +5,7 @@
  * The cycles are measured in several windows, after one that only warms up: a leak grows in every window, while a heap
  * that has not been garbage collected yet, or an allocator's cache, grows in some and shrinks in others.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { liveExports } from "../src/order/reclaim.ts";
@@ -24,6 +24,7 @@ import type { UcxWorker } from "../src/ucx/worker.ts";
 import { StridedMemoryView } from "../src/view/strided_memory_view.ts";
 import { collectGarbage } from "./support/collect.ts";
 import { nullDriver } from "./support/null_driver.ts";
+import { openFiles } from "./support/open_files.ts";
 import { findPython } from "./support/python.ts";
 import { type Growth, leak } from "./resources_growth.ts";
 
@@ -246,7 +247,7 @@ async function sample(): Promise<Sample> {
     native: bytesInUse(),
     script: process.memoryUsage().heapUsed,
     resident: Number(readFileSync("/proc/self/statm", "utf8").split(" ")[1]) * 4096,
-    descriptors: readdirSync("/proc/self/fd").length,
+    descriptors: openFiles(),
   };
 }
 

@@ -1,7 +1,6 @@
 /** The event loop gets a callback when a descriptor of any kind becomes readable, and sleeps until then. */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -9,11 +8,11 @@ import { fileURLToPath } from "node:url";
 import { libc } from "../../src/ffi/libc.ts";
 import { watchReadable } from "../../src/native/readable_watch.ts";
 import { isBun } from "../support/child.ts";
+import { openFiles } from "../support/open_files.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
 
 const { eventfd, eventfd_write, close } = libc().files;
-const openFiles = () => readdirSync("/proc/self/fd").length;
 
 /** A descriptor that becomes readable when rung. */
 function signal(): { fd: number; ring: () => void } {

@@ -4,7 +4,7 @@
  * @module
  */
 import { MFD } from "../../bindings/libc.ts";
-import { readdirSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { libc } from "../../src/ffi/libc.ts";
@@ -32,7 +32,24 @@ export function contentOf(file: FileDescriptor): Uint8Array {
   return bytes.slice(0, Number(libc().files.pread(file.number, address, 4096n, 0n)));
 }
 
+/**
+ * The files that this process has open, by descriptor. Without `statm`, which the collector's threads of JavaScriptCore
+ * open and close at any time, to see how much memory is in use.
+ */
+export function filesByDescriptor(): Map<number, string> {
+  const files = new Map<number, string>();
+  for (const number of readdirSync("/proc/self/fd")) {
+    try {
+      const file = readlinkSync(`/proc/self/fd/${number}`);
+      if (!file.endsWith("/statm")) files.set(Number(number), file);
+    } catch {
+      // closed meanwhile, as the descriptor of the folder itself is
+    }
+  }
+  return files;
+}
+
 /** How many files this process has open. */
 export function openFiles(): number {
-  return readdirSync("/proc/self/fd").length;
+  return filesByDescriptor().size;
 }

@@ -14,6 +14,7 @@ import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { until } from "../support/until.ts";
 import { identityOf } from "./identity.ts";
+import { openFiles } from "../support/open_files.ts";
 
 /** Pairs of workers that exist at once: Deno waits for the descriptors of 32 at most. */
 const pairs = 12;
@@ -39,7 +40,7 @@ interface Sample {
 
 function sample(): Sample {
   return {
-    descriptors: readdirSync("/proc/self/fd").length,
+    descriptors: openFiles(),
     threads: readdirSync("/proc/self/task").length,
     mappings: readFileSync("/proc/self/maps", "utf8").split("\n").length,
     resident: Number(readFileSync("/proc/self/statm", "utf8").split(" ")[1]) * 4096,

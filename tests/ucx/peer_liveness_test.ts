@@ -2,7 +2,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { watchReadable } from "../../src/native/readable_watch.ts";
@@ -10,6 +9,7 @@ import { PeerLiveness } from "../../src/ucx/peer_liveness.ts";
 import type { DescriptorSet } from "../../src/unix/mod.ts";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process_identity.ts";
 import { patiently, runScript } from "../support/child.ts";
+import { openFiles } from "../support/open_files.ts";
 import { until } from "../support/until.ts";
 import { identityOf } from "./identity.ts";
 
@@ -106,20 +106,19 @@ test("an endpoint that UCX has failed is lost after the time that UCX has to end
 });
 
 test("however many endpoints lead to a process it takes one descriptor, which goes with the last", async () => {
-  const files = () => readdirSync("/proc/self/fd").length;
   const { child, process } = start();
   let set: DescriptorSet | undefined;
   const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) }, () => {});
   const endpoints = Array.from({ length: 100 }, endpoint);
   watch.watch(endpoint(), process); // the set's own descriptor exists from now on
-  const before = files();
+  const before = openFiles();
   for (const each of endpoints) watch.watch(each, process);
-  assertEquals(files(), before);
+  assertEquals(openFiles(), before);
   for (const each of endpoints) watch.forget(each);
-  assertEquals(files(), before);
+  assertEquals(openFiles(), before);
   watch.close();
   set?.close();
-  assertEquals(files(), before - 2);
+  assertEquals(openFiles(), before - 2);
   await kill(child);
 });
 

@@ -1,6 +1,5 @@
 /** How a worker waits: its cost, what it never blocks, and that it misses nothing. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,6 +10,7 @@ import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { patiently } from "../support/child.ts";
 import { serveHttp } from "../support/http_server.ts";
+import { openFiles } from "../support/open_files.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
 
@@ -229,7 +229,6 @@ test("a timeout ends a receive for its caller, awaited or in place, and takes no
 });
 
 test("workers that have slept leave no descriptor open", async () => {
-  const openFiles = () => readdirSync("/proc/self/fd").length;
   const sleep = async () => {
     const { receiver, close } = await pairOf("event", "tcp");
     const receive = receiver.recv(new Uint8Array(1)).catch(() => {});

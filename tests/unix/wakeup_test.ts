@@ -1,12 +1,13 @@
 /** Native code wakes the event loop, from any thread, without running JavaScript there. */
 import { assert, assertEquals } from "@std/assert";
-import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
 import { createWakeup, type Wakeup } from "../../src/unix/wakeup.ts";
 import { check, fc } from "../support/property.ts";
+import { openFiles } from "../support/open_files.ts";
 
 const threads = openLibrary({
   name: "libc",
@@ -22,8 +23,6 @@ const threads = openLibrary({
     },
   },
 }).functions.threads;
-
-const openFiles = () => readdirSync("/proc/self/fd").length;
 
 test("a thread says it once, and the event loop hears it and was never blocked", async () => {
   using arena = new NativeArena();

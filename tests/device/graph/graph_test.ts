@@ -1,6 +1,5 @@
 /** Graphs, on the simulator: random programs do the same whether they are captured and launched or run directly. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
 import {
@@ -17,6 +16,7 @@ import {
 import { drainFrees } from "../../../src/order/deferred_free.ts";
 import { addPtx } from "../../gpu/graph_behaviours.ts";
 import { runScriptForJson } from "../../support/child.ts";
+import { openFiles } from "../../support/open_files.ts";
 import { check, fc } from "../../support/property.ts";
 import { simulatorOf } from "../../support/simulator_of.ts";
 
@@ -268,8 +268,7 @@ test("a graph is drawn whole without a folder or a permission for files, and lea
   using graph = stream.capture(() => {});
   const draw = () => assertEquals(graph.toDot(), "digraph dot {\n\n}\n");
   draw();
-  const open = () => readdirSync("/proc/self/fd").length;
-  const before = open();
+  const before = openFiles();
   for (let i = 0; i < 50; i++) draw();
-  assert(open() < before + 25, `${open()} descriptors instead of ${before}`); // the runtime opens some of its own
+  assert(openFiles() < before + 25, `${openFiles()} descriptors instead of ${before}`); // the runtime opens some of its own
 });
