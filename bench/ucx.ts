@@ -109,11 +109,14 @@ const rows: readonly Row[] = [
   rate("awaited"),
   rate("bare"),
   // The floors of the rows above.
+  latency("tcp", 1, "bare", 20_000, 1.2),
   latency("tcp", 8 * kib, "bare", 15_000, 1.15),
   latency("tcp", mib, "bare", 600, 1.05),
   latency(sm, 1, "bare", 200_000, 1, isBun ? 0.2 : 0.6),
   latency(sm, mib, "bare", 1_000, 1.1),
   latency(sm, 8 * kib, "bare", 50_000, 1.3),
+  // UCX chooses the transports, as it does for a listener's connections.
+  { ...latency(sm, 8 * kib, "bare", 50_000, 0, 1.5), tls: "all", name: "all transports 8 KiB, bare" },
 ];
 
 /** Messages in GPU memory, both processes on the first GPU. */

@@ -10,6 +10,7 @@ import { none } from "../layout/mod.ts";
 import { captureOf, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
+import { useGpu } from "./gpu_context.ts";
 import type { PoolStaging, StagingPiece } from "./pool_staging.ts";
 import type { TakenMemory as Memory } from "./taken_memory.ts";
 
@@ -142,8 +143,7 @@ function takeBuffer(
   cuda: PoolStaging | null,
 ): MemoryBuffer | null {
   const memoryType = typeOf(buffer, doing, cuda);
-  // UCX copies in the context that is current when it makes progress, and before 1.19 fails if there is none.
-  if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();
+  if (memoryType !== UCS_MEMORY_TYPE.HOST && buffer.device !== null) useGpu(buffer.device);
   const pin = buffer.pinned(); // first: a closed buffer is an error
   memory.held = pin;
   memory.bytes = bytes;

@@ -9,6 +9,7 @@ import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import { consumerWaitsForEvent } from "../order/mod.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import { atNextTurn, isServing } from "./event_loop.ts";
+import { ensureGpuContext } from "./gpu_context.ts";
 import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
 import type { Operation, OperationPool } from "./operation.ts";
@@ -187,6 +188,7 @@ export class Progress {
     operation.disarm = () => signal.removeEventListener("abort", abort);
   }
 
+  // law ucx/Progress.runUntilDone: ucx/pool_staging
   /** Blocks this thread until UCX is done with an operation, or for `timeout` milliseconds. */
   runUntilDone(operation: Operation, timeout: number | undefined): void {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
@@ -197,6 +199,7 @@ export class Progress {
       this.#landed(operation);
     }
     let left = most; // polls left after a cancel, for UCX to return it
+    ensureGpuContext();
     for (let n = 1; !operation.isDone; n++) {
       progress(this.#worker);
       this.#drain();
@@ -285,11 +288,13 @@ export class Progress {
     return this.#poll(atMost, false);
   }
 
+  // law ucx/Progress.pollUntil: ucx/pool_staging
   /** @param untilEnded to return as soon as an operation has completed: its awaiter may have the next one */
   #poll(atMost: number, untilEnded: boolean): number {
     if (this.#isStopped) return 0;
     let ended = 0;
     const start = performance.now();
+    ensureGpuContext();
     this.#isQuiet = false;
     for (let i = 0; i < most; i++) {
       const hasWorked = this.#progress(this.#worker) !== 0;
@@ -525,6 +530,7 @@ export class Progress {
     atNextTurn(this.#turn);
   }
 
+  // law ucx/Progress.spin: ucx/pool_staging
   /** Polls briefly, within a microtask: the answer to a message often arrives before the event loop turns. */
   readonly #spin = (): void => {
     this.#isSpinQueued = false;
@@ -534,6 +540,7 @@ export class Progress {
     this.#patience = patienceAtMost;
     if (start - this.#lastTurn < turnEvery && !isServing()) {
       const progress = this.#progress;
+      ensureGpuContext();
       for (let n = 1;; n++) {
         progress(this.#worker);
         if (this.#drain() > 0) {

@@ -3,6 +3,18 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const ucxMutations: readonly Mutation[] = [
+  ...law("ucx/ensureGpuContext", [
+    ["  else device.ensureCurrent();\n", "", "UCX makes progress in no context, and fails or crashes."],
+  ]),
+  ...law("ucx/Progress.runUntilDone", [
+    ["    ensureGpuContext();\n", "", "UCX makes progress in no context, and fails or crashes."],
+  ]),
+  ...law("ucx/Progress.pollUntil", [
+    ["    ensureGpuContext();\n", "", "UCX makes progress in no context, and fails or crashes."],
+  ]),
+  ...law("ucx/Progress.spin", [
+    ["      ensureGpuContext();\n", "", "UCX makes progress in no context, and fails or crashes."],
+  ]),
   ...law("ucx/KeepaliveTimer.stop", [
     ["    this.#stopped = stopped;\n", "", "UCX never checks again whether a peer lives."],
   ]),
@@ -593,7 +605,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/takeMemory", [
     [
-      "  if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();\n",
+      "  if (memoryType !== UCS_MEMORY_TYPE.HOST && buffer.device !== null) useGpu(buffer.device);\n",
       "",
       "UCX makes progress without a context, and crashes before 1.19.",
     ],

@@ -1,6 +1,7 @@
 /**
  * How every use of an endpoint ends when the process at its other end is killed, or stopped for a while. The first
- * argument says what happens to it, the second seeds when; prints how each use ended.
+ * argument says what happens to it, the second seeds when, and which endpoints are a listener's; prints how each use
+ * ended.
  */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { spawn } from "node:child_process";
@@ -153,19 +154,26 @@ interface Other {
   readonly lanes: readonly Lane[];
 }
 
-/** Starts the other process and connects a worker for each use with one of its workers, both ways. */
+/**
+ * Starts the other process and connects a worker for each use with one of its workers: half of them by its listener, the
+ * others by address, both ways.
+ */
 async function start(used: readonly string[]): Promise<Other> {
-  const args = [JSON.stringify(used), `${size}`];
+  const byListener = used.map((_, number) => (number + Number(seed)) % 2 === 0);
+  const args = [JSON.stringify(used), `${size}`, JSON.stringify(byListener)];
   const child = startScript(new URL("./death_peer.ts", import.meta.url), { args }, ["pipe", "pipe", "inherit"]);
   const { stdin, stdout, pid } = child;
   assert(stdin !== null && stdout !== null && pid !== undefined);
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const line: string = await new Promise((resolve) => createInterface({ input: stdout }).once("line", resolve));
-  const said: { addresses: string[]; key: string } = JSON.parse(line);
+  const said: { reached: (string | number)[]; key: string } = JSON.parse(line);
   const workers = used.map(() => ucx.createWorker());
   stdin.write(`${JSON.stringify(workers.map(({ address }) => address.toHex()))}\n`);
   const lanes = await Promise.all(workers.map(async (worker, number): Promise<Lane> => {
-    const endpoint = await worker.connect(Uint8Array.fromHex(said.addresses[number] ?? ""));
+    const at = said.reached[number] ?? "";
+    const endpoint = await worker.connect(
+      typeof at === "number" ? { host: "127.0.0.1", port: at } : Uint8Array.fromHex(at),
+    );
     await worker.recv(new Uint8Array(1), { tag: BigInt(100 + number) });
     const remote = endpoint.remote(Uint8Array.fromHex(said.key));
     return { number, worker, endpoint, remote, message: await nextMessage({ endpoint, worker }) };
@@ -257,13 +265,35 @@ async function inPlace(call: (lane: Lane) => unknown): Promise<string[]> {
   return [...wrong, ...await wrongClose(lane)];
 }
 
-/** Uses that never end while the other side lives; a flush of a worker is one of its endpoint's. */
-const endless: ReadonlySet<string> = new Set([
-  "close",
-  "recv of what never comes",
-  "two recvMany of what never comes",
-  "worker.flush",
-]);
+/** The use of a lane as it ends while the other side lives: a close waits for what is sent, which is received. */
+async function useOnce(lane: Lane): Promise<unknown> {
+  if (names[lane.number] !== "close") return await use(lane);
+  const send = lane.endpoint.send(out, { tag: 1n });
+  await lane.endpoint.close();
+  return await send;
+}
+
+/** A call that waits in place while the other process is stopped, and goes on: it ends as if nothing had happened. */
+async function inPlaceResumed(call: (lane: Lane) => Promise<void> | void): Promise<string[]> {
+  const { pid, ended, lanes: [lane] } = await start(["send"]);
+  assert(lane !== undefined);
+  const { endpoint, remote, worker } = lane;
+  process.kill(pid, "SIGSTOP");
+  const delay = 1.5 + Number(seed) % 10 / 10; // longer than UCX's keep-alive interval
+  const resumed = once(spawn("sh", ["-c", `sleep ${delay}; kill -CONT ${pid}`], { stdio: "ignore" }), "close");
+  await call(lane);
+  await resumed;
+  assertEquals(await Promise.race([endpoint.closed, pause(0, "open")]), "open");
+  remote.close();
+  await endpoint.close({ force: true });
+  process.kill(pid, "SIGKILL");
+  await ended;
+  await worker.close();
+  return [];
+}
+
+/** Uses that never end while the other side lives. */
+const endless: ReadonlySet<string> = new Set(["recv of what never comes", "two recvMany of what never comes"]);
 /** Uses that the other side acknowledges once it has received and checked the data. */
 const answered: ReadonlySet<string> = new Set([
   "send",
@@ -321,6 +351,18 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
   sendSync: () => inPlace(({ endpoint }) => endpoint.sendSync(out, { tag: 8n })),
   recvSync: () => inPlace(({ endpoint }) => endpoint.recvSync(new Uint8Array(8), { tag: 7n })),
 
+  resumedSendSync: () =>
+    inPlaceResumed(async ({ endpoint, worker }) => {
+      endpoint.sendSync(out, { tag: 1n });
+      await worker.recv(new Uint8Array(1), { tag: 300n });
+    }),
+  resumedRecvSync: () =>
+    inPlaceResumed(({ endpoint }) => {
+      const into = new Uint8Array(size);
+      endpoint.recvSync(into, { tag: 200n });
+      assertContent(into, 2);
+    }),
+
   /**
    * The other process stops for longer than UCX's keep-alive interval, in the middle of half of all uses and before the
    * other half, and goes on: nothing is lost, nothing is wrong.
@@ -335,7 +377,7 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
         const name = names[number] ?? "";
         if (endless.has(name) || (number + Number(seed)) % 2 !== half) continue;
         const answer = () => worker.recv(new Uint8Array(1), { tag: BigInt(300 + number) });
-        outcomes[name] = answered.has(name) ? use(lane).then(answer) : use(lane);
+        outcomes[name] = answered.has(name) ? useOnce(lane).then(answer) : useOnce(lane);
       }
     };
     begin(0);
@@ -351,11 +393,13 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
     const took = performance.now() - before;
     assert(took < 5000, `${took} ms until all was over`);
     for (const [name, number] of Object.entries(contents)) assertAllContent(got[name], number, name);
-    for (const { endpoint, remote } of lanes) {
-      const check = new Uint8Array(size);
-      await endpoint.get(check, remote);
-      assertContent(check, 3); // what was put there
-      assertEquals(await Promise.race([endpoint.closed, pause(0, "open")]), "open");
+    for (const { endpoint, remote, number } of lanes) {
+      if (names[number] !== "close") {
+        const check = new Uint8Array(size);
+        await endpoint.get(check, remote);
+        assertContent(check, 3); // what was put there
+        assertEquals(await Promise.race([endpoint.closed, pause(0, "open")]), "open");
+      }
       remote.close();
       await endpoint.close({ force: true });
     }

@@ -1,9 +1,9 @@
 /**
  * The process that dies in `death_child.ts`: many workers, so that each use of an endpoint has its own.
- * Prints the address of each worker and the key of remote memory, reads as many addresses, connects back, and serves
- * until it is killed. Worker n receives messages with tag 1 and active messages, and answers each with tag 300 + n; it
+ * Prints how to reach each worker, by its address or the port of its listener, and the key of remote memory; reads as
+ * many addresses, connects back where it does not listen, and serves until it is killed. Worker n receives messages with tag 1 and active messages, and answers each with tag 300 + n; it
  * sends messages with tag 200 + n, and active ones, as long as they are received. What else it does depends on its use;
- * the first argument has the names of the uses.
+ * the first argument has the names of the uses, the third whether each worker listens.
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -16,14 +16,16 @@ import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
 const names: string[] = JSON.parse(process.argv[2] ?? "[]");
 const size = Number(process.argv[3]);
+const byListener: boolean[] = JSON.parse(process.argv[4] ?? "[]");
 
 const ucx = Ucx.open();
 const workers = names.map(() => ucx.createWorker());
 const table = contentOf(3, size);
 const home = workers[0] ?? ucx.createWorker();
 const region = home.register(table);
+const listeners = workers.map((worker, i) => byListener[i] ? worker.listen() : null);
 console.log(JSON.stringify({
-  addresses: workers.map(({ address }) => address.toHex()),
+  reached: workers.map(({ address }, i) => listeners[i]?.port ?? address.toHex()),
   key: region.key.toHex(),
 }));
 const input = createInterface({ input: process.stdin });
@@ -94,7 +96,8 @@ const serving: Readonly<Record<string, (lane: Lane) => Promise<never>>> = {
 };
 
 for (const [i, worker] of workers.entries()) {
-  const endpoint = await worker.connect(Uint8Array.fromHex(addresses[i] ?? ""));
+  const accepted = await listeners[i]?.[Symbol.asyncIterator]().next();
+  const endpoint: UcxEndpoint = accepted?.value ?? await worker.connect(Uint8Array.fromHex(addresses[i] ?? ""));
   await endpoint.send(Uint8Array.of(i), { tag: BigInt(100 + i) });
   const answer = async (received: Uint8Array) => {
     assertContent(received, 1);

@@ -68,3 +68,8 @@ for (const mode of ["sendSync", "recvSync"]) {
     );
   }
 }
+
+test("who waits in place for a peer that stops and goes on has lost nothing", patiently, async () => {
+  await checkScenario("resumedSendSync", undefined);
+  await checkScenario("resumedRecvSync", "tcp");
+});

@@ -15,6 +15,7 @@ import {
   type MemoryResource,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
 import { none } from "../../src/layout/mod.ts";
 import { SimulatedDriver } from "../../src/public/sim.ts";
 import { reclaim } from "../../src/order/mod.ts";
@@ -302,6 +303,54 @@ test("a closed buffer is an error before anything is taken", async () => {
   other.close();
   await assertRejects(() => receiver.recv(other, none, null, plainTags), TypeError, "closed");
   assertEquals([operations.inUse, driver.calls("cuMemAlloc_v2")], [0, 0]);
+});
+
+test("once UCX has been given memory of a GPU, a context is current whenever it makes progress", async () => {
+  const { cuda, device, endpoint, progress, ucp } = scene();
+  const { cuCtxGetCurrent, cuCtxSetCurrent } = cuda.driver.context;
+  using arena = new NativeArena();
+  const out = arena.out("ptr");
+  const current: bigint[] = [];
+  let news = () => {};
+  ucp.onProgress = () => {
+    assertEquals(cuCtxGetCurrent(out.$address), 0);
+    current.push(out.value);
+    news();
+  };
+  /** Calls UCX with no context, as a library leaves it that takes away its own. */
+  const seen = async (way: () => unknown) => {
+    current.length = 0;
+    assertEquals(cuCtxSetCurrent(0n), 0);
+    await way();
+    return [...new Set(current)];
+  };
+  assertEquals(await seen(() => progress.poll()), [0n]); // what is the host's needs none
+  using memory = new SynchronousMemoryResource(device).allocate(8);
+  const sends = [endpoint.send(memory)];
+  const ways: Record<string, () => unknown> = {
+    "a turn of the event loop": async () => {
+      while (current.length === 0) await setImmediate();
+    },
+    poll: () => progress.poll(),
+    "a microtask": async () => {
+      while (current.length === 0) { // the event loop has turned less than a millisecond ago
+        await setImmediate();
+        current.length = 0;
+        sends.push(endpoint.send(memory));
+        assertEquals(cuCtxSetCurrent(0n), 0);
+        await Promise.resolve();
+      }
+    },
+    "a call in place": () => {
+      ucp.onBegin = () => cuCtxSetCurrent(0n);
+      news = () => ucp.finish(sends.length + 1);
+      endpoint.sendSync(memory);
+      news = () => {};
+    },
+  };
+  for (const [name, way] of Object.entries(ways)) assertEquals(await seen(way), [device.context], name);
+  for (const [i] of sends.entries()) ucp.finish(i + 1);
+  await Promise.all(sends);
 });
 
 test("what comes while the stream is captured is an error of its message, and nothing of the graph", async () => {
