@@ -65,7 +65,7 @@ const withoutDoor = new Set(["bindings", "public"]);
 /** Type imports that point up, each with its reason. */
 const typesUp: { readonly [arrow: string]: string } = {
   "src/device/device.ts -> memory":
-    "`CudaDevice.memory` is what a user expects; who makes the device gives it its memory",
+    "`CudaDevice.memory` is what a user expects; the code that makes the device sets its memory",
 };
 
 /** The only room that may import a runtime's own modules: they are slow to load. Others call ffi's `nodeBuiltin`. */
@@ -188,7 +188,7 @@ test("all imports are seen: as many as there are lines that end in a path", () =
   assert(imports.length >= lines.length && lines.length > 900, `${imports.length} of ${lines.length}`);
 });
 
-test("every room of the house is known here, and only rooms of the house are", () => {
+test("every room is known here, and nothing else is", () => {
   assertEquals(new Set(files.map(roomOf)), new Set(Object.keys(everything)));
 });
 
@@ -231,7 +231,7 @@ test("every room has a door, which says what the room is and exports exactly wha
   }
 });
 
-test("an arrow that points up is seen, whichever way it is written", () => {
+test("an arrow that points up is detected, whichever way it is written", () => {
   const wrong = [
     'import { view } from "../view/mod.ts";',
     'import type { View } from "../view/mod.ts";',
@@ -244,8 +244,8 @@ test("an arrow that points up is seen, whichever way it is written", () => {
     'import fc from "fast-check";',
     'import { CudaStream } from "../device/stream.ts";', // past the door
   ];
-  for (const text of wrong) assert(importsOf("src/order/order.ts", text).some((one) => violation(one) !== null), text);
-  assertEquals(importsOf("src/order/order.ts", 'import { CudaStream } from "../device/mod.ts";').map(violation), [
+  for (const text of wrong) assert(importsOf("src/order/waits.ts", text).some((one) => violation(one) !== null), text);
+  assertEquals(importsOf("src/order/waits.ts", 'import { CudaStream } from "../device/mod.ts";').map(violation), [
     null,
   ]);
   assertEquals(importsOf("mod.ts", 'export { CudaStream } from "./src/device/mod.ts";').map(violation), [null]);
@@ -254,11 +254,11 @@ test("an arrow that points up is seen, whichever way it is written", () => {
   ]);
 });
 
-test("no file needs itself, by way of others", () => {
+test("no file imports itself, by way of others", () => {
   assertEquals(cycles(imports), []);
 });
 
-test("a circle of files is seen, at whatever length", () => {
+test("a cycle of files is detected, at any length", () => {
   const chain = (...files: string[]) =>
     files.slice(1).map((target, index) => ({ file: files[index] ?? "", target, isType: false, names: null }));
   assertEquals(cycles(chain("a", "b", "c")), []);
@@ -275,7 +275,7 @@ test("every room has a folder of tests", () => {
   assertEquals(Object.keys(everything).filter((room) => !tested(room)), []);
 });
 
-test("what several rooms test with is in tests/support, and behaviours that a GPU shows as well in tests/gpu", () => {
+test("helpers of several rooms' tests are in tests/support, and behaviours also run on a GPU in tests/gpu", () => {
   const paths = readdirSync(join(root, "tests"), { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts") && name.includes("/")
   ).map((name) => `tests/${name}`);
@@ -292,12 +292,12 @@ test("what several rooms test with is in tests/support, and behaviours that a GP
 /** Files outside `order/` that may wait for a device's work all the same, each with its reason. */
 const mayWait: { readonly [file: string]: string } = {
   "src/memory/staging_ring.ts": "a ring of slots waits for its own events: no memory changes hands",
-  "src/cli/bandwidth/bench.ts": "a program does as any user of the package",
-  "src/cli/bandwidth/measure.ts": "a program does as any user of the package",
-  "src/cli/demo.ts": "a program does as any user of the package",
+  "src/cli/bandwidth/bench.ts": "a program is a user of the package like any other",
+  "src/cli/bandwidth/measure.ts": "a program is a user of the package like any other",
+  "src/cli/demo.ts": "a program is a user of the package like any other",
 };
 
-test("only order/ decides who waits for whom: no other room makes a stream wait, or the host for one", () => {
+test("only order/ decides which stream waits: no other room makes a stream wait, or the host for one", () => {
   const rooms = /^src\/(order|device|sim|checker|ptx)\//; // it decides, has these methods, or implements them
   const streams = "(?:[sS]tream|home|producer|consumer|helper|sending|receiving)";
   const waits = new RegExp(

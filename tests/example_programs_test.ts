@@ -42,7 +42,7 @@ function inkCounts(): number[] {
   return counts;
 }
 
-test("plot_digits counts by a kernel what is in the file, and plots a bar for each count", patiently, async () => {
+test("plot_digits counts the file's pixels by a kernel, and plots a bar for each count", patiently, async () => {
   const cwd = scratchFolder();
   const printed = await runProgram("plot_digits.ts", ["ink.png"], { cwd });
   const [promised] = outputsOf("plot_digits.ts");

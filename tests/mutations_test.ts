@@ -20,7 +20,7 @@ test("the text of every mutation is found once behind its marker, and the tests 
     const entry = `${label}: ${text}`;
     if (file === "" || mutate(read(file), mutation) === null) stale.push(entry);
     assertNotEquals(text, becomes, entry);
-    assert(/^[A-Z].*\.$/s.test(why), `${entry}: "${why}" is no sentence`);
+    assert(/^[A-Z].*\.$/s.test(why), `${entry}: "${why}" is not a sentence`);
     for (const path of tests) assert(existsSync(new URL(`../${path}`, import.meta.url)), `${entry}: no ${path}`);
     if (seen.has(`${entry} becomes ${becomes}`)) twice.push(entry);
     seen.add(`${entry} becomes ${becomes}`);

@@ -373,7 +373,7 @@ test("an option that is spelled wrong is a TypeError that names the nearest one"
   here.close();
 });
 
-test("an option that is like none is answered with those that there are, and no guess", () => {
+test("the error for an option unlike any other lists the options, without a guess", () => {
   const known = { host: true, port: true, backlog: true };
   assertThrows(
     () => checkOptions({ tls: true }, known as never),
@@ -384,7 +384,7 @@ test("an option that is like none is answered with those that there are, and no 
   assertThrows(() => checkOptions({ zzz: 1 }, { host: true } as never), TypeError, "The only one is host.");
 });
 
-test("what is no object is no options", async () => {
+test("options that are not an object are refused", async () => {
   const here = scene();
   // The Arrow protocol's methods ignore a value without members, and the others destructure the options to add more.
   const lenient = /[aA]rrow(Device|_c_)|fromBuffer|new DeviceMemoryResource/;
@@ -406,7 +406,7 @@ async function errorOf(call: () => unknown): Promise<unknown> {
   }
 }
 
-test("options are taken exactly if all of them are known, whatever they are", () => {
+test("options are accepted exactly if all of them are known, whatever they are", () => {
   const known = { stream: true, tag: true, signal: true } as const;
   const name = fc.oneof(
     fc.constantFrom("stream", "tag", "signal", "toString", "__proto__", "constructor"),

@@ -170,8 +170,8 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
     const asarray: PyObject = python().import("numpy").$get("asarray");
     const array = new Float32Array(250);
     return () => {
-      using lent: PyObject = asarray.$call(array);
-      StridedMemoryView.from(lent).close();
+      using passed: PyObject = asarray.$call(array);
+      StridedMemoryView.from(passed).close();
       liveExports();
     };
   },

@@ -14,7 +14,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { kernelFor } from "../../src/copy/copy_kernel_cache.ts";
-import { planCopy } from "../../src/copy/copy_plan.ts";
+import { planDeviceCopy } from "../../src/copy/device_plan.ts";
 import { coalesce } from "../../src/copy/coalesced_copy.ts";
 import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 import { enqueueCopy, enqueuePeerCopy } from "../../src/device/mod.ts";
@@ -126,7 +126,7 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
 
 /** The kernel of a copy, on a given device. */
 function kernelOf(from: StridedMemoryView, to: StridedMemoryView, device: CudaDevice, stream: CudaStream): () => void {
-  const plan = planCopy(coalesce(from.layout, to.layout, { from: from.ptr, to: to.ptr }), true);
+  const plan = planDeviceCopy(coalesce(from.layout, to.layout, { from: from.ptr, to: to.ptr }), true);
   if (plan?.kind !== "strided" && plan?.kind !== "tiled") throw new TypeError("Expected a copy that needs a kernel");
   const { kernel, grid, block } = kernelFor(device, plan);
   return () => kernel.launch(stream, grid, block, [to.ptr, from.ptr]);

@@ -22,9 +22,10 @@ export interface CheckOptions {
    */
   readonly leaks?: boolean;
   /**
-   * Which bytes of its memory a kernel is assumed to touch. `certain`, the default: some of them, so that only an
-   * access to all of them can be unordered with it: no false alarm. `whole`: all of them, and a kernel not known to
-   * only read also changes them: no miss, and an alarm where kernels share an allocation piece by piece.
+   * Which bytes of its memory a kernel is assumed to touch. `certain` (default): only some of them, so a race is
+   * reported only for an access that covers all of them; there are no false alarms. `whole`: all of them, and a kernel
+   * is assumed to write them unless it is known only to read; no race is missed, but kernels that use separate parts of
+   * one allocation cause false alarms.
    */
   readonly kernels?: "certain" | "whole";
 }

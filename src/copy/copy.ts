@@ -47,8 +47,8 @@ export function copyElements(from: ArrayParts, to: ArrayParts, options: ViewCopy
 /** Explains how elements would be copied. See `StridedMemoryView.explainCopyFrom`. */
 export function explainCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): string {
   const conversion = checkCopy(from, to, options);
-  const words = explain(from, to, conversion, options);
-  return mayOverlap(from, to) ? `${words}, by way of a copy, because the two may share memory` : words;
+  const text = explain(from, to, conversion, options);
+  return mayOverlap(from, to) ? `${text}, by way of a copy, because the two may share memory` : text;
 }
 
 function explain(from: ArrayParts, to: ArrayParts, conversion: Conversion | null, options: ViewCopyOptions): string {
@@ -97,7 +97,7 @@ function copyOnHost(
   if (conversion === null && copyAtOnce(from, to)) return;
   const elements = new OnHost(from);
   const target = new OnHost(to);
-  const apart = liesBehind(elements, target) || liesBehind(target, elements) || !mayOverlap(from, to)
+  const apart = liesAfter(elements, target) || liesAfter(target, elements) || !mayOverlap(from, to)
     ? elements
     : denseCopy(elements);
   if (conversion === null) copyHost(apart, target);
@@ -125,8 +125,8 @@ function copyAtOnce(from: ArrayParts, to: ArrayParts): boolean {
   return true;
 }
 
-/** Whether one array's memory lies behind another's. One of the two orders mostly holds, and this is quick to check. */
-function liesBehind(one: HostMemory, other: HostMemory): boolean {
+/** Whether one array's memory lies entirely after another's. One of the two orders usually holds: a quick check. */
+function liesAfter(one: HostMemory, other: HostMemory): boolean {
   return other.address !== 0 && other.address + other.size <= one.address;
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { type CudaDevice, type Kernel, ProgramCache } from "../device/mod.ts";
-import type { CopyPlan } from "./copy_plan.ts";
+import type { CopyPlan } from "./device_plan.ts";
 import type { CopyKernel } from "./ptx_fragments.ts";
 import { packedKernel } from "./packed_kernel.ts";
 import type { PackedPart } from "./packed_plan.ts";
@@ -50,7 +50,7 @@ function keyOf(plan: KernelPlan): string {
 }
 
 function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
-  const { ptx, grid, block } = written(plan);
+  const { ptx, grid, block } = generate(plan);
   const program = device.loadPtx(ptx);
   let isClosed = false;
   return {
@@ -68,7 +68,7 @@ function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
   };
 }
 
-function written(plan: KernelPlan): CopyKernel {
+function generate(plan: KernelPlan): CopyKernel {
   switch (plan.kind) {
     case "strided":
       return stridedKernel(plan.problem);

@@ -8,7 +8,7 @@ import { StridedLayout } from "../layout/mod.ts";
 import { copyRun, type MemoryBuffer, PinnedMemoryResource, planAccess, stagingOf, takeAccess } from "../memory/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
-import { explainPlan, needsKernel } from "./copy_plan.ts";
+import { explainPlan, needsKernel } from "./device_plan.ts";
 import {
   accessOptions,
   type CopyOperand,
@@ -23,9 +23,9 @@ import {
 import { hasAccess, hostWaitsForCopy, noteElementAccess, orderStreams } from "../order/mod.ts";
 import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
-import { asRun, isKernelReady, peersOf, planFor, type Planned } from "./plan_cache.ts";
+import { asRun, devicePlanFor, isKernelReady, peersOf, type Planned } from "./device_plan_cache.ts";
 
-/** Describes the planned copy in words. */
+/** Describes the planned copy. */
 export function explainDeviceCopy(
   source: CopyOperand,
   destination: CopyOperand,
@@ -36,7 +36,7 @@ export function explainDeviceCopy(
   const reaches: Reach = (device, memory) =>
     hasAccess(device, memory) ||
     (access !== null && access.buffer.pool !== null && access.buffer === memory && access.peer === device);
-  const planned = planFor(source, destination, stream, conversion, reaches);
+  const planned = devicePlanFor(source, destination, stream, conversion, reaches);
   if (planned !== null) return explainPlanned(planned, source, destination, stream);
   if (devicesBetween(source, destination) !== null) return explainBetween(source, destination, conversion);
   if (conversion !== null) return explainParts(source, destination, conversion);
@@ -47,13 +47,13 @@ export function explainDeviceCopy(
 
 function explainPlanned(planned: Planned, source: CopyOperand, destination: CopyOperand, stream: CudaStream): string {
   const { plan, device } = planned;
-  const words = explainPlan(plan);
+  const text = explainPlan(plan);
   if (needsKernel(plan)) {
-    return devicesBetween(source, destination) === null ? words : `${words}, on ${device}`;
+    return devicesBetween(source, destination) === null ? text : `${text}, on ${device}`;
   }
-  if (plan.kind !== "contiguous") return words;
+  if (plan.kind !== "contiguous") return text;
   const staging = stagingOf(asRun(planned, plan.bytes, source, destination, stream), stream);
-  if (staging === null) return words;
+  if (staging === null) return text;
   return `${plan.bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
 }
 
@@ -107,20 +107,20 @@ function copy(
   if (home !== null) return enqueueOn(home, stream, (own) => copy(source, destination, own, conversion));
   const ways = accessOptions(source, destination);
   if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));
-  const planned = planFor(source, destination, stream, conversion);
+  const planned = devicePlanFor(source, destination, stream, conversion);
   if (planned !== null) return execute(planned, source, destination, stream);
   const between = devicesBetween(source, destination);
   if (between !== null) copyBetween(source, destination, stream, conversion, between);
   else if (conversion !== null) convertInParts(source, destination, stream, conversion);
-  else arranged(source, destination, stream);
+  else copyArranged(source, destination, stream);
 }
 
-// law copy/arranged: order/pageable_in_use, sim/behaviours
+// law copy/copyArranged: order/pageable_in_use, sim/behaviours
 /**
  * Copies where the host must arrange elements one by one: it does so now, so a graph could not repeat it at each
  * launch.
  */
-function arranged(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
+function copyArranged(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   if (captureOf(stream) !== null) {
     throw new TypeError(
       "Cannot capture a copy in which the host has to arrange elements: copy them in one piece to or from the " +

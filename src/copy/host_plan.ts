@@ -16,7 +16,7 @@ export interface PlacedMove extends StridedMove {
   readonly fromOffset: number;
 }
 
-/** From the first byte of any element to just behind the last one, in bytes from offset 0. */
+/** From the first byte of any element to just past the last one, in bytes from offset 0. */
 export interface Span {
   readonly start: number;
   readonly end: number;

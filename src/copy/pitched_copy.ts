@@ -7,7 +7,7 @@ import { CU_MEMORYTYPE, CUDA_MEMCPY3D_PEER } from "../../bindings/cuda_types.ts"
 import { checkReached, type CudaDevice, type CudaStream, makeOrderExplicit } from "../device/mod.ts";
 import { checkCuda } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
-import type { Pitched } from "./copy_plan.ts";
+import type { Pitched } from "./device_plan.ts";
 
 /** The start of a box. */
 export interface Corner {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Tiled } from "./copy_plan.ts";
+import type { Tiled } from "./device_plan.ts";
 import type { CoalescedCopy, CopyAxis, WordSize } from "./coalesced_copy.ts";
 import {
   advance,
@@ -49,10 +49,10 @@ interface Cell {
  * Adjacent threads read adjacent words of the source, and write adjacent words of the destination; in between the tile
  * is transposed.
  *
- * A word holds `lanes` elements: narrow ones are moved four bytes at a time. A thread reads the words of as many
- * adjacent rows, transposes them in registers, and stores them in shared memory as the words of as many columns. Words
- * that adjacent threads store are padded one word further apart than needed, so that no two of these threads hit the
- * same bank. Converted elements have one lane, and are converted when they leave the tile.
+ * Here a word holds `lanes` of the problem's words: narrow ones are moved four bytes at a time. A thread reads the
+ * words of as many adjacent rows, transposes them in registers, and stores them in shared memory as the words of as many
+ * columns. Words that adjacent threads store are padded one word further apart than needed, so that no two threads hit
+ * the same bank. Converted elements have one lane, and are converted when they leave the tile.
  */
 export function tiledKernel(problem: CoalescedCopy, { along, lanes, cells, threads }: Tiled): CopyKernel {
   const { axes, conversion, word: size, fromWord: fromSize } = problem;

@@ -10,7 +10,7 @@ import { noStream } from "./no_stream.ts";
 import { CudaStream } from "./stream.ts";
 
 /**
- * Throws if a value is not a stream, or the stream is closed, or of another Cuda than a device. See
+ * Throws if a value is not a stream, or if the stream is closed or belongs to another Cuda than the device. See
  * {@linkcode checkSameCuda}.
  */
 export function checkStream(stream: CudaStream, device: CudaDevice, doing: string): void {
@@ -47,7 +47,9 @@ interface Place {
 
 const placeNames: OptionNames<Place> = { stream: true, device: true };
 
-/** Whether options are of a place alone, as nearly all are: comparing two names is quicker than looking each up. */
+/**
+ * Whether the options name only a place, as nearly all do: comparing with two names is faster than looking each name up.
+ */
 function isPlace(options: unknown): boolean {
   if (typeof options !== "object") return false;
   for (const name in options) if (name !== "stream" && name !== "device") return false;

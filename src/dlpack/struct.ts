@@ -43,10 +43,10 @@ export interface TensorFields {
   readonly shape: bigint;
   /** Whether there are strides, or no axes: a producer may omit row-major strides. */
   readonly hasStrides: boolean;
-  /** 0n if there are none, or if `stridesBehind` locates them. */
+  /** 0n if there are none, or if `stridesAfterShape` locates them. */
   readonly strides: bigint;
   /** Bytes from the shape to the strides if one read covers both; otherwise 0. */
-  readonly stridesBehind: number;
+  readonly stridesAfterShape: number;
   readonly byteOffset: bigint;
 }
 
@@ -94,7 +94,7 @@ function readFields(bytes: DataView, from: number, deleterAt: number, flags: num
   const ndim = bytes.getInt32(from + at.ndim, littleEndian);
   const hasStrides = ndim === 0 || !isNull(bytes, from + at.strides);
   checkPointers(bytes, from, ndim, hasStrides);
-  const behind = hasStrides ? stridesBehind(bytes, from, ndim) : 0;
+  const behind = hasStrides ? stridesAfterShape(bytes, from, ndim) : 0;
   return {
     deleter: bytes.getBigUint64(deleterAt, littleEndian),
     flags,
@@ -108,18 +108,18 @@ function readFields(bytes: DataView, from: number, deleterAt: number, flags: num
     shape: ndim === 0 ? 0n : bytes.getBigUint64(from + at.shape, littleEndian),
     hasStrides,
     strides: ndim === 0 || !hasStrides || behind > 0 ? 0n : bytes.getBigUint64(from + at.strides, littleEndian),
-    stridesBehind: behind,
+    stridesAfterShape: behind,
     byteOffset: isNull(bytes, offset) ? 0n : bytes.getBigUint64(offset, littleEndian),
   };
 }
 
-// law dlpack/stridesBehind: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
+// law dlpack/stridesAfterShape: dlpack/export, dlpack/import, layout/layout_cache, order/reclaim, dlpack/fuzz,
 //   memory/collection
 /**
  * How many bytes after the shape the strides begin, if one read can cover both; otherwise 0. Everything between two
  * addresses less than a page apart is in the page of one of them.
  */
-function stridesBehind(bytes: DataView, from: number, ndim: number): number {
+function stridesAfterShape(bytes: DataView, from: number, ndim: number): number {
   const shapeAt = from + at.shape;
   const stridesAt = from + at.strides;
   if (bytes.getInt32(shapeAt + 4, littleEndian) !== bytes.getInt32(stridesAt + 4, littleEndian)) return 0;

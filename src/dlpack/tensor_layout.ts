@@ -21,11 +21,11 @@ const steps: number[] = Array.from({ length: MAX_NDIM }, () => 0);
  * @throws {ExchangeError} if these extents and strides make no valid layout
  */
 export function readLayout(fields: TensorFields, itemsize: number): StridedLayout {
-  const { ndim, shape, strides, stridesBehind } = fields;
+  const { ndim, shape, strides, stridesAfterShape } = fields;
   if (ndim > 0) {
-    const bytes = readForeign(shape, stridesBehind + 8 * ndim);
+    const bytes = readForeign(shape, stridesAfterShape + 8 * ndim);
     readInt64s(bytes, 0, ndim, extents);
-    if (stridesBehind > 0) readInt64s(bytes, stridesBehind, ndim, steps);
+    if (stridesAfterShape > 0) readInt64s(bytes, stridesAfterShape, ndim, steps);
     else if (strides !== 0n) readInt64s(readForeign(strides, 8 * ndim), 0, ndim, steps);
   }
   const given = fields.hasStrides ? steps : null;

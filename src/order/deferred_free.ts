@@ -1,6 +1,7 @@
 /**
  * Frees what the driver does not free in stream order: pinned, managed and synchronous memory, and pools. These frees
- * wait for the work before them without blocking the host.
+ * wait for the work before them without blocking the host. What a free waits for after consumers have released is in
+ * `release_order.ts`.
  *
  * @module
  */

@@ -4,7 +4,7 @@
  * @module
  */
 import { nodeBuiltin, throwFirst, wantsLeakReports } from "../ffi/mod.ts";
-import { ReleaseOrder } from "./order.ts";
+import { ReleaseOrder } from "./release_order.ts";
 
 /** An export that a consumer holds or will hold. */
 export interface LiveExport {

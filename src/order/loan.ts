@@ -5,7 +5,7 @@
  */
 import { checkOpenStream, type CudaStream } from "../device/mod.ts";
 import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReports } from "../ffi/mod.ts";
-import { consumerWaits, producerWaits } from "./order.ts";
+import { consumerWaits, producerWaits } from "./waits.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
 /** All that ending a loan needs, with no reference back to the loan. */

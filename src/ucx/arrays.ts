@@ -5,10 +5,10 @@
  */
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
-import type { UcxActiveMessage } from "./message/active_messages.ts";
+import type { UcxActiveMessage } from "./active_messages/active_messages.ts";
 import { readArrayHeader } from "./array_header.ts";
 import { checkLimits, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
-import type { MessageQueue } from "./message/message_queue.ts";
+import type { MessageQueue } from "./active_messages/message_queue.ts";
 import { newArray, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
 
 /** Options of {@linkcode UcxEndpoint.recvArray}. */

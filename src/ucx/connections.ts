@@ -20,7 +20,7 @@ import { checkStatus, UcxError } from "./error.ts";
 import { KeepaliveTimer } from "./keepalive_timer.ts";
 import { checkTimeout, greetingLimit, type LimitOptions, timeLimit } from "./limit.ts";
 import { checkListenOptions, type ListenOptions, UcxListener } from "./listen/listener.ts";
-import type { MessageLimits } from "./message/message_limits.ts";
+import type { MessageLimits } from "./active_messages/message_limits.ts";
 import { listenNatively } from "./listen/native_acceptor.ts";
 import { PeerLiveness } from "./peer_liveness.ts";
 import { isOwn, PeerProcess } from "./process_identity.ts";

@@ -7,7 +7,7 @@ import { UCP_EP_CLOSE_FLAG, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
-import { messagesOf, type UcxActiveMessage } from "./message/active_messages.ts";
+import { messagesOf, type UcxActiveMessage } from "./active_messages/active_messages.ts";
 import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
 import { explain } from "./explain.ts";
 import { checkOf } from "./address.ts";
@@ -15,10 +15,10 @@ import { ByteStream } from "./stream/byte_stream.ts";
 import { EndpointOperations, type WorkerParts } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
 import { checkLimits, checkTimeout, farewell, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
-import { excessOf, type MessageLimits } from "./message/message_limits.ts";
+import { excessOf, type MessageLimits } from "./active_messages/message_limits.ts";
 import type { Receivable, Sendable } from "./message_memory.ts";
-import { MessageQueue } from "./message/message_queue.ts";
-import { MessageSender, type SendMessageOptions } from "./message_sender.ts";
+import { MessageQueue } from "./active_messages/message_queue.ts";
+import { MessageSender, type SendMessageOptions } from "./active_messages/message_sender.ts";
 import type { Operation } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
 import { confirm } from "./protocol.ts";
@@ -198,7 +198,7 @@ export class UcxEndpoint {
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
     try {
-      this.#operations.open("receive");
+      this.#operations.openHandle("receive");
     } catch (error) {
       return Promise.reject(error);
     }
@@ -207,14 +207,14 @@ export class UcxEndpoint {
 
   /** As {@linkcode recv}, but blocks, as {@linkcode UcxWorker.recvSync}. */
   recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
-    this.#operations.open("receive");
+    this.#operations.openHandle("receive");
     return this.#context.receiver.recvSync(into, options, this.#operations.receives, this.#operations.tags);
   }
 
   /** Receives a message from {@linkcode sendMany}, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. */
   async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[]> {
     const { receives, tags } = this.#operations;
-    this.#operations.open("receive");
+    this.#operations.openHandle("receive");
     try {
       return await this.#context.receiver.recvMany(options, receives, tags, this.#context.limits.messageBytes);
     } catch (error) {
@@ -462,7 +462,7 @@ export class UcxEndpoint {
    */
   transports(): string[] {
     const { ucp } = this.#context;
-    const handle = this.#operations.open("list transports");
+    const handle = this.#operations.openHandle("list transports");
     const text = printInfo((file) => ucp.information.ucp_ep_print_info(handle, file));
     return [
       ...new Set(Array.from(text.matchAll(/lane\[\d+\]:\s*\d+:([\w/.-]+?)(?:\.\d+)?\s/g), ([, name]) => name ?? "")),

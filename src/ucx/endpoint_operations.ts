@@ -35,7 +35,7 @@ export interface WorkerParts {
 
 /** The operations of one endpoint: sends, and everything else that ends when the endpoint does. */
 export class EndpointOperations {
-  readonly context: WorkerParts;
+  readonly worker: WorkerParts;
   /** How tags map to the wire; a greeting may change it. */
   tags: TagRule;
   /** Whether active messages have been sent, for which UCX first asks the other side for its endpoint. */
@@ -54,9 +54,9 @@ export class EndpointOperations {
   /** Operations in flight, or waiting for their memory. */
   readonly #underWay = new CountingOwner();
 
-  constructor(context: WorkerParts, handle: bigint) {
-    this.context = context;
-    this.tags = context.protocol.endpointTags;
+  constructor(worker: WorkerParts, handle: bigint) {
+    this.worker = worker;
+    this.tags = worker.protocol.endpointTags;
     this.#handle = handle;
   }
 
@@ -91,7 +91,7 @@ export class EndpointOperations {
    * @throws {UcxError} if it has failed
    * @throws {TypeError} if it is closed
    */
-  open(doing: string): bigint {
+  openHandle(doing: string): bigint {
     if (this.#failure !== undefined) {
       const { call, status } = this.#failure;
       throw new UcxError(call, status, `Cannot ${doing}: the endpoint has already failed`);
@@ -102,7 +102,7 @@ export class EndpointOperations {
 
   /** Takes an operation for this endpoint, without memory. */
   take(call: string): Operation {
-    const operation = this.context.operations.take();
+    const operation = this.worker.operations.take();
     operation.call = call;
     operation.owner = this.#underWay;
     this.#underWay.count++;
@@ -112,7 +112,7 @@ export class EndpointOperations {
   // law ucx/EndpointOperations.takeReceive: ucx/raw_stream
   /** Takes a receive operation, without memory. */
   takeReceive(call: string): Operation {
-    const operation = this.context.operations.take();
+    const operation = this.worker.operations.take();
     operation.call = call;
     operation.owner = this.receives;
     return operation;
@@ -121,14 +121,14 @@ export class EndpointOperations {
   /** Takes the memory of an operation. @returns a promise that settles when it is ready; null if it is */
   takeMemory(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
-      const buffer = takeMemory(operation, what, doing, this.context.cuda, options);
+      const buffer = takeMemory(operation, what, doing, this.worker.cuda, options);
       const { copy } = operation;
-      if (copy !== null) return this.context.progress.copied(copy);
+      if (copy !== null) return this.worker.progress.copied(copy);
       const ready = buffer === null ? null : hostReady(buffer);
       if (ready === null) operation.pack?.();
       return ready;
     } catch (error) {
-      this.refuse(operation);
+      this.putBack(operation);
       throw error;
     }
   }
@@ -136,12 +136,12 @@ export class EndpointOperations {
   /** The same, but blocks until the memory is ready. */
   takeMemorySync(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): void {
     try {
-      const buffer = takeMemory(operation, what, doing, this.context.cuda, options);
+      const buffer = takeMemory(operation, what, doing, this.worker.cuda, options);
       if (buffer !== null) hostWaits(buffer);
       if (operation.copy !== null) consumerWaitsForEvent(operation.copy.event, null);
       operation.pack?.();
     } catch (error) {
-      this.refuse(operation);
+      this.putBack(operation);
       throw error;
     }
   }
@@ -149,31 +149,31 @@ export class EndpointOperations {
   /** Takes several pieces for an operation. @returns a promise that settles when they are ready; null if they are */
   takeList(operation: Operation, what: readonly Sendable[], doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
-      return takeList(operation, what, doing, this.context.cuda, hostReady, options).ready;
+      return takeList(operation, what, doing, this.worker.cuda, hostReady, options).ready;
     } catch (error) {
-      this.refuse(operation);
+      this.putBack(operation);
       throw error;
     }
   }
 
-  /** Returns an operation that has not begun to the pool. */
-  refuse(operation: Operation): void {
+  /** Puts an operation that never began back into the pool. */
+  putBack(operation: Operation): void {
     operation.release();
     operation.owner?.ended(operation);
-    this.context.operations.give(operation);
+    this.worker.operations.give(operation);
   }
 
   /** Begins an operation when its memory is ready and its turn comes, if the limits allow. */
   later<T>(operation: Operation, ready: Promise<void> | null, limits: LimitOptions, begin: () => void): Promise<T> {
-    const { progress } = this.context;
+    const { progress } = this.worker;
     const { signal, clear } = timeLimit(operation.call, limits);
     const starts = operation.owner === this.receives ? this.#receiveStarts : this.#starts;
-    return starts.add({ ready, release: () => this.refuse(operation), signal }, () => {
+    return starts.add({ ready, release: () => this.putBack(operation), signal }, () => {
       try {
         operation.pack?.();
         if (operation.isTransferred) throw transferred();
       } catch (error) {
-        this.refuse(operation);
+        this.putBack(operation);
         throw error;
       }
       begin();
@@ -188,9 +188,9 @@ export class EndpointOperations {
     limits: LimitOptions,
     begin: (operation: Operation) => void,
   ): Promise<unknown> {
-    const { progress } = this.context;
+    const { progress } = this.worker;
     const { signal, clear } = timeLimit(operations[0]?.call ?? "", limits);
-    const release = () => operations.forEach((operation) => this.refuse(operation));
+    const release = () => operations.forEach((operation) => this.putBack(operation));
     return this.#starts.add({ ready, release, signal }, () => {
       try {
         for (const operation of operations) operation.pack?.();
@@ -206,19 +206,19 @@ export class EndpointOperations {
 
   /** Takes an operation whose request UCX allocates; it is not counted. */
   foreign(call: string, flags: number | null): Operation {
-    const operation = this.context.operations.take();
+    const operation = this.worker.operations.take();
     operation.call = call;
-    operation.prepare("plain", UCS_MEMORY_TYPE.HOST, flags, "its own");
+    operation.prepare("plain", UCS_MEMORY_TYPE.HOST, flags, "ucx");
     return operation;
   }
 
   // law ucx/EndpointOperations.flush: ucx/limits
   /** Settles when all earlier puts and sends have arrived at the other side. */
   async flush(limits: LimitOptions): Promise<void> {
-    const handle = this.open("flush");
+    const handle = this.openHandle("flush");
     const operation = this.foreign("ucp_ep_flush_nbx", null);
     operation.owner = this.#flushes;
-    const { ucp, progress, operations } = this.context;
+    const { ucp, progress, operations } = this.worker;
     const { signal, clear } = timeLimit(operation.call, limits);
     await this.#starts.add({ ready: null, release: () => operations.give(operation), signal }, async () => {
       progress.begunForeign(operation, ucp.endpoint.ucp_ep_flush_nbx(handle, operation.parameters));
@@ -235,14 +235,14 @@ export class EndpointOperations {
 
   /** Ends all operations in flight for their callers. */
   abandon(reason: (operation: Operation) => unknown): void {
-    for (const owner of [this.#underWay, this.#flushes]) this.context.progress.cancelAllOf(owner, reason);
+    for (const owner of [this.#underWay, this.#flushes]) this.worker.progress.cancelAllOf(owner, reason);
   }
 
   /** Accepts no new operations. @returns a promise that settles when none is pending; null if none is */
   drain(): Promise<void> | null {
     this.#isClosing = true;
     if (this.#underWay.count === 0) return null;
-    return this.context.progress.waitsFor(this.#underWay.drained());
+    return this.worker.progress.waitsFor(this.#underWay.drained());
   }
 
   // law ucx/EndpointOperations.end: ucx/order

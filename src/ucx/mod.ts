@@ -12,9 +12,9 @@
  * `keepalive_timer.ts` keeps UCX from waking workers to check on peers whose end the system reports.
  *
  * An endpoint consists of its operations, by kind, over `endpoint_operations.ts`: messages by tag (`tag_sender.ts`, of
- * several parts `message_parts.ts`; received by `receiver.ts`), active ones (`message_sender.ts`, received by
- * `message/`), arrays (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`), which
- * `stream/` turns into WHATWG streams. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
+ * several parts `message_parts.ts`; received by `receiver.ts`), active messages (`active_messages/`), arrays
+ * (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`), which `stream/` turns into
+ * WHATWG streams. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
  *
  * A new kind of request is a class like `RawStream` (`raw_stream.ts`): over `endpoint_operations.ts` it takes an
  * operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and passes the result to
@@ -26,13 +26,13 @@
  */
 export { type CloseOptions, type CloseReason, UcxEndpoint } from "./endpoint.ts";
 export type { AtomicOperation, AtomicOptions } from "./remote_access.ts";
-export type { SendMessageOptions } from "./message_sender.ts";
+export type { SendMessageOptions } from "./active_messages/message_sender.ts";
 export type { PlaceOptions } from "./new_memory.ts";
 export type { SendOptions, SendSyncOptions } from "./tag_sender.ts";
 export type { ReceiveArrayOptions } from "./arrays.ts";
-export { UcxActiveMessage } from "./message/active_messages.ts";
+export { UcxActiveMessage } from "./active_messages/active_messages.ts";
 export { UcxError } from "./error.ts";
-export type { MessageLimits } from "./message/message_limits.ts";
+export type { MessageLimits } from "./active_messages/message_limits.ts";
 export { type ListenLimits, type ListenOptions, UcxListener } from "./listen/listener.ts";
 export { type Secret, SecretError } from "./listen/secret_handshake.ts";
 export type { LimitOptions } from "./limit.ts";

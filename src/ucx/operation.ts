@@ -72,8 +72,8 @@ export class CountingOwner implements Owner {
   }
 }
 
-/** Which request UCX uses: `ours`, in the operation's own memory, or UCX's, which must be freed. */
-export type Request = "ours" | "its own";
+/** Where a request lies: in the operation's own memory (`ours`), or in memory of UCX, which must be freed. */
+export type Request = "ours" | "ucx";
 
 const record = layoutOf(completion).offsets;
 const field = layoutOf(ucp_request_param_t).offsets;
@@ -173,7 +173,7 @@ export class Operation extends TakenMemory {
       mask |= datatype;
       memory.setBigUint64(parametersAt + field.datatype, UCP_DATATYPE.IOV, littleEndian);
     }
-    if (whose === "its own") mask = cb | user_data | (flags === null ? 0 : flagsField);
+    if (whose === "ucx") mask = cb | user_data | (flags === null ? 0 : flagsField);
     if (kind !== this.#kind) {
       this.#kind = kind;
       memory.setBigUint64(parametersAt + field.cb, this.#callbacks[kind], littleEndian);

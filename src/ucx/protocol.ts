@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type ActiveMessageFormat, plainMessages } from "./message/active_messages.ts";
+import { type ActiveMessageFormat, plainMessages } from "./active_messages/active_messages.ts";
 import type { LimitOptions } from "./limit.ts";
 import type { RawStream } from "./raw_stream.ts";
 import { plainTags, type TagRule } from "./tag.ts";

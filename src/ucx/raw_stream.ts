@@ -13,11 +13,11 @@ import type { Operation } from "./operation.ts";
 
 /** The stream between an endpoint and the other side's endpoint. */
 export class RawStream {
-  readonly #own: EndpointOperations;
+  readonly #operations: EndpointOperations;
 
   /** Use {@linkcode UcxEndpoint.rawStream}. */
   constructor(own: EndpointOperations) {
-    this.#own = own;
+    this.#operations = own;
   }
 
   // law ucx/RawStream.send: ucx/raw_stream
@@ -29,17 +29,17 @@ export class RawStream {
    * @throws {TypeError} as {@linkcode UcxEndpoint.send}
    */
   async send(what: Sendable, limits: LimitOptions = none): Promise<void> {
-    const own = this.#own;
+    const own = this.#operations;
     checkOptions(limits, limitOptionNames);
     checkLimits(limits);
-    own.open("send");
+    own.openHandle("send");
     const operation = own.take("ucp_stream_send_nbx");
     const ready = own.takeMemory(operation, what, "send");
-    if (operation.bytes === 0) return own.refuse(operation); // UCX 1.13 aborts the receiver with a failed assertion
+    if (operation.bytes === 0) return own.putBack(operation); // UCX 1.13 aborts the receiver with a failed assertion
     const begin = () => {
       operation.prepare("plain", operation.memoryType);
       const { address, count, parameters } = operation;
-      const { ucp, progress } = own.context;
+      const { ucp, progress } = own.worker;
       progress.begun(operation, ucp.stream.ucp_stream_send_nbx(own.handle, address, count, parameters));
     };
     await own.later(operation, ready, limits, begin);
@@ -55,10 +55,10 @@ export class RawStream {
    * @throws {TypeError} as {@linkcode UcxEndpoint.recv}
    */
   async recvAll(into: Receivable, limits: LimitOptions = none): Promise<void> {
-    const own = this.#own;
+    const own = this.#operations;
     checkOptions(limits, limitOptionNames);
     checkLimits(limits);
-    own.open("receive");
+    own.openHandle("receive");
     const operation = own.takeReceive("ucp_stream_recv_nbx");
     const ready = own.takeMemory(operation, into, "receive into");
     await own.later(operation, ready, limits, () => this.#receive(operation));
@@ -67,9 +67,9 @@ export class RawStream {
   // law ucx/RawStream.receive: ucx/raw_stream
   #receive(operation: Operation): void {
     operation.prepare("sized", operation.memoryType, UCP_STREAM_RECV_FLAG.WAITALL);
-    const { ucp, progress } = this.#own.context;
+    const { ucp, progress } = this.#operations.worker;
     const { address, count, lengthAddress, parameters } = operation;
     const { ucp_stream_recv_nbx } = ucp.stream;
-    progress.begun(operation, ucp_stream_recv_nbx(this.#own.handle, address, count, lengthAddress, parameters));
+    progress.begun(operation, ucp_stream_recv_nbx(this.#operations.handle, address, count, lengthAddress, parameters));
   }
 }

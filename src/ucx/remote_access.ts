@@ -53,26 +53,26 @@ function answering(answer: { value: bigint }, reply: Out<"u64">, bytes: 4 | 8, r
 
 /** Access to remote memory through one endpoint. */
 export class RemoteAccess {
-  readonly #own: EndpointOperations;
+  readonly #operations: EndpointOperations;
 
   constructor(own: EndpointOperations) {
-    this.#own = own;
+    this.#operations = own;
   }
 
   /** As {@linkcode UcxEndpoint.remote}. */
   key(key: Uint8Array): UcxRemoteKey {
-    return new UcxRemoteKey(this.#own.context.keys, this.#own.open("use remote memory"), key);
+    return new UcxRemoteKey(this.#operations.worker.keys, this.#operations.openHandle("use remote memory"), key);
   }
 
   /** As {@linkcode UcxEndpoint.put}. */
   put(what: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
-    const { ucp_put_nbx } = this.#own.context.ucp.remote;
+    const { ucp_put_nbx } = this.#operations.worker.ucp.remote;
     return this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
   }
 
   /** As {@linkcode UcxEndpoint.get}. */
   get(into: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
-    const { ucp_get_nbx } = this.#own.context.ucp.remote;
+    const { ucp_get_nbx } = this.#operations.worker.ucp.remote;
     return this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
   }
 
@@ -86,8 +86,8 @@ export class RemoteAccess {
     start: UcpFunctions["remote"]["ucp_put_nbx"],
   ): Promise<void> {
     checkOptions(options, limitOptionNames);
-    const own = this.#own;
-    own.open("use remote memory");
+    const own = this.#operations;
+    own.openHandle("use remote memory");
     checkLimits(options);
     const operation = own.take(call);
     const ready = own.takeMemory(operation, what, doing);
@@ -96,13 +96,13 @@ export class RemoteAccess {
       part = remote.retainRange(own.handle, offset, operation.bytes);
       operation.ending = releasing(remote);
     } catch (error) {
-      own.refuse(operation);
+      own.putBack(operation);
       throw error;
     }
     await own.later(operation, ready, options, () => {
       operation.prepare("plain", operation.memoryType);
       const { address, count, parameters } = operation;
-      own.context.progress.begun(operation, start(own.handle, address, count, part.address, part.key, parameters));
+      own.worker.progress.begun(operation, start(own.handle, address, count, part.address, part.key, parameters));
     });
   }
 
@@ -115,8 +115,8 @@ export class RemoteAccess {
     options: AtomicOptions,
   ): Promise<bigint> {
     checkOptions(options, atomicOptionNames);
-    const own = this.#own;
-    own.open("use remote memory");
+    const own = this.#operations;
+    own.openHandle("use remote memory");
     checkLimits(options);
     const { bytes = 8, compare } = options;
     const code = atomicCodes[operation];
@@ -151,7 +151,7 @@ export class RemoteAccess {
     slot.ending = answering(answer, reply, bytes, remote);
     await own.later<void>(slot, null, options, () => {
       slot.prepareAtomic(bytes, reply.$address);
-      const { ucp, progress } = own.context;
+      const { ucp, progress } = own.worker;
       const { ucp_atomic_op_nbx } = ucp.remote;
       const begun = ucp_atomic_op_nbx(own.handle, code, given.$address, 1n, part.address, part.key, slot.parameters);
       progress.begun(slot, begun);

@@ -52,7 +52,7 @@ export class TagSender {
     try {
       const endpoint = this.#endpoint;
       if (options !== none) checkOptions(options, sendOptionNames);
-      endpoint.open("send");
+      endpoint.openHandle("send");
       const tag = endpoint.tags.toSend(options);
       const { signal } = options;
       if (options !== none) checkLimits(options);
@@ -60,7 +60,7 @@ export class TagSender {
       const ready = endpoint.takeMemory(operation, what, "send", options);
       if (ready === null && endpoint.isInTurn && options.timeout === undefined) {
         this.#begin(operation, tag);
-        return endpoint.context.progress.settled(operation, signal);
+        return endpoint.worker.progress.settled(operation, signal);
       }
       return this.#sendLater(operation, tag, ready, options);
     } catch (error) {
@@ -77,7 +77,7 @@ export class TagSender {
   sendSync(what: Sendable, options: SendSyncOptions): void {
     const endpoint = this.#endpoint;
     if (options !== none) checkOptions(options, sendSyncOptionNames);
-    endpoint.open("send");
+    endpoint.openHandle("send");
     const tag = endpoint.tags.toSend(options);
     const { timeout } = options;
     if (!endpoint.isInTurn) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
@@ -85,7 +85,7 @@ export class TagSender {
     const operation = endpoint.take("ucp_tag_send_nbx");
     endpoint.takeMemorySync(operation, what, "send", options);
     this.#begin(operation, tag);
-    const { progress } = endpoint.context;
+    const { progress } = endpoint.worker;
     progress.runUntilDone(operation, timeout);
     progress.taken(operation, timeout);
   }
@@ -95,11 +95,11 @@ export class TagSender {
   async sendMany(parts: readonly Sendable[], options: SendOptions): Promise<void> {
     const endpoint = this.#endpoint;
     checkOptions(options, sendOptionNames);
-    endpoint.open("send");
+    endpoint.openHandle("send");
     const tag = endpoint.tags.toSend(options);
     checkLimits(options);
     const operations: Operation[] = [];
-    const refuse = () => operations.forEach((operation) => endpoint.refuse(operation));
+    const putAllBack = () => operations.forEach((operation) => endpoint.putBack(operation));
     const waits: Promise<void>[] = [];
     const take = (what: Sendable) => {
       const operation = endpoint.take("ucp_tag_send_nbx");
@@ -113,7 +113,7 @@ export class TagSender {
       for (const header of partHeaders(data.map((one) => ({ bytes: one.bytes, isCuda: isOnGpu(one) })))) take(header);
       operations.push(...data);
     } catch (error) {
-      refuse();
+      putAllBack();
       throw error;
     }
     // All of them in one turn: no other message of the same tag comes between them.
@@ -124,7 +124,7 @@ export class TagSender {
   #begin(operation: Operation, tag: bigint): void {
     operation.prepare("plain", operation.memoryType);
     const { own, count, parameters } = operation;
-    const { handle, context: { ucp, progress } } = this.#endpoint;
+    const { handle, worker: { ucp, progress } } = this.#endpoint;
     const answer = own === null
       ? ucp.tag.ucp_tag_send_nbx(handle, operation.address, count, tag, parameters)
       : ucp.tagOwn.ucp_tag_send_nbx(handle, own, count, tag, parameters);

@@ -6,7 +6,7 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { littleEndian, nodeBuiltin } from "../ffi/mod.ts";
-import type { ActiveMessageFormat } from "./message/active_messages.ts";
+import type { ActiveMessageFormat } from "./active_messages/active_messages.ts";
 import type { Protocol } from "./protocol.ts";
 import { checkMatch, checkTag, everyBit, type ReceiveTag, type SendTag, type TagRule } from "./tag.ts";
 

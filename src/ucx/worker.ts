@@ -21,7 +21,7 @@ import {
   arrayMessages,
   messagesOf,
   type UcxActiveMessage,
-} from "./message/active_messages.ts";
+} from "./active_messages/active_messages.ts";
 import { withTrailer, withVersion } from "./address.ts";
 import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
 import { Connections, type ConnectOptions, type ListenerAddress } from "./connections.ts";
@@ -30,9 +30,9 @@ import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, farewell, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { ListenOptions, UcxListener } from "./listen/listener.ts";
-import { excessOf, type MessageLimits, takeMessageLimits } from "./message/message_limits.ts";
+import { excessOf, type MessageLimits, takeMessageLimits } from "./active_messages/message_limits.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
-import { MessageQueue } from "./message/message_queue.ts";
+import { MessageQueue } from "./active_messages/message_queue.ts";
 import { ownIdentity } from "./process_identity.ts";
 import { notStaged, type PoolStaging } from "./pool_staging.ts";
 import { Progress, type ProgressMode, progressModes } from "./progress.ts";

@@ -132,7 +132,7 @@ export class WorkerResources implements DroppedState {
 
   #abortEndpoint(progress: Progress, handle: bigint): void {
     const close = this.#operation("ucp_ep_close_nbx");
-    close.prepare("plain", UCS_MEMORY_TYPE.HOST, UCP_EP_CLOSE_FLAG.FORCE, "its own");
+    close.prepare("plain", UCS_MEMORY_TYPE.HOST, UCP_EP_CLOSE_FLAG.FORCE, "ucx");
     progress.begunForeign(close, this.closeEndpoint(handle, close.parameters));
     progress.abandon(close);
   }
@@ -165,7 +165,7 @@ export class WorkerResources implements DroppedState {
   /** Makes UCX send everything that it has yet to send, its part of connection setup included. */
   beginFlush(progress: Progress): Operation {
     const flush = this.#operation("ucp_worker_flush_nbx");
-    flush.prepare("plain", UCS_MEMORY_TYPE.HOST, null, "its own");
+    flush.prepare("plain", UCS_MEMORY_TYPE.HOST, null, "ucx");
     progress.begunForeign(flush, this.ucp.endpoint.ucp_worker_flush_nbx(this.handle, flush.parameters));
     return flush;
   }

@@ -84,12 +84,12 @@ test("a table is imported as an array per batch, and a batch as a struct", () =>
   assertEquals(fromApacheArrow(batch).map((array) => array.toArray()), [[{ x: 1, y: "a" }, { x: 2, y: "b" }]]);
 });
 
-test("memory that other threads share is refused: it has no address that stays", () => {
+test("memory that other threads share is refused: it has no stable address", () => {
   const shared = arrow.makeVector(new Int32Array(new SharedArrayBuffer(16)));
   assertThrows(() => fromApacheArrow(shared), TypeError, "shared memory");
 });
 
-test("what is no vector is refused with a message", () => {
+test("anything but a vector is refused with a message", () => {
   for (const value of [null, undefined, 3, {}, [1], new Int32Array(2), { data: "text" }]) {
     const vector = value as unknown as arrow.Vector; // as an untyped program may pass it
     assertThrows(() => fromApacheArrow(vector), TypeError, "expected one of its vectors, tables or record batches");
@@ -132,7 +132,7 @@ const columns = models.filter(hasApache).chain((model) =>
   fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 12 }), quirk: quirks })
 );
 
-test("an array of any type, made a vector of the package and imported again, has its values and its memory", () => {
+test("an array of any type, as a vector of the package and imported again, keeps its values and its memory", () => {
   using release = new CountingRelease();
   let same = 0;
   check(

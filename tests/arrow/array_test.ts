@@ -43,7 +43,7 @@ test("an imported array of any type has its producer's values, and is released o
       release.calls.clear();
       const imported = ArrowArray.from(isDevice ? { schema, deviceArray: array } : { schema, array });
       assert(isTaken(array, schema));
-      assertEquals([...release.calls], [[schema, 1]], "the schema is done with, the array is not");
+      assertEquals([...release.calls], [[schema, 1]], "the schema is released, the array is not");
       assertEquals(imported.toArray() as Value[], values);
       assertEquals(imported.nullCount, nullsOf(model, values));
       const [from, to] = [Math.floor(values.length / 3), Math.ceil(values.length / 2)];
@@ -111,7 +111,7 @@ test("the children of an exported slice of a struct have its length, its offset 
     buffers: [null],
     children: [late],
   });
-  using nothing = one.sliced(1).toArrowDevice(); // PyArrow reads string views up to the offset, even if there are none
+  using nothing = one.sliced(1).toArrowDevice(); // PyArrow reads string views up to the offset, even of an empty array
   assertEquals(readRawArray(nothing.ptr).children.map(({ length, offset }) => [length, offset]), [[0, 0]]);
   nothing.close();
   const nullable = new ArrowArray({ field, length: 5, buffers: [numbers.sliced(slice(0, 1))], children });
@@ -122,7 +122,7 @@ test("the children of an exported slice of a struct have its length, its offset 
   assertEquals(liveExports(), 0);
 });
 
-test("an array whose dictionary has indices that are no integers is refused", () => {
+test("an array whose dictionary indices are not integers is refused", () => {
   using release = new CountingRelease();
   using arena = new NativeArena();
   const writer = new RawWriter(arena, release);
@@ -134,7 +134,7 @@ test("an array whose dictionary has indices that are no integers is refused", ()
   assertEquals([release.calls.size, isTaken(array, schema)], [0, false]);
 });
 
-test("a struct has the values of all of its fields, whatever they are called", () => {
+test("a struct has the values of all of its fields, whatever their names", () => {
   const name = fc.constantFrom("a", "b", "", "1", "0", "__proto__", "constructor", "toString");
   const number = (value: number) => {
     const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(Int32Array.of(value).buffer));
@@ -162,7 +162,7 @@ test("a struct has the values of all of its fields, whatever they are called", (
   );
 });
 
-test("texts and metadata keep every character and every byte, also a byte order mark", () => {
+test("texts and metadata keep every character and every byte, including a byte order mark", () => {
   const text = fc.tuple(fc.constantFrom("", "\ufeff"), fc.string({ unit: "binary", maxLength: 4 })).map((parts) =>
     parts.join("")
   );
@@ -187,7 +187,7 @@ test("texts and metadata keep every character and every byte, also a byte order 
   assertEquals(liveExports(), 0);
 });
 
-test("a decimal is written as the integer that it is, with all of its zeros", () => {
+test("a decimal is written as its integer, with all of its zeros", () => {
   check(
     fc.property(fc.oneof(fc.constant(0n), fc.bigInt()), fc.integer({ min: -9, max: 0 }), (value, scale) => {
       assertEquals(decimalText(value, scale), `${value * 10n ** BigInt(-scale)}`);

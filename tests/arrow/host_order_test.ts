@@ -57,7 +57,7 @@ test("elements, nulls and offsets are read after they are written, the first tim
   }
 });
 
-test("slices of structs are exported without reading what streams have yet to write, and empty ones, too", () => {
+test("slices of structs, also empty ones, are exported without reading what streams have yet to write", () => {
   using cuda = Cuda.simulate({ schedule: "latest", check: true });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -88,7 +88,7 @@ test("slices of structs are exported without reading what streams have yet to wr
   for (const one of [back, ...held]) one.close();
 });
 
-test("structs that were taken are imported as what they are: memory of the device, or after its event", () => {
+test("taken structs are imported: device memory in place, pinned memory after its event", () => {
   using cuda = Cuda.simulate({ schedule: "latest", check: true });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -107,7 +107,7 @@ test("structs that were taken are imported as what they are: memory of the devic
   assertEquals(liveExports(), 0);
 });
 
-test("addresses that no memory has are refused before anything is read", () => {
+test("invalid addresses are refused before anything is read", () => {
   for (const address of [-8n, 1n << 64n, 1n << 70n, -(1n << 80n)]) {
     const attempts = [
       () => StridedMemoryView.fromDlpack({ managedTensorVersioned: address }),

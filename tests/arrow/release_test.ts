@@ -56,7 +56,7 @@ function innerOf(address: bigint, kind: "schema" | "array"): bigint[] {
   return entries === 0n ? inner : [...inner, entries];
 }
 
-test("an export is released when the base struct and all that was moved out of it are, not before", () => {
+test("an export is released once the base struct and all structs moved out of it are released, not before", () => {
   let moves = 0;
   check(
     fc.property(plans, fc.boolean(), fc.boolean(), (plan, movesBase, looks) => {
@@ -102,7 +102,7 @@ test("an export is released when the base struct and all that was moved out of i
   assert(moves > 500, `only ${moves} structs were moved out`);
 });
 
-test("exactly one consumer takes an export, and one that no consumer took is released", () => {
+test("exactly one consumer takes an export, and an export that no consumer took is released", () => {
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
   const before = liveExports();
   const once = view.toArrowDevice();
@@ -127,7 +127,7 @@ test("exactly one consumer takes an export, and one that no consumer took is rel
   assertEquals([exported.released, liveExports()], [true, before]);
 });
 
-test("closing an export does not touch what was moved out of it, or released, without taking it", () => {
+test("closing an export that was not taken does not touch structs that were moved out of it or released", () => {
   const view = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
   using array = ArrowArray.from(view); // which is also an export
   const before = liveExports();
@@ -174,7 +174,7 @@ test("a producer may return the addresses of structs of its own, which are relea
       assertThrows(() => StridedMemoryView.from({ [method]: () => made }), ExchangeError, "Cannot import an Arrow");
     }
     assertThrows(() => StridedMemoryView.from({ [method]: () => ({ schema, deviceArray: array }) }), ExchangeError);
-    assertEquals([text.released, liveExports()], [true, before], "what was made for a refused import is released");
+    assertEquals([text.released, liveExports()], [true, before], "structs made for a refused import are released");
   }
 });
 
@@ -189,7 +189,7 @@ test("an export moves to structs that a consumer has allocated", () => {
     const { ptr, schemaPtr } = exported;
     exported.moveTo(addresses);
     const left = [pointerAt(ptr, layout.array.release), pointerAt(schemaPtr, layout.schema.release)];
-    assertEquals(left, [0n, 0n], "what was moved says so");
+    assertEquals(left, [0n, 0n], "moved structs are marked as released");
     assertThrows(() => exported.moveTo(addresses), ExchangeError, "already taken");
     using back = StridedMemoryView.fromArrowDevice(addresses);
     assertEquals(back.ptr, view.ptr);
@@ -200,7 +200,7 @@ test("an export moves to structs that a consumer has allocated", () => {
 });
 
 test(
-  "what is dropped is released by the garbage collector, and a child keeps what it came with",
+  "dropped objects are released by the garbage collector, and a child keeps its import",
   patiently,
   async () => {
     const script = new URL("collection_child.ts", import.meta.url);

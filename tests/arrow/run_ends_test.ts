@@ -63,7 +63,7 @@ const cases = fc.record({ runs: anyRuns, width: bits, cuts: fc.tuple(fc.nat(), f
   },
 );
 
-test("an element has the value of its run, in parts and after an exchange, too", () => {
+test("an element has the value of its run, also in slices and after an exchange", () => {
   check(
     fc.property(cases, fc.nat(), ({ all, start, end, array }, cut) => {
       const wanted = all.slice(start, end);
@@ -76,7 +76,7 @@ test("an element has the value of its run, in parts and after an exchange, too",
   );
 });
 
-test("runs that end too early, and ends that are none, are refused", () => {
+test("runs that end too early, and invalid run ends, are refused", () => {
   const short = encoded([[2, 5]], 32, 0, 3);
   assertEquals([short.get(0), short.get(1)], [5, 5]);
   assertThrows(() => short.get(2), ExchangeError, "whose runs end before it");
@@ -104,7 +104,7 @@ test("runs that end too early, and ends that are none, are refused", () => {
 const found = findPython("pyarrow");
 const [title, options] = needs(
   typeof found === "string" ? found : null,
-  "runs go to PyArrow and come from there as they are",
+  "runs are exported to PyArrow and imported from it unchanged",
 );
 
 test(title, { ...options, ...patiently }, () => {

@@ -1,6 +1,6 @@
 /**
  * Arrays whose parts have several home streams: a consumer is ordered after the work of every one of them, not only of
- * the first or the last. Each home stream has a slow backlog: the simulated driver does nothing before it must.
+ * the first or the last. Each home stream has a slow backlog: the simulated driver works as late as allowed.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ function structOf(buffers: readonly MemoryBuffer[]): ArrowArray {
 /** The home stream of each buffer, one of a few. */
 const homes = fc.array(fc.nat(3), { minLength: 1, maxLength: 6 });
 
-test("a consumer of an Arrow array finds what every home has written, on the host and on its stream, whichever wrote last", () => {
+test("an Arrow consumer sees what every home has written, on the host and its stream, whichever was last", () => {
   check(
     fc.property(
       homes,
@@ -116,7 +116,7 @@ test("the length of an imported array's texts is read after its producer has wri
         offsets.fill(0, { stream: home });
         texts.fill(120, { stream: home });
         home.synchronize();
-        offsets.copyFrom(Int32Array.from(ends), { stream: home }); // not done until someone waits
+        offsets.copyFrom(Int32Array.from(ends), { stream: home }); // not done until something waits for it
         const over = (buffer: MemoryBuffer) =>
           StridedMemoryView.fromBuffer(buffer, { shape: [buffer.size], dtype: "uint8" });
         const array = new ArrowArray({

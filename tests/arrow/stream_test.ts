@@ -71,7 +71,7 @@ test("a stream that is exported and imported gives every array once and in order
       assertEquals(read.map((array) => array.toArray() as Value[]), chunks.slice(0, taken).map(([values]) => values));
       stream.close();
       assertEquals(exported.released, true);
-      liveExports(); // reclaims what the stream has released: taken arrays are out, the others are back
+      liveExports(); // reclaims what the stream has released: taken arrays are in use, the others are released
       const expected = arrays.map(({ holds }, i) => holds && i < taken ? 0 : 1);
       assertEquals(arrays.map(({ array }) => release.calls.get(array) ?? 0), expected);
       for (const array of read) array.close();
@@ -113,7 +113,7 @@ test("a consumer may ask for the schema several times and gets a copy each time,
   assertEquals(liveExports(), 0);
 });
 
-test("an array of another type than the stream's is refused, with what differs", () => {
+test("an array of another type than the stream's is refused, and the error says what differs", () => {
   const u = (name: string, options = {}) => arrowField("u", { name, ...options });
   const struct = (...children: ArrowField[]) => arrowField({ kind: "struct", children });
   const coded = (values: ArrowField, ordered = false) =>
@@ -163,7 +163,7 @@ test("an array of another type than the stream's is refused, with what differs",
   assertEquals(liveExports(), 0);
 });
 
-test("streams of unequal types, of nothing, and of device memory for the host are refused, without a leak", () => {
+test("streams of unequal types, without arrays, and of device memory for the host are refused, without a leak", () => {
   using cuda = Cuda.simulate({ devices: 1 });
   using stream = cuda.device(0).createStream();
   using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(4, { stream });
@@ -196,7 +196,7 @@ test("device arrays are exported by a stream, each with its event", () => {
   got.close();
 });
 
-test("a stream that no consumer took is released with its arrays, and what is no stream is refused", () => {
+test("a stream that no consumer took is released with its arrays, and anything but a stream is refused", () => {
   const array = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(1)));
   const exported = exportArrowStream([array]);
   array.close();
@@ -214,7 +214,7 @@ test("a stream that no consumer took is released with its arrays, and what is no
   assertThrows(() => ArrowStream.from({ stream: address }), ExchangeError, "get_schema");
 });
 
-test("an array of a stream that cannot be imported is released, and the next one comes", () => {
+test("an array of a stream that cannot be imported is released, and the next one is imported", () => {
   const arrays = [1, 2].map((value) => ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(value))));
   const exported = exportArrowStream(arrays);
   for (const array of arrays) array.close();
@@ -274,7 +274,7 @@ test("an export is imported as it is: once, with every array, on the host and on
   assertEquals(liveExports(), 0);
 });
 
-test("what is no stream is told what makes or imports it", () => {
+test("the error for anything but a stream says what makes or imports one", () => {
   const view = StridedMemoryView.fromTypedArray(Int32Array.of(1));
   using array = ArrowArray.from(view);
   using exported = view.toArrowDevice();

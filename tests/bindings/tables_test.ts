@@ -57,7 +57,7 @@ for (const library of bound) {
     }
   });
 
-  test(`${library.name}: above every function stands its prototype`, () => {
+  test(`${library.name}: every function has its prototype above it`, () => {
     const entries = library.files.flatMap((file) => entriesOf(sourceOf(file)));
     assertEquals(entries.map(({ name }) => name), names);
     for (const { name, text, line } of entries) {
@@ -91,7 +91,7 @@ for (const library of bound) {
 
   test(`${library.name}: optional is exactly what some version lacks`, () => {
     const lacks = Object.values(known.lacks ?? {});
-    assert(lacks.length > 0, "no library was looked at");
+    assert(lacks.length > 0, "no library was examined");
     const missing = new Set(lacks.flat());
     const optional = functions.filter(([, { optional }]) => optional).map(([name]) => name);
     assertEquals(optional.filter((name) => !DISAPPEARING.has(name)).toSorted(), [...missing].toSorted());
@@ -130,10 +130,10 @@ test("cuda: the comment on an optional function names the version that brought i
   assertEquals(Object.fromEntries(remarks), Object.fromEntries(newer));
 });
 
-test("cuda: what takes a small struct by value is not bound", () => {
+test("cuda: functions that take a small struct by value are not bound", () => {
   const names = bound.filter(({ name }) => name === "cuda").flatMap(functionsOf).map(([name]) => name);
   for (const name of ["cuMemAdvise_v2", "cuMemPrefetchAsync_v2"]) {
     assert(!names.includes(name), name);
-    assert(sourceOf("cuda.ts").includes(`${name}()`), `${name} is left out without a word`);
+    assert(sourceOf("cuda.ts").includes(`${name}()`), `${name} is left out without a comment`);
   }
 });

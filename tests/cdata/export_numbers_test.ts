@@ -104,13 +104,13 @@ function consume(taken: { readonly schema: bigint; readonly array: bigint }, how
     scribble(address, kind);
     releaseRaw(address, kind);
     if (kept !== null && how === "child last") {
-      liveExports(); // a reclaim while the child is still out
+      liveExports(); // a reclaim while the child is outstanding
       releaseRaw(kept, kind);
     }
   }
 }
 
-test("the fast export of a view writes what the general one writes, and is released alike", () => {
+test("the fast export of a view writes what the general one writes, and is released the same way", () => {
   check(
     fc.property(steps, (program) => {
       const cuda = Cuda.simulate({ check: true });
@@ -144,7 +144,7 @@ test("the fast export of a view writes what the general one writes, and is relea
         if (released === null || out.length === 0) continue;
         const [one] = out.splice(released % out.length, 1);
         if (one === undefined) continue;
-        assertEquals([one.exported.released, said(one.exported)], [false, one.says], "nobody else has written into it");
+        assertEquals([one.exported.released, said(one.exported)], [false, one.says], "no other export wrote into it");
         consume(one.exported.take(), one.how);
         assertEquals(one.exported.released, true);
       }
@@ -193,7 +193,7 @@ test("the memory of released structs is used again", () => {
   const view = StridedMemoryView.fromTypedArray(new Float32Array(24), { shape: [4, 3, 2] });
   const allocated = blocksOf(() => {
     view.toArrowDevice().close();
-    assertEquals(liveExports(), 0); // exports reclaim on their own only when many are out
+    assertEquals(liveExports(), 0); // exports reclaim on their own only when many are outstanding
   });
   assert(allocated < 5, `${allocated} blocks`); // 128 exports share one
 });

@@ -88,7 +88,7 @@ const breaks: Readonly<Record<string, Break>> = {
     setPointer(schema, 40, nowhere);
     return true;
   },
-  "children where there are none": (node, arena) => {
+  "children of a type that has none": (node, arena) => {
     if (/^\+/.test(node.model.format)) return false;
     setPointer(node.schema, 32, 1n);
     const child = new RawWriter(arena, release).schema({ ...node.model, format: "i", children: [], dictionary: null });
@@ -200,7 +200,7 @@ const breaks: Readonly<Record<string, Break>> = {
     if (isNested(node)) setPointer(pointerAt(node.array, 48), 0, misplaced(node, pick, "array"));
     return isNested(node);
   },
-  "a dictionary too few or inside itself": (node, _, pick) => {
+  "a missing dictionary or one inside itself": (node, _, pick) => {
     const wrong = misplaced(node, pick, "array");
     if (node.model.dictionary === null && wrong === 0n) return false;
     setPointer(node.array, 56, wrong);
@@ -258,7 +258,7 @@ const baseBreaks: Readonly<Record<string, (array: bigint, arena: GuardedMemory) 
   "an event that is NULL": (array, arena) => onDevice(array, 0n, arena.bytes(8).address),
   "an unknown device": (array) => setPointer(array, layout.deviceArray.deviceType, 99n),
   "no device": (array) => setPointer(array, layout.deviceArray.deviceType, 0n),
-  "a device that nobody named": (array) => setPointer(array, layout.deviceArray.deviceType, 2n),
+  "a device that was not given": (array) => setPointer(array, layout.deviceArray.deviceType, 2n),
 };
 
 const cases = models.chain((model) =>
@@ -325,11 +325,11 @@ check(
     try {
       imported = ArrowArray.from(
         isDevice ? { schema, deviceArray: array } : { schema, array },
-        one.how === "a device that nobody named" ? {} : { device },
+        one.how === "a device that was not given" ? {} : { device },
       );
     } catch (error) {
       assertInstanceOf(error, ExchangeError, String(error));
-      assert(mustFail, `${error.message} (for an array that is right)`);
+      assert(mustFail, `${error.message} (for a valid array)`);
       assert(/\. |: /.test(error.message), error.message);
       const now = [pointerAt(whole.array, layout.array.release), pointerAt(whole.schema, layout.schema.release)];
       assertEquals([now, release.calls.size], [kept, 0], "nothing is taken");

@@ -1,4 +1,4 @@
-/** A report names the program's call site of both its calls, however deep in the package the driver is called. */
+/** A report names the program's call site of both calls, however deep in the package the driver is called. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { Cuda, type CudaStream, MemoryBuffer, PinnedMemoryResource, StridedMemor
 const here = fileURLToPath(import.meta.url);
 const shape = [8, 16];
 
-/** What a use of device memory gets while another stream still writes the memory. */
+/** The arguments of a use of device memory while another stream still writes the memory. */
 interface Given {
   readonly view: StridedMemoryView;
   readonly pinned: StridedMemoryView;
@@ -20,12 +20,12 @@ const uses: { readonly [name: string]: (given: Given) => unknown } = {
   "a fill": ({ device, stream }) => device.fill(2, { stream }),
   "a copy to a typed array": ({ device, stream }) => device.copyTo(new Uint8Array(device.size), { stream }),
   "a copy from a typed array": ({ device, stream }) => device.copyFrom(new Uint8Array(device.size), { stream }),
-  "a copy of a view as it lies": ({ view, pinned, stream }) => alone(view, stream).copyFrom(pinned, { stream }),
+  "a copy of a view in its own layout": ({ view, pinned, stream }) => alone(view, stream).copyFrom(pinned, { stream }),
   "a copy of a view by a kernel": ({ view, pinned, stream }) =>
     alone(view, stream).permuted([1, 0]).copyFrom(pinned.reshaped([16, 8]), { stream }),
   "a copy that converts": ({ view, stream, pinned }) =>
     alone(view, stream).copyFrom(pinned.view("int32"), { stream, convert: true }),
-  "a copy that the host arranges": ({ view, host, stream }) =>
+  "a copy that is rearranged on the host": ({ view, host, stream }) =>
     host.permuted([1, 0]).copyFrom(alone(view, stream).reshaped([16, 8]), { stream }),
   "a fill of a view": ({ view, stream }) => alone(view, stream).permuted([1, 0]).fill(3, { stream }),
 };

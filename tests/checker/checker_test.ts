@@ -67,7 +67,7 @@ function runChecked(program: Program, schedule: Schedule, seed: number, without:
   return bytes;
 }
 
-test("a program that has the order that it needs is not reported; without a part of it, if it is needed, it is", () => {
+test("a program with the order that it needs is not reported; without a needed part of it, it is", () => {
   const counts = { needed: 0, spare: 0 };
   check(
     fc.property(

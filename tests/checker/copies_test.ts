@@ -29,7 +29,7 @@ function checkedRaw(): { raw: Raw; reports: CausalityReport[] } {
   return { raw, reports };
 }
 
-test("a copy is reported if it reads bytes that it writes, unless they stay where they are, and else it is not", () => {
+test("a copy is reported exactly if it reads bytes that it writes, unless they stay where they are", () => {
   const counts = { apart: 0, meeting: 0 };
   const rows = fc.record({
     from: fc.nat(47),
@@ -142,7 +142,7 @@ test("memory of another process is gone once it is closed as often as it was ope
   );
 });
 
-/** The reports when the host takes memory that is written by a stream other than the memory's home. */
+/** The reports when the host accesses memory that is written by a stream other than the memory's home. */
 async function takenEarly(
   isOrdered: boolean,
   take: (view: StridedMemoryView, buffer: MemoryBuffer) => unknown,
@@ -182,7 +182,7 @@ const takes: Readonly<Record<string, (view: StridedMemoryView, buffer: MemoryBuf
 };
 
 for (const [name, take] of Object.entries(takes)) {
-  test(`the host that comes too early is reported with both calls, and in order it is not: ${name}`, async () => {
+  test(`a host access that is too early is reported with both calls, an ordered one is not: ${name}`, async () => {
     const reports = await takenEarly(false, take);
     assertEquals(reports.map(({ kind, first, second }) => [kind, first?.call, second?.stream]), [
       ["race", "cuMemcpyDtoHAsync_v2", "host"],
@@ -224,7 +224,7 @@ test("the destination of a copy in flight is read when its stream has been waite
   }
 });
 
-test("a Cuda that is closed says nothing more of memory that was in its hands", async () => {
+test("a closed Cuda reports nothing more about memory that its work used", async () => {
   const reports: string[] = [];
   const cuda = Cuda.simulate({
     schedule: "latest",
@@ -241,7 +241,7 @@ test("a Cuda that is closed says nothing more of memory that was in its hands", 
   for (const one of [source, stream]) one.close();
 });
 
-test("the host is reported for the elements that it reads, not for what lies between them", () => {
+test("the host is reported for the elements that it reads, not for bytes between them", () => {
   for (const column of [0, 2]) {
     const { raw, reports } = checkedRaw();
     const { copyPitched, memory, hostMemory } = raw.driver;
@@ -264,7 +264,7 @@ test("the host is reported for the elements that it reads, not for what lies bet
   }
 });
 
-test("what the host arranges for a copy is reported if it is on its way to the host, or from there", () => {
+test("host memory that is rearranged for a copy is reported if another copy to or from it is in flight", () => {
   for (const isUpload of [true, false]) {
     const reports: CausalityReport[] = [];
     const cuda = Cuda.simulate({

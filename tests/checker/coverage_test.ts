@@ -58,7 +58,7 @@ test("a function that a driver does not have stays null", () => {
   );
 });
 
-test("docs/checker.md names the options, the kinds and the limits that there are", () => {
+test("docs/checker.md names all options, kinds and limits", () => {
   const text = readFileSync(new URL("../../docs/checker.md", import.meta.url), "utf8");
   const source = (file: string) => readFileSync(new URL(`../../src/checker/${file}`, import.meta.url), "utf8");
   const kinds = /type CausalityKind = (.*?);/s.exec(source("report.ts"))?.[1]?.match(/[a-z-]+/g) ?? [];

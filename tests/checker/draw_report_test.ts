@@ -41,7 +41,7 @@ function isBalanced(svg: string): boolean {
   return open.length === 0;
 }
 
-test("a race is drawn with both streams, both calls, the order that there is, and the order that is missing", () => {
+test("a race is drawn with both streams, both calls, the existing order, and the missing order", () => {
   const report = race();
   const svg = report.toSvg();
   assert(isBalanced(svg), svg);
@@ -53,7 +53,7 @@ test("a race is drawn with both streams, both calls, the order that there is, an
   }
   assertEquals(count(svg, /class="culprit"/g), 2);
   assertEquals(count(svg, /<path [^>]*class="missing"/g), 1);
-  assert(count(svg, /<path [^>]*class="order"/g) >= 1, "the wait that there is");
+  assert(count(svg, /<path [^>]*class="order"/g) >= 1, "the existing wait");
   assert(count(svg, /<circle [^>]*r="7" class="record"/g) >= 1 && count(svg, /<circle [^>]*r="7" class="wait"/g) >= 1);
   assert(svg.includes("Race: nothing orders cuMemsetD8Async"), "the caption");
 });

@@ -324,7 +324,7 @@ function ofTwo(launch: (one: CudaStream, other: CudaStream, memory: bigint, run:
 }
 type Launch = (name: "move" | "peek" | "count" | "poll" | "tell", stream: CudaStream, ...pointers: bigint[]) => void;
 
-test("kernels that tell each other by volatile accesses when to begin are no race, whatever else they touch", () => {
+test("kernels that signal each other by volatile accesses when to begin are no race, whatever else they touch", () => {
   assertEquals(
     ofTwo((one, other, at, launch) => {
       launch("tell", one, at, at + 8n);
@@ -341,7 +341,7 @@ test("kernels that tell each other by volatile accesses when to begin are no rac
   );
 });
 
-test("the host may listen to a kernel, and else waits for it, whether it has run or not", () => {
+test("the host may poll memory that a kernel signals in, and else must wait for it, whether it has run or not", () => {
   for (const name of ["tell", "move"] as const) {
     for (const hasRun of [false, true]) {
       const reports: CausalityReport[] = [];
@@ -364,7 +364,7 @@ test("the host may listen to a kernel, and else waits for it, whether it has run
   }
 });
 
-test("what a kernel touches is of the memory that was there when it was launched", () => {
+test("a kernel's accesses are to the memory that was allocated when it was launched", () => {
   const reports: CausalityReport[] = [];
   const { cuda, streams: [one, other] } = bench("latest", 0, (report) => void reports.push(report));
   assert(one !== undefined && other !== undefined);
@@ -394,7 +394,7 @@ test("what a kernel touches is of the memory that was there when it was launched
   ]);
 });
 
-test("memory that is freed at once, which makes its kernels run, has a past all the same", () => {
+test("memory that is freed at once, which makes its kernels run, keeps its history all the same", () => {
   const found = ofTwo((one, other, _, launch) => {
     const buffer = new SynchronousMemoryResource(one.device).allocate(size);
     launch("move", one, buffer.ptr, buffer.ptr + 8n);
@@ -404,7 +404,7 @@ test("memory that is freed at once, which makes its kernels run, has a past all 
   assertEquals(found, ["writes writes 2"]);
 });
 
-test("what a waiting kernel may be unordered with stays known, however much is done and waited for meanwhile", () => {
+test("work that may race with a waiting kernel is remembered, however much is done and waited for meanwhile", () => {
   const found = ofTwo((one, other, at, launch) => {
     launch("move", one, at, at + 8n);
     enqueueFill(other, at + 2n, 1, 1, 2); // overlaps the kernel's writes
@@ -416,7 +416,7 @@ test("what a waiting kernel may be unordered with stays known, however much is d
   assertEquals(found, ["writes writes 2"]);
 });
 
-test("what lies between the bytes that kernels of a graph touch is not touched", () => {
+test("bytes between those that kernels of a graph touch are not touched", () => {
   const between = (at: bigint) =>
     ofTwo((one, other, memory, launch) => {
       const graph = one.capture(() => {
@@ -433,7 +433,7 @@ test("what lies between the bytes that kernels of a graph touch is not touched",
   assertEquals(between(41n), ["writes writes 2"]);
 });
 
-test("of a kernel that touches much everything is known", () => {
+test("every access of a kernel that touches much is known", () => {
   const bytes = 20 * 1024;
   const reports: CausalityReport[] = [];
   const { cuda, streams: [one, other] } = bench("latest", 0, (report) => void reports.push(report));
@@ -449,7 +449,7 @@ test("of a kernel that touches much everything is known", () => {
   assertEquals(reports.map(({ kind, bytes }) => [kind, bytes]), [["race", bytes]]);
 });
 
-test("two kernels are unordered by what they touch, not by what they are given", () => {
+test("two kernels are unordered by the bytes that they touch, not by their arguments", () => {
   const two = (to: bigint, from: bigint, ordered = false) =>
     ofTwo((one, other, at, launch) => {
       launch("move", one, at, at + 8n);
@@ -464,7 +464,7 @@ test("two kernels are unordered by what they touch, not by what they are given",
   assertEquals(two(2n, 2n, true), []);
 });
 
-test("kernels that count by atomic additions, and one that polls, are no race; one that just writes there is", () => {
+test("kernels that count by atomic additions, and one that polls, are no race; one that only writes there is", () => {
   assertEquals(
     ofTwo((one, other, at, launch) => {
       launch("count", one, at);

@@ -1,4 +1,4 @@
-/** What is used after it is gone, freed twice, or leaked; and how other calls affect the order. */
+/** Objects used after their end, freed twice, or leaked; and how other calls affect the order. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
@@ -75,7 +75,7 @@ test("memory that is freed in stream order is reported when it is used after tha
   assert(second?.stack[0]?.includes("lifetime_test.ts"), String(second?.stack));
 });
 
-test("memory that the pool hands out again begins a new life", () => {
+test("memory that the pool reuses begins a new lifetime", () => {
   const reports = reportsOf(({ device, one }) => {
     const resource = new DeviceMemoryResource(device);
     const first = resource.allocate(bytes, { stream: one });
@@ -124,7 +124,7 @@ test("host memory that was freed may belong to other code: using it again is not
 
 const scratch = libc().loading.malloc(64n); // not a buffer: nothing references it, so it would be collected
 
-test("a stream or an event that is destroyed is reported when it is used, with what has destroyed it", () => {
+test("a stream or an event that is destroyed is reported when it is used, with the call that destroyed it", () => {
   const reports = reportsOf(({ cuda, device, one }) => {
     const stream = device.createStream();
     const event = device.createEvent();
@@ -156,7 +156,7 @@ test("a stream of a destroyed context is reported when it is used", () => {
   cuda.close();
 });
 
-test("closing reports what is left, with the place that has made it; what is closed and still needed is not left", () => {
+test("closing reports leaks, with the place that made them; closed objects that are still needed are no leaks", () => {
   const cuda = Cuda.simulate({ check: true });
   const device = cuda.device(0);
   const stream = device.createStream();
@@ -177,7 +177,7 @@ test("closing reports what is left, with the place that has made it; what is clo
   cuda.close(); // once
 });
 
-test("a Cuda that is closed last, with nothing left, says nothing", () => {
+test("a Cuda that is closed last, with nothing left, reports nothing", () => {
   using cuda = Cuda.simulate({ check: true });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -189,7 +189,7 @@ test("a Cuda that is closed last, with nothing left, says nothing", () => {
   assertEquals(cuda.reports, []);
 });
 
-test("a stream that has only waited, and is destroyed, still hands on what it waited for", () => {
+test("a stream that has only waited, and is destroyed, still passes on the order that it waited for", () => {
   // Its slot in the clocks must not be reused before: a bug that random programs found once in ten thousand.
   const reports = reportsOf(({ device, one }) => {
     const buffer = new DeviceMemoryResource(device).allocate(bytes, { stream: one });
@@ -223,7 +223,7 @@ test("a wait for completed() is a wait of the host, also if more was enqueued me
   cuda.close();
 });
 
-test("a checked driver leaves the simulator behind it within reach, and counts its own reports once each", () => {
+test("a checked driver gives access to the simulator behind it, and counts its own reports once each", () => {
   const reports = reportsOf(({ cuda, device, one, other }) => {
     assert(SimulatedDriver.of(cuda.driver) !== null);
     const buffer = new DeviceMemoryResource(device).allocate(bytes, { stream: one });
@@ -237,7 +237,7 @@ test("a checked driver leaves the simulator behind it within reach, and counts i
   assertEquals(reports.length <= 3, true, `${reports.length} reports`);
 });
 
-test("CAUSEWAY_CHECK is what counts if nothing else is said, and what is said counts more", () => {
+test("CAUSEWAY_CHECK is the default, and an explicit option takes precedence", () => {
   const set = (value: string) => process.env["CAUSEWAY_CHECK"] = value;
   const before = process.env["CAUSEWAY_CHECK"] ?? "";
   try {
@@ -260,7 +260,7 @@ test("CAUSEWAY_CHECK is what counts if nothing else is said, and what is said co
   }
 });
 
-test("the place of a call that repeats is known however often it does", () => {
+test("the place of a repeated call is known however often it repeats", () => {
   const [report] = reportsOf(({ device, one, other }) => {
     const buffer = new DeviceMemoryResource(device).allocate(bytes, { stream: one });
     for (let i = 0; i < 1000; i++) buffer.fill(i % 256, { stream: one });
@@ -274,7 +274,7 @@ test("the place of a call that repeats is known however often it does", () => {
   }
 });
 
-test("what another process may have recorded is waited for as everything, and memory that is made to wait has waited", () => {
+test("an event that another process may have recorded orders all work; calls on synchronous memory wait", () => {
   const reports = reportsOf(({ cuda, device, one, other }) => {
     const buffer = new SynchronousMemoryResource(device).allocate(bytes);
     const event = device.createEvent({ interprocess: true });
@@ -303,7 +303,7 @@ test("what another process may have recorded is waited for as everything, and me
   assertEquals(reports.map(({ message }) => message), []);
 });
 
-test("memory that is left where closed memory was is a leak", () => {
+test("memory that is left at the address of closed memory is a leak", () => {
   const cuda = Cuda.simulate({ check: true });
   const device = cuda.device(0);
   const memory = new SynchronousMemoryResource(device);

@@ -27,7 +27,7 @@ test("a race and a leak name the streams, the memory and the device, in text, ti
   assertEquals(what.toSorted(), ['64 bytes of pool memory "weights"', 'stream "compute"', 'stream "copies"']);
 });
 
-test("errors name what was closed, and the device it is of", () => {
+test("errors name the closed object, and its device", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const device = cuda.device(1, { name: "decode" });
   const stream = device.createStream({ name: "copies" });

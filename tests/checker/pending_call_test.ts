@@ -125,13 +125,13 @@ const writers = `
   ret;
 }`;
 
-test("PTX says that a kernel writes what it adds to, and nothing of one that calls functions", () => {
+test("PTX says that a kernel writes memory that it adds to, and nothing about one that calls functions", () => {
   const params = paramsOf(writers);
   assertEquals(params.get("adds")?.map(({ writes }) => writes), [true, false]);
   assertEquals(params.get("calls")?.map(({ writes }) => writes), [null]);
 });
 
-test("on a device that does not say what kernels touch, one that reads hides none before it that writes", () => {
+test("on a device that does not report what kernels touch, one that reads hides no earlier one that writes", () => {
   const simulated = simulateDriver({ schedule: "latest" });
   const reports: CausalityReport[] = [];
   const { [observeKernels]: _, ...driver } = simulated.driver; // like a real driver, does not report what kernels touch
@@ -160,7 +160,7 @@ test("on a device that does not say what kernels touch, one that reads hides non
   raw.close();
 });
 
-test("work of a graph comes after all that its forerunners come after, and an updated graph after its last launch", () => {
+test("work of a graph comes after what its predecessors come after, an updated graph after its last launch", () => {
   const reports = reportsOf(({ device, one, other }) => {
     const [a, b] = [1, 2].map(() => new DeviceMemoryResource(device).allocate(64, { stream: one }));
     assert(a !== undefined && b !== undefined);
@@ -180,7 +180,7 @@ test("work of a graph comes after all that its forerunners come after, and an up
   assertEquals(pairs(reports), []);
 });
 
-test("a kernel and whatever touches all of its memory are unordered without a wait", () => {
+test("a kernel and any work that touches all of its memory are unordered without a wait", () => {
   assertEquals(afterKernel(({ other }, _x, y) => y.fill(1, { stream: other })), [
     "race: cuLaunchKernel writes, cuMemsetD8Async writes",
   ]);
@@ -199,7 +199,7 @@ test("a kernel and whatever touches all of its memory are unordered without a wa
   assertEquals(afterKernel((bench, x) => download(bench, x)), []); // both read
 });
 
-test("a kernel that shares memory with something else piece by piece is not reported, unless that is asked for", () => {
+test("a kernel that shares memory piece by piece with other work is not reported, unless requested", () => {
   const half = ({ cuda, other }: Bench, _x: MemoryBuffer, y: MemoryBuffer) => {
     cuda.driver.fill.cuMemsetD8Async(y.ptr + 256n, 1, 256n, other.handle);
   };
@@ -209,7 +209,7 @@ test("a kernel that shares memory with something else piece by piece is not repo
   assertEquals(afterKernel(half, { kernels: "whole" }, 64), race);
 });
 
-test("a kernel that is given freed memory is reported, and so is a free that does not wait for a kernel", () => {
+test("a kernel with freed memory as an argument is reported, and so is a free that does not wait for a kernel", () => {
   const reports = reportsOf(({ device, one, other }) => {
     const resource = new DeviceMemoryResource(device);
     const [x, y] = [resource.allocate(512, { stream: one }), resource.allocate(512, { stream: one })];

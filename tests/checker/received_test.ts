@@ -75,7 +75,7 @@ test("a use of memory of another process is reported if nothing orders it after 
   );
 });
 
-test("memory that has no home stream at its owner's may be used on any stream", async () => {
+test("memory that has no home stream in its owner's process may be used on any stream", async () => {
   const messages: string[] = [];
   const here = Cuda.simulate();
   const there = Cuda.simulate({ check: { leaks: false, onReport: ({ message }) => messages.push(message) } });
@@ -97,7 +97,7 @@ test("memory that has no home stream at its owner's may be used on any stream", 
   for (const cuda of [here, there]) cuda.close();
 });
 
-test("what is received again while it is still there is used as both sides have agreed", async () => {
+test("memory received again while it is still open is used as both sides have agreed", async () => {
   const messages: string[] = [];
   const here = Cuda.simulate();
   const there = Cuda.simulate({ check: { leaks: false, onReport: ({ message }) => messages.push(message) } });

@@ -55,7 +55,7 @@ function keepMemoryOnItsStream(raw: Raw): void {
   }
 }
 
-test("what the latest schedule gets wrong is reported, and nothing else", () => {
+test("programs that the latest schedule gets wrong are reported, and no others", () => {
   const counts = { right: 0, wrong: 0 };
   check(
     fc.property(programs, ({ before, writer, between, reader }) => {
@@ -142,7 +142,7 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
   );
 });
 
-test("a copy whose ends have no addresses is work: it orders what is before and after it", () => {
+test("a copy whose ends have no addresses is work: it orders the work before and after it", () => {
   for (const isCopied of [false, true]) {
     let reported = 0;
     const { driver } = checkDriver(nullDriver().driver, { leaks: false, onReport: () => void reported++ }); // without arrays to copy

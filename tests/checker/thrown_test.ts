@@ -1,4 +1,4 @@
-/** What the checker throws is what its user sees, whatever is found while `using` blocks exit. */
+/** The error that the checker throws is the one that its user sees, whatever is found while `using` blocks exit. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CausalityError, type CausalityReport } from "../../src/checker/mod.ts";
@@ -7,7 +7,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Runs something and returns what it wrote to the console. */
-function saidBy(run: () => void): string[] {
+function printedBy(run: () => void): string[] {
   const said: string[] = [];
   const { error } = console;
   console.error = (...words: readonly unknown[]) => void said.push(words.map(String).join(" "));
@@ -60,7 +60,7 @@ function essence(report: CausalityReport | undefined): unknown {
   return [kind, first?.call, first?.stream, second?.call, second?.stream, bytes];
 }
 
-test("the first report is what is thrown, though closing what is left finds more", () => {
+test("the first report is thrown, though closing the remaining objects finds more", () => {
   let further = 0;
   check(
     fc.property(steps, (program) => {
@@ -68,7 +68,7 @@ test("the first report is what is thrown, though closing what is left finds more
       perform(program, (report) => found.push(report));
       if (found.length > 1) further++;
       let thrown: CausalityError | undefined;
-      const said = saidBy(() => {
+      const said = printedBy(() => {
         try {
           perform(program);
         } catch (error) {
@@ -87,7 +87,7 @@ test("the first report is what is thrown, though closing what is left finds more
 
 test("an error that another one hides is printed when the Cuda is closed, unless its report was read", () => {
   for (const isLookedAt of [false, true]) {
-    const said = saidBy(() => {
+    const said = printedBy(() => {
       using cuda = Cuda.simulate({ check: { leaks: false } });
       const device = cuda.device(0);
       const [one, other] = [device.createStream(), device.createStream()];
@@ -154,7 +154,7 @@ test("the host races with nothing in a lost context, whose work is over", () => 
     const [stream, other] = [device.createStream(), device.createStream()];
     const pinned = new PinnedMemoryResource(device).allocate(64);
     const program = device.loadPtx(wild);
-    pinned.fill(1, { stream: other }); // nobody waits for this
+    pinned.fill(1, { stream: other }); // this is not waited for
     if (isLost) {
       program.kernel("wild").launch(stream, 1, 1, []);
       assertThrows(() => stream.synchronize(), CudaError);

@@ -64,7 +64,7 @@ const wrong: { readonly [args: string]: RegExp } = {
 };
 
 for (const [args, message] of Object.entries(wrong)) {
-  test(`causeway ${args}: exit code 2, and what was meant`, patiently, () => {
+  test(`causeway ${args}: exit code 2, and a suggestion`, patiently, () => {
     const { status, stdout, stderr } = causeway(...args.split(" ").filter((arg) => arg !== ""));
     assertEquals([status, stdout], [2, ""]);
     assertMatch(stderr, /^causeway: /);
@@ -73,7 +73,7 @@ for (const [args, message] of Object.entries(wrong)) {
   });
 }
 
-test("slips between words are counted as by trying all of them", () => {
+test("the slips between two words are as many as a search of all finds", () => {
   const word = fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 5 });
   /** By recursion, as the distance is defined. */
   const slow = (one: string, other: string): number => {

@@ -131,7 +131,7 @@ test("bad arguments are exit code 2, and where to look", async () => {
   }
 });
 
-test("every command helps when asked to", async () => {
+test("every command prints its help when asked to", async () => {
   for (const args of [["--help"], ["help"], ["demo", "--help"], ["doctor", "-h"], ["doctor", "--json", "--help"]]) {
     const { code, out, err } = await causeway(args);
     assertEquals([code, err], [0, ""], args.join(" "));
@@ -153,7 +153,7 @@ test("a second process that is killed before it answers ends the demo within 5 s
   assert(performance.now() - start < 5000, `${performance.now() - start} ms`);
 });
 
-test("what fails because the second process is ending is reported as its end", async () => {
+test("a failure because the second process is ending is reported as its end", async () => {
   const peer = command("peer_garbles.ts");
   await assertRejects(() => runDemo({ peer, print: () => {} }), DemoError, "second process ended");
 });
@@ -170,7 +170,7 @@ test("killing the second process half-way ends the command with a clear error an
       const peer = readdirSync("/proc").find((pid) => /^\d+$/.test(pid) && isPeerOf(pid, parent));
       if (peer === undefined || killed > 0) return;
       clearInterval(watch);
-      // Long enough for it to have met its peer and to be receiving, or about to.
+      // Long enough for it to have connected to its peer and to be receiving, or about to.
       setTimeout(() => {
         killed = performance.now();
         process.kill(Number(peer), "SIGKILL");

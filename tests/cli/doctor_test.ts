@@ -45,12 +45,12 @@ test("the table and --json say the same", () => {
   assertStringIncludes(text, json.ucx === null ? "none" : json.ucx.transports.join(", "));
 });
 
-test("what UCX complains of is not among the JSON", () => {
+test("UCX's complaints are not part of the JSON", () => {
   const json: DoctorReport = JSON.parse(doctor(["--json"], { UCX_TLS: "nonesuch" }));
   assertEquals(json.ucx, null);
 });
 
-test("a library that is not there costs something, and the command that gets it is said; the exit code stays 0", () => {
+test("a missing library is listed with what it costs and the command that gets it; the exit code stays 0", () => {
   const text = doctor([], { CAUSEWAY_LIBUCP: "/nonexistent/libucp.so.0" });
   assertMatch(text, /missing {2}libucp +no messages to other processes/);
   assertStringIncludes(text, "get it: apt-get install libucx0");
@@ -61,12 +61,12 @@ test("a library that is not there costs something, and the command that gets it 
   assertStringIncludes(ucp?.searched[0] ?? "", "/nonexistent/libucp.so.0: cannot open shared object file");
 });
 
-test("an interpreter that was chosen and is none is named, not missing from PATH", () => {
+test("a chosen interpreter that is not one is named, and not called missing from PATH", () => {
   const text = doctor([], { CAUSEWAY_PYTHON: "/nonexistent/python3" });
   assertStringIncludes(text, "none: CAUSEWAY_PYTHON names /nonexistent/python3, which is not an interpreter");
 });
 
-test("what CAUSEWAY_CHECK asks for is loaded with the command line", patiently, async () => {
+test("the checker that CAUSEWAY_CHECK requests is loaded with the command line", patiently, async () => {
   // doctor and the demo refused to open a GPU: the checker comes with the package, and they load only single rooms of
   // it.
   const { code, stdout, stderr } = await runScript(new URL("loaded.ts", import.meta.url));
@@ -74,7 +74,7 @@ test("what CAUSEWAY_CHECK asks for is loaded with the command line", patiently, 
   assertStringIncludes(stdout, "1 checked");
 });
 
-test("two GPUs are a table of who can read whom", () => {
+test("two GPUs are shown as a table of which can read which", () => {
   const gpu = { name: "X", uuid: "GPU-0", pciBusId: "0000:00:06.0", computeCapability: "9.0", totalMemory: 8e9 };
   const report: DoctorReport = {
     ...examine(),

@@ -73,7 +73,7 @@ test("bandwidth: every measurement has all its cells, in the report and in the p
   }
 });
 
-test("bandwidth: without peer access kernels have no way, and engines go through the host", async () => {
+test("bandwidth: without peer access kernels cannot copy, and engines go through the host", async () => {
   using cuda = Cuda.simulate({ devices: 2, canAccessPeer: () => false });
   const effort = { iterations: 2, samples: 1 };
   const { measurements: measured } = await measureBandwidth(cuda, true, measurements, 4096, effort);
@@ -136,7 +136,7 @@ test("places on the PCI bus are read as Linux writes them", () => {
   assertEquals(pciPlace("0000:ff:00.0", root), { path: null, numaNode: null, cpus: null, hostLink: null });
 });
 
-test("a picture is well-formed whatever its words are", () => {
+test("a picture is well-formed whatever its text is", () => {
   const path = `${scratchFolder()}/odd.svg`;
   const odd = `<&>'"\u0000\ufffe]]>`;
   writeFileSync(

@@ -2,7 +2,7 @@
 import process from "node:process";
 import { Cuda } from "../../src/cuda/cuda.ts";
 
-process.exit = () => undefined as never; // the command line ends the process once it has helped
+process.exit = () => undefined as never; // the command line ends the process after printing its help
 process.argv.splice(2, Infinity, "help");
 await import("../../src/cli/main.ts");
 using cuda = Cuda.simulate({ check: true });

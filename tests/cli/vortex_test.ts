@@ -42,7 +42,7 @@ for (const version of ["0.40", "0.54", "0.76", "0.93"]) {
   });
 }
 
-test("parts have the bytes of what they consist of, and each segment's encodings are said", async () => {
+test("parts have the bytes of what they consist of, and each segment's encodings are listed", async () => {
   const { report } = await describeVortex(path("0.93"));
   const look = ({ kind, bytes, encodings, children, name }: LayoutReport): void => {
     if (kind === "flat") assert(encodings !== undefined && bytes > 0, name);
@@ -60,7 +60,7 @@ test("the command prints a table, or JSON of the same", async () => {
   assertEquals([json.status, JSON.parse(json.stdout) as VortexReport], [0, report]);
 });
 
-test("what is no file of Vortex is one line and exit code 2", () => {
+test("a file that is not Vortex is one line and exit code 2", () => {
   for (const file of [main, "/nonexistent.vortex", fileURLToPath(new URL(".", import.meta.url))]) {
     const { status, stdout, stderr } = causeway(file);
     assertEquals([status, stdout], [2, ""]);

@@ -29,7 +29,7 @@ function bitPatterns(type: NumberType, seed: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-test("every loop makes of every bit pattern what converting one after the other makes of it", () => {
+test("every loop converts every bit pattern as converting one after the other does", () => {
   for (const pair of pairsOfTypes) {
     const { from, to } = pair;
     const conversion = conversionOf(DType.from(from.name), DType.from(to.name));
@@ -64,7 +64,7 @@ test("every loop makes of every bit pattern what converting one after the other 
   }
 });
 
-test("doubles that are all small become the same integers of 64 bits as beside one that is not", () => {
+test("doubles that are all small become the same 64-bit integers as next to a large one", () => {
   const near = [0.5, 1.5, 2.5, 2 ** 31, 2 ** 32 + 0.5, 2 ** 50 + 0.75, 2 ** 51 - 0.5, 2 ** 51 - 1];
   const small = fc.oneof(
     fc.constantFrom(0, -0, ...near, ...near.map((value) => -value)),

@@ -46,7 +46,7 @@ function placesOf({ axes, box, toOffset, fromOffset }: ConversionPlan): string[]
   return boxes.map(({ to, from, axes: inside }) => places(inside, `${to} ${from}`));
 }
 
-test("boxes have every element once, and no more of them than was said; where elements meet, in their order", () => {
+test("boxes cover every element once, at most the given number each; where elements meet, in their order", () => {
   check(
     fc.property(axes, sizes, fc.integer({ min: 1, max: 60 }), sizes, (all, size, most, first) => {
       const plan = planConversion(all, size, most, first);
@@ -90,7 +90,7 @@ test("elements that follow each other without a gap are a run, and no others", (
   );
 });
 
-test("a box is a run where both lie alike, and as wide along both axes where they do not", () => {
+test("a box is a run where both sides have the same order, and else equally wide along both axes", () => {
   const plan = (to: readonly number[], from: readonly number[]) =>
     planConversion([100, 200].map((extent, i) => ({ extent, to: to[i] ?? 0, from: from[i] ?? 0 })), {
       ...{ to: 4, from: 1 },

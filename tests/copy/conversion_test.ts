@@ -75,7 +75,7 @@ function problems({ from, to, source, destination }: Case, before: Uint8Array, o
   return wrong;
 }
 
-test("the host converts every element of every type as its value says, and touches nothing else", () => {
+test("the host converts every element of every type by its value, and touches nothing else", () => {
   for (const { from, to } of pairsOfTypes) {
     if (conversionOf(DType.from(from.name), DType.from(to.name)) === null) continue; // a plain copy, no conversion
     check(
@@ -113,7 +113,7 @@ function alignedCase(one: Case): Case {
 
 const places = fc.constantFrom<Where>("device", "device", "device", "pinned", "host");
 
-test("kernels convert every element to what the host makes of it, wherever the two are and however they lie", () => {
+test("kernels convert every element as the host does, wherever the two arrays are, in any layout", () => {
   const any = fc.constantFrom(...pairsOfTypes).chain(({ from, to }) => cases(from, to, large));
   check(
     fc.property(any, places, places, (drawn, here, there) => {
@@ -188,7 +188,7 @@ test("tiles convert where the order of the axes changes, whichever side has the 
   }
 });
 
-test("one layout may hold elements of several types: each is converted for itself", () => {
+test("one layout may hold elements of several types: each is converted separately", () => {
   using cuda = Cuda.simulate();
   const { device, allocate, read } = room(cuda);
   using source = allocate("device", new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer));
@@ -236,7 +236,7 @@ test("a conversion within one memory takes the elements from before it", () => {
   }
 });
 
-test("elements of another type are an error that names the way out, and what cannot be converted is named", () => {
+test("elements of another type are an error that names the way out, and unconvertible types are named", () => {
   const to = StridedMemoryView.fromTypedArray(new Float32Array(2));
   assertThrows(() => to.copyFrom(Float64Array.of(1, 2)), TypeError, "Pass { convert: true }");
   using buffer = new HostMemoryResource().allocate(2);
@@ -248,7 +248,7 @@ test("elements of another type are an error that names the way out, and what can
   );
 });
 
-test("integers of one size are copied as they are, and every other conversion is said", () => {
+test("integers of one size are copied as they are, and every other conversion is reported", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   const allocate = () => new DeviceMemoryResource(device).allocate(64, { stream: device.defaultStream });

@@ -1,5 +1,5 @@
 /**
- * Copies on streams of a device other than the memory's, by default or by request: a view's copy finds its way,
+ * Copies on streams of a device other than the memory's, by default or by request: a view's copy works,
  * whichever devices have access to whose memory.
  */
 import { assertEquals, assertThrows } from "@std/assert";
@@ -57,7 +57,7 @@ function make(cuda: Cuda, { kind, device, home, isOpen, part }: typeof side exte
   return { buffer, whole, view: (small: boolean) => small ? seen.sliced(slice(1, 5), slice(2, 8)) : seen, part };
 }
 
-test("whatever the stream, the elements get where they are due, and nothing else changes", () => {
+test("whatever the stream, the elements arrive at their places, and nothing else changes", () => {
   const streams = fc.option(fc.nat(2), { freq: 2 });
   const schedules = fc.constantFrom("latest", "random", "round-robin");
   check(
@@ -92,7 +92,7 @@ test("whatever the stream, the elements get where they are due, and nothing else
   );
 });
 
-test("reading back works where the home is a stream of another device, and is of the moment when it was asked for", async () => {
+test("reading back works if the home is on another device, and returns the bytes as of the request", async () => {
   const cuda = Cuda.simulate({ devices: 2, schedule: "latest", check: true, canAccessPeer: () => false });
   const [one, other] = [cuda.device(0), cuda.device(1)];
   for (const home of [one.createStream(), other.createStream()]) {
@@ -117,7 +117,7 @@ test("reading back works where the home is a stream of another device, and is of
   }
 });
 
-test("what the driver refuses for another reason is not said to be out of reach", () => {
+test("a refusal by the driver for another reason is not reported as missing access", () => {
   const cuda = Cuda.simulate({ devices: 2 });
   const device = cuda.device(0);
   using stream = device.createStream();

@@ -62,7 +62,7 @@ test("every element has the value, and all other bytes are as they were", () => 
   );
 });
 
-test("a fill on another stream comes after what the home stream holds, and before what it gets next", () => {
+test("a fill on another stream is ordered after the home stream's earlier work and before its later work", () => {
   check(
     fc.property(fc.nat(1000), fc.constantFrom(1, 2), (seed, step) => {
       using cuda = Cuda.simulate({ seed, schedule: "latest", check: true });
@@ -91,7 +91,7 @@ test("a contiguous fill of a device is one call of the driver, and a kernel does
   assertEquals(view.to("host").sliced(2).toArray(), [zero, { re: 1, im: 2 }, zero, zero]);
 });
 
-test("what cannot be filled says so", () => {
+test("an impossible fill is an error that says why", () => {
   using cuda = Cuda.simulate();
   const view = StridedMemoryView.zeros([2], "int8");
   assertThrows(() => view.fill(128), RangeError, "Expected an integer from -128 to 127");

@@ -1,6 +1,6 @@
 /**
  * Copies between views in the order of their homes: random programs over memory of every kind, with a home for each
- * buffer, give what the same steps give one after the other. The simulated driver does nothing before it must.
+ * buffer, give what the same steps give one after the other. The simulated driver works as late as allowed.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -116,7 +116,7 @@ test("copies between views with homes of their own do what the same steps do one
   );
 });
 
-test("what was planned for one pair of arrays is done for another of the same layouts only where it can be", () => {
+test("a plan for one pair of arrays is used for another of the same layouts only where it applies", () => {
   const layouts = [
     [[8, 4], [4, 1], [1, 8]],
     [[4, 8], [8, 1], [8, 1]],

@@ -103,7 +103,7 @@ function movable(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return room;
 }
 
-test("memory without an address that stays is converted all the same", () => {
+test("memory without a stable address is converted all the same", () => {
   check(
     fc.property(cases, fc.boolean(), fc.boolean(), (one, isSourceMovable, isDestinationMovable) => {
       const [before, old] = [pattern(one.source.size, 1), pattern(one.destination.size, 2)];
@@ -171,7 +171,7 @@ test("one layout is planned for each pair of types, and each source, that it mee
   }
 });
 
-test("what is not in the memory is not converted", () => {
+test("elements outside the memory are refused", () => {
   const conversion = conversionBetween("uint8", "float32");
   const layout = (shape: number[], itemsize: number) => StridedLayout.dense(shape, itemsize);
   for (const [count, natively] of [[16, true], [5000, true], [5000, false]] as const) {
@@ -196,7 +196,7 @@ test("what is not in the memory is not converted", () => {
   }
 });
 
-test("how many are converted at a time is said, and whether they are gathered and scattered", () => {
+test("conversions are explained: how many elements at a time, and whether they are gathered and scattered", () => {
   const conversion = conversionBetween("float64", "float32");
   const explained = (source: StridedLayout, destination: StridedLayout) =>
     explainHostConversion(source, destination, conversion);

@@ -79,7 +79,7 @@ test("a view is copied from wherever it lies to wherever the other one does, eac
   );
 });
 
-test("what was copied once is not copied when its memory was closed or transferred", () => {
+test("an array that was copied once is not copied after its memory was closed or transferred", () => {
   const array = () => new Float32Array(10).fill(1);
   const owned = (elements: Float32Array<ArrayBuffer>) => {
     const buffer = new HostMemoryResource().allocate(elements.byteLength);
@@ -151,7 +151,7 @@ test("elements inside a byte are copied by the bytes that they fill, and the nex
       const bytes = Math.ceil(whole.volume * bits / 8);
       const [from, to] = [pattern(bytes, 1), pattern(bytes, 2)];
       const [source, destination] = [part(whole), part(whole)];
-      // First as a copy of a few elements, then by what was kept from the first time.
+      // First as a copy of a few elements, then by the plan kept from the first time.
       for (let time = 0; time < 2; time++) {
         copyHost({ bytes: from, offset: 0, layout: source }, { bytes: to, offset: 0, layout: destination });
       }
@@ -183,17 +183,17 @@ test("without elements there is nothing to copy, whatever the strides and the it
   }
 });
 
-test("what the host does is said: in one piece, in runs, or element by element", () => {
+test("copies by the host are explained: in one piece, in runs, or element by element", () => {
   const dense = (shape: number[]) => StridedLayout.dense(shape, 4);
   const rows = dense([10, 20]).sliced(slice(), slice(0, 15));
   const by = canMoveNatively() ? "machine code" : "loops";
-  const told = (source: StridedLayout, destination: StridedLayout, words: string) =>
+  const explains = (source: StridedLayout, destination: StridedLayout, words: string) =>
     assertEquals(explainHostCopy(source, destination), `${words}, by ${by}`);
-  told(dense([10, 20]), dense([10, 20]), "one copy of 800 bytes by the host");
-  told(dense([]), dense([]), "one copy of 4 bytes by the host");
-  told(rows, dense([10, 15]), "10 runs of 60 bytes by the host, 16 at a time");
-  told(dense([20, 10]).transposed(), dense([10, 20]), "200 runs of 4 bytes by the host, in tiles of 20 x 10");
-  told(dense([200, 100]).transposed(), dense([100, 200]), "20000 runs of 4 bytes by the host, in tiles of 16 x 64");
+  explains(dense([10, 20]), dense([10, 20]), "one copy of 800 bytes by the host");
+  explains(dense([]), dense([]), "one copy of 4 bytes by the host");
+  explains(rows, dense([10, 15]), "10 runs of 60 bytes by the host, 16 at a time");
+  explains(dense([20, 10]).transposed(), dense([10, 20]), "200 runs of 4 bytes by the host, in tiles of 20 x 10");
+  explains(dense([200, 100]).transposed(), dense([100, 200]), "20000 runs of 4 bytes by the host, in tiles of 16 x 64");
   assertEquals(explainHostCopy(dense([0, 3]), dense([0, 3])), "nothing to copy");
   const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(8));
   const [head, tail] = [bytes.sliced(slice(0, 6)), bytes.sliced(slice(2, 8))];

@@ -96,7 +96,7 @@ for (const { name, natively, threads, isFar, runs } of ways) {
   );
 }
 
-test("what is not in the memory is not moved", () => {
+test("elements outside the memory are refused", () => {
   const bytes = new Uint8Array(16);
   const other = new Uint8Array(new ArrayBuffer(17));
   const move = (offset: number) => moveStrided({ bytes: other, offset: 0 }, [1], { bytes, offset }, [-1], [16], 1);

@@ -1,5 +1,5 @@
 /**
- * How moves are split among threads: every piece goes to the same place as unsplit, once, and no thread gets most.
+ * How moves are split among threads: every piece goes to the same place as unsplit, once, and threads get even shares.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -86,7 +86,7 @@ test("a small copy, and one whose elements may meet, is made by one thread", () 
 
 const noCode = canMoveNatively() ? null : "the system refuses executable memory";
 
-test(...needs(noCode, "where there are no threads left nothing is moved by them"), () => {
+test(...needs(noCode, "if no thread can be started, nothing is moved by threads"), () => {
   const bytes = new Uint8Array(64).fill(1);
   const to = new Uint8Array(64);
   const { shares } = readyPlan(planHostCopy([{ extent: 64, to: 1, from: 1 }], 1), true, 2, 1);

@@ -148,7 +148,7 @@ test("a plan's spans are from the first byte of an element to the last, and no p
   );
 });
 
-test("what lies alike on both sides is one run, in whatever order and direction", () => {
+test("elements laid out alike on both sides are one run, in whatever order and direction", () => {
   const shape = fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 6 });
   check(
     fc.property(
@@ -194,7 +194,7 @@ function fetches(plan: HostPlan, capacity: number): { fetched: number; lines: nu
   return { fetched, lines: seen.size };
 }
 
-test("whatever the order of the axes, hardly a line is fetched again and again into a cache of 16 KiB", () => {
+test("whatever the order of the axes, hardly a line is fetched repeatedly into a cache of 16 KiB", () => {
   const sizes = fc.constantFrom(1, 2, 3, 4, 8, 12, 16);
   const planes = fc.tuple(fc.constantFrom(1, 3, 5), fc.constantFrom(3, 64, 90, 150), fc.constantFrom(3, 70, 128, 200));
   check(
@@ -241,7 +241,7 @@ test("rows are long: no short axis is the innermost one beside a long one", () =
   );
 });
 
-test("what is decided for layouts that programs have", () => {
+test("plans for layouts that programs use", () => {
   const plan = (...axes: [extent: number, to: number, from: number][]) =>
     planHostCopy(axes.map(([extent, to, from]) => ({ extent, to, from })), 4);
   // A transpose is moved in tiles of 16 x 64, and the remainders at the ends apart.
@@ -264,7 +264,7 @@ test("what is decided for layouts that programs have", () => {
   assertEquals(plan([7, 4, 0]).moves.map(({ bytes, element }) => [bytes, element]), [[16, 4], [16, 4]]);
 });
 
-test("long runs of so much that no cache would keep it are written past the caches, and no others", () => {
+test("long runs of more bytes than a cache would keep bypass the caches, and no others do", () => {
   const isFar = (extent: number, rows = 1) =>
     planHostCopy([{ extent: rows, to: extent, from: 2 * extent }, { extent, to: 1, from: 1 }], 1).moves
       .map((move) => move.isFar ?? false);

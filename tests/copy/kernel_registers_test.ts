@@ -10,7 +10,7 @@ import { DType } from "../../mod.ts";
 import { parse } from "../../src/ptx/parse.ts";
 import type { Operand } from "../../src/ptx/syntax.ts";
 import { bytesOf, conversionOf } from "../../src/copy/conversion.ts";
-import { planCopy } from "../../src/copy/copy_plan.ts";
+import { planDeviceCopy } from "../../src/copy/device_plan.ts";
 import { coalesce, packedProblem } from "../../src/copy/coalesced_copy.ts";
 import { packedKernel } from "../../src/copy/packed_kernel.ts";
 import { planPacked } from "../../src/copy/packed_plan.ts";
@@ -52,7 +52,7 @@ function usesOfNothing(ptx: string): string[] {
   const guarded = new Set<string>();
   const found: string[] = [];
   for (const statement of kernel.body) {
-    assert(statement.kind !== "label" && statement.kind !== "block", "this goes through kernels that go straight on");
+    assert(statement.kind !== "label" && statement.kind !== "block", "only kernels without branches are analysed");
     if (statement.kind !== "instruction") continue;
     const { opcode, operands, guard, line } = statement.instruction;
     const mark = guard && `${guard.negated ? "!" : ""}${guard.name}`;
@@ -71,7 +71,7 @@ function usesOfNothing(ptx: string): string[] {
   return found;
 }
 
-test("use of a register that was written under another guard, or not at all, is found", () => {
+test("use of a register that was written under another guard, or not at all, is detected", () => {
   const kernel = (...lines: string[]) =>
     `.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry copy(.param .u64 to, .param .u64 from)\n{\n` +
     `.reg .pred %p<3>;\n.reg .b32 %r<3>;\n.reg .b64 %d<2>;\nld.param.u64 %d0, [to];\nsetp.eq.u64 %p0, %d0, 0;\n` +
@@ -84,12 +84,12 @@ test("use of a register that was written under another guard, or not at all, is 
   assertEquals(usesOfNothing(kernel("@%p1 ld.global.u32 %r0, [%d1];")), ["line 11: %d1", "line 11: %p1"]);
 });
 
-test("kernels that move words or turn them over use no register that may hold nothing", () => {
+test("kernels that move or transpose words use no register that may be unwritten", () => {
   const alignments = fc.constantFrom(0n, 1n, 4n, 8n);
   const seen = { strided: 0, tiled: 0 };
   check(
     fc.property(fc.oneof(copies, turnedCopies), alignments, alignments, ({ source, destination }, from, to) => {
-      const plan = planCopy(coalesce(source.layout, destination.layout, { from, to }), true);
+      const plan = planDeviceCopy(coalesce(source.layout, destination.layout, { from, to }), true);
       if (plan?.kind !== "strided" && plan?.kind !== "tiled") return;
       seen[plan.kind]++;
       const { ptx } = plan.kind === "strided" ? stridedKernel(plan.problem) : tiledKernel(plan.problem, plan.tile);
@@ -100,7 +100,7 @@ test("kernels that move words or turn them over use no register that may hold no
   assert(seen.strided > 0 && seen.tiled > 0, "no such kernel was tried");
 });
 
-test("kernels that convert use no register that may hold nothing", () => {
+test("kernels that convert use no register that may be unwritten", () => {
   const shapes = fc.oneof(
     fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 3 }),
     fc.tuple(fc.integer({ min: 8, max: 70 }), fc.integer({ min: 8, max: 70 })),
@@ -112,7 +112,7 @@ test("kernels that convert use no register that may hold nothing", () => {
     check(
       fc.property(sides, ([source, destination]) => {
         const problem = coalesce(source.layout, destination.layout, { from: 0n, to: 0n }, conversion);
-        const plan = planCopy(problem, true);
+        const plan = planDeviceCopy(problem, true);
         if (plan?.kind === "strided") assertEquals(usesOfNothing(stridedKernel(plan.problem).ptx), []);
         if (plan?.kind === "tiled") assertEquals(usesOfNothing(tiledKernel(plan.problem, plan.tile).ptx), []);
       }),
@@ -121,7 +121,7 @@ test("kernels that convert use no register that may hold nothing", () => {
   }
 });
 
-test("kernels that put bytes together use no register that may hold nothing", () => {
+test("kernels that assemble bytes use no register that may be unwritten", () => {
   let seen = 0;
   check(
     fc.property(pairs, ({ source, destination }) => {

@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";
-import { planCopy } from "../../src/copy/copy_plan.ts";
+import { planDeviceCopy } from "../../src/copy/device_plan.ts";
 import type { CoalescedCopy } from "../../src/copy/coalesced_copy.ts";
 import type { CopyKernel } from "../../src/copy/ptx_fragments.ts";
 import { packedKernel } from "../../src/copy/packed_kernel.ts";
@@ -27,10 +27,10 @@ function begun({ ptx, block }: CopyKernel): Uint8Array {
 }
 
 function kernelOf(problem: CoalescedCopy): CopyKernel {
-  const plan = planCopy(problem, true);
+  const plan = planDeviceCopy(problem, true);
   if (plan?.kind === "tiled") return tiledKernel(plan.problem, plan.tile);
   if (plan?.kind === "strided") return stridedKernel(plan.problem);
-  throw new Error(`${plan?.kind} is no kernel`);
+  throw new Error(`${plan?.kind} is not a kernel`);
 }
 
 /** The same problem with a given extent of the first axis. */
@@ -64,7 +64,7 @@ const problems: { readonly [name: string]: Omit<CoalescedCopy, "words"> } = {
 };
 
 for (const [name, problem] of Object.entries(problems)) {
-  test(`a copy ${name} of more elements than 32 bits count begins as one of few does`, () => {
+  test(`a copy ${name} of more elements than 32 bits count begins like one of few`, () => {
     const few = begun(kernelOf(long(problem, 2048)));
     for (const extent of [2 ** 31, 2 ** 32, 2 ** 33]) {
       assertEquals(begun(kernelOf(long(problem, extent))), few, `${extent}`);
@@ -72,7 +72,7 @@ for (const [name, problem] of Object.entries(problems)) {
   });
 }
 
-test("a copy of more packed elements than 32 bits count begins as one of few does", () => {
+test("a copy of more packed elements than 32 bits count begins like one of few", () => {
   for (const steps of [{ to: 64, from: 30 }, { to: 9, from: 8 }]) { // rows in separate bytes, and rows that share them
     const kernel = (extent: number) => {
       const [part] = planPacked({

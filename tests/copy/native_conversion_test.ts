@@ -80,7 +80,7 @@ test("of the pairs that programs convert most, most have machine code", () => {
 
 for (const arch of ["x86_64", "aarch64"] as const) {
   test(
-    ...needs(missingUnicorn, `${arch}: machine code converts every turn as it is to, and touches nothing else`),
+    ...needs(missingUnicorn, `${arch}: machine code converts every turn correctly, and touches nothing else`),
     () => {
       check(
         fc.property(fc.nat(2 ** 20), fc.nat(15), (seed, shift) => {
@@ -135,7 +135,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
 }
 
 test(
-  ...needs(noCode, "as many elements as there are are converted by any number of threads, up to the ends of memory"),
+  ...needs(noCode, "any number of elements are converted by any number of threads, up to the ends of memory"),
   () => {
     const memory = new GuardedMemory();
     const ends = fc.record({
@@ -197,7 +197,7 @@ test(
   },
 );
 
-test("what has no machine code, or no address that stays, is left to others", () => {
+test("conversions without machine code, or of memory without a stable address, are left to other code", () => {
   const layout = (itemsize: number) => StridedLayout.dense([100], itemsize);
   const convert = (conversion: Conversion, bytes: Uint8Array<ArrayBuffer>) =>
     convertInPlace(

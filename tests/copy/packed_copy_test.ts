@@ -32,7 +32,7 @@ test("the host moves each packed element to its place, and leaves the other bits
   );
 });
 
-test("packed elements that are copied within one memory are those from before, on the host and on a device", () => {
+test("packed elements copied within one memory are the original ones, on the host and on a device", () => {
   check(
     fc.property(pairs, fc.boolean(), fc.nat(), ({ dtype, source, destination }, isOnHost, seed) => {
       using cuda = Cuda.simulate({ schedule: "latest", seed });
@@ -56,7 +56,7 @@ test("packed elements that are copied within one memory are those from before, o
   );
 });
 
-test("packed elements get from anywhere to anywhere, in the order of both homes, and nothing beside them changes", () => {
+test("packed elements are copied from anywhere to anywhere, in both homes' order, and no other bit changes", () => {
   const copies = packedCopies("device", "device", "other device", "pinned", "host");
   const word = fc.constantFrom(true, false, undefined); // undefined: the user has set no access
   const access = fc.oneof(fc.constant([false, false] as const), fc.tuple(word, word));
@@ -98,7 +98,7 @@ test("each byte of the destination is written by one thread, and only if it lies
   );
 });
 
-test("what is done with packed elements is said: by the bytes that they fill, or byte by byte of the destination", () => {
+test("copies of packed elements are explained: by the bytes that they fill, or byte by byte of the destination", () => {
   using cuda = Cuda.simulate();
   using stream = cuda.device(0).createStream();
   const on = (resource: DeviceMemoryResource | HostMemoryResource, shape: readonly number[], strides?: number[]) =>

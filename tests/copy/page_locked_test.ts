@@ -1,4 +1,4 @@
-/** The host reads page-locked memory only once it holds what its home stream's next work would find, told or not. */
+/** However the host reads page-locked memory, that first holds what its home stream's next work would see. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, type CudaStream, PinnedMemoryResource, StridedMemoryView } from "../../mod.ts";
@@ -51,7 +51,7 @@ const ways: Readonly<Record<string, (view: StridedMemoryView, home: CudaStream) 
 };
 
 for (const [name, read] of Object.entries(ways)) {
-  test(`page-locked memory is read ${name} after all that its home stream would wait for, of default streams too`, async () => {
+  test(`page-locked memory is read ${name} after all that its home, or a default stream, waits for`, async () => {
     await check(
       fc.asyncProperty(
         steps,

@@ -98,17 +98,17 @@ test("a copy between two devices moves each element to its place, with access to
         assertEquals(
           untouched,
           access.map((one) => one === true ? 1 : 0),
-          "nothing is taken to say what would be done",
+          "explaining a copy takes no access",
         );
         there.copyFrom(here, { stream });
         const granted = pools.map((pool) => pool.peerAccessibleBy.size === 1);
-        access.forEach((one, i) => assert(one === undefined || one === granted[i], "what the user has said stands"));
+        access.forEach((one, i) => assert(one === undefined || one === granted[i], "the user's own setting is kept"));
         // The other side's device should use the dense side.
         const best = here.layout.isDense && !there.layout.isDense ? 0 : 1;
         const decides = access[best] === false ? 1 - best : best;
         const expected = access.map((one, i) => one ?? (i === decides && (here.layout.volume > 0)));
-        assertEquals(granted, expected, "of what may be granted the best is, and no more");
-        assertEquals(there.explainCopyFrom(here, { stream }), said, "what was said was done");
+        assertEquals(granted, expected, "the best access that is allowed is granted, and no more");
+        assertEquals(there.explainCopyFrom(here, { stream }), said, "the copy was done as explained");
         using result = pinned.allocate(destination.size);
         using reader = device(cuda, 1).createStream();
         bytesOf(result).copyFrom(bytesOf(to), { stream: reader });
@@ -118,7 +118,7 @@ test("a copy between two devices moves each element to its place, with access to
           copiedByHand(source, before, destination, after),
           there.explainCopyFrom(here, { stream }),
         );
-        for (const { staging, order } of puts) [staging, order].forEach((thing) => thing.close());
+        for (const { staging, order } of puts) [staging, order].forEach((owned) => owned.close());
       }
       cuda.close();
       assertEquals(reports, []);
@@ -138,7 +138,7 @@ function two(cuda: Cuda, shape: readonly number[], dtypes: readonly [DTypeName, 
   });
   const [from, to] = made;
   if (from === undefined || to === undefined) throw new Error("two devices");
-  const close = () => made.forEach(({ buffer, stream }) => [buffer, stream].forEach((thing) => thing.close()));
+  const close = () => made.forEach(({ buffer, stream }) => [buffer, stream].forEach((owned) => owned.close()));
   return { from: from.view, to: to.view, stream: to.stream, [Symbol.dispose]: close };
 }
 
@@ -147,7 +147,7 @@ function withhold(cuda: Cuda): void {
   for (const device of cuda.devices) new DeviceMemoryResource(device).peerAccessibleBy.clear();
 }
 
-test("what is done between two devices is said: sent as it lies, or gathered and spread, or by one kernel with access", () => {
+test("copies between two devices are explained: sent as is, gathered and spread, or by one kernel with access", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   withhold(cuda);
   using pair = two(cuda, [64, 32]);
@@ -320,7 +320,7 @@ test("access for copies between two devices is taken once for each direction, wh
   }
 });
 
-test("where access is refused, or there is none, copies between two devices go by way of the host", () => {
+test("where access is refused or impossible, copies between two devices go by way of the host", () => {
   for (const kind of ["pool", "ordinary"] as const) {
     for (const how of ["refused", "unreachable", "captured"] as const) {
       using cuda = Cuda.simulate({ devices: 2, ...(how === "unreachable" ? { canAccessPeer: () => false } : {}) });
@@ -345,7 +345,7 @@ test("where access is refused, or there is none, copies between two devices go b
       destination.copyTo(result, { stream });
       stream.synchronize();
       assertEquals([...new Set(result.bytes())], [7], `${kind}, ${how}`);
-      assert(seen.calls.length <= (how === "refused" ? 2 : 0), `${kind}, ${how}: asked for ${seen.calls.length} times`);
+      assert(seen.calls.length <= (how === "refused" ? 2 : 0), `${kind}, ${how}: requested ${seen.calls.length} times`);
       [source, destination].forEach((buffer) => buffer.close());
     }
   }

@@ -9,7 +9,7 @@ import { simulatorOf } from "../support/simulator_of.ts";
 
 const limit = 64 * 2 ** 20;
 
-test("pinned memory for a short use has one user, is large enough, and what is cached is bounded and freed with the device", async () => {
+test("cached pinned memory has one user, is large enough, bounded, and freed with the device", async () => {
   const size = fc.oneof(
     fc.integer({ min: 1, max: 2 ** 18 }),
     fc.constantFrom(1, 2 ** 16, 2 ** 16 + 1, 2 ** 25, limit + 1),
@@ -27,7 +27,7 @@ test("pinned memory for a short use has one user, is large enough, and what is c
         withPinned(stream, size, async (buffer) => {
           assert(buffer.size >= size && buffer.kind === "pinned");
           for (const [ptr, bytes] of taken) {
-            assert(buffer.ptr + BigInt(buffer.size) <= ptr || buffer.ptr >= ptr + BigInt(bytes), "it is somebody's");
+            assert(buffer.ptr + BigInt(buffer.size) <= ptr || buffer.ptr >= ptr + BigInt(bytes), "it is in use");
           }
           taken.set(buffer.ptr, buffer.size);
           for (let i = 0; i < turns; i++) await Promise.resolve();
@@ -49,7 +49,7 @@ test("pinned memory for a short use has one user, is large enough, and what is c
   );
 });
 
-test("what was used before is used again, and reading again and again allocates once", async () => {
+test("cached memory is reused, and repeated reads allocate once", async () => {
   const cuda = Cuda.simulate({ check: true });
   const simulated = SimulatedDriver.of(cuda.driver);
   const stream = cuda.device(0).createStream();

@@ -23,7 +23,7 @@ function turned(): number[] {
 
 for (const staging of [plan, null]) {
   const by = staging === null ? "by pinned memory" : "staged";
-  test(...needs(missing, `what is read, ${by}, is what was there when it was asked for`), async () => {
+  test(...needs(missing, `a read, ${by}, returns the memory as it was when the read was requested`), async () => {
     for (const schedule of ["latest", "random", "round-robin"] as const) {
       const reports: string[] = [];
       const cuda = Cuda.simulate({ schedule, check: { onReport: ({ message }) => reports.push(message) } });
@@ -39,7 +39,7 @@ for (const staging of [plan, null]) {
         using filled = stream.record();
         await reading;
         assertEquals([...result], turned());
-        if (schedule === "latest") assertEquals(filled.isDone, false, "nobody has waited for what came after it");
+        if (schedule === "latest") assertEquals(filled.isDone, false, "nothing has waited for the work after it");
         stream.synchronize();
       }
       cuda.close();
@@ -48,7 +48,7 @@ for (const staging of [plan, null]) {
   });
 }
 
-test(...needs(missing, "where the device has no memory for a copy, pinned memory does"), async () => {
+test(...needs(missing, "where the device has no memory for a copy, pinned memory is used"), async () => {
   using cuda = Cuda.simulate({ memory: 2 ** 21 }); // one piece of a pool
   using stream = cuda.device(0).createStream();
   using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24_000, { stream });
@@ -84,7 +84,7 @@ test(...needs(missing, "memory for a copy that the device cannot make is freed")
   }));
   const result = new Float64Array(new ArrayBuffer(24_000));
   await readBack(view.permuted([1, 0]), new Uint8Array(result.buffer), StridedLayout.dense([50, 60], 8), stream, plan);
-  assertEquals([...result], turned(), "pinned memory does");
+  assertEquals([...result], turned(), "pinned memory is used");
   assert(refusals > 0);
   assertEquals(out.size, 0, "it was left to the garbage collector");
 });

@@ -1,4 +1,4 @@
-/** A Cuda over a driver that the user brings: a simulated one that a test owns, a checked one, or a foreign one. */
+/** A Cuda over a driver that the user provides: a simulated one that a test owns, a checked one, or a foreign one. */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { simulateDriver } from "../../src/public/sim.ts";
@@ -24,7 +24,7 @@ test("any object with the functions of libcuda is a driver", () => {
   assertEquals(buffer.size, 100);
 });
 
-test("whether it is checked is said by the option alone, or the driver is a checked one already", () => {
+test("only the option decides whether it is checked, or the driver is a checked one already", () => {
   const leak = (cuda: Cuda) => {
     void cuda.device(0).memory.allocate(100, { stream: cuda.device(0).createStream() });
     cuda.close();
@@ -34,7 +34,7 @@ test("whether it is checked is said by the option alone, or the driver is a chec
   assertThrows(() => leak(Cuda.over(checkDriver(simulateDriver().driver).driver)), CausalityError, "still there");
 });
 
-test("a driver without devices is refused, and an option that there is not", () => {
+test("a driver without devices is refused, and so is an unknown option", () => {
   const { driver } = simulateDriver({ devices: 0 });
   assertThrows(() => Cuda.over(driver), CudaError, "CUDA_ERROR_NO_DEVICE");
   const wrong: object = { chek: true };

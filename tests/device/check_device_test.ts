@@ -3,7 +3,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 
-test("a device whose Cuda is closed answers nothing: what the driver writes to has gone with it", () => {
+test("a device of a closed Cuda answers no query: the memory that the driver writes to is freed with it", () => {
   const cuda = Cuda.simulate({ devices: 2 });
   const [device, peer] = [cuda.device(0), cuda.device(1)];
   const resource = new DeviceMemoryResource(device);
@@ -27,7 +27,7 @@ test("a device whose Cuda is closed answers nothing: what the driver writes to h
   assertEquals(device.isActive, false);
 });
 
-test("an event goes with the context of its Cuda: closing it is harmless, using it an error", () => {
+test("an event ends with the context of its Cuda: closing it is harmless, using it an error", () => {
   const cuda = Cuda.simulate();
   const event = cuda.device(0).createEvent();
   const timed = [1, 2].map(() => cuda.device(0).createEvent({ timing: true }));
@@ -40,7 +40,7 @@ test("an event goes with the context of its Cuda: closing it is harmless, using 
   assertThrows(() => event.synchronize(), TypeError, "closed CudaEvent");
 });
 
-test("a pool of another device or another Cuda is no pool to allocate from", () => {
+test("a pool of another device or another Cuda is refused by a memory resource", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   using other = Cuda.simulate();
   const { pool } = new DeviceMemoryResource(cuda.device(0));

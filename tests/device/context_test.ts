@@ -6,12 +6,12 @@ import { MemoryPool } from "../../src/public/cuda.ts";
 import { Cuda, type CudaStream, MemoryBuffer } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 
-test("memory of a resource of one's own retains its device's context, also with its home on another device", () => {
+test("memory of a created resource retains its device's context, also with its home on another device", () => {
   // On two H200s libcuda itself crashed in such a free: the context of the pool's device was already destroyed.
   const cuda = Cuda.simulate({ devices: 2 });
   const simulated = SimulatedDriver.of(cuda.driver);
-  const [device, abroad] = [cuda.device(0), cuda.device(1)];
-  const home = abroad.createStream();
+  const [device, second] = [cuda.device(0), cuda.device(1)];
+  const home = second.createStream();
   const pool = MemoryPool.current(device);
   using arena = new NativeArena();
   const out = arena.out("ptr");

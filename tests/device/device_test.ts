@@ -66,15 +66,15 @@ test("a context is retained at the first use, once, and released with the last u
   );
 });
 
-test("a context is active while anybody uses it, and asking does not retain it", () => {
+test("a context is active while anything uses it, and querying that does not retain it", () => {
   const { cuda, simulated, retain } = simulate(3);
-  const [ours, theirs, nobodys] = [cuda.device(0), cuda.device(1), cuda.device(2)];
+  const [ours, theirs, unused] = [cuda.device(0), cuda.device(1), cuda.device(2)];
   retain(1);
   assertEquals(ours.isActive, false);
   assert(ours.context !== 0n);
-  assertEquals([ours.isActive, theirs.isActive, nobodys.isActive, simulated.live.contexts], [true, true, false, 2]);
-  for (const one of [ours, theirs, nobodys]) one.synchronize();
-  assertEquals([nobodys.isActive, simulated.live.contexts], [false, 2]); // an unused device has nothing to wait for
+  assertEquals([ours.isActive, theirs.isActive, unused.isActive, simulated.live.contexts], [true, true, false, 2]);
+  for (const one of [ours, theirs, unused]) one.synchronize();
+  assertEquals([unused.isActive, simulated.live.contexts], [false, 2]); // an unused device has nothing to wait for
   const retained = ours.retained();
   cuda.close();
   assertEquals([ours.isActive, theirs.isActive], [true, false]);
@@ -82,7 +82,7 @@ test("a context is active while anybody uses it, and asking does not retain it",
   assertEquals([ours.isActive, simulated.live.contexts], [false, 1]);
 });
 
-test("a device of a closed Cuda makes nothing new, and what is still retained works to its end", () => {
+test("a device of a closed Cuda creates nothing new, and objects still retained work to their end", () => {
   const { cuda, simulated } = simulate(2);
   const [device, other] = [cuda.device(0), cuda.device(1)];
   const stream = device.createStream();
@@ -106,7 +106,7 @@ test("a device of a closed Cuda makes nothing new, and what is still retained wo
   assertEquals(simulated.calls("cuDevicePrimaryCtxRetain"), 2);
 });
 
-test("the context of a call is its device's, and afterwards the one that was, also if the call throws", () => {
+test("the context of a call is its device's, and afterwards the previous one, also if the call throws", () => {
   const { cuda, current, retain } = simulate(2);
   const before = retain(1);
   assertEquals(cuda.driver.context.cuCtxPushCurrent_v2(before), 0);
@@ -126,7 +126,7 @@ test("the context of a call is its device's, and afterwards the one that was, al
   assertEquals([event.isDone, current()], [true, before]);
 });
 
-test("streams are non-blocking and events measure nothing, unless asked otherwise", () => {
+test("streams are non-blocking and events measure nothing, unless requested otherwise", () => {
   const { cuda } = simulate(1);
   const device = cuda.device(0);
   const flags = [undefined, true, false].map((nonBlocking) =>
@@ -154,7 +154,7 @@ test("streams are non-blocking and events measure nothing, unless asked otherwis
   }
 });
 
-test("a driver that does not start, a device that is not there and a call that fails are errors with names", () => {
+test("a driver that does not start, a device that does not exist and a call that fails are errors with names", () => {
   const none = assertThrows(() => Cuda.simulate({ devices: 0 }), CudaError, "cuInit failed with CUDA_ERROR_NO_DEVICE");
   assertEquals([none.call, none.codeName], ["cuInit", "CUDA_ERROR_NO_DEVICE"]);
   const { cuda, simulated } = simulate(2);
@@ -187,7 +187,7 @@ test("a slice of a GPU has the UUID by which nvidia-smi and CUDA_VISIBLE_DEVICES
   cuda.close();
 });
 
-test("a context is made current where none is, and another's stays", () => {
+test("a context is made current where none is, and another library's stays", () => {
   const { cuda, current, retain } = simulate(2);
   const [first, second] = [cuda.device(0), cuda.device(1)];
   assertEquals(current(), 0n);
@@ -204,7 +204,7 @@ test("a context is made current where none is, and another's stays", () => {
   assertEquals(current(), first.context);
 });
 
-test("the way to another device's memory has attributes, and to itself or elsewhere there is none", () => {
+test("the path to another device's memory has attributes, and there is none to itself or elsewhere", () => {
   using cuda = Cuda.simulate({ devices: 3, canAccessPeer: (device, peer) => device + peer === 1 });
   const [one, two, three] = [cuda.device(0), cuda.device(1), cuda.device(2)];
   assertEquals([one.peerAttribute("ACCESS_SUPPORTED", two), one.peerAttribute("ACCESS_SUPPORTED", three)], [1, 0]);
@@ -219,7 +219,7 @@ test("the way to another device's memory has attributes, and to itself or elsewh
   assertThrows(() => one.peerAttribute("ACCESS_SUPPORTED", other.device(0)), TypeError, "another Cuda");
 });
 
-test("closing goes on past what cannot be closed: other devices, and what else is kept for a device, are closed", () => {
+test("closing continues past an object that cannot be closed: other devices and other objects are closed", () => {
   const { cuda, simulated } = simulate(3);
   const closed: string[] = [];
   for (const device of cuda.devices) {

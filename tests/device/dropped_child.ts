@@ -13,7 +13,7 @@ const count = 20;
 let runs = 0;
 const entry: PtxKernel = { name: "stub", params: [], staticSharedBytes: 0, run: () => void runs++ };
 const loadPtx = () => ({ entries: ["stub"], entry: () => entry, globals: new Map() });
-// Unchecked: in V8, what the checker remembers of a call for its reports keeps the caller's objects alive.
+// Unchecked: in V8, the checker's record of a call for its reports keeps the caller's objects alive.
 const cuda = Cuda.simulate({ schedule: "latest", loadPtx, check: false });
 const device = cuda.device(0);
 const simulated = SimulatedDriver.of(cuda.driver);
@@ -41,7 +41,7 @@ function left(): Record<string, number> {
   return Object.fromEntries(kinds.map((kind) => [kind, now[kind] - base[kind]]).filter(([, more]) => more !== 0));
 }
 
-/** Collects garbage until only what is expected is left, or until a limit. */
+/** Collects garbage until only the expected objects are left, or until a limit. */
 async function collect(due: () => boolean = () => Object.keys(left()).length === 0): Promise<void> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");
   if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
@@ -115,7 +115,7 @@ const execs = many((): CudaGraphExec => {
 });
 switchWorkStream(device.createStream(), (work) => work());
 const named = count / 2 + 1;
-await note("what buffers, kernels, graphs and Python still use", () => {
+await note("objects that buffers, kernels, graphs and Python still use", () => {
   const { graphs, streams } = left();
   return graphs === count && streams === named;
 });
@@ -133,5 +133,5 @@ const closing = many(() =>
   [device.createStream(), device.createEvent(), new DeviceMemoryResource(device, {})] as const
 );
 closing.splice(0).flat().forEach((one) => one.close());
-await note("what was closed", () => Object.keys(left()).length === 0 && unloaded === 2 * count);
+await note("closed objects", () => Object.keys(left()).length === 0 && unloaded === 2 * count);
 console.log(JSON.stringify(results));

@@ -3,7 +3,7 @@ import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, StridedMemoryView } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 
-// Unchecked: in V8, what the checker remembers of a call for its reports keeps the caller's objects alive.
+// Unchecked: in V8, the checker's record of a call for its reports keeps the caller's objects alive.
 const cuda = Cuda.simulate({ schedule: "latest" });
 const device = cuda.device(0);
 const home = device.createStream();

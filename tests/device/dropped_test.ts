@@ -1,5 +1,5 @@
 /**
- * The safety net below `close`: driver objects that are dropped are freed, and nothing that is in use.
+ * The safety net for objects that are never closed: dropped driver objects are freed, and nothing that is in use.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -31,13 +31,13 @@ const expected = {
   "before their kernels were over": 0,
   // Every other buffer has its own stream, the others their own pools; each graph has a buffer, too; and Python has a
   // stream.
-  "what buffers, kernels, graphs and Python still use": { streams: 11, pools: 10, graphs: 20, allocations: 40 },
+  "objects that buffers, kernels, graphs and Python still use": { streams: 11, pools: 10, graphs: 20, allocations: 40 },
   "kernels run": 20,
-  "what was closed": nothing,
+  "closed objects": nothing,
 };
 
 test(
-  "streams, events, pools, graphs and programs that are dropped are given back, and none that is in use",
+  "streams, events, pools, graphs and programs that are dropped are freed, and none that is in use",
   patiently,
   async () => {
     const { code, stdout, stderr } = await runScript(script, { gc: true, env: { CAUSEWAY_LEAKS: undefined } });
@@ -46,7 +46,7 @@ test(
   },
 );
 
-test("CAUSEWAY_LEAKS=1 reports what was dropped, and nothing that was closed", patiently, async () => {
+test("CAUSEWAY_LEAKS=1 reports dropped objects, and no closed ones", patiently, async () => {
   const { code, stderr } = await runScript(script, { gc: true, env: { CAUSEWAY_LEAKS: "1" } });
   assertEquals(code, 0, stderr);
   const reports = stderr.trimEnd().split("\n").filter((line) => !line.includes("MemoryBuffer"));
@@ -60,10 +60,10 @@ test("CAUSEWAY_LEAKS=1 reports what was dropped, and nothing that was closed", p
   );
 });
 
-test("a closed Cuda whose device is still retained makes nothing: what it would refuse in the end is not begun", () => {
+test("a closed Cuda whose device is still retained creates nothing, and starts nothing to refuse later", () => {
   const here = Cuda.simulate();
   const shared = new DeviceMemoryResource(here.device(0), { shareable: true });
-  using lent = shared.allocate(8);
+  using exported = shared.allocate(8);
   using plain = new SynchronousMemoryResource(here.device(0)).allocate(8);
   using event = here.device(0).createEvent({ interprocess: true });
   const files = [shared.exportPool(), shared.exportPool()] as const;
@@ -76,7 +76,7 @@ test("a closed Cuda whose device is still retained makes nothing: what it would 
   const resources = [device.memory, own, new PinnedMemoryResource(device), new ManagedMemoryResource(device)];
   const stream = device.createStream();
   const keeping = device.memory.allocate(8, { stream });
-  const pools = [imported.importBuffer(lent.exportDescriptor()), own.allocate(8)];
+  const pools = [imported.importBuffer(exported.exportDescriptor()), own.allocate(8)];
   let modules = 0;
   intercept(cuda.driver, "module", ({ cuModuleLoadDataEx }) => ({
     cuModuleLoadDataEx: (...args) => (modules++, cuModuleLoadDataEx(...args)),
@@ -89,8 +89,8 @@ test("a closed Cuda whose device is still retained makes nothing: what it would 
     pool: () => new DeviceMemoryResource(device, { maxSize: 2 ** 20 }),
     "pool that can be shared": () => new DeviceMemoryResource(device, { shareable: true }),
     "imported pool": () => DeviceMemoryResource.importPool(device, files[1]),
-    "imported piece": () => imported.importBuffer(lent.exportDescriptor()),
-    "imported piece on a stream": () => imported.importBuffer(lent.exportDescriptor(), { stream }),
+    "imported piece": () => imported.importBuffer(exported.exportDescriptor()),
+    "imported piece on a stream": () => imported.importBuffer(exported.exportDescriptor(), { stream }),
     "imported memory": () => new SynchronousMemoryResource(device).importBuffer(plain.exportDescriptor(), { stream }),
     "imported event": () => device.importEvent(event.exportHandle()),
     event: () => device.createEvent(),

@@ -1,4 +1,4 @@
-/** Events: the time between two of them, or why there is none. */
+/** Events: the time between two of them, or why it cannot be measured. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, CudaError } from "../../mod.ts";
@@ -7,7 +7,7 @@ import { check, fc } from "../support/property.ts";
 /** The possible states of an event. */
 const pasts = ["untimed", "new", "enqueued", "done"] as const;
 
-test("the time between two events is told, or why there is none", () => {
+test("the time between two events is returned, or the error says why it cannot be measured", () => {
   check(
     fc.property(fc.constantFrom(...pasts), fc.constantFrom(...pasts), (first, second) => {
       using cuda = Cuda.simulate({ schedule: "latest" });
@@ -45,7 +45,7 @@ test("the time between two events is told, or why there is none", () => {
   );
 });
 
-test("an event of another library may measure time: the driver is asked", () => {
+test("an event of another library may measure time: the driver decides", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using stream = device.createStream();

@@ -156,7 +156,7 @@ const everyCall = [
 
 const code = 304; // CUDA_ERROR_OPERATING_SYSTEM: an error that no code expects
 
-test("a call that fails is the error that is seen, and nothing is left that the driver has not refused to give back", async () => {
+test("a failing call's error is thrown; nothing is left that the driver did not refuse to free", async () => {
   const unhandled: unknown[] = [];
   const listen = (error: unknown) => void unhandled.push(error);
   process.on("unhandledRejection", listen);
@@ -204,8 +204,8 @@ test("a call that fails is the error that is seen, and nothing is left that the 
       const excused = releases[call] ?? [];
       for (const [what, count] of Object.entries(simulated.live)) {
         // A context that stays keeps the event with which its device orders streams.
-        const staysToo = excused.length > 0 && (what === "contexts" || what === "events");
-        const allowed = staysToo || excused.includes(what as keyof LiveObjects);
+        const alsoStays = excused.length > 0 && (what === "contexts" || what === "events");
+        const allowed = alsoStays || excused.includes(what as keyof LiveObjects);
         if (!allowed) assertEquals([what, count], [what, before[what as keyof LiveObjects]], `${call} ${nth}`);
         else if (what !== "bytes") assert(count <= before[what as keyof LiveObjects] + 1, `${what}: ${count}`);
       }
@@ -216,5 +216,5 @@ test("a call that fails is the error that is seen, and nothing is left that the 
   await delay(10);
   process.off("unhandledRejection", listen);
   assertEquals(unhandled, []);
-  assert(failed > 100, `only ${failed} failures were met`);
+  assert(failed > 100, `only ${failed} failures occurred`);
 });

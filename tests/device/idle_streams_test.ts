@@ -30,7 +30,7 @@ const acts = [
   "synchronize",
 ] as const;
 
-test("a stream is ready only if the driver says so, however work has come onto it", () => {
+test("a stream is ready only if the driver says so, however work was enqueued on it", () => {
   const seen = new Map<string, number>();
   check(
     fc.property(fc.array(fc.constantFrom(...acts), { maxLength: 25 }), fc.boolean(), (program, nonBlocking) => {
@@ -72,11 +72,11 @@ test("a stream is ready only if the driver says so, however work has come onto i
     }),
     300,
   );
-  assert((seen.get("fill false") ?? 0) > 0, "a fill is under way sometimes");
-  assert((seen.get("behind false") ?? 0) > 0, "and one that the stream has not heard of");
+  assert((seen.get("fill false") ?? 0) > 0, "a fill is in flight sometimes");
+  assert((seen.get("behind false") ?? 0) > 0, "and one that the stream does not know of");
 });
 
-test("what is known is not asked: of a stream that ignores the default one, and whose handle nobody has had", () => {
+test("a stream known to be idle is not queried, if it is non-blocking and its handle was never read", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   let asked = 0;
@@ -96,7 +96,7 @@ test("what is known is not asked: of a stream that ignores the default one, and 
   using stream = device.createStream({ nonBlocking: true });
   assertEquals(questions(stream), 0);
   assert(stream.isDone);
-  assertEquals(asked, 1, "who asks whether it is done gets the driver's answer");
+  assertEquals(asked, 1, "isDone returns the driver's answer");
   // Any access that leads to the driver causes one more query.
   const ways: readonly (() => unknown)[] = [
     () => stream.argument,
@@ -128,7 +128,7 @@ test("a blocking stream comes after what is enqueued on the legacy default strea
   assertEquals(stream.isReady, false);
 });
 
-test("a closed stream is not ready, but an error", () => {
+test("asking whether a closed stream is ready is an error", () => {
   using cuda = Cuda.simulate();
   const stream = cuda.device(0).createStream({ nonBlocking: true });
   stream.synchronize();

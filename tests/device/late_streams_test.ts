@@ -33,7 +33,7 @@ function busy(milliseconds: number) {
 }
 
 test(
-  "who waits for a stream that is closed meanwhile waits to its end, also when the Cuda is closed",
+  "a wait for a stream that is closed meanwhile lasts until it is done, also when the Cuda is closed",
   patiently,
   async () => {
     // The check for failures, every 100 ms, had thrown in a timer: the process ended.
@@ -44,7 +44,7 @@ test(
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "uint8" });
     const waits = [alone.completed(), home.completed(), view.toTypedArray()] as const;
     for (const stream of [alone, home]) stream.close();
-    assertEquals(simulated.live.streams, 2, "they are kept");
+    assertEquals(simulated.live.streams, 2, "they are retained");
     buffer.close();
     cuda.close();
     const [, , bytes] = await Promise.all(waits);
@@ -55,7 +55,7 @@ test(
 );
 
 test(
-  "a graph that is closed with its stream while it runs gives back what it has used when it is over",
+  "a graph that is closed with its stream while it runs releases the memory that it used when it is done",
   patiently,
   async () => {
     const { cuda, simulated, device } = busy(250);
@@ -140,7 +140,7 @@ test("an imported array is returned though its streams were closed between its b
   assertEquals([allocations, streams, contexts], [0, 0, 0]);
 });
 
-test("a lease that is dropped ends, in order, and is reported if that is asked for", patiently, async () => {
+test("a lease that is dropped ends, in order, and is reported if requested", patiently, async () => {
   const script = new URL("./dropped_lease_child.ts", import.meta.url);
   for (const leaks of ["1", undefined]) {
     const { code, stdout, stderr } = await runScript(script, { gc: true, env: { CAUSEWAY_LEAKS: leaks } });

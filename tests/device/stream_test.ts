@@ -30,7 +30,7 @@ function setUp() {
   };
 }
 
-test("who waits, waits: the host for a stream and an event, a stream for an event and for another stream", () => {
+test("the host waits for a stream and for an event, a stream for an event and for another stream", () => {
   const ways: ((made: ReturnType<typeof setUp>) => void)[] = [
     ({ stream }) => stream.synchronize(),
     ({ device }) => device.synchronize(),
@@ -49,7 +49,7 @@ test("who waits, waits: the host for a stream and an event, a stream for an even
   }
 });
 
-test("nothing is done before it is", () => {
+test("isDone is true only after the work has completed", () => {
   for (const ask of ["stream", "event"] as const) {
     const { stream, work, seen } = setUp();
     work();
@@ -99,7 +99,7 @@ test("an event that could not be recorded is destroyed", () => {
   assertEquals(simulated.live.events, 1);
 });
 
-test("what is closed, or of another device or Cuda, neither records nor waits, and the driver is not asked", () => {
+test("a closed object, or one of another device or Cuda, neither records nor waits, without a driver call", () => {
   const { cuda, device, stream } = setUp();
   const event = device.createEvent();
   const calls: string[] = [];
@@ -143,10 +143,10 @@ test("what is closed, or of another device or Cuda, neither records nor waits, a
   }
   assertEquals(calls, []);
   stream.wait(stream.record(event));
-  assertEquals(calls, ["cuEventRecord", "cuStreamWaitEvent"], "and what is neither does");
+  assertEquals(calls, ["cuEventRecord", "cuStreamWaitEvent"], "and valid ones do");
 });
 
-test("where the driver fails to record or to wait, its error comes out at once: trying again might hide it", () => {
+test("where the driver fails to record or to wait, its error is thrown at once: a retry might hide it", () => {
   const { device, stream, simulated } = setUp();
   const event = device.createEvent();
   for (const one of [stream, device.defaultStream]) {
@@ -157,7 +157,7 @@ test("where the driver fails to record or to wait, its error comes out at once: 
   }
 });
 
-test("nothing keeps a process alive that has waited for a stream", patiently, async () => {
+test("a process that has waited for a stream is not kept alive", patiently, async () => {
   const { code, stdout, stderr } = await runScript(new URL("./completed_child.ts", import.meta.url), {
     timeout: 20_000,
   });
@@ -189,7 +189,7 @@ test(
 // A stream that had been waited for in another way had already closed its end; a check of a failed stream closed that
 // descriptor number again, which by then belonged to a file of the program.
 test(
-  "a wait that a failure ends closes no file of the program, whoever has closed what before",
+  "a wait that a failure ends closes no file of the program, whatever was closed before",
   patiently,
   async () => {
     const { stream, cuda } = setUp();
@@ -211,7 +211,7 @@ test(
   },
 );
 
-test("a failure is an error, and no answer", () => {
+test("a failure is an error, not an answer", () => {
   const { stream, simulated } = setUp();
   const event = stream.record();
   simulated.failNth("cuStreamQuery", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -222,7 +222,7 @@ test("a failure is an error, and no answer", () => {
   assertEquals(event.isDone, false);
 });
 
-test("a stream waits neither for itself, nor confuses the default streams of two devices", () => {
+test("a stream does not wait for itself, and does not confuse the default streams of two devices", () => {
   const { cuda, simulated, stream } = setUp();
   const waits = () => simulated.calls("cuStreamWaitEvent");
   stream.wait(stream);
@@ -230,7 +230,7 @@ test("a stream waits neither for itself, nor confuses the default streams of two
   assertEquals(waits(), 0);
   cuda.device(0).defaultStream.wait(cuda.device(1).defaultStream);
   assertEquals(waits(), 1);
-  // The same as numbers: the driver is asked, and knows neither.
+  // Their handles are the same numbers: the driver is asked, and knows neither.
   const [one, next] = [1n << 60n, (1n << 60n) + 1n].map((handle) => CudaStream.fromHandle(stream.device, handle));
   assert(one !== undefined && next !== undefined);
   assertThrows(() => one.wait(next), CudaError);
@@ -336,7 +336,7 @@ test("streams and events are destroyed once: our own when they are not retained,
   assertEquals([simulated.live.streams, simulated.live.events], [0, 0]);
 });
 
-test("the stream of another library is one object until another one is named, and its handle may be used anew", () => {
+test("the stream of another library is one object until another one is named, and its handle may be reused", () => {
   const cuda = Cuda.simulate({ check: { leaks: false, onReport: () => {} } });
   const device = cuda.device(0);
   const [made, other] = [device.createStream(), device.createStream()];
@@ -352,7 +352,7 @@ test("the stream of another library is one object until another one is named, an
   assertEquals(device.foreignStream(other.handle).handle, other.handle);
   const last = device.foreignStream(other.handle);
   last.close();
-  assert(device.foreignStream(other.handle) !== last, "a closed stream is nobody's any more");
+  assert(device.foreignStream(other.handle) !== last, "a closed stream is not returned again");
   other.close();
   cuda.close();
 });

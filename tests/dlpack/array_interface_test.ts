@@ -41,7 +41,7 @@ function assertSame(back: StridedMemoryView, view: StridedMemoryView): void {
   assertEquals(back.device, view.device);
 }
 
-test("what is described is what is seen: host memory", () => {
+test("the description matches the view: host memory", () => {
   check(fc.property(placed, ({ layout, offset, size, dtype, readonly }) => {
     const buffer = new HostMemoryResource().allocate(size);
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, readonly, offset }).view({ layout });
@@ -53,7 +53,7 @@ test("what is described is what is seen: host memory", () => {
   }));
 });
 
-test("what is described is what is seen: device memory, with its stream", () => {
+test("the description matches the view: device memory, with its stream", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -154,7 +154,7 @@ function borrow(device: CudaDevice, take: Take): { first: boolean; untouched: bo
   return { first: !seen.includes(1), untouched: !seen.includes(3) };
 }
 
-test("a consumer comes after what the producer enqueued, and the producer's next work after the consumer's", () => {
+test("a consumer is ordered after the producer's work, and the producer's next work after the consumer's", () => {
   check(
     fc.property(fc.nat(), fc.constantFrom(takes.described, takes.seen, takes.released), (seed, take) => {
       using cuda = Cuda.simulate({ seed });
@@ -164,7 +164,7 @@ test("a consumer comes after what the producer enqueued, and the producer's next
   );
 });
 
-test("control: with stream null there is no order, and both go wrong", () => {
+test("control: with stream null there is no order, and both read wrong bytes", () => {
   const seen = { early: 0, late: 0 };
   for (let seed = 0; seed < 200; seed++) {
     using cuda = Cuda.simulate({ seed });

@@ -72,7 +72,7 @@ function byTheRules(one: Case): { readonly at: Case["at"]; readonly isCopy: bool
     : null;
   const moves = target !== at;
   const isNamed = !["left out", "null", "-1"].includes(stream);
-  if (stream === "0") return null; // forbidden for CUDA, and host memory has none
+  if (stream === "0") return null; // forbidden for CUDA, and host memory has no stream
   if (at === "host" && !moves && isNamed) return null;
   if (moves && copy === false) return null;
   if (dtype === "float4_e2m1fn" && kind === "legacy") return null; // which cannot express that it is padded
@@ -131,7 +131,7 @@ test("a consumer gets what it asks for, where it asks for it, or an error before
       if (expected === null) {
         const error = assertThrows(() => view.toDlpack(options).close());
         assertInstanceOf(error, ExchangeError, `${error}`);
-        assertEquals(simulated?.live, before, "nothing is left of what is refused");
+        assertEquals(simulated?.live, before, "a refusal leaves nothing allocated");
         tally.refused++;
       } else {
         using tensor = view.toDlpack(options);
@@ -213,7 +213,7 @@ function readTensor(cuda: Cuda, data: bigint, nbytes: number, stream: CudaStream
   };
 }
 
-test("the errors for a device that does not exist, a copy that is not allowed and a stream that cannot be say so", () => {
+test("the errors for a device that does not exist, a copy that is not allowed and an invalid stream say so", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const device = cuda.device(0);
   using stream = device.createStream();

@@ -1,5 +1,5 @@
 /**
- * The fields of an exported tensor, read by hand; what is refused; and for devices, which stream waits for which.
+ * The fields of an exported tensor, read by hand; refusals; and for devices, which stream waits for which.
  */
 import { assert, assertEquals, assertNotEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -258,7 +258,7 @@ test("a tensor is taken once, and released by close only if it was not taken", (
   const { ptr } = given;
   assertStrictEquals(given.take(), ptr);
   assertThrows(() => given.take(), ExchangeError, "already taken it over");
-  given.close(); // the taker's now
+  given.close(); // owned by its consumer now
   assertEquals([given.released, liveExports()], [false, 1]);
   const { deleter } = readRaw(ptr, "versioned");
   ffiPort().functionAt(deleter, { args: ["ptr"], returns: "void" })(ptr);
@@ -279,7 +279,7 @@ test("a tensor whose struct was released without being taken touches no later ex
     later = view.toDlpack();
   }
   early.close();
-  assert(!later.released, "it is its consumer's");
+  assert(!later.released, "it belongs to its consumer");
   later.close();
   assertEquals(liveExports(), 0);
 });
@@ -315,7 +315,7 @@ test("an allocation frees what consumers have released meanwhile", () => {
   assert(buffer.isClosed);
 });
 
-test("exported structs lie apart and do not change, and those that are released leave little memory", () => {
+test("exported structs do not overlap or change, and released ones leave little memory", () => {
   const functions = libc();
   const { loading } = functions;
   const blocks = new Set<bigint>();
@@ -364,5 +364,5 @@ test("exported structs lie apart and do not change, and those that are released 
   } finally {
     put(loading);
   }
-  assert(most > 100, `${most} were out at once`);
+  assert(most > 100, `${most} were outstanding at once`);
 });

@@ -211,7 +211,7 @@ check(
       view = StridedMemoryView.fromDlpack(tensor);
     } catch (error) {
       assertInstanceOf(error, ExchangeError, String(error));
-      assert(!isPlainlyRight(one), `${error.message} (for a tensor that is right)`);
+      assert(!isPlainlyRight(one), `${error.message} (for a valid tensor)`);
       assertEquals([tensor.take(), deleter.calls.size], [ptr, 0], "nothing is taken");
       tally.refused++;
       return;

@@ -52,7 +52,7 @@ function seen(hand: (view: StridedMemoryView) => Handed, how: "home" | "default 
 }
 
 for (const [name, hand] of Object.entries(ways)) {
-  test(`a consumer on the host finds in page-locked memory what streams had to write there: ${name}`, () => {
+  test(`a consumer on the host sees in page-locked memory what streams had to write there: ${name}`, () => {
     // A blocking home stream is ordered after the default stream, whose work it does not contain.
     for (const how of ["home", "default stream"] as const) {
       assertEquals(seen(hand, how, "pinned"), new Array(8).fill(2), how);
@@ -100,7 +100,7 @@ test("page-locked memory is read as it is when its home stream's next work could
   }
 });
 
-test("for a consumer on the host that wants no order the host does not wait", () => {
+test("the host does not wait for a host consumer that requests no order", () => {
   for (const stream of [null, -1n]) {
     assertEquals(seen((view) => tensorOf(view, { stream }), "home", "pinned"), new Array(8).fill(1));
   }

@@ -1,5 +1,5 @@
 /**
- * Importing tensors: round trips of our own, tensors written by hand, and what is refused.
+ * Importing tensors: round trips of our own, tensors written by hand, and refusals.
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -143,7 +143,7 @@ const rightTensors: readonly {
   { what: "a scalar", tensor: { shape: [], strides: [] }, at: 0, expected: { shape: [], strides: [] } },
   { what: "pinned host memory", tensor: { shape: [2], strides: [1], deviceType: 3, deviceId: 5 }, at: 0, expected: {} },
   {
-    what: "a newer minor version, with a flag that nobody knows",
+    what: "a newer minor version, with an unknown flag",
     kinds: ["versioned"],
     tensor: { shape: [2], strides: [1], minor: 99, flags: 1n << 40n },
     at: 0,
@@ -218,7 +218,7 @@ test("a tensor without elements is imported whatever its data pointer", () => {
   }
 });
 
-test("packed elements take the bytes of their bits, however many they are", () => {
+test("packed elements take as many bytes as their bits need, however many they are", () => {
   // A fraction of 2^52 6-bit elements has more bits than a double holds: rounding claimed a byte too few.
   using deleter = new CountingDeleter();
   const packed = DType.all().filter(({ isPacked }) => isPacked);
@@ -273,7 +273,7 @@ test("a source is asked for the newest version, for no order of host memory, and
   assertEquals(liveExports(), 0);
 });
 
-test("the error of a source is passed on, and what it made for an import that fails is released", () => {
+test("the error of a source is passed on, and the tensor it made for a failed import is released", () => {
   using deleter = new CountingDeleter();
   const failing = {
     __dlpack__(): DlpackTensor {
@@ -319,7 +319,7 @@ test("a source may return the address of a struct of its own, in either form, wh
   }
 });
 
-test("a tensor that is refused is still the caller's, and one that is taken is not", () => {
+test("a refused tensor still belongs to the caller, and a taken one does not", () => {
   using deleter = new CountingDeleter();
   const foreign = foreignTensor("versioned", { shape: [2], strides: [1], data: 0n, deleter: deleter.address });
   const tensor = tensorAt(foreign.ptr, "versioned");
@@ -391,7 +391,7 @@ test("a tensor at no address is refused", () => {
   for (const kind of ["versioned", "legacy"] as const) assertRefused(0n, kind, {}, "its address is NULL");
 });
 
-test("a struct is taken by its address, in either form, and stays the caller's where it is refused", () => {
+test("a struct is taken by its address, in either form, and still belongs to the caller if it is refused", () => {
   using deleter = new CountingDeleter();
   for (const kind of bothKinds) {
     using memory = resource.allocate(64);

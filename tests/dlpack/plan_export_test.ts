@@ -73,7 +73,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
   ),
 });
 
-test("an export is planned by the rules of DLPack, or refused for a reason that holds", () => {
+test("an export is planned by the rules of DLPack, or refused for a valid reason", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const homes = cuda.devices.map((device) => device.createStream());
   const others = cuda.devices.map((device) => device.createStream());

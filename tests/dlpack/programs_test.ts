@@ -131,7 +131,7 @@ class Run {
       const expected = this.#isFree(memory) ? 1 : 0;
       if (memory.from === null) assertEquals(this.#freed.get(memory) ?? 0, expected, "a buffer is freed when unused");
       else if (memory.from.over === null) {
-        assertEquals(this.#deleter.callsFor(memory.from.ptr), expected, "an import is given back when unused");
+        assertEquals(this.#deleter.callsFor(memory.from.ptr), expected, "an import is released when unused");
       }
       assertEquals(memory.view.owner === undefined, memory.from === null || expected === 1);
     }

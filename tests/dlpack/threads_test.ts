@@ -43,7 +43,7 @@ test("a deleter may be called from any thread, before or after the buffer is clo
     assertEquals([liveExports(), freed], [each, round * each]);
     const running = pointers.map((ptr) => releaseOnThread(ptr, kind));
     for (const thread of running) join(thread);
-    assertEquals(freed, round * each, "nothing is freed on a thread of others");
+    assertEquals(freed, round * each, "nothing is freed on a foreign thread");
     assertEquals(tensors.map(({ released }) => released), tensors.map(() => true));
     if (!isClosedFirst) { for (const buffer of buffers) buffer.close(); }
     assertEquals([liveExports(), freed], [0, (round + 1) * each]);
@@ -70,7 +70,7 @@ test("many threads release tensors of one buffer at once, and it is freed when a
   assertEquals([liveExports(), freed], [0, 1]);
 });
 
-test("a deleter that is called twice frees once, and nothing that another consumer has got since", () => {
+test("a deleter that is called twice frees once, and does not free what another consumer received since", () => {
   // A released tensor's struct was reused by the very next export, which the second call then released too.
   let freed: number[] = [];
   let made = 0;

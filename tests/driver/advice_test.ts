@@ -15,7 +15,7 @@ st.global.u32 [%d0], %r;
 ret;
 }`;
 
-test("a kernel that is not there by the name that it has in C++ is said to be found by extern C", () => {
+test("the error about a kernel that is not found by its C++ name suggests extern C", () => {
   using cuda = Cuda.simulate();
   const program = cuda.device(0).loadPtx(ptx);
   const error = assertThrows(() => program.kernel("store"), CudaError, 'declare it `extern "C" __global__`');
@@ -24,7 +24,7 @@ test("a kernel that is not there by the name that it has in C++ is said to be fo
   program.kernel("_Z5storePi");
 });
 
-test("what the simulator knows of a fault is in the error itself, which does not advise to use the simulator", () => {
+test("the simulator's details of a fault are in the error itself, which does not advise to use the simulator", () => {
   using cuda = Cuda.simulate();
   const { defaultStream: stream } = cuda.device(0);
   const kernel = cuda.device(0).loadPtx(ptx).kernel("_Z5storePi");

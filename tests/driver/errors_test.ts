@@ -47,7 +47,7 @@ function thrownBy(work: () => void): CudaError | null {
   }
 }
 
-test("a code that is no success is an error with the call, the code, its name in the header, and the driver's words", () => {
+test("a failure code is an error with the call, the code, its name in the header, and the driver's description", () => {
   const names = Object.fromEntries(Object.entries(CUresult).map(([name, code]) => [code, name]));
   check(
     fc.property(anyCode, fc.boolean(), (code, isKnown) => {
@@ -65,11 +65,11 @@ test("a code that is no success is an error with the call, the code, its name in
   assertEquals([isSticky(new Error("sticky")), isSticky(null)], [false, false]);
 });
 
-test("of a lost context every error leads to the first that reported it, of the same code and the same driver", () => {
+test("every error of a lost context names the first that reported it, of the same code and the same driver", () => {
   const codes = fc.array(fc.record({ code: anyKnown, driver: fc.nat(1), call: fc.nat(99) }), { maxLength: 20 });
   check(
     fc.property(codes, fc.boolean(), (calls, knowsWhy) => {
-      const why = new RangeError("what the kernel did");
+      const why = new RangeError("the kernel's fault");
       const drivers = [0, 1].map(() => ({ ...nullDriver().driver, ...(knowsWhy ? { [cause]: () => why } : {}) }));
       const firsts = new Map<string, CudaError>();
       for (const { code, driver, call } of calls) {
@@ -87,7 +87,7 @@ test("of a lost context every error leads to the first that reported it, of the 
   );
 });
 
-test("what releases something reports every error but those of a context that is lost or gone", () => {
+test("calls that release objects report every error except those of a context that is lost or gone", () => {
   const gone: readonly number[] = [CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED, CUresult.CUDA_ERROR_DEINITIALIZED];
   const { driver } = nullDriver();
   check(
@@ -123,7 +123,7 @@ function observing(inner: CudaDriver, seen: Access[]): DriverObserver {
   };
 }
 
-test("an observed driver says who observes it, and which driver does the work", () => {
+test("an observed driver names its observers, and the driver that does the work", () => {
   const { driver } = nullDriver();
   const one = observing(driver, []);
   const observed: CudaDriver = { ...driver, [observer]: one };

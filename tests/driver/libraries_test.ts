@@ -22,7 +22,7 @@ test(...needs(noDriver, "the driver has every function of the table that is not 
   }
 });
 
-test(...needs(missing(libcudart), "libcudart says its version and puts its errors into words"), () => {
+test(...needs(missing(libcudart), "libcudart reports its version and describes its errors"), () => {
   using arena = new NativeArena();
   const { opening } = openLibrary(libcudart).functions;
   const version = arena.out("i32");

@@ -63,7 +63,7 @@ function take(arena: NativeArena, step: Step): Slot {
   return slot(address, bytes, step.bytes, step.alignment ?? 8);
 }
 
-test("slots of any program are zeroed, aligned, apart from each other, and where their address says", () => {
+test("slots of any program are zeroed, aligned, disjoint, and at their address", () => {
   check(
     fc.property(program, (steps) => {
       using arena = new NativeArena();
@@ -129,7 +129,7 @@ test("a string with NUL is refused", () => {
   assertThrows(() => cString("\0"), TypeError);
 });
 
-test("a closed arena gives nothing, and closing it twice is harmless", () => {
+test("a closed arena allocates nothing, and closing it twice is harmless", () => {
   const arena = new NativeArena();
   arena.out("i32");
   arena.bytes(10_000);
@@ -152,7 +152,7 @@ test("a closed arena gives nothing, and closing it twice is harmless", () => {
   assertThrows(() => unused.out("i32"), FfiError);
 });
 
-test("what is no size or no alignment is refused, and leaves the arena as it was", () => {
+test("an invalid size or alignment is refused, and leaves the arena as it was", () => {
   using arena = new NativeArena();
   const first = arena.bytes(8);
   for (const size of [-1, -8, 0.5, NaN, Infinity, 2 ** 53]) {
@@ -164,7 +164,7 @@ test("what is no size or no alignment is refused, and leaves the arena as it was
   assertEquals(arena.bytes(8).address, first.address + 8n);
 });
 
-test("memory that the system does not have is an FfiError that says how much was asked for", () => {
+test("running out of memory is an FfiError that says how much was requested", () => {
   assertThrows(() => allocate(2 ** 52), FfiError, `Cannot allocate ${2 ** 52} bytes of host memory`);
   using arena = new NativeArena();
   assertThrows(() => arena.bytes(2 ** 52), FfiError, "of host memory: calloc returned NULL");

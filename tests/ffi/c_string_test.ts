@@ -28,7 +28,7 @@ test("half a surrogate pair is refused, wherever it stands", () => {
   );
 });
 
-test("what is read is what was written, up to the first NUL", () => {
+test("a string is read as it was written, up to the first NUL", () => {
   check(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 60 }), fc.nat(80), (bytes, size) => {
       using arena = new NativeArena();

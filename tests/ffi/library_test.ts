@@ -237,7 +237,7 @@ test("a library that is found through a relative path has an absolute one, and b
   }
 });
 
-test("a prefix with the signs of a pattern in it is taken as it is", async () => {
+test("a prefix that contains characters of a pattern is taken literally", async () => {
   const root = realpathSync(scratchFolder());
   const names = ["we[ir]d", "a*b", "q?", "back\\slash", "{a,b}", "~", "$HOME", "spa ce", "[!x]", "h\u00e9"];
   const decoys = ["wed", "aXb", "qq", "backslash", "a", "y"];

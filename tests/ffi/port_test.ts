@@ -84,7 +84,7 @@ test("files may be used where both reading and writing are permitted, and asking
   assertEquals(await ask("--allow-write", "--allow-read=/tmp"), isBun);
 });
 
-test("the network is asked for where it is needed, and no more of it; the error says which flag to add", async () => {
+test("network access is requested where needed, and no more of it; the error says which flag to add", async () => {
   const ask = (permission: string, ...ats: string[]) => askChild("network", ats, { permissions: [permission] });
   const no = (at: string) =>
     isBun ? "ok" : `FfiError: Cannot call home: Deno did not grant the network at ${at}. Run with --allow-net (or -A).`;
@@ -163,7 +163,7 @@ test("memory shows what C writes, and C sees what JavaScript writes", () => {
   );
 });
 
-test("memory of length 0 is an empty buffer, wherever it is said to be", () => {
+test("memory of length 0 is an empty buffer, at any address", () => {
   const port = ffiPort();
   assertEquals(port.memory(0n, 0).byteLength, 0);
   const block = libc().loading.malloc(8n);
@@ -171,7 +171,7 @@ test("memory of length 0 is an empty buffer, wherever it is said to be", () => {
   libc().loading.free(block);
 });
 
-test("memory that cannot be seen is refused", () => {
+test("memory that cannot be viewed is refused", () => {
   assertThrows(() => ffiPort().memory(0n, 8), RangeError, "Cannot view 8 bytes of memory at NULL");
   for (const length of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
     assertThrows(() => ffiPort().memory(4096n, length), RangeError, `Cannot view ${length} bytes`);
@@ -200,7 +200,7 @@ test("a function and a callback live as long as they are used, whatever the garb
   for (const [i, f] of functions.entries()) assertEquals(f(1000), 1000 + i);
 });
 
-test("an address that is bound again and again is one function for each of its types, and what those say counts", () => {
+test("an address that is bound repeatedly is one function for each of its types, and works by that type", () => {
   const port = ffiPort();
   const address = libc().loading.dlsym(0n, cString("labs"));
   const bind = () => port.functionAt(address, { args: ["i64"], returns: "i64" });

@@ -7,7 +7,7 @@ import { NativeArena } from "../../src/ffi/arena.ts";
 import { mostForeignBytes, readForeign } from "../../src/ffi/read_foreign.ts";
 import { check, fc } from "../support/property.ts";
 
-test("what is read is what is there, whatever the address and the length, and it is a copy", () => {
+test("foreign memory is read as it is, whatever the address and the length, and as a copy", () => {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(2 * mostForeignBytes);
   const contents = fc.uint8Array({ minLength: 2 * mostForeignBytes, maxLength: 2 * mostForeignBytes });
@@ -22,7 +22,7 @@ test("what is read is what is there, whatever the address and the length, and it
   );
 });
 
-test("NULL is not read, nor more than there is a place for", () => {
+test("NULL is not read, nor more than the destination holds", () => {
   assertThrows(() => readForeign(0n, 8), RangeError, "not at NULL");
   assertThrows(() => readForeign(8n, mostForeignBytes + 1), RangeError, `at most ${mostForeignBytes}`);
 });

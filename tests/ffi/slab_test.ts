@@ -13,7 +13,7 @@ interface Content {
   readonly bytes: DataView<ArrayBuffer>;
 }
 
-test("pieces that are out never share a byte, keep what is written, and the memory of free ones goes back", () => {
+test("pieces in use never share a byte, keep what is written, and the memory of free ones is returned", () => {
   const functions = libc();
   const { loading } = functions;
   const blocks = new Map<bigint, bigint>();
@@ -45,14 +45,14 @@ test("pieces that are out never share a byte, keep what is written, and the memo
         const isAllocated = (at: bigint) =>
           [...blocks].some(([block, size]) => block <= at && at + BigInt(bytes) <= block + size);
         const out: { slot: Slot<Content>; mark: number }[] = [];
-        const givenBack = new Map<bigint, number>(); // number of allocations so far
+        const returned = new Map<bigint, number>(); // number of allocations so far
         let taken = 0;
         let most = 0;
         steps.forEach(({ take, pick }, mark) => {
           if (take) {
             const slot = pool.allocate();
-            const before = givenBack.get(slot.address) ?? -Infinity;
-            assert(taken++ - before >= 64, "a piece is taken again before it has rested");
+            const before = returned.get(slot.address) ?? -Infinity;
+            assert(taken++ - before >= 64, "a piece is reused too soon");
             assert(isAllocated(slot.address), "a piece of a block that was freed");
             assertEquals([slot.content.address, slot.content.bytes.byteLength], [slot.address, bytes]);
             for (let at = 0; at < bytes; at += 8) slot.content.bytes.setFloat64(at, mark + at, true);
@@ -61,12 +61,12 @@ test("pieces that are out never share a byte, keep what is written, and the memo
           } else {
             for (const { slot } of out.splice(pick % Math.max(out.length, 1), 1)) {
               pool.free(slot);
-              givenBack.set(slot.address, taken);
+              returned.set(slot.address, taken);
             }
           }
           assert(
             blocks.size <= Math.ceil(most / 64),
-            "a block is made only when half of the pieces of all others are out",
+            "a block is made only when half of the pieces of all others are in use",
           );
         });
         for (const { slot: { address }, mark } of out) {

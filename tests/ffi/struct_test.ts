@@ -243,7 +243,7 @@ test("C sees what a nested view and an array by value write, and they see what C
   loading.free(address);
 });
 
-test("a size that is no safe integer is refused, and memory stays as it was", () => {
+test("a size that is not a safe integer is refused, and memory stays as it was", () => {
   const view = struct({ before: "u32", count: "size", after: "u32" }).over(new ArrayBuffer(24), 0n);
   new Uint8Array(view.$bytes.buffer).fill(0x5a);
   const untouched = new Uint8Array(view.$bytes.buffer).slice();

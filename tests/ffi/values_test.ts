@@ -25,7 +25,7 @@ const call = fc.record({
   })
 );
 
-test("whatever C is called with reaches a callback, and its answer comes back", () => {
+test("whatever C is called with reaches a callback, and its result is returned", () => {
   const port = ffiPort();
   check(
     fc.property(call, ({ args, returns, given, answer }) => {
@@ -120,7 +120,7 @@ test(...needs(missingCompiler, "a handle is passed exactly, as it is and as the 
     fc.property(values.ptr, values.ptr, (first, second) => {
       const [one, other] = [BigInt(first), BigInt(second)];
       assertEquals([same_ptr(one), same_ptr(port.handle(one))], [one, one]);
-      assertEquals(BigInt(port.handle(one)), one, "and can be told from it again");
+      assertEquals(BigInt(port.handle(one)), one, "and is restored from it");
       const all = [every_one(one, other, port.handle(one)), every_one(port.handle(one), other, one)];
       assertEquals(all, [BigInt.asUintN(64, 3n * one + 5n * other), BigInt.asUintN(64, 3n * one + 5n * other)]);
     }),

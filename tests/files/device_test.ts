@@ -55,7 +55,7 @@ test("pinned memory is filled in place", async () => {
   assertEquals(view.buffer.kind, "pinned");
 });
 
-test("what fails on the way leaves nothing allocated", async () => {
+test("a failure on the way leaves nothing allocated", async () => {
   using cuda = Cuda.simulate({ check: true });
   const device = cuda.device(0);
   using pool = new DeviceMemoryResource(device, {});
@@ -70,7 +70,7 @@ test("what fails on the way leaves nothing allocated", async () => {
   assertEquals(pool.pool.use.used, 0);
 });
 
-test("elements that NumPy has not are refused before a file is made", async () => {
+test("elements that NumPy lacks are refused before a file is made", async () => {
   const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(4));
   const path = `${scratchFolder()}/x.npy`;
   const lanes = StridedMemoryView.fromBuffer(bytes.buffer, { shape: [1], dtype: "uint8x4" });

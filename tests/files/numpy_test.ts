@@ -51,8 +51,8 @@ print(json.dumps([[bits(array(s)), array(s).dtype.newbyteorder("<").str, list(ar
 `;
 const reads = `${common}
 zips = [np.load(f"{folder}/plain.npz"), np.load(f"{folder}/deflated.npz")]
-def told(a): return [bits(a), a.dtype.str, list(a.shape)]
-print(json.dumps([[told(np.load(f"{folder}/out{i}.npy"))] + [told(z[f"a{i}"]) for z in zips] for i in range(len(specs))]))
+def info(a): return [bits(a), a.dtype.str, list(a.shape)]
+print(json.dumps([[info(np.load(f"{folder}/out{i}.npy"))] + [info(z[f"a{i}"]) for z in zips] for i in range(len(specs))]))
 `;
 
 function numpy(script: string, folder: string, specs: readonly Spec[]) {
@@ -61,8 +61,8 @@ function numpy(script: string, folder: string, specs: readonly Spec[]) {
   return JSON.parse(execFileSync(found.executable, ["-c", script, folder], { input, encoding: "utf8" }));
 }
 
-/** What NumPy reports about an array, from a view. */
-function told(view: StridedMemoryView): [string, string, number[]] {
+/** As `info` of the Python script, from a view. */
+function info(view: StridedMemoryView): [string, string, number[]] {
   const dense = new Uint8Array(view.nbytes);
   if (view.nbytes > 0) {
     const memory = StridedMemoryView.fromTypedArray(dense);
@@ -74,7 +74,7 @@ function told(view: StridedMemoryView): [string, string, number[]] {
 
 const [name, options] = needs(
   missing,
-  "what NumPy writes is read bit by bit, and mapped; what is written, NumPy reads bit by bit",
+  "NumPy's files are read bit by bit, and mapped; NumPy reads ours bit by bit",
 );
 test(name, { ...options, ...patiently }, async () => {
   const batch = fc.array(spec, { minLength: 25, maxLength: 25 });
@@ -89,11 +89,11 @@ test(name, { ...options, ...patiently }, async () => {
         const view = await readNpy(`${folder}/${i}.npy`);
         views.push(view);
         for (const one of [view, plain.get(`a${i}`), deflated.get(`a${i}`)]) {
-          assertEquals(one && told(one), expected[i], JSON.stringify(specs[i]));
+          assertEquals(one && info(one), expected[i], JSON.stringify(specs[i]));
         }
         if (!descr.startsWith(">") || descr.endsWith("1")) {
           using mapped = openNpy(`${folder}/${i}.npy`);
-          assertEquals(told(mapped), expected[i]);
+          assertEquals(info(mapped), expected[i]);
         }
         await writeNpy(`${folder}/out${i}.npy`, view);
       }
@@ -123,7 +123,7 @@ test("views in any layout are written as the array that they are, in parts where
     const seen: number[] = [];
     await writeNpy(`${folder}/view.npy`, view, { onProgress: (done, total) => void seen.push(done / total) });
     using back = await readNpy(`${folder}/view.npy`);
-    assertEquals(told(back), told(view));
+    assertEquals(info(back), info(view));
     assertEquals([seen[0], seen.at(-1), seen.toSorted((a, b) => a - b)], [0, 1, seen]);
   }
 });

@@ -27,7 +27,7 @@ test("a file: URL is a path", () => {
   assertThrows(() => openNpy(new URL("https://example.org/a.npy")), TypeError);
 });
 
-test("a writable mapping writes to the file, another one never does", () => {
+test("a writable mapping writes to the file, any other never does", () => {
   const path = file();
   const seven = StridedMemoryView.fromTypedArray(Int32Array.of(7, 7, 7));
   {
@@ -45,7 +45,7 @@ test("a writable mapping writes to the file, another one never does", () => {
   assertEquals(`${view}`.replace(/\s+/g, " "), "[[7 7 7] [2 4 6]]");
 });
 
-test("what cannot be mapped is refused, with what to do", () => {
+test("a file that cannot be mapped is refused, and the error says what to do", () => {
   const values = new Uint8Array(16);
   assertThrows(() => openNpy("/nonexistent.npy"), Error, "Cannot open /nonexistent.npy: fopen failed with ENOENT");
   assertThrows(() => openNpy(values as never), TypeError, "readNpy reads Blobs and bytes");

@@ -6,7 +6,7 @@ import { headerOf, npy } from "../support/npy_files.ts";
 
 const file = npy(headerOf("<i4", [2]), new Uint8Array(Int32Array.of(3, 4).buffer));
 
-test("options of another kind are refused with what was expected, and nobody looks for the file", async () => {
+test("options of another kind are refused with what was expected, before the file is opened", async () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const [device, next] = cuda.devices;
   if (device === undefined || next === undefined) return;

@@ -49,7 +49,7 @@ test("a file that is cut anywhere is refused, never read short", async () => {
   }
 });
 
-test("a header whose bytes are changed is read or refused with an NpyError, and takes no memory that the file has not", async () => {
+test("a header with changed bytes is read or an NpyError, and takes no more memory than the file", async () => {
   const whole = readFileSync(npy(headerOf("<f4", [2, 3]), new Uint8Array(24)));
   const change = fc.tuple(
     fc.nat(whole.length - 1),
@@ -70,7 +70,7 @@ test("a header whose bytes are changed is read or refused with an NpyError, and 
   );
 });
 
-test("raw bytes are read as the type that is said, and only if it is said", async () => {
+test("raw bytes are read as the given type, and only if one is given", async () => {
   const file = npy(headerOf("<V2", [2]), Uint8Array.of(0x80, 0x3f, 0x00, 0xc0)); // as NumPy writes bfloat16
   using view = await readNpy(file, { rawDtype: "bfloat16" });
   assertEquals([view.dtype.name, `${view}`], ["bfloat16", "[1 -2]"]);
@@ -78,7 +78,7 @@ test("raw bytes are read as the type that is said, and only if it is said", asyn
   await assertRejects(() => readNpy(file, { rawDtype: "float32" }), NpyError, "rawDtype float32 has 4 bytes");
 });
 
-test("options that contradict each other, or are none, are refused before anything is opened", async () => {
+test("contradictory and unknown options are refused before anything is opened", async () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   const two = { device, memory: device.memory };
@@ -94,13 +94,13 @@ const bad: { readonly [what: string]: [path: () => string, message: string] } = 
   objects: [() => npy(headerOf("|O", [3]), new Uint8Array(24)), "Python objects"],
   text: [() => npy(headerOf("<U3", [3]), new Uint8Array(36)), "text"],
   longdouble: [() => npy(headerOf("<f16", [3]), new Uint8Array(48)), "longdouble"],
-  "a type that is none": [() => npy(headerOf("<f3", [3]), new Uint8Array(9)), "expected numbers of at most 64 bits"],
+  "an unknown type": [() => npy(headerOf("<f3", [3]), new Uint8Array(9)), "expected numbers of at most 64 bits"],
   times: [() => npy(headerOf("<M8[ns]", [3]), new Uint8Array(24)), "times"],
   structures: [
     () => npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,), }", new Uint8Array(24)),
     "structures",
   ],
-  "a header that is no dictionary": [() => npy("import os"), "not a Python dictionary"],
+  "a header that is not a dictionary": [() => npy("import os"), "not a Python dictionary"],
   "a header without a shape": [() => npy("{'descr': '<f8', 'fortran_order': False, }"), "not have exactly"],
   "a negative extent": [() => npy(headerOf("<f8", [-1])), "whole numbers"],
   "a fractional extent": [
@@ -122,7 +122,7 @@ for (const [what, [path, message]] of Object.entries(bad)) {
   });
 }
 
-test("a header that claims to be longer than any is refused before it is read", async () => {
+test("a header that claims an impossible length is refused before it is read", async () => {
   const bytes = new Uint8Array(100);
   bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 2, 0, 0xff, 0xff, 0xff, 0x7f]);
   await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "claims 2147483647 bytes");
@@ -132,7 +132,7 @@ test("a header that claims to be longer than any is refused before it is read", 
   await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "header alone ends at byte 65545");
 });
 
-test("no header made of noise is read, and none brings the reader down", async () => {
+test("headers of random bytes are refused, and none crashes the reader", async () => {
   await check(
     fc.asyncProperty(fc.string({ maxLength: 200 }), async (noise) => {
       await assertRejects(() => readNpy(npy(noise.replace(/[^\x20-\x7e]/g, "?"))), NpyError);

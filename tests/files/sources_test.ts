@@ -1,4 +1,4 @@
-/** What array files are read from, and what is thrown if the file does not exist: the same for every call. */
+/** Sources of array files, and the error if a file does not exist: the same for every call. */
 import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { mkdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -87,7 +87,7 @@ for (const [name, call] of Object.entries(calls)) {
   });
 }
 
-test("a path at which nothing is says what is most likely meant", async () => {
+test("the error for a path that does not exist says what was most likely meant", async () => {
   const view = StridedMemoryView.fromTypedArray(Int8Array.of(1));
   const acts: readonly ((path: string | URL) => unknown)[] = [
     readNpy,
@@ -123,7 +123,7 @@ test("a path at which nothing is says what is most likely meant", async () => {
   );
 });
 
-test("a file of the other kind names what reads it", async () => {
+test("the error for a file of the other kind names what reads it", async () => {
   const view = StridedMemoryView.fromTypedArray(Int8Array.of(1));
   const [one, many] = [`${folder}/kind.npy`, `${folder}/kind.npz`];
   await writeNpy(one, view);

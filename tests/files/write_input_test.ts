@@ -16,7 +16,7 @@ const wrong: readonly (readonly [unknown, string])[] = [
   [null, "null"],
 ];
 
-test("what is no view is refused by its kind, with what makes one, and no file is made", async () => {
+test("anything but a view is refused by its kind, the error names what makes one, and no file is made", async () => {
   for (const [value, kind] of wrong) {
     const path = join(scratchFolder(), "x.npy");
     const message = (where: string) => `expected a StridedMemoryView, ${where}, got ${kind}. StridedMemoryView.from`;
@@ -31,7 +31,7 @@ test("what is no view is refused by its kind, with what makes one, and no file i
   await assertRejects(() => writeNpy(view as never, "x.npy" as never), TypeError, 'got "x.npy"');
 });
 
-test("what has no names for its views makes no file", async () => {
+test("views without names make no file", async () => {
   for (const [value, kind] of [[view, "an instance of StridedMemoryView"], [[view], "an array"], ...wrong.slice(3)]) {
     const path = join(scratchFolder(), "x.npz");
     const message = `expected views by name, { weights: view } or a Map, got ${kind}`;

@@ -63,7 +63,7 @@ export const argumentBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "memory of every kind that kernels can use is taken, and that of the host is not",
+    name: "memory of every kind that kernels can use is accepted, and that of the host is not",
     devices: 1,
     run(root) {
       using cuda = root.open();
@@ -86,7 +86,7 @@ export const argumentBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "the driver tells a kernel's parameters, and arguments that do not fit them are refused",
+    name: "the driver reports a kernel's parameters, and arguments that do not fit them are refused",
     devices: 1,
     run(root) {
       using cuda = root.open();
@@ -105,7 +105,7 @@ export const argumentBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "memory of another device is taken if that device gives access, and refused before the launch if not",
+    name: "memory of another device is accepted if that device gives access, and refused before the launch if not",
     devices: 2,
     run(root) {
       using cuda = root.open();

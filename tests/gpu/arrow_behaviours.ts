@@ -50,7 +50,7 @@ function placeOf(ptr: bigint): { id: bigint; type: number; slot: bigint; event: 
 /** The behaviours. */
 export const arrowBehaviours: readonly Behaviour[] = [
   {
-    name: "a device view goes out by Arrow with an event, and comes back at the same address",
+    name: "a device view is exported by Arrow with an event, and imported at the same address",
     devices: 1,
     async run(root) {
       using cuda = root.open();
@@ -135,7 +135,7 @@ export const arrowBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "an Arrow array whose buffers have several home streams is ready when all of them have come so far",
+    name: "an Arrow array whose buffers have several home streams is ready when all of them have reached that point",
     devices: 1,
     run(root) {
       using cuda = root.open();

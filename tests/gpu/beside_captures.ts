@@ -26,7 +26,7 @@ const homes = ["non-blocking", "blocking", "legacy", "per-thread"] as const;
 const acts = [
   ...["allocate", "close a buffer", "fill", "record", "ask an event", "wait for an event", "ask a stream"],
   ...["wait for a stream", "ask a pool", "trim a pool", "make a pool", "load code", "unload code", "destroy a graph"],
-  ...["export", "release", "look after memory"],
+  ...["export", "release", "reclaim memory"],
 ] as const;
 
 /** What another library captures, how strictly, and our steps before and meanwhile. */
@@ -99,10 +99,10 @@ class TheirCapture {
 
   check(what: string): void {
     this.#ok(this.#driver.capture.cuStreamIsCapturing(this.#stream, this.#int.$address));
-    assertEquals(this.#int.value, CU_STREAM_CAPTURE_STATUS.ACTIVE, `${what} spoils the capture`);
+    assertEquals(this.#int.value, CU_STREAM_CAPTURE_STATUS.ACTIVE, `${what} invalidates the capture`);
     this.#int.value = CU_STREAM_CAPTURE_MODE.GLOBAL;
     this.#ok(this.#driver.capture.cuThreadExchangeStreamCaptureMode(this.#int.$address));
-    assertEquals(this.#int.value, CU_STREAM_CAPTURE_MODE.GLOBAL, `${what} leaves the thread another mode`);
+    assertEquals(this.#int.value, CU_STREAM_CAPTURE_MODE.GLOBAL, `${what} leaves the thread in another mode`);
   }
 
   end(): void {
@@ -192,7 +192,7 @@ class Ours {
       // Only the context knows what the consumer has done, and it cannot be queried while a stream is captured; and
       // the capture of a stream that ignores the legacy one cannot be detected.
       if (!isBeside || this.#isHeldUp) pick(this.#exports)?.close();
-    } else if (act === "look after memory") reclaim();
+    } else if (act === "reclaim memory") reclaim();
   }
 
   close(): void {

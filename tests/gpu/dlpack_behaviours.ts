@@ -16,7 +16,7 @@ import { enqueueCopy } from "../../src/device/mod.ts";
 /** The behaviours. */
 export const dlpackBehaviours: readonly Behaviour[] = [
   {
-    name: "a device view goes out by DLPack and comes back at the same address",
+    name: "a device view is exported by DLPack and imported at the same address",
     devices: 1,
     async run(root) {
       using cuda = root.open();

@@ -45,7 +45,7 @@ def elsewhere(count):
     with torch.cuda.stream(torch.cuda.Stream()): return make_slowly(count)
 `;
 
-/** Copies that take some milliseconds, so that work not ordered after them visibly comes too early. */
+/** Copies that take some milliseconds, so that work not ordered after them visibly runs too early. */
 function slow(device: CudaDevice, stream: CudaStream): void {
   const resource = new DeviceMemoryResource(device);
   using from = resource.allocate(2 ** 28, { stream });
@@ -53,7 +53,7 @@ function slow(device: CudaDevice, stream: CudaStream): void {
   for (let i = 0; i < 40; i++) to.copyFrom(from, { stream });
 }
 
-test(...needs(missing, "torch's tensors come by its table, after the work of torch's stream"), async () => {
+test(...needs(missing, "torch's tensors are imported by its table, after the work of torch's stream"), async () => {
   using cuda = Cuda.open();
   using stream = cuda.device(0).createStream();
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable, stream });
@@ -186,7 +186,7 @@ for (const isNamed of [false, true]) {
 }
 
 test(
-  ...needs(missing, "the table's allocator makes memory of a device, which is freed when it was let go of"),
+  ...needs(missing, "the table's allocator makes memory of a device, which is freed once it is released"),
   async () => {
     using cuda = Cuda.open();
     const device = cuda.device(0);

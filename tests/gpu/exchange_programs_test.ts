@@ -18,7 +18,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 
 for (const devices of [1, 2, 4, 8]) {
-  const name = `whoever has an array by whatever convention sees the bytes that are due on ${devices} GPUs`;
+  const name = `every holder of an array, by any convention, sees the expected bytes on ${devices} GPUs`;
   const [title, options] = needs(missingGpus(devices), name);
   test(title, { ...options, ...patiently }, () => {
     const { functions } = openLibrary(libcuda);

@@ -55,9 +55,9 @@ async function law(where: "real" | "simulated"): Promise<void> {
   assertEquals(Object.keys(results).filter((what) => failing.includes(what)), failing);
 }
 
-const said = "after an illegal address all work says so, and all closing is quiet";
+const title = "after an illegal address all work reports it, and closing throws nothing";
 
-test(`simulated: ${said}`, patiently, () => law("simulated"));
+test(`simulated: ${title}`, patiently, () => law("simulated"));
 
-const [name, options] = needs(missingGpus(), said);
+const [name, options] = needs(missingGpus(), title);
 test(name, { ...patiently, ...options }, () => law("real"));

@@ -124,7 +124,7 @@ async function closeUnderWay(root: Root, moves: boolean): Promise<void> {
   using part = new PinnedMemoryResource(device).allocate(size);
   next.copyTo(part, { stream: home });
   home.synchronize();
-  assert(part.bytes().every((byte) => byte === 9), "the launch wrote to memory that was given to somebody else");
+  assert(part.bytes().every((byte) => byte === 9), "the launch wrote to memory of another allocation");
   first.close();
   home.close();
   await stream.completed();
@@ -225,7 +225,7 @@ export const graphBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "a stream that has joined and was not waited for spoils the capture, and is free after it",
+    name: "a stream that has joined and was not waited for invalidates the capture, and is usable after it",
     devices: 1,
     run(root) {
       using all = bench(root);
@@ -247,7 +247,7 @@ export const graphBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "an error in the captured function is the one that is seen, and the stream is free after it",
+    name: "an error in the captured function is the one that is thrown, and the stream is usable after it",
     devices: 1,
     run(root) {
       using all = bench(root);
@@ -265,7 +265,7 @@ export const graphBehaviours: readonly Behaviour[] = [
         "of the caller",
       );
       assertEquals(stream.isCapturing, false);
-      assertEquals(first(a, all), 5, "what was captured is not done");
+      assertEquals(first(a, all), 5, "captured work is not done");
       const error = assertThrows(() => stream.capture(async () => await Promise.resolve()), TypeError);
       assertMatch(error.message, /asynchronous/);
       assertEquals(stream.isCapturing, false);
@@ -274,7 +274,7 @@ export const graphBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "what cannot be captured is an error with the driver's code, and what to do",
+    name: "a call that cannot be captured is an error with the driver's code, and what to do",
     devices: 1,
     run(root) {
       using all = bench(root);
@@ -307,7 +307,7 @@ export const graphBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "allocating and waiting on a captured stream is refused before it spoils the capture",
+    name: "allocating and waiting on a captured stream is refused before it invalidates the capture",
     devices: 1,
     async run(root) {
       using all = bench(root);
@@ -381,7 +381,7 @@ export const graphBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "a graph can be closed while launches of it are under way: what they use stays until they are over",
+    name: "a graph can be closed while launches of it are under way: the memory they use stays until they are over",
     devices: 1,
     async run(root) {
       for (const moves of [false, true]) await closeUnderWay(root, moves);

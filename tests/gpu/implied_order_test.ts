@@ -73,7 +73,7 @@ function isSeen(raw: Raw, { pair, how, bytes }: Trial, slowBytes: number): boole
   return seen;
 }
 
-/** As observed on an H200 with driver 580: larger copies and streams that are told to wait always see it. */
+/** As observed on an H200 with driver 580: larger copies, and streams that wait explicitly, always see it. */
 function isExpected({ pair, how, bytes }: Trial): boolean {
   if (bytes > 24 * KiB || pair === "free, thread" || how === "an event" || how === "an event of its own") return true;
   return how === "a record of its own" && pair.endsWith("legacy");
@@ -91,7 +91,7 @@ for (
   ] as const
 ) {
   test(
-    ...needs(missing, `${name} reads little page-locked memory before what a default stream implies, unless told`),
+    ...needs(missing, `${name} reads little page-locked memory before what a default stream implies, if not ordered`),
     () => {
       const driver: CudaDriver = open();
       using raw = new Raw(driver);
@@ -100,7 +100,7 @@ for (
         const seen = [0, 1, 2].map(() => isSeen(raw, trial, much));
         const what = JSON.stringify(trial);
         if (isExpected(trial)) assertEquals(seen, [true, true, true], what);
-        else assert(seen.includes(false), `${what}: the driver has changed, and need not be told any more`);
+        else assert(seen.includes(false), `${what}: the driver has changed, and needs no explicit order any more`);
       }
       raw.word((out) => driver.context.cuCtxPopCurrent_v2(out));
     },
@@ -195,7 +195,7 @@ for (
   ] as const
 ) {
   test(
-    ...needs(missing, `${name} hands on by all work of the legacy stream what that comes after; by allocations it may`),
+    ...needs(missing, `${name}: all work of the legacy stream passes on the order before it; allocations may`),
     () => {
       using raw = new Raw(open());
       raw.ok(raw.driver.context.cuCtxPushCurrent_v2(raw.context(0)));
@@ -210,10 +210,10 @@ for (
           // The simulator does the least that is promised, so that reliance on more is found.
           else if (name === "the simulator") assert(seen.some(({ isReadFirst }) => !isReadFirst), what);
           else {
-            const told = seen.filter(({ wasUnderWay }) => wasUnderWay);
-            const early = told.filter(({ isReadFirst }) => !isReadFirst);
+            const decisive = seen.filter(({ wasUnderWay }) => wasUnderWay);
+            const early = decisive.filter(({ isReadFirst }) => !isReadFirst);
             console.log(
-              `${what}: not in order ${early.length} times of ${told.length} in which they could be out of it`,
+              `${what}: not in order ${early.length} times of ${decisive.length} in which they could be out of it`,
             );
           }
         }

@@ -42,7 +42,7 @@ async function hear(socket: UnixSocket, other: Running): Promise<unknown> {
   const message = await socket.receive();
   if (message !== null) return JSON.parse(new TextDecoder().decode(message.data));
   await other.printed; // reports why it ended
-  throw new Error("The other process ended without a word");
+  throw new Error("The other process ended without a message");
 }
 
 /** Driver errors where the machine, or its container, does not allow processes to share memory. */
@@ -116,7 +116,7 @@ for (const runtime of runtimes) {
   test(
     ...needs(
       lacking,
-      `memory and an event, handed over one by one to ${runtime.name}, are read, written and given back`,
+      `memory and an event, handed over one by one to ${runtime.name}, are read, written and released`,
     ),
     async () => {
       using cuda = Cuda.open();
@@ -171,13 +171,13 @@ for (const runtime of runtimes) {
       channel.close();
       await other.printed;
       await until(() => channel.shared === 0);
-      assertEquals(channel.shared, 0, "buffers that were not given back");
+      assertEquals(channel.shared, 0, "buffers that were not returned");
       assertEmpty(pool, cuda);
     },
   );
 }
 
-test(...needs(missing, "an importer that is killed has given everything back"), async () => {
+test(...needs(missing, "an importer that is killed has released everything"), async () => {
   assert(own !== undefined);
   using cuda = Cuda.open();
   const { socket, other } = await meet("dies", own);

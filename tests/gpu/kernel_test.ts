@@ -61,7 +61,7 @@ test(...needs(missing, "a kernel gets its arguments by type, and the device's or
   assert(program.kernel("saxpy").attribute("MAX_THREADS_PER_BLOCK") >= 256);
 });
 
-test(...needs(missing, "what cannot be launched is refused before the driver is asked, or in its words"), () => {
+test(...needs(missing, "an invalid launch is refused before the driver is asked, or with its error"), () => {
   using cuda = Cuda.open();
   const device = cuda.device(0);
   using stream = device.createStream();

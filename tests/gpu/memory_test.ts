@@ -53,7 +53,7 @@ test(...needs(missing, "every resource gives memory that can be filled, copied a
   assertThrows(() => sink.fill(1, { width: 3 as 4 }), RangeError, "expected 1, 2 or 4");
 });
 
-test(...needs(missing, "a pool says what it holds, and gives it back when it is trimmed"), () => {
+test(...needs(missing, "a pool reports what it holds, and releases it when it is trimmed"), () => {
   using cuda = Cuda.open();
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -183,7 +183,7 @@ test(...needs(missingPeer, "every change is one call to the driver at most, and 
   }
 });
 
-test(...needs(missingPeer, "without access a copy fails as the driver says, with access it arrives"), () => {
+test(...needs(missingPeer, "without access a copy fails with the driver's error, with access it arrives"), () => {
   using cuda = Cuda.open();
   const [owner, peer] = [cuda.device(0), cuda.device(1)];
   using here = owner.createStream();

@@ -1,5 +1,5 @@
 /**
- * Pools of all devices of the machine, each accessible or not from each other device: what is granted works, what is
+ * Pools of all devices of the machine, each accessible or not from each other device: granted access works, memory
  * not granted stays inaccessible, each change is one driver call, and a copy arrives either way.
  */
 import { assertEquals, assertThrows } from "@std/assert";
@@ -16,7 +16,7 @@ const bytes = 4096;
 
 const [title, options] = needs(
   missingGpus(2),
-  "whoever was granted a pool's memory can use it, and nobody else, among all devices",
+  "devices that were granted access to a pool's memory can use it, and no others",
 );
 
 test(title, { ...options, ...patiently }, () => {

@@ -56,7 +56,7 @@ test(title, { skip, ...patiently }, () => {
     );
     back?.values.buffer.copyTo(host, { stream: consumer });
     consumer.synchronize();
-    assertEquals([...new Set(new Int32Array(host.bytes().buffer))], [value], `${way}: the consumer has come too early`);
+    assertEquals([...new Set(new Int32Array(host.bytes().buffer))], [value], `${way}: the consumer has read too early`);
   }
   python.run("import gc; gc.collect()");
   assertEquals(liveExports(), 0);

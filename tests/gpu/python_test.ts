@@ -168,7 +168,7 @@ function sample(dtype: DType, count: number): Uint8Array<ArrayBuffer> {
   return pattern(count * dtype.itemsize, 7).map((byte) => byte & mask);
 }
 
-async function stillLent(python: Python): Promise<number> {
+async function liveAfterCollection(python: Python): Promise<number> {
   for (let i = 0; i < 20 && liveExports() > 0; i++) {
     await collectGarbage();
     python.run("import gc; gc.collect()");
@@ -216,7 +216,7 @@ for (const library of libraries) {
       }
       buffer.close();
     }
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await liveAfterCollection(python), 0);
   });
 
   test(
@@ -240,7 +240,7 @@ for (const library of libraries) {
           assertEquals(bytesOf(view), seen.$value(), what);
         }
       }
-      assertEquals(await stillLent(python), 0);
+      assertEquals(await liveAfterCollection(python), 0);
     },
   );
 }
@@ -276,10 +276,10 @@ test(...perTorch("functions of torch take views and return views, on the stream 
     assertEquals([...detached.shape], [2, 1]);
   }
   buffer.close();
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await liveAfterCollection(python), 0);
 });
 
-/** Copies that take some milliseconds, so that work not ordered after them visibly comes too early. */
+/** Copies that take some milliseconds, so that work not ordered after them visibly runs too early. */
 function delay(device: CudaDevice): (stream: ReturnType<CudaDevice["createStream"]>) => void {
   const resource = new DeviceMemoryResource(device);
   return (stream) => {
@@ -290,7 +290,7 @@ function delay(device: CudaDevice): (stream: ReturnType<CudaDevice["createStream
 }
 
 test(
-  ...perTorch("torch comes after what is enqueued here, and what comes here after it has let go is after torch"),
+  ...perTorch("torch's work is ordered after work enqueued here, and work here after torch's once torch releases"),
   async () => {
     const python = open();
     python.run(`
@@ -317,7 +317,7 @@ def add_slowly(array):
     slow(stream);
     buffer.fill(5, { stream, width: 4 }); // late, on our stream
     addSlowly(view); // must see 5, on torch's
-    assertEquals(await stillLent(python), 0, "torch has let go, which orders our stream after it");
+    assertEquals(await liveAfterCollection(python), 0, "torch has released it, which orders our stream after torch's");
     using host = new HostMemoryResource().allocate(4 * count);
     buffer.copyTo(host, { stream });
     stream.synchronize();
@@ -327,7 +327,7 @@ def add_slowly(array):
 );
 
 test(
-  ...perTorch("a copy that torch asks for has what is enqueued here before it, and nothing of what comes after"),
+  ...perTorch("a copy that torch requests includes the work enqueued here before it, and no later work"),
   async () => {
     const python = open();
     python.run(`
@@ -375,7 +375,7 @@ def seen(tensor): return [str(tensor.device), sorted(set(tensor.flatten().tolist
     buffer.fill(3, { stream, width: 4 });
     using host: StridedMemoryView = numpy(whole);
     assertEquals([host.device, new Set(Array.from(await host.toTypedArray(), Number))], [null, new Set([3])]);
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await liveAfterCollection(python), 0);
   },
 );
 
@@ -403,7 +403,7 @@ def make_slowly(count):
 });
 
 test(
-  ...perTorch("memory of a Cuda that is checked goes to torch and comes back, and nothing is reported"),
+  ...perTorch("memory of a checked Cuda is passed to torch and back, and nothing is reported"),
   async () => {
     const python = open();
     const torch = python.import("torch");
@@ -419,18 +419,18 @@ test(
       using doubled: StridedMemoryView = torch["add"](view, view);
       assertEquals(Array.from(await doubled.toTypedArray(), Number), [2, 4]);
     }
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await liveAfterCollection(python), 0);
     cuda.close();
     assertEquals(reports, []);
   },
 );
 
-test(...perTorch("what does not fit is refused: no stream, stream 0, memory of a simulated GPU"), () => {
+test(...perTorch("impossible exchanges are refused: no stream, stream 0, memory of a simulated GPU"), () => {
   const python = open();
   using tensor: PyObject = python.import("torch")["zeros"].$call(3, kwargs({ device: "cuda" }));
   try {
     StridedMemoryView.from(tensor);
-    throw new Error("device memory was taken without a word about where it will be used");
+    throw new Error("device memory was taken without a stream to use it on");
   } catch (error) {
     assertInstanceOf(error, ExchangeError);
   }
@@ -490,7 +490,7 @@ def look(array, way, stream):
     }
   }
   buffer.close();
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await liveAfterCollection(python), 0);
 });
 
 test(...needs(noGpu, "a view of a layout on the device prints what the host has"), () => {

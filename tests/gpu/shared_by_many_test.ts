@@ -1,7 +1,7 @@
 /**
  * One GPU buffer is shared with seven processes at once, each on its own GPU as far as there are enough: all of them
  * read what was written, and release in every possible order. The owner's memory stays until the last has released, and
- * what is written there afterwards concerns no other process. On simulated drivers:
+ * later writes there affect no other process. On simulated drivers:
  * `tests/memory/sharing/many_users_test.ts`.
  */
 import { assertEquals } from "@std/assert";
@@ -28,7 +28,7 @@ function* permutations(of: readonly number[]): Generator<readonly number[]> {
 
 const [title, options] = needs(
   missingGpus(),
-  "seven processes have one buffer at once, and let go of it in every order",
+  "seven processes have one buffer at once, and release it in every order",
 );
 
 test(title, { ...options, ...patiently }, async () => {
@@ -58,8 +58,8 @@ test(title, { ...options, ...patiently }, async () => {
     if (orders % 50 === 0) { for (let i = 0; i < 20; i++) slow.fill(i, { stream }); }
     buffer.fill(value, { stream }); // only the readers wait for it
     await Promise.all(channels.map((channel) => channel.send(buffer)));
-    const heard = await Promise.all(channels.map((channel) => channel.receive()));
-    assertEquals(heard, channels.map(() => [value]), `what each reads, in order ${order}`);
+    const contents = await Promise.all(channels.map((channel) => channel.receive()));
+    assertEquals(contents, channels.map(() => [value]), `what each reads, in order ${order}`);
     buffer.close();
     for (const one of order) {
       assertEquals(pool.pool.use.used, 2 ** 16, `${one} still has it, in order ${order}`);

@@ -20,7 +20,7 @@ function firstDifference(words: Uint32Array, expected: (i: number) => number): n
 
 for (const bytes of [20 * MiB + 4, 64 * MiB, 80 * MiB + 4, 2100 * MiB + 12]) {
   test(
-    ...needs(missingGpus(), `${bytes} bytes of ordinary memory go up and come down as they are, at once`),
+    ...needs(missingGpus(), `${bytes} bytes of ordinary memory are uploaded and downloaded unchanged`),
     async () => {
       using cuda = Cuda.open();
       const device = cuda.device(0);

@@ -56,7 +56,7 @@ export function bytesOf(buffer: MemoryBuffer, stream: CudaStream): Uint8Array {
 
 /** Fails unless the bytes are the expected ones. */
 export function assertBytes(bytes: Uint8Array, expected: Uint8Array, what: string): void {
-  assertEquals(Buffer.compare(bytes, expected), 0, `other bytes than those ${expected.length} have come: ${what}`);
+  assertEquals(Buffer.compare(bytes, expected), 0, `other bytes than the ${expected.length} expected arrived: ${what}`);
 }
 
 /** Two workers, and a device with a stream for each of them. */
@@ -115,7 +115,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "work that is enqueued before a send is in it, and work after a receive finds it, without a wait of the host",
+    name: "a send includes work enqueued before it, and work after a receive sees it, without a wait of the host",
     devices: 1,
     run: (root) =>
       inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
@@ -141,7 +141,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "what is not contiguous is sent as its elements in C order, as they are when the send's turn comes",
+    name: "an array that is not contiguous is sent as its elements in C order, as they are when the send's turn comes",
     devices: 1,
     run: (root) =>
       inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
@@ -163,7 +163,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
   },
 
   {
-    name: "arrays come to memory of the wanted place, in order with its stream",
+    name: "arrays are received in memory of the wanted place, in order with its stream",
     devices: 1,
     run: (root) =>
       inScene(root, async ({ device, to, endpoint, receiver }) => {

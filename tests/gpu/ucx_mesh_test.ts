@@ -7,7 +7,7 @@ import { missingUcxCuda } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { Mesh } from "../support/ucx_mesh.ts";
 
-const [title, options] = needs(missingUcxCuda(2), "the memory of each GPU goes to a process of each other one");
+const [title, options] = needs(missingUcxCuda(2), "the memory of each GPU is sent to a process of each other one");
 
 test(title, { ...options, ...patiently }, async () => {
   using cuda = Cuda.open();

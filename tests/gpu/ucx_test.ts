@@ -16,7 +16,7 @@ for (const { name, devices, run } of ucxBehaviours) {
 for (const [where, gpus, other] of [["of the same GPU", 1, 0], ["of another GPU", 2, 1]] as const) {
   const [name, options] = needs(
     missingUcxCuda(gpus),
-    `memory of every place goes to a process ${where} and comes back`,
+    `memory of every place is sent to a process ${where} and back`,
   );
   test(name, { ...patiently, ...options }, async () => {
     for (const size of [8, 64 << 20]) {

@@ -93,7 +93,7 @@ function refused(root: Root): void {
 /** Behaviours that must hold on every root. */
 export const vortexBufferBehaviours: readonly Behaviour[] = [
   {
-    name: "a buffer of a device is read after its event, by whatever stream, and returned after what reads it",
+    name: "a buffer of a device is read after its event, by whatever stream, and returned after its readers",
     devices: 1,
     run: readAfterItsEvent,
   },

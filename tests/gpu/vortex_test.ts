@@ -24,7 +24,7 @@ const noGpu = missingGpus();
 const found = noGpu ?? findPython("cupy");
 const [title, { skip }] = needs(
   typeof found === "string" ? found : null,
-  "CuPy takes the buffers of what a device has decoded, where they are and after the kernels",
+  "CuPy takes the buffers of arrays that a device has decoded, in place and after the kernels",
 );
 
 test(title, { skip, ...patiently }, () => {

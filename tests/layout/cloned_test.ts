@@ -10,7 +10,7 @@ const ways = {
   JSON: (value: unknown) => JSON.parse(JSON.stringify(value)),
 };
 
-test("a layout that was cloned is made again of what is left, whatever it knows of itself", async () => {
+test("a layout that was cloned is made again from its fields, whatever properties were cached", async () => {
   await check(fc.property(layouts(), fc.boolean(), (layout, isAsked) => {
     if (isAsked) assertEquals(typeof layout.isUnique, "boolean"); // computed facts are cached, and then cloned too
     for (const [way, cloned] of Object.entries(ways)) {
@@ -39,7 +39,7 @@ test("a layout that was cloned is made again of what is left, whatever it knows 
   assertEquals(StridedLayout.from({ shape: [2], strides: [3], itemsize: 0.5, sliceOffset: 4 }).sliceOffsetInBytes, 2);
 });
 
-test("what is no layout is none of a clone either", () => {
+test("invalid fields of a layout are refused in a clone, too", () => {
   const fields = { shape: [2, 3], strides: [3, 1], itemsize: 4, sliceOffset: 0 };
   const wrong: readonly (readonly [unknown, string])[] = [
     [null, "Expected the fields of a layout (shape, strides, itemsize, sliceOffset), got null"],
@@ -61,7 +61,7 @@ test("what is no layout is none of a clone either", () => {
   }
 });
 
-test("a dtype that was cloned has a name left, which the error says to use", () => {
+test("a dtype that was cloned still has its name, which the error says to use", () => {
   for (const dtype of DType.all()) {
     const left = ways.JSON(dtype);
     assertThrows(() => DType.from(left), TypeError, `A copy of a DType is not one: use DType.from("${dtype.name}")`);

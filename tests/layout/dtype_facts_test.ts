@@ -105,7 +105,7 @@ for (const [name, { inputs, values, codes, extras }] of Object.entries(facts.flo
     }
   });
 
-  test(`${name}: zeros, infinities, NaN and what lies beyond the last number`, () => {
+  test(`${name}: zeros, infinities, NaN and values beyond the last number`, () => {
     assert(extras.length >= 13);
     for (const [input, code] of extras) {
       const value = input === null ? NaN : input === "inf" ? Infinity : input === "-inf" ? -Infinity : Number(input);

@@ -56,7 +56,7 @@ test("a dtype is known by its name to the compiler, as far as the program says i
   assertEquals(other.name as string, "float32");
 });
 
-test("what elements are follows from the name", () => {
+test("the type of the elements follows from the name", () => {
   same<ElementOf<"float32">, number>();
   same<ElementOf<"int64" | "handle64">, bigint>();
   same<ElementOf<"bool" | "bool1_packed">, boolean>();
@@ -106,7 +106,7 @@ function meant(name: string): string | null {
   return /Did you mean "(?<name>.*?)"\?/.exec(message)?.groups?.["name"] ?? null;
 }
 
-test("a name with a letter or two wrong is answered with the nearest one, and one with more with none", () => {
+test("the error for a name with one or two wrong letters suggests the nearest one, and with more none", () => {
   const all = DType.all().map(({ name }) => name as string).filter((name) => !name.endsWith("_packed"));
   const letter = fc.constantFrom(..."abcfilnotu0123456789_");
   const edits = fc.array(fc.record({ at: fc.nat(20), letter, how: fc.constantFrom("in", "out", "other") }), {

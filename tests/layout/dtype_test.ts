@@ -14,7 +14,7 @@ function untyped<T>(value: unknown): T {
   return value as T;
 }
 
-test("every dtype comes back from its name and from its DLPack type", () => {
+test("every dtype is restored from its name and from its DLPack type", () => {
   const dtypes = DType.all();
   assertEquals(new Set(dtypes.map(String)).size, dtypes.length);
   for (const dtype of dtypes) {
@@ -93,7 +93,7 @@ test("sub-byte elements are padded, packed with lanes or packed without", () => 
   assertEquals(DType.from({ code: 15, bits: 6, lanes: 4 }).itemsize, 3);
 });
 
-test("dtypes that cannot be carried are refused with the reason", () => {
+test("unsupported dtypes are refused with the reason", () => {
   assertThrows(() => DType.from(">f8"), TypeError, "big-endian");
   assertThrows(() => DType.from("|O"), TypeError, "Python objects");
   assertThrows(() => DType.from("|V2"), TypeError, "raw bytes");
@@ -176,7 +176,7 @@ test("lanes are an array of values, written all or not at all", () => {
   assert(DType.from("int8x100").equals(DType.from({ code: 0, bits: 8, lanes: 100 })));
 });
 
-test("a value that the dtype cannot hold is refused, not bent", () => {
+test("a value that the dtype cannot hold is refused, not changed to fit", () => {
   const view = new DataView(new ArrayBuffer(16));
   const bad: [name: string, value: unknown, kind: typeof RangeError | typeof TypeError, message: string][] = [
     ["int8", 128, RangeError, "an integer from -128 to 127 for int8, got 128"],

@@ -53,7 +53,7 @@ test("the lines after the first are indented where the runtime does not do it it
   assertEquals(inspect({ a: new Shown("one\ntwo") }).split("\n").at(-2), "  two");
 });
 
-test("what cannot be described is shown by the first line of why", () => {
+test("an object that cannot be described is shown by the first line of the error", () => {
   assertEquals(inspect(new Shown(null)), "Shown (no text)");
 });
 

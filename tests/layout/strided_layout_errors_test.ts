@@ -114,7 +114,7 @@ test("there are at most 64 axes", () => {
   ) assertThrows(call, RangeError, "at most 64 dimensions, got 6");
 });
 
-test("axes are on the layout, and named once", () => {
+test("axes are in range, and named once", () => {
   for (const bad of [2, -3, 100]) {
     assertThrows(() => layout.permuted([0, bad]), RangeError, `an axis from -2 to 1, got ${bad}`);
     assertThrows(() => layout.repacked(8, { axis: bad }), RangeError, `got ${bad}`);
@@ -142,7 +142,7 @@ test("axes are on the layout, and named once", () => {
   assertThrows(() => StridedLayout.dense([], 4).repacked(8), RangeError, "it has no axes");
 });
 
-test("indices are on their axes", () => {
+test("indices are in range of their axes", () => {
   for (const bad of [3, -4, 42]) {
     assertThrows(() => layout.sliced(bad), RangeError, `Index ${bad} is out of range for axis 0 with extent 3`);
     assertThrows(() => layout.offsetOf(bad, 0), RangeError, `Index ${bad} is out of range for axis 0 with extent 3`);
@@ -183,7 +183,7 @@ test("a data pointer is an address", () => {
   assertThrows(() => layout.maxCompatibleItemsize({ dataPtr: -8n }), RangeError, "an address, got -8n");
 });
 
-test("what is too large to count is refused, wherever the large extent stands", () => {
+test("layouts too large to count are refused, whichever extent is the large one", () => {
   const big = 2 ** 40;
   for (const shape of [[big, big, 0], [0, big, big], [big, 0, big]]) {
     assertEquals(new StridedLayout(shape, null, 4).volume, 0);
@@ -222,7 +222,7 @@ test("what is too large to count is refused, wherever the large extent stands", 
   assert(one.strides.every(Number.isSafeInteger));
 });
 
-test("what a layout was made of can change, and the layout does not", () => {
+test("the arrays that a layout was made of can change, and the layout does not", () => {
   const shape = [2, 3];
   const strides = [3, 1];
   const made = new StridedLayout(shape, strides, 4);

@@ -504,7 +504,7 @@ test("equal layouts are those with the same elements described the same way", ()
   );
 });
 
-test("what is known of a layout does not depend on what was asked before", () => {
+test("the properties of a layout do not depend on which were read before", () => {
   const names = ["isUnique", "isContiguousC", "isContiguousF", "isContiguousAny", "isDense", "strideOrder"] as const;
   check(
     fc.property(layouts(), fc.shuffledSubarray([...names], { minLength: names.length }), (layout, order) => {
@@ -527,7 +527,7 @@ test("the oracle distinguishes a wrong layout from a right one", () => {
   assertMeans(StridedLayout.dense([2, 3], 1), right);
 });
 
-test("what an error advises to copy first with, helps", () => {
+test("copying first as an error advises resolves the error", () => {
   const advice = /toDense\((.*?)\)/;
   /** Whether a call makes a complaint with advice; asserts that following the advice resolves the complaint. */
   const follow = (layout: StridedLayout, call: (layout: StridedLayout) => unknown, complaint: string) => {

@@ -58,7 +58,7 @@ test("axes of extent 1 are free in flattening, reshaping and contiguity", () => 
   assertEquals(new StridedLayout([1, 4], [5, 1], 2).repacked(4).shape, [1, 2]);
 });
 
-test("a mask that asks for a join that cannot be made is an error, and what it forbids stays apart", () => {
+test("a mask that asks for a join that cannot be made is an error, and axes that it keeps apart stay apart", () => {
   const layout = StridedLayout.dense([2, 3, 4], 4);
   assertThrows(() => layout.permuted([1, 0, 2]).flattened({ mask: 2n }), RangeError, "AND the mask");
   assertEquals(layout.flattened({ mask: 0n }).shape, [2, 3, 4]);
@@ -106,7 +106,7 @@ test("layouts without elements are unique, contiguous and take any shape", () =>
   assertThrows(() => empty.reshaped([0, -1]), RangeError, "-1 is ambiguous");
 });
 
-test("what changes nothing gives the same layout back", () => {
+test("an operation that changes nothing returns the same layout", () => {
   const layout = StridedLayout.dense([2, 3], 4);
   assertStrictEquals(layout.toDense(), layout);
   assertStrictEquals(layout.toDense("C"), layout);

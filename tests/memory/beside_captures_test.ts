@@ -14,7 +14,7 @@ import { besideCapture, runBesideCapture } from "../gpu/beside_captures.ts";
 import { check, fc } from "../support/property.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
-test("whatever is done while another library captures, its capture holds, and nothing stays behind", () => {
+test("whatever is done while another library captures, its capture stays valid, and nothing is left behind", () => {
   check(
     fc.property(besideCapture, fc.nat(1000), (program, seed) => {
       const cuda = Cuda.simulate({ seed, schedule: "random" });
@@ -31,7 +31,7 @@ test("whatever is done while another library captures, its capture holds, and no
   );
 });
 
-test("a device's memory is there for who asks for it first while something is captured", () => {
+test("a device's memory can be used for the first time while something is captured", () => {
   for (const mode of ["global", "thread-local", "relaxed"] as const) {
     using cuda = Cuda.simulate();
     const device = cuda.device(0);
@@ -43,7 +43,7 @@ test("a device's memory is there for who asks for it first while something is ca
   }
 });
 
-test("a release beside a capture that cannot be seen fails no other call, and is ordered once the capture has ended", () => {
+test("a release during a capture that cannot be seen fails no other call, and is ordered once that has ended", () => {
   const cuda = Cuda.simulate({ schedule: "latest" });
   const simulated = SimulatedDriver.of(cuda.driver);
   const device = cuda.device(0);
@@ -69,8 +69,8 @@ test("a release beside a capture that cannot be seen fails no other call, and is
 });
 
 for (const nonBlocking of [false, true]) {
-  const stream = nonBlocking ? "nobody can see" : "holds up the default stream";
-  test(`what is closed beside a capture that ${stream} is freed once that has ended, and not before`, () => {
+  const stream = nonBlocking ? "cannot be seen" : "holds up the default stream";
+  test(`memory closed during a capture that ${stream} is freed once that has ended, and not before`, () => {
     const cuda = Cuda.simulate({ schedule: "latest" });
     const simulated = simulatorOf(cuda);
     const device = cuda.device(0);

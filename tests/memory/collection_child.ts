@@ -96,7 +96,7 @@ many(() => {
 });
 results["allocated by resources that are dropped with their buffers"] = used();
 for (let round = 0; round < 20 && used() > 0; round++) await collect(0);
-results["of which are left"] = used();
+results["buffers of these resources that are left"] = used();
 
 const views = many(() => viewOf(allocate()).sliced(3));
 results["only a view kept"] = await collect(0);
@@ -114,15 +114,15 @@ results["borrowed"] = await collect(0);
 
 many(() => void viewOf(allocate()).toDlpack());
 results["tensors dropped untaken"] = await collect(count);
-results["of which still out"] = liveExports();
+results["untaken tensors still exported"] = liveExports();
 
 const source = StridedMemoryView.fromTypedArray(new Float32Array(16));
 many(() => source.toDlpack({ copy: true }).close());
 results["closed copies"] = await collect(0);
 
 const taken = many(() => viewOf(allocate()).toDlpack().take());
-results["tensors taken by somebody"] = await collect(0);
-results["of which are out"] = liveExports();
+results["tensors taken by a consumer"] = await collect(0);
+results["taken tensors still exported"] = liveExports();
 results["taken tensors have an address"] = taken.filter((ptr) => ptr !== 0n).length;
 
 const late = many(() => viewOf(allocate()).toDlpack().take());
@@ -143,7 +143,7 @@ const offered = many(() => viewOf(allocate()).toDlpack());
 await setTimeout(0);
 taken.push(...offered.splice(0).map((tensor) => tensor.take()));
 results["tensors taken in a later turn"] = await collect(0);
-results["of all of which are out"] = liveExports();
+results["all tensors still exported"] = liveExports();
 
 many(() => void StridedMemoryView.fromDlpack(viewOf(allocate())));
 results["imports dropped"] = await collect(count);

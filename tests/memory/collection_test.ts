@@ -1,5 +1,5 @@
 /**
- * The safety net below `close`: what the garbage collector finds is freed, and nothing that is still in use.
+ * The safety net for objects that are never closed: the garbage collector frees them, and nothing that is in use.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -17,22 +17,22 @@ const expected = {
   "only the bytes kept": 0,
   "the bytes dropped too": 20,
   "allocated by resources that are dropped with their buffers": 20,
-  "of which are left": 0,
+  "buffers of these resources that are left": 0,
   "only a view kept": 0,
   "the view dropped too": 20,
   "dropped while pinned": 0,
   "unpinned after that": 20,
   "borrowed": 0,
   "tensors dropped untaken": 20,
-  "of which still out": 0,
+  "untaken tensors still exported": 0,
   "closed copies": 0, // freed by the close, not by the collector, which would be reported
-  "tensors taken by somebody": 0,
-  "of which are out": 20,
+  "tensors taken by a consumer": 0,
+  "taken tensors still exported": 20,
   "taken tensors have an address": 20,
   "tensors released once more": 20,
   "tensors released twice": 20,
   "tensors taken in a later turn": 0,
-  "of all of which are out": 40,
+  "all tensors still exported": 40,
   "imports dropped": 20,
   "only a view of an import kept": 0,
   "its elements": 16,

@@ -1,5 +1,5 @@
 /**
- * Pool memory: limits, the out-of-memory error, what a failure leaves behind, and that freeing waits for nothing.
+ * Pool memory: limits, the out-of-memory error, the state after a failure, and that freeing waits for nothing.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -33,7 +33,7 @@ function left({ live }: SimulatedDriver) {
 
 const nothing = { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0 };
 
-test("out of memory says how much was asked for, used and free", () => {
+test("an out-of-memory error says how much was requested, used and free", () => {
   const memory = 2 ** 26;
   check(
     fc.property(
@@ -72,7 +72,7 @@ function resourcesOf(device: CudaDevice) {
   ] as const;
 }
 
-test("sizes that cannot be, closed pools and closed streams are refused before anything is allocated", () => {
+test("invalid sizes, closed pools and closed streams are refused before anything is allocated", () => {
   const { cuda, simulated, device } = setUp();
   const stream = device.createStream();
   const resources = resourcesOf(device);
@@ -99,7 +99,7 @@ test("sizes that cannot be, closed pools and closed streams are refused before a
   assertEquals(left(simulated), nothing);
 });
 
-test("whoever closes a device's memory ends its own use, and nobody else's", () => {
+test("closing a device's memory ends the caller's own use, and no other", () => {
   const { cuda, device } = setUp();
   using _ = cuda;
   {
@@ -111,7 +111,7 @@ test("whoever closes a device's memory ends its own use, and nobody else's", () 
   assert(device.memory === memory);
 });
 
-test("no bytes are no call to the driver, from any resource, and are copied and filled as nothing", () => {
+test("zero bytes need no driver call, from any resource, and copying and filling them does nothing", () => {
   const { cuda, simulated, device } = setUp();
   const stream = device.createStream();
   const resources = [...resourcesOf(device), new HostMemoryResource()];
@@ -167,7 +167,7 @@ const actions = [
   "peers",
 ] as const;
 
-test("whatever call of the driver fails, and when, is an error with its name, and all else is freed", () => {
+test("whichever driver call fails, and when, the error has its name, and everything else is freed", () => {
   const failing = fc.constantFrom(
     ...["cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuMemAllocManaged", "cuMemAlloc_v2", "cuMemcpyDtoDAsync_v2"],
     ...[
@@ -239,13 +239,13 @@ test("whatever call of the driver fails, and when, is an error with its name, an
       for (const one of streams) attempt(() => one.close());
       attempt(() => own.close());
       attempt(() => cuda.close());
-      for (const one of made) one.close(); // buffers whose new home could not be taken
+      for (const one of made) one.close(); // buffers whose new home could not be set
       drainFrees();
       const isLost = call === "cuCtxPushCurrent_v2" && simulated.calls(call) - before >= nth;
       if (isLost) return; // and so is everything that needed a context at that time
       const { allocations, pools, ...rest } = left(simulated);
       assertEquals(rest, { streams: 0, events: 0, contexts: 0 });
-      assert(pools <= allocations, "a pool of which memory is left stays with it");
+      assert(pools <= allocations, "a pool stays while some of its memory is left");
       assert(allocations <= (isFree && hasFailed ? 1 : 0), `${allocations} allocations are left`);
     }),
     800,

@@ -38,7 +38,7 @@ test("pinned memory is page-locked for every device, and is host memory for an e
   buffer.bytes().fill(1);
 });
 
-test("hints go where they say: to a device, to the host, and on the stream that is given", () => {
+test("hints reach the right place: a device, or the host, on the stream that is given", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const managed = new ManagedMemoryResource(cuda.device(0));
   using buffer = managed.allocate(4096);
@@ -57,17 +57,17 @@ test("hints go where they say: to a device, to the host, and on the stream that 
     },
   }));
   const { ptr } = buffer;
-  const told = (work: () => void) => {
+  const asks = (work: () => void) => {
     asked.length = 0;
     work();
     return asked[0];
   };
   const far = cuda.device(1);
-  const prefetch = (to: typeof far | null, stream: CudaStream) => told(() => managed.prefetch(buffer, to, { stream }));
+  const prefetch = (to: typeof far | null, stream: CudaStream) => asks(() => managed.prefetch(buffer, to, { stream }));
   assertEquals(prefetch(far, far.defaultStream), [ptr, 4096n, 1, 1n, 1]);
   assertEquals(prefetch(null, cuda.device(0).defaultStream), [ptr, 4096n, -1, 1n, 0]);
-  assertEquals(told(() => managed.advise(buffer, "SET_PREFERRED_LOCATION", far)), [ptr, 4096n, 3, 1]);
-  assertEquals(told(() => managed.advise(buffer, "SET_ACCESSED_BY", null)), [ptr, 4096n, 5, -1]);
+  assertEquals(asks(() => managed.advise(buffer, "SET_PREFERRED_LOCATION", far)), [ptr, 4096n, 3, 1]);
+  assertEquals(asks(() => managed.advise(buffer, "SET_ACCESSED_BY", null)), [ptr, 4096n, 5, -1]);
 });
 
 test("memory is freed in its own device's context, whatever is current, and once", () => {
@@ -114,7 +114,7 @@ test("an allocation that fails is an error, and retains no device", () => {
   assertEquals(simulated?.live.contexts, 0);
 });
 
-test("copies between every pair of kinds ask the driver for what they are", () => {
+test("copies between every pair of kinds call the driver with their direction", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -141,7 +141,7 @@ test("copies between every pair of kinds ask the driver for what they are", () =
   for (const one of Object.values(kinds)) one.close();
 });
 
-test("memory without a home stream stays until its device has done what uses it, though nothing promises that frees wait", () => {
+test("memory without a home stream stays until its device has completed its uses, though frees need not wait", () => {
   const resources = [PinnedMemoryResource, ManagedMemoryResource, SynchronousMemoryResource];
   const schedules = fc.constantFrom<Schedule>("latest", "random", "round-robin");
   const uses = fc.constantFrom("read by a copy", "written by a copy", "used by a kernel");
@@ -181,7 +181,7 @@ test("memory without a home stream stays until its device has done what uses it,
   drainFrees();
 });
 
-test("memory without a home stream stays until other devices that can reach it have done what uses it", () => {
+test("memory without a home stream stays until other devices that can reach it have completed its uses", () => {
   const uses = fc.constantFrom("by a copy", "by a kernel");
   const schedules = fc.constantFrom<Schedule>("latest", "random", "round-robin");
   const resources = fc.constantFrom(PinnedMemoryResource, ManagedMemoryResource, SynchronousMemoryResource);

@@ -6,7 +6,7 @@ import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import type { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { check, fc } from "../support/property.ts";
 
-test("host allocations are aligned, writable to the last byte, and apart from each other", () => {
+test("host allocations are aligned, writable to the last byte, and do not overlap", () => {
   const alignments = fc.integer({ min: 3, max: 14 }).map((exponent) => 2 ** exponent);
   check(
     fc.property(alignments, fc.array(fc.nat(5000), { minLength: 1, maxLength: 8 }), (alignment, sizes) => {
@@ -27,7 +27,7 @@ test("host allocations are aligned, writable to the last byte, and apart from ea
   );
 });
 
-test("memory comes aligned to a cache line unless asked otherwise", () => {
+test("memory is aligned to a cache line unless requested otherwise", () => {
   const resource = new HostMemoryResource();
   assertEquals(resource.alignment, 64);
   assert(resource.isHostAccessible);
@@ -38,7 +38,7 @@ test("memory comes aligned to a cache line unless asked otherwise", () => {
   for (const buffer of buffers) buffer.close();
 });
 
-test("no bytes have no address, and are closed like any others", () => {
+test("a buffer of zero bytes has no address, and is closed like any other", () => {
   const buffer: MemoryBuffer = new HostMemoryResource().allocate(0);
   assertEquals(buffer.ptr, 0n);
   assertEquals(buffer.bytes().length, 0);
@@ -46,7 +46,7 @@ test("no bytes have no address, and are closed like any others", () => {
   assertThrows(() => buffer.ptr, TypeError, "closed");
 });
 
-test("a size or an alignment that cannot be is refused", () => {
+test("an invalid size or alignment is refused", () => {
   const resource = new HostMemoryResource();
   for (const size of [-1, 1.5, NaN, Infinity, 2 ** 53]) {
     assertThrows(() => resource.allocate(size), RangeError, `Cannot allocate ${size} bytes`);
@@ -56,14 +56,14 @@ test("a size or an alignment that cannot be is refused", () => {
   }
 });
 
-test("a size that no machine has is an error and no crash", () => {
+test("a size that no machine has is an error, not a crash", () => {
   const error = assertThrows(() => new HostMemoryResource().allocate(2 ** 52), FfiError, `Cannot allocate ${2 ** 52}`);
   const [, used, free, total] = /the host uses (\d+) and has (\d+) of (\d+) free$/.exec(error.message) ?? [];
   assertEquals(Number(used) + Number(free), Number(total));
   assert(Math.abs(Number(total) - totalmem()) < 2 ** 20, `${total} bytes in all, and the runtime says ${totalmem()}`);
 });
 
-test("memory that was freed is used again", () => {
+test("freed memory is reused", () => {
   const resource = new HostMemoryResource();
   const addresses = new Set<bigint>();
   for (let i = 0; i < 1000; i++) {

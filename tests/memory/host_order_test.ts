@@ -1,11 +1,11 @@
-/** Pageable host memory in stream order: the host does the work, when the stream has reached it. */
+/** Pageable host memory in stream order: the host does the work when the stream has reached it. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource } from "../../mod.ts";
 
 const size = 64;
 
-test("what is copied and filled between ordinary memory on a stream comes after what the stream holds", () => {
+test("copies and fills of ordinary memory on a stream come after the stream's earlier work", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -17,16 +17,16 @@ test("what is copied and filled between ordinary memory on a stream comes after 
   memory.fill(9, { stream });
   memory.copyTo(first, { stream });
   second.copyFrom(first, { stream });
-  assertEquals(new Set(second.bytes()), new Set([9]), "a copy reads what comes before it");
+  assertEquals(new Set(second.bytes()), new Set([9]), "a copy reads the result of earlier work");
   first.fill(5);
   memory.copyFrom(first, { stream });
   first.fill(0, { stream });
   memory.copyTo(second, { stream });
   stream.synchronize();
-  assertEquals(new Set(second.bytes()), new Set([5]), "a fill comes after who reads");
+  assertEquals(new Set(second.bytes()), new Set([5]), "a fill comes after earlier reads");
 });
 
-test("memory that is closed on a stream is freed when the stream has come to that", () => {
+test("memory that is closed on a stream is freed when the stream has reached that point", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();

@@ -12,31 +12,31 @@ function setUp() {
   const simulated = simulatorOf(user);
   const device = user.device(0);
   const stream = device.createStream();
-  const lent = new SynchronousMemoryResource(owner.device(0)).allocate(64);
-  const borrowed = new SynchronousMemoryResource(device).importBuffer(lent.exportDescriptor(), { stream });
-  return { owner, user, simulated, stream, lent, borrowed, closed: () => simulated.calls("cuIpcCloseMemHandle") };
+  const exported = new SynchronousMemoryResource(owner.device(0)).allocate(64);
+  const imported = new SynchronousMemoryResource(device).importBuffer(exported.exportDescriptor(), { stream });
+  return { owner, user, simulated, stream, exported, imported, closed: () => simulated.calls("cuIpcCloseMemHandle") };
 }
 
 test("it stays mapped while work still uses it", () => {
-  const { owner, user, stream, lent, borrowed, closed } = setUp();
-  borrowed.fill(1, { stream });
-  borrowed.close();
+  const { owner, user, stream, exported, imported, closed } = setUp();
+  imported.fill(1, { stream });
+  imported.close();
   assertEquals(closed(), 0);
   stream.synchronize();
   drainFrees();
   assertEquals(closed(), 1);
-  lent.close();
+  exported.close();
   for (const one of [stream, user, owner]) one.close();
 });
 
 test("it retains its context until it is closed", () => {
-  const { owner, user, simulated, stream, lent, borrowed, closed } = setUp();
+  const { owner, user, simulated, stream, exported, imported, closed } = setUp();
   stream.close();
   user.close();
   assertEquals([closed(), simulated.live.contexts], [0, 1]);
-  borrowed.close();
+  imported.close();
   drainFrees();
   assertEquals([closed(), simulated.live.contexts], [1, 0]);
-  lent.close();
+  exported.close();
   owner.close();
 });

@@ -1,5 +1,5 @@
 /**
- * What frees a buffer, and when: random programs of pins and closes against a model that only counts.
+ * When a buffer is freed: random programs of pins and closes against a model that only counts.
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -184,7 +184,7 @@ test("pinned memory keeps its bytes after the buffer is closed", () => {
   assertEquals(one.frees, 1);
 });
 
-test("bytes that were transferred are given out anew, and the buffer is closed as any other", () => {
+test("bytes that were transferred are returned anew, and the buffer is closed like any other", () => {
   // Posting the array to a worker transfers it: closing the buffer then failed, and its memory was never freed.
   let freed = 0;
   const ptr = libc().loading.calloc(1n, 8n);
@@ -223,7 +223,7 @@ test("memory is freed on the home stream, which close can change", () => {
   }
 });
 
-test("a buffer over foreign memory keeps its owner until the last pin is gone, and frees nothing", () => {
+test("a buffer over foreign memory retains its owner until the last pin is gone, and frees nothing", () => {
   const array = new Uint8Array(new ArrayBuffer(32)).fill(3);
   const owner = { array };
   using memory = new HostMemoryResource().allocate(32);
@@ -239,7 +239,7 @@ test("a buffer over foreign memory keeps its owner until the last pin is gone, a
   memory.bytes().fill(1); // still allocated
 });
 
-test("an address or a size that cannot be is refused", () => {
+test("an invalid address or size is refused", () => {
   for (const size of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
     assertThrows(() => MemoryBuffer.fromPointer(64n, size), RangeError, `Cannot make a buffer of ${size} bytes`);
   }
@@ -250,7 +250,7 @@ test("an address or a size that cannot be is refused", () => {
   assertThrows(() => MemoryBuffer.fromPointer((1n << 64n) - 8n, 9), RangeError, "expected a 64-bit address");
   assertEquals(MemoryBuffer.fromPointer(0n, 0).bytes().length, 0);
   assertEquals(MemoryBuffer.fromPointer((1n << 64n) - 8n, 8).size, 8);
-  // A part beyond the end was accepted.
+  // A part beyond the end used to be accepted.
   for (
     const [offset, size] of [[0, 9], [8, 1], [-1, 4], [4, -1], [NaN, 1], [0, NaN], [Infinity, 0], [2 ** 53, 1]] as const
   ) {
@@ -304,7 +304,7 @@ test("device memory is copied on the stream that is given, and not without one",
   ]);
 });
 
-test("bytes go from one device to another, whether or not they can use each other's memory", () => {
+test("bytes are copied from one device to another, whether or not these can access each other's memory", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const [from, to] = [cuda.device(0), cuda.device(1)];
   for (const place of [from, to]) {
@@ -325,7 +325,7 @@ test("bytes go from one device to another, whether or not they can use each othe
   }
 });
 
-// Found by random failures: the new home was kept for ever, and the former one released twice.
+// Found by random failures: the new home was never released, and the former one twice.
 test("a former home that the driver refuses to destroy is an error, and the buffer has the new one", () => {
   const cuda = Cuda.simulate();
   const simulated = SimulatedDriver.of(cuda.driver);

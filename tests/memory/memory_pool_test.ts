@@ -32,7 +32,7 @@ test("a device's own pool keeps its memory unless a program has set otherwise, a
   assertEquals(simulated.live.contexts, 0);
 });
 
-test("a pool of one's own has the limits that it was given, and none that cannot be", () => {
+test("a created pool has the limits that it was given, and invalid ones are refused", () => {
   const { device } = setUp();
   for (const size of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
     const words = `Cannot limit a pool to ${size} bytes`;
@@ -51,7 +51,7 @@ test("a pool of one's own has the limits that it was given, and none that cannot
   unlimited.allocate(2 ** 23).close();
 });
 
-test("a pool that cannot be set up is no pool", () => {
+test("a pool that cannot be set up is destroyed", () => {
   const { cuda, simulated, device } = setUp();
   simulated.failNth("cuMemPoolSetAttribute", 1, CUresult.CUDA_ERROR_UNKNOWN);
   assertThrows(() => MemoryPool.create(device, {}), CudaError, "cuMemPoolSetAttribute failed with CUDA_ERROR_UNKNOWN");
@@ -60,7 +60,7 @@ test("a pool that cannot be set up is no pool", () => {
   assertEquals(simulated.live.contexts, 0);
 });
 
-test("a pool counts what it holds, and its highest marks since they were last reset", () => {
+test("a pool reports what it holds, and its high-water marks since they were last reset", () => {
   const { device } = setUp();
   const steps = fc.array(
     fc.tuple(fc.constantFrom("allocate", "free", "reset", "trim"), fc.integer({ min: 1, max: 2 ** 20 })),
@@ -124,7 +124,7 @@ test("a pool lives as long as its last buffer, and its device as long as the poo
   );
 });
 
-// libcuda keeps a pool that is destroyed earlier for ever, and so does the simulator.
+// libcuda never frees a pool that is destroyed earlier, and neither does the simulator.
 test("a pool is destroyed when the frees of its memory are done, on streams of whatever device, and not before", () => {
   const cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
   const simulated = simulatorOf(cuda);

@@ -30,7 +30,7 @@ function assertNothingLeft({ live }: SimulatedDriver): void {
 const nothing = { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, queued: 0 };
 
 for (const schedule of schedules) {
-  test(`memory of every resource holds the right bytes, is freed where its home is, and all of it is freed (${schedule})`, () => {
+  test(`memory of each resource holds the right bytes, is freed on its home stream, never leaked (${schedule})`, () => {
     check(
       // Whether frees wait for all work or for none must make no difference: CUDA does not promise that they do.
       fc.property(
@@ -61,7 +61,7 @@ async function collect(simulated: SimulatedDriver): Promise<void> {
   }
 }
 
-test("buffers that are only dropped are freed where their home is, whatever was closed before", async () => {
+test("buffers that are only dropped are freed on their home stream, whatever was closed before", async () => {
   let dropped = 0;
   await check(
     fc.asyncProperty(anyPrograms, fc.nat(), fc.boolean(), fc.nat(23), fc.nat(2), async (...drawn) => {

@@ -38,7 +38,7 @@ const everybody = new Set(Array.from({ length: devices }, (_, ordinal) => ordina
 
 const ascending = (set: Iterable<number>) => [...set].sort((a, b) => a - b);
 
-test("every change does what its name says to the set, in one call to the driver at most and none for nothing", () => {
+test("every change does what its name says to the set, in one driver call at most and none if nothing changes", () => {
   const { cuda, calls } = counting();
   check(
     fc.property(
@@ -58,13 +58,13 @@ test("every change does what its name says to the set, in one call to the driver
           assertEquals(calls() - before, next.symmetricDifference(model).size === 0 ? 0 : 1, change);
           model = next;
           // A change that lists all peers with access denies all others; an incremental change concerns only its own.
-          const spokenOf = change === "replace" || change === "retainAll" ? everybody : new Set(ordinals);
-          const denied = change === "addAll" ? new Set<number>() : spokenOf.difference(model);
+          const mentioned = change === "replace" || change === "retainAll" ? everybody : new Set(ordinals);
+          const denied = change === "addAll" ? new Set<number>() : mentioned.difference(model);
           withheld = withheld.union(denied).difference(model);
           withheld.delete(owner);
           const { driver, handle } = { driver: cuda.driver, handle: resource.pool.handle };
           const isWithheld = [...everybody].filter((ordinal) => isAccessWithheld(driver, handle, ordinal));
-          assertEquals(isWithheld, ascending(withheld), "copies may take what nobody has denied");
+          assertEquals(isWithheld, ascending(withheld), "copies may enable access that no change has denied");
           assertEquals([...again].map(({ ordinal }) => ordinal), ascending(model));
           assertEquals(again.size, model.size);
         }
@@ -74,7 +74,7 @@ test("every change does what its name says to the set, in one call to the driver
   );
 });
 
-test("it answers every question of a Set as a plain one with its members does", () => {
+test("its read methods answer as those of a plain Set with its members", () => {
   const { cuda } = counting();
   const subset = fc.subarray([...cuda.devices]);
   check(
@@ -109,7 +109,7 @@ test("it answers every question of a Set as a plain one with its members does", 
   );
 });
 
-test("two resources over one pool always agree, and neither remembers anything", () => {
+test("two resources over one pool always agree, and neither caches anything", () => {
   const { cuda } = counting();
   const [one, other] = [new DeviceMemoryResource(cuda.device(1)), new DeviceMemoryResource(cuda.device(1))];
   one.peerAccessibleBy.add(2);
@@ -118,7 +118,7 @@ test("two resources over one pool always agree, and neither remembers anything",
   assertEquals(one.peerAccessibleBy.has(2), false);
 });
 
-test("what is no device is refused before anything changes; asking about it, or removing it, is harmless", () => {
+test("a value that is no device is refused before anything changes; querying or removing it is harmless", () => {
   const { cuda, calls } = counting();
   const elsewhere = Cuda.simulate({ devices: 2 }).device(1);
   using resource = new DeviceMemoryResource(cuda.device(0), {});
@@ -154,7 +154,7 @@ test("devices without a path to the memory are all named, and nothing changes", 
   assertEquals(asked, [[1, 0], [2, 0], [3, 0], [4, 0]]); // the peer accesses the owner: the direction that is granted
 });
 
-test("a question or a change that the driver refuses is an error, and no answer", () => {
+test("a query or a change that the driver refuses is an error, not an answer", () => {
   const cuda = Cuda.simulate({ devices: 2 });
   const simulated = SimulatedDriver.of(cuda.driver);
   using resource = new DeviceMemoryResource(cuda.device(0), {});

@@ -6,7 +6,7 @@ import { check, fc } from "../support/property.ts";
 
 const ordinals = fc.array(fc.nat(7), { maxLength: 12 });
 
-test("a plan turns what is into what is wanted, says nothing of the owner, and repeats nothing", () => {
+test("a plan turns the current peers into the wanted ones, omits the owner, and repeats nothing", () => {
   check(
     fc.property(fc.nat(7), ordinals, ordinals, (owner, current, wanted) => {
       const { grant, revoke } = planPeerAccess(owner, current, wanted);
@@ -24,6 +24,6 @@ test("a plan turns what is into what is wanted, says nothing of the owner, and r
   );
 });
 
-test("nothing changes, nothing is said", () => {
+test("without a change the plan is empty", () => {
   assertEquals(planPeerAccess(0, [1, 2], [2, 1, 0, 1]), { grant: [], revoke: [] });
 });

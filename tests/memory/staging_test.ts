@@ -185,7 +185,7 @@ test(
   },
 );
 
-test(...needs(missing, "many more chunks than there are slots arrive as they were"), () => {
+test(...needs(missing, "many more chunks than there are slots arrive unchanged"), () => {
   using cuda = Cuda.simulate();
   using stream = cuda.device(0).createStream();
   const bytes = 4096 * 515 + 77;
@@ -202,7 +202,7 @@ test(...needs(missing, "many more chunks than there are slots arrive as they wer
 });
 
 test(
-  ...needs(missing, "new memory's pages are made once each, before the threads write to what follows the first chunk"),
+  ...needs(missing, "new memory's pages are populated once each, before the threads write beyond the first chunk"),
   () => {
     const MiB = 2 ** 20;
     using cuda = Cuda.simulate();
@@ -223,7 +223,7 @@ test(
         ThreadTeam.prototype.begin = function (calls) {
           const pages = calls.flatMap(([code, address = 0n]) => code === madvise ? [address] : []);
           const ends = calls.flatMap(([code, at = 0n, _, size = 0n]) => code === madvise ? [] : [at + size]);
-          assert(pages.every((page) => ends.every((end) => end <= page)), "a page is written to before it is made");
+          assert(pages.every((page) => ends.every((end) => end <= page)), "a page is written before it is populated");
           made.push(...pages);
           began.call(this, calls);
         };
@@ -242,7 +242,7 @@ test(
   },
 );
 
-test(...needs(missing, "what the driver refuses is its error, and the next copy is right"), () => {
+test(...needs(missing, "a copy that the driver refuses is its error, and the next copy is right"), () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -265,7 +265,7 @@ test(...needs(missing, "what the driver refuses is its error, and the next copy 
   assert(host.bytes().subarray(0, size).every((byte) => byte === 9));
 });
 
-test("only much ordinary memory is staged, and only where there are processors for it", () => {
+test("only large copies of ordinary memory are staged, and only with enough processors", () => {
   const MiB = 2 ** 20;
   assertEquals(planStaging(4 * MiB - 1, 16), null);
   assertEquals(planStaging(1024 * MiB, 2), null);
@@ -285,7 +285,7 @@ test("only much ordinary memory is staged, and only where there are processors f
 });
 
 test(
-  ...needs(missing, "copies of less than 64 MiB are staged once as much went by without, or the ring is there"),
+  ...needs(missing, "copies below 64 MiB are staged once as many bytes were copied without, or the ring exists"),
   () => {
     const MiB = 2 ** 20;
     check(
@@ -356,7 +356,7 @@ for (const [name, begin] of Object.entries(shortages)) {
   });
 }
 
-test("a copy that is not staged is the driver's", () => {
+test("a copy that is not staged is made by the driver", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using stream = device.createStream();

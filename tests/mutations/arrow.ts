@@ -1,10 +1,10 @@
 /** The protective lines of Arrow arrays and streams. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const arrowMutations: readonly Mutation[] = [
   ...law("arrow/ArrowArray.constructor", [
-    ["    checkNode(this);\n", "", "A consumer reads behind a buffer of an array of ours."],
+    ["    checkNode(this);\n", "", "A consumer reads past the end of one of our buffers."],
   ]),
   ...law("arrow/ArrowArray.isNull", [
     ["    this.#check(index);\n", "", "Elements beyond the end are read."],
@@ -17,7 +17,7 @@ export const arrowMutations: readonly Mutation[] = [
     [
       "map((place) => inShort(textOf(array.get(place))))",
       "map((place) => textOf(array.get(place)))",
-      "A console is flooded by one element.",
+      "One element floods the console.",
     ],
   ]),
   ...law("arrow/ArrowArray.sliced", [
@@ -26,26 +26,26 @@ export const arrowMutations: readonly Mutation[] = [
       "    if (false) {\n",
       "A slice reaches beyond its array.",
     ],
-    ["this.#nullCount === 0 ? 0 : -1", "this.#nullCount", "A slice tells of the nulls of the whole array."],
+    ["this.#nullCount === 0 ? 0 : -1", "this.#nullCount", "A slice reports the null count of the whole array."],
   ]),
   ...law("arrow/ArrowArray.close", [
-    ["    this.#onClose?.();\n", "", "An imported array is never given back."],
+    ["    this.#onClose?.();\n", "", "An imported array is never released."],
   ]),
   ...law("arrow/ArrowArray.prepare", [
-    ["      void view.buffer.ptr; // throws if it is closed\n", "", "A closed array gives the engine's words."],
+    ["      void view.buffer.ptr; // throws if it is closed\n", "", "A closed array gives the engine's error."],
   ]),
   ...law("arrow/decoder", [
     [
       'TextDecoder("utf-8", { ignoreBOM: true })',
       'TextDecoder("utf-8")',
-      "A text loses the character that it begins with.",
+      "A text loses its first character.",
     ],
   ]),
   ...law("arrow/makeReader", [
     [
       "return new Set(names).size === names.length ?",
       "return true ?",
-      "Fields of a struct that have one name are one.",
+      "Struct fields with the same name become one.",
     ],
   ]),
   ...law("arrow/decimalText", [
@@ -62,14 +62,14 @@ export const arrowMutations: readonly Mutation[] = [
     [
       "    if (start >= 0 && start <= end) return [start, end];\n",
       "    return [start, end];\n",
-      "Offsets that go back are not noticed.",
+      "Decreasing offsets are not noticed.",
     ],
   ]),
   ...law("arrow/elements", [
-    ["  if (end > child.length) {\n", "  if (false) {\n", "A list has elements behind the last of its child."],
+    ["  if (end > child.length) {\n", "  if (false) {\n", "A list has elements past the end of its child."],
   ]),
   ...law("arrow/mapReader", [
-    ["    if (end > entries.length) {\n", "    if (false) {\n", "A map has entries behind the last of its child."],
+    ["    if (end > entries.length) {\n", "    if (false) {\n", "A map has entries past the end of its child."],
   ]),
   ...law("arrow/ArrowStream.constructor", [
     ["    finalizer.register(this, source, this);\n", "", "A stream that is dropped is never released."],
@@ -78,12 +78,12 @@ export const arrowMutations: readonly Mutation[] = [
     [
       '    if (opened === null && requestedSchema !== null) throw tooLate("stream");\n',
       "",
-      "A request that nobody can honour is left aside.",
+      "A request that cannot be honoured is ignored.",
     ],
     [
       '    checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);\n',
       "",
-      "An address is read, whatever the options are.",
+      "An address is imported, whatever the options are.",
     ],
     [
       "      source.take();",
@@ -98,10 +98,10 @@ export const arrowMutations: readonly Mutation[] = [
     [
       "this.#options,\n        arrayOf,\n        wasReleased,\n      )",
       "this.#options, arrayOf)",
-      "An error says that the producer has an array that is gone.",
+      "An error says that the producer still has an array that is gone.",
     ],
     ["    if (this.#closed) throw", "    if (false) throw", "A stream is used after it was released."],
-    ["    if (out.array.release === 0n) return null;\n", "", "The end of a stream is taken for an array."],
+    ["    if (out.array.release === 0n) return null;\n", "", "The end of a stream is mistaken for an array."],
     ["      releaseArray(out.$address); // made for this call only\n", "", "An array that cannot be taken is lost."],
   ]),
   ...law("arrow/ArrowStream.close", [
@@ -117,29 +117,29 @@ export const arrowMutations: readonly Mutation[] = [
     ["    releaseSchema(schema.$address);\n", "", "The schema of each stream leaks."],
   ]),
   ...law("arrow/ArrowStreamExport.constructor", [
-    ["    finalizer.register(this, stream, this);\n", "", "A stream that nobody takes is never released."],
+    ["    finalizer.register(this, stream, this);\n", "", "A stream that is never taken is never released."],
   ]),
   ...law("arrow/ArrowStreamExport.take", [
     ["    this.#checkTaken();\n    this", "    this", "Two consumers take one stream."],
     ["    this.#taken = true;\n", "", "Two consumers take one stream."],
-    ["    finalizer.unregister(this);\n", "", "The collector releases what a consumer has."],
+    ["    finalizer.unregister(this);\n", "", "The collector releases a stream that a consumer owns."],
   ]),
   ...law("arrow/ArrowStreamExport.close", [
-    ["    if (this.#taken) return;\n", "", "Closing takes what a consumer has."],
+    ["    if (this.#taken) return;\n", "", "Closing releases a stream that a consumer owns."],
   ]),
   ...law("arrow/ExportedStream.constructor", [
-    ["    addExport(this);\n", "", "What is out is collected under its consumer."],
+    ["    addExport(this);\n", "", "An export is collected while its consumer still uses it."],
   ]),
   ...law("arrow/ExportedStream.finish", [
     [
       "    for (let at = next_array; at < end_of_arrays; at += BigInt(this.#itemBytes)) releaseArray(at);\n",
       "",
-      "Arrays that a consumer has not asked for are never released.",
+      "Arrays that a consumer has not requested are never released.",
     ],
     [
       "    for (let at = next_schema; at < end_of_schemas; at += BigInt(schemaBytes)) releaseSchema(at);\n",
       "",
-      "Schemas that a consumer has not asked for are never released.",
+      "Schemas that a consumer has not requested are never released.",
     ],
     ["    this.#block.free();\n", "", "Each stream leaks its block."],
   ]),
@@ -153,12 +153,12 @@ export const arrowMutations: readonly Mutation[] = [
     [
       "Number(ends.get(middle)) > at",
       "Number(ends.get(middle)) >= at",
-      "The first element of a run is one of the run before.",
+      "The first element of a run gets the value of the run before.",
     ],
     [
       "    if (low < ends.length) return values.get(low);\n",
       "    return values.get(low);\n",
-      "An array whose runs end too early complains of an element that nobody asked for.",
+      "An array whose runs end too early reports an element that was not requested.",
     ],
   ]),
 ];

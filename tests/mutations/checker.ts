@@ -1,7 +1,7 @@
 /** The protective lines of the causality checker. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const checkerMutations: readonly Mutation[] = [
   ...law("checker/CausalityChecker.received", [
     [
@@ -9,10 +9,10 @@ export const checkerMutations: readonly Mutation[] = [
       "if (home === null) state.enqueue",
       "Memory of another process is used too early.",
     ],
-    [" || allocation.opened > 1", "", "Who has the memory already is reported for what another stream receives."],
+    [" || allocation.opened > 1", "", "A stream that already has the memory is reported when another one receives it."],
   ]),
   ...law("checker/currentSite", [
-    ["frames = 48", "frames = 16", "Of a copy to a typed array nobody learns where it was made."],
+    ["frames = 48", "frames = 16", "The report of a copy to a typed array does not say where it was made."],
   ]),
   ...law("checker/History.conflict", [
     [
@@ -23,7 +23,7 @@ export const checkerMutations: readonly Mutation[] = [
     [
       "    if (this.write !== null && !isBefore(this.write, clock)) return this.write;\n",
       "",
-      "Nothing follows a write.",
+      "A conflict with an earlier write is missed.",
     ],
   ]),
   ...law("checker/History.forgetWrite", [
@@ -38,37 +38,37 @@ export const checkerMutations: readonly Mutation[] = [
     [
       "      if (span.end > end) pieces.push({ start: end, end: span.end, history: copyOf(span.history) });\n",
       "",
-      "What is behind a written part is forgotten.",
+      "The bytes after a written part are forgotten.",
     ],
   ]),
   ...law("checker/RangeHistory.read", [
     ["      conflict ??= span.history.conflict(false, clock);\n", "", "Reads of a part are missed."],
-    ["    gap(end);\n", "", "A read of what nobody has touched is forgotten."],
+    ["    gap(end);\n", "", "A read of bytes that were never accessed before is forgotten."],
   ]),
   ...law("checker/contextCalls", [
-    ["        join(clock, stream.clock);\n", "", "An event of a whole context stands for nothing."],
+    ["        join(clock, stream.clock);\n", "", "An event of a whole context orders nothing."],
   ]),
   ...law("checker/eventCalls", [
-    ["clock: [...stream.clock]", "clock: stream.clock", "An event stands for what comes after it, too."],
-    ['      if (code === 0) passed(state, "cuEventQuery");\n', "", "What an event's answer says is not seen."],
+    ["clock: [...stream.clock]", "clock: stream.clock", "An event also covers work that was enqueued after it."],
+    ['      if (code === 0) passed(state, "cuEventQuery");\n', "", "The result of an event query is not noticed."],
     [
       '      if (code === 0) passed(state, "cuEventQuery");',
       '      passed(state, "cuEventQuery");',
-      "An event that is asked too early counts as done.",
+      "An event that is queried too early counts as done.",
     ],
   ]),
   ...law("checker/finish", [
     [
       "(synchronous && isOnHost) || allocation.syncMemops",
       "allocation.syncMemops",
-      "A fill of the host's memory is not waited for.",
+      "A fill of host memory is not waited for.",
     ],
   ]),
   ...law("checker/graphCalls", [
     [
       "nodes, opaque, isEmpty, last",
       "nodes, opaque, isEmpty: nodes.length === 0, last",
-      "Graphs of others are no work: false alarms.",
+      "Graphs of other libraries do not count as work, which causes false alarms.",
     ],
     [
       "isEmpty: exec.isEmpty, last: exec.last, examined",
@@ -80,67 +80,79 @@ export const checkerMutations: readonly Mutation[] = [
     [
       "  if (stream === null || pending.isNothing) return;\n  checker.checkOverlap(stream, call,",
       "  if (stream === null || touches.length === 0) return;\n  checker.checkOverlap(stream, call,",
-      "A copy of arrays is no work: false alarms.",
+      "A copy of arrays does not count as work, which causes false alarms.",
     ],
-    ["checker.touchByHost(call, start, end, false);", ";", "What the host reads during an upload is not seen."],
-    ['synchronous && from === "pageable" && to === "device"', "false", "An upload seems to be over when it returns."],
-    ["  checker.checkOverlap(stream, call, touches);\n", "", "Copies within themselves are missed."],
+    ["checker.touchByHost(call, start, end, false);", ";", "Reads by the host during an upload are not noticed."],
+    [
+      'synchronous && from === "pageable" && to === "device"',
+      "false",
+      "An upload seems to be done when its call returns.",
+    ],
+    ["  checker.checkOverlap(stream, call, touches);\n", "", "Copies that overlap themselves are missed."],
     [
       "if (touches.some(({ start }) => checker.memory.find(start)?.syncMemops)) checker.hostWaitsFor([stream], call);",
       "",
-      "Memory that is told to wait is reported.",
+      "A use of memory with synchronous operations is reported.",
     ],
   ]),
   ...law("checker/acceptPeerCopy", [
     [
       "  if (stream === null || pending.isNothing) return;\n  checker.checkOverlap(stream, pending.call",
       "  if (stream === null) return;\n  checker.checkOverlap(stream, pending.call",
-      "A peer copy of no bytes is taken for order.",
+      "A peer copy of no bytes counts as ordering.",
     ],
   ]),
   ...law("checker/streamCalls", [
-    ["        order.wait(stream, clock);\n", "", "Waits for events are not seen."],
+    ["        order.wait(stream, clock);\n", "", "Waits for events are not noticed."],
     [
       '      if (code === 0) waitedFor(stream, "cuStreamQuery");',
       '      waitedFor(stream, "cuStreamQuery");',
-      "A stream that is asked too early counts as done.",
+      "A stream that is queried too early counts as done.",
     ],
   ]),
   ...law("checker/unorderedNodes", [
-    ["[node, ...ancestors.get(node) ?? []]", "[node]", "Work of a graph seems to follow only the one before it."],
+    ["[node, ...ancestors.get(node) ?? []]", "[node]", "Work of a graph seems to follow only the node before it."],
   ]),
   ...law("checker/overlap", [
     [
       "start === writes[i]?.start && end === writes[i].end",
       "start === writes[i]?.start",
-      "Rows that slide into each other pass.",
+      "Rows that partly overlap are not reported.",
     ],
-    ["one.end <= read.start; one", "one.start <= read.start; one", "What a copy reads and writes in common is missed."],
+    [
+      "one.end <= read.start; one",
+      "one.start <= read.start; one",
+      "Bytes that a copy both reads and writes are missed.",
+    ],
   ]),
   ...law("checker/CausalityChecker.mark", [
     [
       'return () => state.hostWaits(clock, "completed()", [seq]);',
       "return () => {};",
-      "Waiting for completed() is no wait.",
+      "Waiting for completed() does not count as a wait.",
     ],
   ]),
   ...law("checker/CausalityChecker.orderedElsewhere", [
-    ["      state.order.wait(to, [...from.clock]);\n", "", "What Python has ordered is reported."],
+    ["      state.order.wait(to, [...from.clock]);\n", "", "Work that Python has ordered is reported."],
     [
       '[state.stream(first, "cuEventRecord"), state.stream(then, "cuStreamWaitEvent")]',
       '[state.stream(then, "cuEventRecord"), state.stream(first, "cuStreamWaitEvent")]',
-      "What Python has ordered is taken the other way round.",
+      "An order that Python has made is recorded in reverse.",
     ],
   ]),
   ...law("checker/CausalityChecker.hostAccess", [
-    ["state.isLost || ", "", "A lost Cuda still speaks of memory that is gone."],
+    ["state.isLost || ", "", "A lost Cuda still reports uses of memory that is gone."],
   ]),
   ...law("checker/CausalityChecker.close", [
-    ["leaks && !isLost", "leaks", "What a lost context keeps is called a leak."],
-    ["    this.#stopObserving();\n", "", "A closed Cuda still speaks of memory that is somebody else's now."],
+    ["leaks && !isLost", "leaks", "Objects of a lost context are reported as leaks."],
+    [
+      "    this.#stopObserving();\n",
+      "",
+      "A closed Cuda still reports uses of memory that now belongs to another owner.",
+    ],
   ]),
   ...law("checker/CheckerState.launchGraph", [
-    ["    if (graph.isEmpty) return;", "", "Order by an empty graph is taken for order."],
+    ["    if (graph.isEmpty) return;", "", "An empty graph counts as ordering."],
     ["    this.order.wait(stream, graph.last);\n", "", "A launch does not wait for the last one."],
     ["    graph.last = [...stream.clock];\n", "", "A launch does not wait for the last one."],
     ["    if (!graph.examined) this.#examine(stream, graph);\n", "", "Branches of a graph are not compared."],
@@ -149,115 +161,123 @@ export const checkerMutations: readonly Mutation[] = [
     [
       "      implicit[stream.index] = tick;\n",
       "",
-      "Memory of a default stream is not there for a blocking one: false alarms.",
+      "Memory of a default stream does not exist yet for a blocking stream, which causes false alarms.",
     ],
   ]),
   ...law("checker/CheckerState.imported", [
-    ["      before.opened++;\n", "", "Memory that is open twice is gone when it is closed once."],
+    ["      before.opened++;\n", "", "Memory that was opened twice counts as closed after one close."],
   ]),
   ...law("checker/CheckerState.freeByHost", [
     [
       'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, allocation);',
       "",
-      "Memory of a pool that is freed at once may be in use.",
+      "Memory of a pool that is freed immediately may still be in use.",
     ],
   ]),
   ...law("checker/CheckerState.checkNotFreed", [
     [
       "freed !== exporters && this.#isAnothers(freed)",
       "this.#isAnothers(freed)",
-      "A free by the owner is taken for somebody else's memory.",
+      "A use of memory that its exporter has freed is attributed to another owner.",
     ],
   ]),
   ...law("checker/KernelRecording.accessed", [
-    ["this.#pieces = this.touches();", "this.#pieces = [];", "Of a kernel that touches much only the end is known."],
+    [
+      "this.#pieces = this.touches();",
+      "this.#pieces = [];",
+      "Only the last accesses of a kernel with many accesses are known.",
+    ],
   ]),
   ...law("checker/KernelRecording.joined", [
     [
       "last !== undefined && start <= last.end",
       "last !== undefined",
-      "A kernel touches what is between what it touches.",
+      "The accesses of a kernel include the gaps between them.",
     ],
   ]),
   ...law("checker/Journal.add", [
     [
       "if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);",
       "this.#addRace(kernel, entry);",
-      "A kernel that tells the host is reported when the host listens later.",
+      "A kernel that signals the host is reported when the host reads the signal later.",
     ],
     [
       "if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;",
       "continue;",
-      "What comes after a kernel that has run is missed.",
+      "Work after a kernel that has run is missed.",
     ],
   ]),
   ...law("checker/Journal.entriesOf", [
     [
       "if (isStrong && writes && allocation.isOfHost) recording.signalsHost = true;",
       "",
-      "A kernel that tells the host is reported when the host listens.",
+      "A kernel that signals the host is reported when the host reads the signal.",
     ],
   ]),
   ...law("checker/Journal.allocationAt", [
     [
       "now !== undefined && now.allocatedAt < at",
       "now !== undefined",
-      "What a kernel touches is taken for memory that came later.",
+      "A kernel's access is attributed to memory that was allocated later.",
     ],
     [
       "findLast(({ allocatedAt, start, end }) => allocatedAt < at && ",
       "find(({ start, end }) => ",
-      "What a kernel touches is taken for memory that came and went later.",
+      "A kernel's access is attributed to memory that was allocated and freed later.",
     ],
   ]),
   ...law("checker/Journal.compare", [
-    ["synchronized.has(other.run)", "false", "Kernels that talk to each other are reported."],
+    ["synchronized.has(other.run)", "false", "Kernels that synchronize with each other are reported."],
   ]),
   ...law("checker/Journal.sweep", [
     [
       "    if (this.#running.length === 0) {\n      this.#entries",
       "    {\n      this.#entries",
-      "What came before a kernel is forgotten while it waits.",
+      "Work before a kernel is forgotten while the kernel waits.",
     ],
   ]),
   ...law("checker/opaque", [
-    ['  "call",\n', "", "What a kernel has a function write counts as read only."],
+    ['  "call",\n', "", "Memory that a called function writes counts as only read."],
   ]),
   ...law("checker/writtenParams", [
     [
       ' || (opcode === "ld" && !modifiers.includes("param"))',
       "",
-      "Memory whose values are used as an index counts as written to.",
+      "Memory whose values are used as an index counts as written.",
     ],
-    ['opcode === "atom" ? inputs[0] : target', "target", "What a kernel adds to counts as read only."],
+    ['opcode === "atom" ? inputs[0] : target', "target", "Memory that a kernel adds to counts as only read."],
   ]),
   ...law("checker/Allocation.touch", [
-    ["return conflict ?? kernel;", "return conflict;", "Kernels are unordered with nothing."],
+    ["return conflict ?? kernel;", "return conflict;", "Kernels never count as unordered."],
   ]),
   ...law("checker/Allocation.touchByKernel", [
-    [" || one.writes !== access.writes)", ")", "A kernel that reads hides one before it that writes."],
+    [" || one.writes !== access.writes)", ")", "A kernel that reads hides an earlier kernel that writes."],
   ]),
   ...law("checker/ObjectLifetimes.forgetMemory", [
     [
       "    if (this.#closed.size > 0) this.#closed.delete(BigInt(address));\n",
       "",
-      "Memory that is left where other memory was is no leak.",
+      "Memory that is leaked at the address of earlier memory is not reported.",
     ],
   ]),
   ...law("checker/ObjectLifetimes.leaks", [
-    ["!this.#closed.has(handle)", "true", "What is closed and still needed counts as left."],
+    ["!this.#closed.has(handle)", "true", "Objects that are closed and still needed are reported as leaks."],
   ]),
   ...law("checker/PendingCall.rows", [
-    ["const isSolid = pitch === width || height === 1;", "const isSolid = true;", "Columns that interleave collide."],
+    [
+      "const isSolid = pitch === width || height === 1;",
+      "const isSolid = true;",
+      "Interleaved columns count as overlapping.",
+    ],
   ]),
   ...law("checker/PendingCall.accepted", [
-    ["    if (this.isNothing) return;\n", "", "A fill of no bytes is taken for order."],
+    ["    if (this.isNothing) return;\n", "", "A fill of no bytes counts as ordering."],
   ]),
   ...law("checker/Reporter.report", [
     [
       "    if (this.#thrown === null) throw this.#thrown = new CausalityError(report);",
       "    throw this.#thrown = new CausalityError(report);",
-      "What closing the rest finds hides the report.",
+      "Errors while closing the rest hide the report.",
     ],
   ]),
   ...law("checker/Reporter.printUninspected", [
@@ -266,54 +286,66 @@ export const checkerMutations: readonly Mutation[] = [
       "    return;\n",
       "A report that another error hides is lost.",
     ],
-    ["this.#thrown?.isInspected !== false", "this.#thrown === null", "A report that was looked at is said again."],
+    ["this.#thrown?.isInspected !== false", "this.#thrown === null", "A report that was inspected is printed again."],
   ]),
   ...law("checker/StreamState.event", [
-    ["this.#sharedEvents.has(handle) ? null : state", "state", "What another process records is not waited for."],
+    ["this.#sharedEvents.has(handle) ? null : state", "state", "Work that another process records is not waited for."],
   ]),
   ...law("checker/VectorClocks.reusable", [
-    ["clock.every((tick, stream) => this.isOver(stream, tick))", "true", "A new stream inherits what an old one did."],
+    [
+      "clock.every((tick, stream) => this.isOver(stream, tick))",
+      "true",
+      "A new stream inherits the history of an old one.",
+    ],
   ]),
   ...law("checker/VectorClocks.advance", [
     [
       "legacy.implicitClock ?? legacy.clock",
       "legacy.clock",
-      "Order by an allocation on a default stream is taken for order.",
+      "An allocation on a default stream counts as ordering.",
     ],
-    ["    stream.implicitClock = null;\n", "", "After an allocation a default stream hands on nothing: false alarms."],
-    ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
-    ["      join(clock, context.barrier);\n", "", "What a whole context waits for is reported."],
-    ["        join(clock, other.clock);\n", "", "The default stream seems to wait for nobody."],
-    ["      join(clock, legacy.implicitClock ?? legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
+    [
+      "    stream.implicitClock = null;\n",
+      "",
+      "After an allocation, a default stream passes on no order, which causes false alarms.",
+    ],
+    ["      join(clock, this.host);\n", "", "Work that the host has waited for is reported."],
+    ["      join(clock, context.barrier);\n", "", "Work that a whole context waits for is reported."],
+    ["        join(clock, other.clock);\n", "", "The default stream seems to wait for no other stream."],
+    [
+      "      join(clock, legacy.implicitClock ?? legacy.clock);\n",
+      "",
+      "No stream seems to wait for the default stream.",
+    ],
   ]),
   ...law("checker/VectorClocks.step", [
-    ["    const tick = stream.tick + 1;", "    const tick = stream.tick;", "Work is taken for the work before it."],
+    ["    const tick = stream.tick + 1;", "    const tick = stream.tick;", "Work is mistaken for the work before it."],
   ]),
   ...law("checker/VectorClocks.implicitClockOf", [
     [
       "[...stream.implicitClock ?? stream.clock]",
       "[...stream.clock]",
-      "Order by two allocations on a default stream is taken for order.",
+      "Two allocations on a default stream count as ordering.",
     ],
   ]),
   ...law("checker/VectorClocks.waitInContext", [
-    ["    context.barrierVersion++;\n", "", "What a context waits for is not seen."],
+    ["    context.barrierVersion++;\n", "", "Waits of a context are not noticed."],
   ]),
   ...law("checker/VectorClocks.hostWaits", [
-    ["    this.#hostVersion++;\n", "", "What the host waits for later is not seen."],
+    ["    this.#hostVersion++;\n", "", "Later waits of the host are not noticed."],
   ]),
   ...law("checker/VectorClocks.awaited", [
     [
       "stream === context.legacy ? [...context.streams].filter(({ isBlocking }) => isBlocking) : [stream]",
       "[stream]",
-      "Waiting for the default stream is not waiting for the streams that it waits for.",
+      "Waiting for the default stream does not cover the streams that it waits for.",
     ],
   ]),
   ...law("checker/ownPlaces", [
     [
       'here.includes("/causeway/dist/") ? ["./"] : []',
       "[]",
-      "In the published package a report names its own files as the places of the calls.",
+      "In the published package, a report names the package's own files as the call sites.",
     ],
   ]),
 ];

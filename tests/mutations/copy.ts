@@ -1,25 +1,25 @@
 /** The protective lines of copies: plans, conversions, the host and kernels. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const copyMutations: readonly Mutation[] = [
   ...law("copy/joinToBytes", [
     [
       "  if (!fits || !Number.isInteger(draft.from) || !Number.isInteger(draft.to)) return false;\n",
       "  if (!fits) return false;\n",
-      "Elements that begin inside a byte are copied as if they did not.",
+      "Elements that begin inside a byte are copied as if they began at a byte.",
     ],
   ]),
   ...law("copy/readElements", [
     [
       "    await readBack(array, bytes, layout, stream, null);\n",
       "    copyHost(new OnHost(array), { bytes, offset: 0, layout });\n",
-      "What comes as a typed array is not written yet.",
+      "The typed array that is returned is not written yet.",
     ],
     [
       "  } else if (stream !== null) {\n",
       "  } else if (stream !== null && !stream.isDone) {\n",
-      "Page-locked memory is read before the default stream has written what comes before its home stream's next work.",
+      "Page-locked memory is read before work of the default stream that the home stream's next work waits for.",
     ],
   ]),
   ...law("copy/copyOnHost", [
@@ -37,7 +37,7 @@ export const copyMutations: readonly Mutation[] = [
     [
       "[stream, from.buffer.stream, to.buffer.stream]",
       "[from.buffer.stream, to.buffer.stream]",
-      "The host copies before the stream is there.",
+      "The host copies before the stream has reached the copy.",
     ],
     [
       "  for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) hostWaitsFor(order);\n",
@@ -49,7 +49,7 @@ export const copyMutations: readonly Mutation[] = [
     [
       "{ ...copyToHost(array), readonly: true }",
       "copyToHost(array)",
-      "What Python writes to a copy is lost without a word.",
+      "Python's writes to a copy are silently lost.",
     ],
   ]),
   ...law("copy/copyToHost", [
@@ -59,21 +59,21 @@ export const copyMutations: readonly Mutation[] = [
     [
       "  if (device === null) hostWaitsForCopy(home); // host memory may change as soon as this returns\n",
       "",
-      "A copy has what the host has written after it was asked for.",
+      "A copy contains writes that the host made after the copy was requested.",
     ],
     [
       "    using _memory = staged.buffer;",
       "    void staged.buffer;",
-      "Memory on the way between two devices stays for ever.",
+      "Staging memory between two devices is never freed.",
     ],
     [
       "  if (device === null) hostWaitsForCopy(home);",
       "",
-      "What changes on the host after the export changes the copy.",
+      "Writes by the host after the export change the copy.",
     ],
   ]),
   ...law("copy/accessOptions", [
-    ["? ways.reverse() : ways", "? ways : ways", "A kernel reaches over for what lies far apart."],
+    ["? ways.reverse() : ways", "? ways : ways", "A kernel accesses scattered elements of the other device."],
   ]),
   ...law("copy/outOfReach", [
     [
@@ -84,16 +84,16 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/enqueueOn", [
     ["  orderStreams(stream, helper);\n", "", "A copy begins on the other device before its turn."],
-    ["  orderStreams(helper, stream);\n", "", "What comes after a copy does not wait for the other device."],
+    ["  orderStreams(helper, stream);\n", "", "Work after a copy does not wait for the other device."],
   ]),
   ...law("copy/tiled", [
-    ["alignment % 4 === 0 && ", "", "A kernel reads four bytes from an address where it cannot."],
+    ["alignment % 4 === 0 && ", "", "A kernel reads four bytes from an unaligned address."],
   ]),
   ...law("copy/lanesOf", [
     [
       "if (axis === inner) return extent % lanes === 0 && ",
       "if (axis === inner) return ",
-      "A kernel reads more rows than there are.",
+      "A kernel reads more rows than the array has.",
     ],
     [
       "if (axis === along) return extent % lanes === 0 && ",
@@ -103,7 +103,7 @@ export const copyMutations: readonly Mutation[] = [
     [
       "return to % lanes === 0 && from % lanes === 0;",
       "return true;",
-      "A kernel reads four bytes from an address where it cannot.",
+      "A kernel reads four bytes from an unaligned address.",
     ],
   ]),
   ...law("copy/copyOnDevice", [
@@ -115,21 +115,21 @@ export const copyMutations: readonly Mutation[] = [
     ],
     ["  orderStreams(home, stream);\n", "", "A copy reads what its source's home has yet to write."],
     ["  orderStreams(other, stream);\n", "", "A copy writes what its destination's home has yet to read."],
-    ["  orderStreams(stream, home);\n", "", "The source changes before it was read."],
-    ["  orderStreams(stream, other);\n", "", "The destination is read before it was written."],
+    ["  orderStreams(stream, home);\n", "", "The source changes before it is read."],
+    ["  orderStreams(stream, other);\n", "", "The destination is read before it is written."],
   ]),
   ...law("copy/copy", [
     [
       "  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));\n",
       "",
-      "Views go by way of the host, at a tenth of the rate.",
+      "Views are copied through the host, at a tenth of the rate.",
     ],
   ]),
-  ...law("copy/arranged", [
+  ...law("copy/copyArranged", [
     [
       "if (captureOf(stream) !== null)",
       "if (stream.isClosed)",
-      "A graph reads what the host has arranged once, and freed.",
+      "A graph reads data that the host has arranged only once, and freed.",
     ],
   ]),
   ...law("copy/copyBetween", [
@@ -139,52 +139,52 @@ export const copyMutations: readonly Mutation[] = [
       "",
       "A device sends to memory that is not allocated yet.",
     ],
-    ["      orderStreams(sending, receiving);\n", "", "Elements are spread before they have arrived."],
+    ["      orderStreams(sending, receiving);\n", "", "Elements are scattered before they have arrived."],
   ]),
   ...law("copy/toDevice", [
     [
       '  noteElementAccess(source, false, "view.copyFrom()");\n',
       "",
-      "The host arranges what is not there yet, and nobody hears.",
+      "The host arranges data that is not there yet, and the checker does not notice.",
     ],
   ]),
   ...law("copy/toHost", [
     [
       '  noteElementAccess(destination, true, "view.copyFrom()");\n',
       "",
-      "The host writes what is still read, and nobody hears.",
+      "The host writes memory that is still being read, and the checker does not notice.",
     ],
     [
       "  hostWaitsForCopy(stream);\n  noteElementAccess(destination",
       "  noteElementAccess(destination",
-      "The host arranges what is not there yet.",
+      "The host arranges data that is not there yet.",
     ],
   ]),
   ...law("copy/planConversion", [
     [
       "isFree ? boxOf(ordered, most) : filled(",
       "true ? boxOf(ordered, most) : filled(",
-      "Where elements of a destination meet, another one stays than the last.",
+      "Where elements of a destination overlap, the last one does not win.",
     ],
-    ["first.to + startOf", "startOf", "What was cut out is written where the whole begins."],
-    ['startOf(longer, forwards, "from"),', "0,", "An array that is turned over is read from its other end."],
+    ["first.to + startOf", "startOf", "A slice is written at the start of the whole array."],
+    ['startOf(longer, forwards, "from"),', "0,", "A reversed array is read from its other end."],
   ]),
   ...law("copy/isRun", [
-    ["    step *= extent;\n", "", "Rows with gaps between them are taken for one run."],
+    ["    step *= extent;\n", "", "Rows with gaps between them are mistaken for one run."],
   ]),
   ...law("copy/convertRun", [
     [
       "  checkSpan({ start: from, end: from + count * stage.fromBytes }, { bytes: read, offset: 0 });\n",
       "",
-      "What was transferred to another thread is converted from what was converted before.",
+      "An array that was transferred to another thread is converted from leftovers of an earlier conversion.",
     ],
   ]),
   ...law("copy/readyFor", [
-    ["known?.source === source && ", "", "An array is read as another one lay that was converted before."],
+    ["known?.source === source && ", "", "An array is read with the layout of the array that was converted before it."],
   ]),
   ...law("copy/convertBoxes", [
-    ["  checkSpan(plan.from, from);\n", "", "Machine code reads what is not in the memory."],
-    ["  checkSpan(plan.to, to);\n", "", "Machine code writes what is not in the memory."],
+    ["  checkSpan(plan.from, from);\n", "", "Machine code reads outside the memory."],
+    ["  checkSpan(plan.to, to);\n", "", "Machine code writes outside the memory."],
     ["if (hasRest) convertRow", "if (false) convertRow", "The last elements of a row are not converted."],
     ["    if (hasRest) walk(", "    if (false) walk(", "The last rows are not converted."],
   ]),
@@ -193,25 +193,29 @@ export const copyMutations: readonly Mutation[] = [
     [" && destination.start !== 0", "", "Machine code writes memory that may have moved."],
   ]),
   ...law("copy/boxFor", [
-    ["extent % length : length", "length : length", "Elements behind the last ones are converted, too."],
+    ["extent % length : length", "length : length", "Elements past the last one are converted, too."],
   ]),
   ...law("copy/conversionLoop", [
-    ["Math.min(from.bits, to.bits)", "to.bits", "Elements are lost where one vector becomes half of one."],
+    ["Math.min(from.bits, to.bits)", "to.bits", "Elements are lost where one vector is converted to half a vector."],
   ]),
   ...law("copy/valuesOf", [
-    ['apply("i8x16.min_u", vector, loop.constant(8, 1n))', "vector", "What is true becomes another number than 1."],
+    ['apply("i8x16.min_u", vector, loop.constant(8, 1n))', "vector", "True becomes a number other than 1."],
   ]),
   ...law("copy/truths", [
-    ['shifted(16, "shl", vector, 1)', "vector", "A negative zero of 16 bits is true."],
+    ['shifted(16, "shl", vector, 1)', "vector", "A negative zero of 16 bits counts as true."],
     [
       'apply(from.bits === 32 ? "f32x4.ne" : "f64x2.ne", vector, zero)',
       "differs(from.bits, vector, zero)",
-      "A negative zero is true.",
+      "A negative zero counts as true.",
     ],
-    ["masks.map((mask) => eitherPart(loop, mask, from.bits))", "masks", "A complex number is true for its real part."],
+    [
+      "masks.map((mask) => eitherPart(loop, mask, from.bits))",
+      "masks",
+      "The truth of a complex number depends only on its real part.",
+    ],
   ]),
   ...law("copy/floatsOf", [
-    ['? "u" : "s";', '? "s" : "s";', "Large integers without a sign become negative floats."],
+    ['? "u" : "s";', '? "s" : "s";', "Large unsigned integers become negative floats."],
     [
       "demoted(roundableDoubles(loop, vectors, from))",
       "demoted(vectors.map((vector) => longToDouble(loop, vector, from)))",
@@ -250,21 +254,21 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/longWholes", [
     ['apply("v128.and", given, apply("f64x2.eq", given, given))', "given", "NaN becomes the least integer of 64 bits."],
-    ["2n ** 63n - 1n", "2n ** 63n - 2n", "What is too large becomes an integer that is not the largest."],
-    ["-(2 ** 63)", "-(2 ** 62)", "Integers of 64 bits end where those of 63 do."],
-    ["2 ** 52 + 2 ** 51", "2 ** 52", "Negative floats become other integers of 64 bits."],
+    ["2n ** 63n - 1n", "2n ** 63n - 2n", "A value that is too large does not become the largest integer."],
+    ["-(2 ** 63)", "-(2 ** 62)", "Integers of 64 bits saturate at 63 bits."],
+    ["2 ** 52 + 2 ** 51", "2 ** 52", "Negative floats become wrong integers of 64 bits."],
   ]),
   ...law("copy/isSmallWhole", [
-    ["loop.double(2 ** 51)", "loop.double(2 ** 53)", "Doubles become integers of which they do not have all bits."],
-    ['apply("f64x2.abs", double)', "double", "Large negative doubles become other integers."],
+    ["loop.double(2 ** 51)", "loop.double(2 ** 53)", "Doubles become integers that lack some of their bits."],
+    ['apply("f64x2.abs", double)', "double", "Large negative doubles become wrong integers."],
     [
       'apply("v128.and", isSmall, apply("f64x2.ge", double, loop.double(0)))',
       "isSmall",
-      "Small negative doubles become large integers without a sign.",
+      "Small negative doubles become large unsigned integers.",
     ],
   ]),
   ...law("copy/smallWhole", [
-    ['apply("f64x2.trunc", double)', "double", "Small doubles are rounded to integers."],
+    ['apply("f64x2.trunc", double)', "double", "Small doubles are rounded to integers, not truncated."],
   ]),
   ...law("copy/odd", [
     [
@@ -275,28 +279,28 @@ export const copyMutations: readonly Mutation[] = [
     [
       'apply("i32x4.add", evens(floats, 8).flat(), isTooLarge)',
       "evens(floats, 8).flat()",
-      "The host rounds away from zero before it rounds.",
+      "The host rounds away from zero before the actual rounding.",
     ],
   ]),
   ...law("copy/fromHalf", [
-    ["0x007f_ffffn", "-1n", "Subnormal float16s become other numbers."],
+    ["0x007f_ffffn", "-1n", "Subnormal float16s become wrong numbers."],
     ["0x0f7f_ffffn", "0x0fff_ffffn", "An infinite float16 becomes 65536."],
   ]),
   ...law("copy/toHalf", [
-    ['apply("i32x4.add", rebased, tie)', "rebased", "Ties become odd float16s."],
+    ['apply("i32x4.add", rebased, tie)', "rebased", "Ties round to odd float16s."],
     [
       'apply("i32x4.min_s", rounded, loop.constant(32, 0x7c00n))',
       "rounded",
-      "What is too large for a float16 is no number.",
+      "A value that is too large for a float16 becomes NaN.",
     ],
-    ["0x387f_ffffn", "0x37ff_ffffn", "Subnormal float16s are cut off, not rounded."],
+    ["0x387f_ffffn", "0x37ff_ffffn", "Subnormal float16s are truncated, not rounded."],
     ['apply("v128.or", number, quiet)', "number", "NaN becomes an infinite float16."],
   ]),
   ...law("copy/toBfloat", [
     [
       'apply("i32x4.add", apply("i32x4.add", float, loop.constant(32, 0x7fffn)), tie)',
       'apply("i32x4.add", float, loop.constant(32, 0x7fffn))',
-      "Ties become odd bfloat16s.",
+      "Ties round to odd bfloat16s.",
     ],
     [
       'loop.constant(32, 0x7fc0n), shifted(32, "shr_u", rounded, 16), isNaN',
@@ -306,7 +310,7 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/copyBits", [
     ["(to[written] ?? 0) & ~mask | ", "", "Neighbours in the same byte become 0."],
-    ["skipped === 0 && before === 0 && ", "before === 0 && ", "Bits are copied from where their byte begins."],
+    ["skipped === 0 && before === 0 && ", "before === 0 && ", "Bits are copied from the start of their byte."],
   ]),
   ...law("copy/packedKernel", [
     ["setp.ne.and.u32", "setp.eq.and.u32", "Neighbours in the same byte become 0 on the device."],
@@ -314,7 +318,7 @@ export const copyMutations: readonly Mutation[] = [
     ['    keepIf(ptx.make("p", `setp.eq.${type} $, ${rest}, 0`));\n', "", "A kernel fills gaps between elements."],
   ]),
   ...law("copy/readBits", [
-    ["plus(ptx, bit, bits - 1)", "bit", "Elements that lie in two bytes lose bits."],
+    ["plus(ptx, bit, bits - 1)", "bit", "Elements that span two bytes lose bits."],
   ]),
   ...law("copy/planPacked", [
     ["axis.to > reach", "axis.to > 0", "Elements of interleaved axes are not found."],
@@ -323,30 +327,30 @@ export const copyMutations: readonly Mutation[] = [
     [" || step < widthOf(bits, axes.slice(1), toBit)", "", "Two threads write the same byte."],
   ]),
   ...law("copy/Spares.take", [
-    ["?.pop();", "?.at(-1);", "Two use the same memory at a time."],
-    ["    this.#bytes -= size;\n", "", "Less and less memory is kept."],
+    ["?.pop();", "?.at(-1);", "Two copies use the same memory at a time."],
+    ["    this.#bytes -= size;\n", "", "Less and less memory is kept for reuse."],
   ]),
   ...law("copy/Spares.release", [
     [
       "if (this.#isClosed || this.#bytes",
       "if (this.#bytes",
-      "What is given back after its device is closed is never freed.",
+      "Memory that is returned after its device was closed is never freed.",
     ],
-    [" || this.#bytes + size > mostKept", "", "More and more memory is kept."],
+    [" || this.#bytes + size > mostKept", "", "More and more memory is kept for reuse."],
     [
       "    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr);",
       "    // observerOf;",
-      "The checker takes what is kept for a leak.",
+      "The checker mistakes spare memory for a leak.",
     ],
   ]),
   ...law("copy/Spares.close", [
-    ["for (const buffer of kept) buffer.close();", ";", "What is kept outlives its device."],
+    ["for (const buffer of kept) buffer.close();", ";", "Spare memory outlives its device."],
   ]),
   ...law("copy/spares", [
-    [", (own) => own.close());", ", () => {});", "What is kept outlives its device."],
+    [", (own) => own.close());", ", () => {});", "Spare memory outlives its device."],
   ]),
   ...law("copy/withPinned", [
-    ["    closeAfter(buffer, stream);\n", "", "Memory whose use has failed is never freed."],
+    ["    closeAfter(buffer, stream);\n", "", "Memory is never freed if its use has failed."],
   ]),
   ...law("copy/closeAfter", [
     [
@@ -359,10 +363,10 @@ export const copyMutations: readonly Mutation[] = [
     [
       "  if (source.isHost && !destination.isHost) makeOrderExplicit(stream, box.width * box.height * box.depth);\n",
       "",
-      "Rows take what a default stream has yet to write.",
+      "Rows are copied from memory that a default stream has yet to write.",
     ],
   ]),
-  ...law("copy/planFor", [
+  ...law("copy/devicePlanFor", [
     [
       "  if (!isReady) return null;\n",
       "",
@@ -371,59 +375,67 @@ export const copyMutations: readonly Mutation[] = [
     [
       "known.conversion?.from !== conversion?.from || ",
       "",
-      "Elements are converted as those were that had the same layout before.",
+      "Elements are converted like those of an earlier array with the same layout.",
     ],
-    ["known.alignment !== alignment || ", "", "Words are read where they do not begin."],
-    ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is sent to ordinary memory of the host."],
+    ["known.alignment !== alignment || ", "", "Words are read from unaligned addresses."],
+    ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is launched on ordinary host memory."],
   ]),
   ...law("copy/asRun", [
-    ["peers: peersOf(source, destination, stream) };", "peers: null };", "Two devices need access for any copy."],
+    [
+      "peers: peersOf(source, destination, stream) };",
+      "peers: null };",
+      "Every copy between two devices needs access.",
+    ],
   ]),
   ...law("copy/truth", [
-    ['isFloat(number) ? "neu"', 'isFloat(number) ? "ne"', "NaN is false to a kernel."],
+    ['isFloat(number) ? "neu"', 'isFloat(number) ? "ne"', "A kernel treats NaN as false."],
   ]),
   ...law("copy/saturated", [
-    ["selp.b64 $, ${long}, 0", "selp.b64 $, ${long}, 1", "NaN becomes another integer than on the host."],
-    ["selp.b32 $, ${whole}, 0", "selp.b32 $, ${whole}, 1", "NaN becomes another integer than on the host."],
+    ["selp.b64 $, ${long}, 0", "selp.b64 $, ${long}, 1", "NaN becomes a different integer than on the host."],
+    ["selp.b32 $, ${whole}, 0", "selp.b32 $, ${whole}, 1", "NaN becomes a different integer than on the host."],
     ["min.${sign}32", "max.${sign}32", "A float that is too large wraps around in a kernel."],
   ]),
   ...law("copy/oddFloat", [
     ["selp.u32 $, 1, 0, ${isLossy}", "selp.u32 $, 0, 0, ${isLossy}", "A kernel rounds to bfloat16 twice."],
   ]),
   ...law("copy/load", [
-    ['guard === "" ?', "true ?", "The assembler makes one read of several, and some of them are not done."],
+    ['guard === "" ?', "true ?", "The assembler merges several guarded reads into one, and some of them are not done."],
   ]),
   ...law("copy/indexKind", [
-    ['end <= 2 ** 32 ? "r" : "d"', '"r"', "A kernel for more elements than 32 bits count copies some to other places."],
+    [
+      'end <= 2 ** 32 ? "r" : "d"',
+      '"r"',
+      "A kernel for more elements than 32 bits can count copies some to wrong places.",
+    ],
   ]),
   ...law("copy/quotient", [
-    ["2 ** log === divisor", "true", "A kernel divides wrongly, and copies to other places."],
+    ["2 ** log === divisor", "true", "A kernel divides wrongly, and copies to wrong places."],
   ]),
   ...law("copy/reciprocal", [
-    ["BigInt(end) * excess <= one", "true", "A kernel divides wrongly, and copies to other places."],
+    ["BigInt(end) * excess <= one", "true", "A kernel divides wrongly, and copies to wrong places."],
   ]),
   ...law("copy/readBack", [
     ["  using copy = snapshot;\n", "  const copy = snapshot;\n", "Memory for a copy is never freed."],
-    ["  await stream.completed();\n  //", "  //", "What is read is what was there before."],
+    ["  await stream.completed();\n  //", "  //", "The old contents are read."],
     [
       "helperStream(stream.device), staging",
       "stream, staging",
-      "Reading waits for what was enqueued after it was asked for.",
+      "Reading waits for work that was enqueued after the request.",
     ],
   ]),
   ...law("copy/snapshotOf", [
     ["    copy?.[Symbol.dispose]();\n", "", "Memory for a copy that the device cannot make is never freed."],
   ]),
   ...law("copy/readPinned", [
-    ["    await stream.completed();\n    bytes", "    bytes", "What is read is what was there before."],
+    ["    await stream.completed();\n    bytes", "    bytes", "The old contents are read."],
   ]),
   ...law("copy/tiledKernel", [
-    ["further(firstRow, below)", "firstRow", "A kernel reads and writes rows that there are not."],
-    ["further(firstColumn, right)", "firstColumn", "A kernel reads and writes columns that there are not."],
+    ["further(firstRow, below)", "firstRow", "A kernel reads and writes rows that do not exist."],
+    ["further(firstColumn, right)", "firstColumn", "A kernel reads and writes columns that do not exist."],
   ]),
   ...law("copy/turned", [
-    ['[[permute(a, b, "5410")], [permute(a, b, "7632")]]', "[...words]", "Elements of two bytes stay in their rows."],
-    ['[permute(c, d, "5140"), permute(c, d, "7362")]', "[c, d]", "Bytes stay in their rows."],
+    ['[[permute(a, b, "5410")], [permute(a, b, "7632")]]', "[...words]", "Elements of two bytes are not transposed."],
+    ['[permute(c, d, "5140"), permute(c, d, "7362")]', "[c, d]", "Bytes are not transposed."],
   ]),
   ...law("copy/copyHost", [
     [
@@ -446,32 +458,32 @@ export const copyMutations: readonly Mutation[] = [
     [
       "const isFree = elementsAreApart(longer, itemsize);",
       "const isFree = true;",
-      "Of elements that meet another one stays than before.",
+      "Where elements overlap, a different one wins than before.",
     ],
-    ["    if (Math.abs(to) < taken) return false;\n", "", "Of elements that meet another one stays than before."],
-    ["Math.abs(to) < taken", "Math.abs(to) < itemsize", "Rows that overlap are written in another order."],
+    ["    if (Math.abs(to) < taken) return false;\n", "", "Where elements overlap, a different one wins than before."],
+    ["Math.abs(to) < taken", "Math.abs(to) < itemsize", "Overlapping rows are written in a different order."],
     [
       "const longer = axes.filter(({ extent }) => extent > 1);",
       "const longer = axes;",
-      "An axis of one element makes a destination look as if its elements met, and runs short.",
+      "An axis of one element makes a destination's elements seem to overlap, and makes runs short.",
     ],
     [
       "longer.map(turnedForwards) : longer",
       "longer : longer",
-      "What is turned over on both sides is moved element by element.",
+      "An array that is reversed on both sides is moved element by element.",
     ],
     [
       "to: -axis.to, from: -axis.from",
       "to: -axis.to, from: axis.from",
       "A reversed destination gets its elements in the wrong order.",
     ],
-    ["if (after[i] !== axis) start +=", "if (false) start +=", "A reversed destination is written beside its memory."],
+    ["if (after[i] !== axis) start +=", "if (false) start +=", "A reversed destination is written outside its memory."],
     [
       "forwards.toSorted((one, other) => other.to - one.to)",
       "forwards",
-      "A copy in F order on both sides goes element by element.",
+      "A copy between two arrays in F order goes element by element.",
     ],
-    ["outer.to === axis.extent * axis.to && outer.from", "outer.from", "Gaps of the destination are written over."],
+    ["outer.to === axis.extent * axis.to && outer.from", "outer.from", "Gaps of the destination are overwritten."],
     [" && outer.from === axis.extent * axis.from", "", "Gaps of the source are copied."],
     [
       "inner !== undefined && inner.to === itemsize;",
@@ -482,9 +494,9 @@ export const copyMutations: readonly Mutation[] = [
     [
       "if (last < 0) start += last;\n",
       "if (last < 0) start += 0;\n",
-      "Memory before an array is written where a layout is wrong.",
+      "Memory before an array is written if a layout is wrong.",
     ],
-    ["const filled = isFree && isDense", "const filled = isDense", "Rows that overlap are filled in another order."],
+    ["const filled = isFree && isDense", "const filled = isDense", "Overlapping rows are filled in a different order."],
     [
       "toOffset: toOffset + part.to + piece.toOffset",
       "toOffset: toOffset + part.to",
@@ -511,39 +523,43 @@ export const copyMutations: readonly Mutation[] = [
     [
       "isLong ? [p.within, i.within] : [i.within, p.within]",
       "[p.within, i.within]",
-      "Rows of three elements are moved, thousands of them.",
+      "Thousands of rows of three elements are moved one by one.",
     ],
     ["extent < 1.5 * side ? extent : side", "extent", "A tile is as large as the array."],
-    ["  if (left > 0) {", "  if (left > 1e9) {", "What is left beside the tiles is not moved."],
+    ["  if (left > 0) {", "  if (left > 1e9) {", "The remainder beside the tiles is not moved."],
     [
       "const [toStart, fromStart] = [whole * side * to, whole * side * from];",
       "const [toStart, fromStart] = [side * to, side * from];",
-      "What is left beside the tiles is moved from a wrong place.",
+      "The remainder beside the tiles is moved from a wrong place.",
     ],
     [
       "to: side * to, from: side * from }",
       "to: side * to, from: side * to }",
-      "Tiles are read where they are written.",
+      "Tiles are read at the offsets where they are written.",
     ],
   ]),
   ...law("copy/piecesOf", [
     [
       "units.find((unit) => unit <= run) ?? 1",
       "units.find((unit) => unit >= run) ?? 16",
-      "More is written than the elements.",
+      "More bytes are written than the elements have.",
     ],
     ["if (Number.isInteger(step))", "if (true)", "Pieces begin between two bytes."],
     ["extent: more + 1, to: step, from: step", "extent: more, to: step, from: step", "The end of a run is not moved."],
     [
       "isAlone ? longestAlone : isFar ? longestFar : longestByUnits",
       "isFar ? longestFar : longestByUnits",
-      "A long run is moved by 16 bytes, where memcpy is faster.",
+      "A long run is moved 16 bytes at a time, although memcpy is faster.",
     ],
-    ["...isFar ? { isFar } : {}", "", "A large copy is first fetched to be overwritten."],
-    [" || !isFree) return asOne", ") return asOne", "Rows that overlap are written in another order."],
-    ["toOffset: length, fromOffset: length", "toOffset: length, fromOffset: 0", "The end of a row is its beginning."],
-    ["extent: Math.floor(run / bytes)", "extent: Math.ceil(run / bytes)", "What is behind a row is written."],
-    ["1.5 * fewest : fewest", "run : run", "A plan takes as long as what it plans."],
+    ["...isFar ? { isFar } : {}", "", "The destination of a large copy is fetched before it is overwritten."],
+    [" || !isFree) return asOne", ") return asOne", "Overlapping rows are written in a different order."],
+    [
+      "toOffset: length, fromOffset: length",
+      "toOffset: length, fromOffset: 0",
+      "The end of a row is read from its beginning.",
+    ],
+    ["extent: Math.floor(run / bytes)", "extent: Math.ceil(run / bytes)", "Bytes past the end of a row are written."],
+    ["1.5 * fewest : fewest", "run : run", "Planning takes as long as the copy."],
   ]),
   ...law("copy/fillingOf", [
     ["element === undefined || run < 16", "element === undefined", "A short row is filled beyond its end."],
@@ -555,23 +571,23 @@ export const copyMutations: readonly Mutation[] = [
     [
       "let all = bytes | toStart | fromStart;",
       "let all = bytes | toStart;",
-      "Words are read from where they do not lie.",
+      "Words are read from unaligned addresses.",
     ],
     [
       "for (const { to, from } of axes) all |= to | from;",
       "for (const { to } of axes) all |= to;",
-      "Words are read from where they do not lie.",
+      "Words are read from unaligned addresses.",
     ],
     [
       "{ extent: words, to: width, from: width }",
       "{ extent: words, to: width, from: 0 }",
-      "An element's first word is written in place of the others.",
+      "An element's first word is also written in place of the others.",
     ],
     ["row32 !== null && width === 4 || words === 1", "words <= 4", "Half of an element is not moved."],
     [
       "element !== undefined) return moveByLoops(withoutFilling(move, element), to, from)",
       "false) return",
-      "Beside the element that is repeated others are read.",
+      "Elements beside the repeated one are read.",
     ],
     ["    to[at + 3] = from[fromAt + 3] ?? 0;\n", "", "A quarter of an element is not moved."],
     [
@@ -587,63 +603,67 @@ export const copyMutations: readonly Mutation[] = [
       "Elements that a copy has overwritten are copied again.",
     ],
     ["toStart + to.offset", "toStart", "A view that begins inside its buffer is written at the buffer's start."],
-    ["fromStart + from.offset", "fromStart", "Of a view that begins inside its buffer what lies before it is read."],
+    ["fromStart + from.offset", "fromStart", "Bytes before a view that begins inside its buffer are read."],
   ]),
   ...law("copy/splitMoves", [
     ["bytesOf(move) < least ? [move] : partsOf", "partsOf", "A few bytes are split among threads."],
     ["toOffset: toOffset + start * outer.to", "toOffset", "All threads write the same part."],
     ["fromOffset: fromOffset + start * outer.from", "fromOffset", "All threads read the same part."],
     ["fromOffset: fromOffset + start,", "fromOffset,", "All threads read the start of a run."],
-    [".filter(({ length }) => length > 0)", "", "A thread has no pieces, which counts as endlessly many."],
+    [".filter(({ length }) => length > 0)", "", "A thread gets a move without pieces, which counts as endless."],
     [
       "axes.find(({ extent }) => extent >= enoughParts * count) ?? longest",
       "axes[0] ?? longest",
-      "One thread does most.",
+      "One thread does most of the work.",
     ],
   ]),
   ...law("copy/convertInPlace", [
     [
       "  checkSpan({ start: from, end: from + volume * stage.fromBytes }, source);\n",
       "",
-      "What is converted is read from behind the memory.",
+      "A conversion reads past the end of the memory.",
     ],
     [
       "  checkSpan({ start: to, end: to + volume * stage.toBytes }, destination);\n",
       "",
-      "What was converted is written behind the memory.",
+      "A conversion writes past the end of the memory.",
     ],
-    ["  if (fromStart === 0 || toStart === 0) return false;\n", "", "Memory that has no address is written at NULL."],
-    ["known?.stage === stage ? known", "known !== undefined ? known", "A conversion of other types is made again."],
-    ["toStart + to, fromStart + from", "toStart, fromStart + from", "Results are written before their place."],
+    ["  if (fromStart === 0 || toStart === 0) return false;\n", "", "Memory without an address is written at NULL."],
+    [
+      "known?.stage === stage ? known",
+      "known !== undefined ? known",
+      "A conversion uses the types of the previous one.",
+    ],
+    ["toStart + to, fromStart + from", "toStart, fromStart + from", "Results are written before their offset."],
     ["toStart + to, fromStart + from", "toStart + to, fromStart", "Elements before the first one are converted."],
   ]),
   ...law("copy/readyRun", [
-    ["move(count - turn, 1)", "move(whole * turn, 1)", "What is behind the elements is converted, too."],
-    ["[one, ...rest]", "[one]", "Where several threads convert, the last elements are not."],
+    ["move(count - turn, 1)", "move(whole * turn, 1)", "Bytes past the last element are converted, too."],
+    ["[one, ...rest]", "[one]", "If several threads convert, the last elements are not converted."],
     ["? [move(count - turn, 1)] : []", "? [] : []", "The last elements are not converted."],
     ["move(start * turn, length)", "move(start, length)", "Threads convert the same elements."],
   ]),
   ...law("copy/runShares", [
-    ["    if (error instanceof FfiError) return false;\n", "", "A copy fails for want of a thread."],
+    ["    if (error instanceof FfiError) return false;\n", "", "A copy fails because a thread cannot be started."],
     ["    runMoves(ours, toStart, fromStart);\n", "", "This thread's part is not copied."],
     [
       "    team.close(); // waits until all moves are done\n",
       "",
-      "A copy returns before it is done, and threads are left.",
+      "A copy returns before it is done, and its threads are left running.",
     ],
   ]),
   ...law("copy/carryOut", [
-    ["  checkSpan(plan.to, to);\n", "", "What is not in the memory is written."],
-    ["  checkSpan(plan.from, from);\n", "", "What is not in the memory is read."],
+    ["  checkSpan(plan.to, to);\n", "", "Bytes outside the memory are written."],
+    ["  checkSpan(plan.from, from);\n", "", "Bytes outside the memory are read."],
     [
       "if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from);\n",
       "",
-      "Memory that has no address is written at NULL.",
+      "Memory without an address is written at NULL.",
     ],
   ]),
   ...law("copy/hostPlaces", [
-    ["offset + start < 0 || ", "", "What is before the memory is read."],
-    [" || offset + end > length", "", "What is behind the memory is read."],
+    ["offset + start < 0 || ", "", "Bytes before the memory are read."],
+    [" || offset + end > length", "", "Bytes past the end of the memory are read."],
     [
       "first + byteOffset + offset",
       "first + offset",
@@ -651,13 +671,13 @@ export const copyMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("copy/fillElements", [
-    ["  orderStreams(home, stream);\n", "", "A fill comes before what the home stream holds."],
-    ["  orderStreams(stream, home);\n", "", "What the home stream gets next comes before the fill."],
+    ["  orderStreams(home, stream);\n", "", "A fill runs before the earlier work of the home stream."],
+    ["  orderStreams(stream, home);\n", "", "Later work of the home stream runs before the fill."],
     [
       "    if (element.some((byte, at) => byte !== element[at % width])) continue;\n",
       "",
-      "Part of the value is repeated.",
+      "Only a part of the value is repeated.",
     ],
-    ["!layout.isContiguousAny || ", "", "A fill writes what is between the elements."],
+    ["!layout.isContiguousAny || ", "", "A fill overwrites the gaps between the elements."],
   ]),
 ];

@@ -1,24 +1,28 @@
 /** The protective lines of devices, streams and events. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const deviceMutations: readonly Mutation[] = [
   ...law("device/CudaDevice.memory", [
-    ["this.#memory === undefined || this.#memory.pool.isClosed", "this.#memory === undefined", "It is closed for all."],
+    [
+      "this.#memory === undefined || this.#memory.pool.isClosed",
+      "this.#memory === undefined",
+      "Closing a device's memory resource closes it for all users.",
+    ],
   ]),
   ...law("device/checkDevice", [
-    ["!(device instanceof CudaDevice)", "device === null", "A number is a device."],
+    ["!(device instanceof CudaDevice)", "device === null", "A number is accepted as a device."],
   ]),
   ...law("device/completion", [
     [
       "if (state === CUresult.CUDA_SUCCESS) stream[internals].passed();\n  else ",
       "",
-      "Waiting for a stream does not give back what it has used.",
+      "Waiting for a stream does not release the memory that it has used.",
     ],
     [
       "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);",
       "const watch = setInterval(() => {}, failureCheck);",
-      "A failed context, which calls nothing any more, is waited for for ever.",
+      "A failed context, which makes no callbacks any more, is awaited for ever.",
     ],
     [
       '\n  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
@@ -28,33 +32,33 @@ export const deviceMutations: readonly Mutation[] = [
     [
       '\n  checkCuda(driver, "cuLaunchHostFunc", code);\n',
       "",
-      "A callback that was refused looks like work that is done.",
+      "A refused callback looks like finished work.",
     ],
-    ["\n    clearInterval(watch);\n", "", "The program never ends: somebody keeps looking at the stream."],
+    ["\n    clearInterval(watch);\n", "", "The process never exits, because a timer keeps checking the stream."],
     ["\n    await wakeup.signalled;\n", "", "The promise of completed() settles before the work is done."],
-    ["\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
+    ["\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is awaited for ever."],
     [
       "hasFailed(stream, handle) && wakeup.giveUp()",
       "hasFailed(stream, handle) && wakeup.cancel()",
-      "A file of the program is closed.",
+      "A file descriptor of the program is closed.",
     ],
   ]),
   ...law("device/query", [
     [
       "besideCaptures(driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)))",
       "stream.enqueue(() => driver.stream.cuStreamQuery(handle))",
-      "To ask a stream spoils another library's capture.",
+      "Querying a stream invalidates another library's capture.",
     ],
   ]),
   ...law("device/createEvent", [
-    ["timing = false", "timing = true", "Every event measures time, which makes ordering dearer."],
-    ["  if (timing && interprocess) {\n", "  if (false) {\n", "An event that cannot be is a nameless error."],
+    ["timing = false", "timing = true", "Every event measures time, which makes ordering more expensive."],
+    ["  if (timing && interprocess) {\n", "  if (false) {\n", "An impossible event fails with an unexplained error."],
   ]),
   ...law("device/createStream", [
     [
       "adopt(device, out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained)",
       "adopt(device, out.value, true, retained)",
-      "A copy takes what a default stream has yet to write.",
+      "A copy reads memory that a default stream has yet to write.",
     ],
     [
       "options.nonBlocking ?? true ?",
@@ -64,7 +68,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "  if (priority !== undefined) checkPriority(device, priority);\n",
       "",
-      "A priority that cannot be is silently another one.",
+      "An invalid priority silently becomes a different one.",
     ],
   ]),
   ...law("device/CudaDevice.ensureCurrent", [
@@ -74,11 +78,11 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "!this.#references.isDestroyed && ",
       "",
-      "A device of a closed Cuda is asked for a context that it cannot give.",
+      "A device of a closed Cuda is asked for a context that it cannot provide.",
     ],
   ]),
   ...law("device/CudaDevice.context", [
-    ["    this.#checkThere();\n", "", "A closed device takes its context up again and never gives it back."],
+    ["    this.#checkThere();\n", "", "A closed device retains its context again and never releases it."],
   ]),
   ...law("device/CudaDevice.withContext", [
     [
@@ -89,82 +93,82 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "      cuCtxPopCurrent_v2(this.#out.$address);\n",
       "",
-      "The caller's context is not current any more after a call.",
+      "The caller's context is no longer current after a call.",
     ],
   ]),
   ...law("device/CudaDevice.knownStream", [
-    [" || this.#foreignHandle !== handle ||", " ||", "Who names a stream gets another one."],
+    [" || this.#foreignHandle !== handle ||", " ||", "Asking for a stream by its handle returns a different stream."],
     [
       " || last.isClosed) return null",
       ") return null",
-      "A stream that was closed is given to the next one.",
+      "A closed stream is returned for the next stream with its handle.",
     ],
     [
       "    observerOf(this.driver)?.foreignStream(handle); // the handle may be another stream's by now\n",
       "",
-      "A stream that has the handle of one that is gone is reported.",
+      "A stream that reuses the handle of a destroyed one is reported.",
     ],
   ]),
   ...law("device/CudaDevice.createEvent", [
     [
       "    event[registerFinalizer]();\n    return event;\n",
       "    return event;\n",
-      "Events that are only dropped pile up.",
+      "Events that are dropped without being closed pile up.",
     ],
   ]),
   ...law("device/CudaDevice.synchronize", [
     [
       '    this.withContext(() => this.#check("cuCtxSynchronize"',
       '    (() => this.#check("cuCtxSynchronize"',
-      "The wait is for the context that happens to be current.",
+      "The wait applies to the context that happens to be current.",
     ],
   ]),
   ...law("device/CudaDevice.retained", [
     [
       "    if (options.evenClosed !== true) this.#checkOpen();\n",
       "",
-      "A stream or a buffer of a closed Cuda can be made.",
+      "A stream or a buffer of a closed Cuda can be created.",
     ],
   ]),
   ...law("device/CudaDevice.retainFor", [
     [
       "    const retained = this.retained();\n",
       "    const retained = this.retained({ evenClosed: true });\n",
-      "A closed Cuda makes what it then refuses.",
+      "A closed Cuda creates an object before it refuses it.",
     ],
     [
       "      retained[Symbol.dispose]();\n      throw error;\n",
       "      throw error;\n",
-      "What cannot be made keeps its device.",
+      "An object that cannot be created keeps its device alive.",
     ],
   ]),
   ...law("device/CudaDevice.retain", [
     [
       "    this.#checkOpen();\n    this.#references.retain();",
       "    this.#references.retain();",
-      "A buffer of a closed Cuda can be made.",
+      "A buffer of a closed Cuda can be created.",
     ],
-    ["    this.#references.retain();\n", "", "The context goes before what was allocated in it."],
+    ["    this.#references.retain();\n", "", "The context is destroyed before memory that was allocated in it."],
   ]),
   ...law("device/device/CudaDevice.release", [
-    ["    this.#references.release();\n", "", "A device is never given back."],
+    ["    this.#references.release();\n", "", "A device is never released."],
   ]),
   ...law("device/CudaDevice.checkThere", [
     ["if (this.#references.isDestroyed) throw", "if (false) throw", "The driver writes to memory that is freed."],
   ]),
   ...law("device/CudaDevice.close", [
-    [", () => this.#references.close()", "", "The primary context is never given back."],
+    [", () => this.#references.close()", "", "The primary context is never released."],
     [
       "runAll([...this.#beforeClose.splice(0), () => this.#references.close()]);",
       "for (const work of [...this.#beforeClose.splice(0), () => this.#references.close()]) work();",
-      "What cannot be closed keeps its device's context for ever.",
+      "An object that cannot be closed keeps its device's context for ever.",
     ],
   ]),
   ...law("device/ProgramCache", [
-    ["    programs.delete(key); // so that it comes last\n", "", "What is used most is unloaded."],
+    ["    programs.delete(key); // so that it comes last\n", "", "The most used program is unloaded."],
     ["programs.size > enough && ", "false && ", "Every program ever loaded stays loaded."],
-    [" && !isCapturing(device.driver)", "", "A copy spoils the capture that it belongs to."],
-    [" && !isBlockedByCapture(device)", "", "A copy spoils another library's capture."],
+    [" && !isCapturing(device.driver)", "", "A copy invalidates the capture that it belongs to."],
+    [" && !isBlockedByCapture(device)", "", "A copy invalidates another library's capture."],
     [
       "    if (programs.size > 0) unload(device, [...programs.values()]);\n",
       "",
@@ -176,7 +180,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "    if (!isSticky(error)) throw error;\n",
       "    throw error;\n",
-      "After a fault closing fails, and what comes next stays open.",
+      "After a fault, closing fails and leaves the remaining objects open.",
     ],
     [
       "    if (!isSticky(error)) throw error;\n",
@@ -188,28 +192,28 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "    for (const other of this.#freedOn) other.#finish();\n",
       "",
-      "A context goes while another device's stream has yet to free its memory.",
+      "A context is destroyed while another device's stream has yet to free its memory.",
     ],
-    ["      this.#primary.release();\n", "", "The primary context is never given back."],
+    ["      this.#primary.release();\n", "", "The primary context is never released."],
   ]),
   ...law("device/EventState.close", [
-    ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
+    ["    destroy(this.#device, this.#handle);\n", "", "Events that are dropped without being closed pile up."],
   ]),
   ...law("device/destroy", [
     [
       "  if (device.isGone) return; // the event was destroyed with its context\n",
       "",
-      "Closing what is gone is an error.",
+      "Closing an object that is gone is an error.",
     ],
   ]),
   ...law("device/CudaEvent.there", [
-    ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
+    ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is called with an event that is gone."],
   ]),
   ...law("device/CudaEvent.synchronize", [
     [
       "besideCaptures(driver, () => driver.event.cuEventSynchronize(handle))",
       "driver.event.cuEventSynchronize(handle)",
-      "To wait for an event spoils another library's capture.",
+      "Waiting for an event invalidates another library's capture.",
     ],
     [
       '    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));\n',
@@ -225,7 +229,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "besideCaptures(driver, () => driver.event.cuEventQuery(handle))",
       "driver.event.cuEventQuery(handle)",
-      "To ask an event spoils another library's capture.",
+      "Querying an event invalidates another library's capture.",
     ],
     [
       "if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda",
@@ -243,50 +247,58 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "code !== CUresult.CUDA_ERROR_INVALID_VALUE",
       "code !== CUresult.CUDA_SUCCESS",
-      "Nobody says what is out of reach.",
+      "The error does not say which memory is out of reach.",
     ],
-    ["owner.ordinal === device.ordinal", "false", "Memory of the stream's own device is said to be out of reach."],
+    ["owner.ordinal === device.ordinal", "false", "Memory of the stream's own device is reported as out of reach."],
   ]),
   ...law("device/finalizer", [
-    ["      state.close();\n", "", "What is only dropped piles up."],
-    ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
+    ["      state.close();\n", "", "Objects that are dropped without being closed pile up."],
+    [
+      "  afterCaptures(driver, () => { // most",
+      "  (() => { // most",
+      "Objects that the collector finds invalidate a capture.",
+    ],
   ]),
   ...law("device/closeIfDropped", [
-    ["  finalizer.register(object, state);\n", "", "What is only dropped piles up."],
+    ["  finalizer.register(object, state);\n", "", "Objects that are dropped without being closed pile up."],
   ]),
   ...law("device/closeOnce", [
     ["  if (state.closed) return;\n", "", "Closing twice destroys twice."],
     ["  state.closed = true;\n", "", "Closing twice destroys twice, as does the collector after a close."],
   ]),
   ...law("device/makeOrderExplicit", [
-    ["  atNext(stream, (event) => stream.wait(event));\n", "", "A copy takes what a default stream has yet to write."],
+    [
+      "  atNext(stream, (event) => stream.wait(event));\n",
+      "",
+      "A copy reads memory that a default stream has yet to write.",
+    ],
     [
       "  atNext(stream, (event) => stream.wait(event));\n",
       "  atNext(stream, () => {});\n",
-      "A copy takes what a default stream has yet to write.",
+      "A copy reads memory that a default stream has yet to write.",
     ],
-    ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy takes what a default stream has yet to write."],
-    ['  stream.handleFor("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
+    ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy reads memory that a default stream has yet to write."],
+    ['  stream.handleFor("copy on");\n', "", "A copy on a closed stream records an event in it."],
   ]),
   ...law("device/atNext", [
     [
       "    device.releaseEvent(event);\n",
       "",
-      "An event is lost with each wait.",
+      "Each wait leaks an event.",
     ],
-    ['  stream.handleFor("wait for");\n', "", "A closed stream is recorded in when it is waited for."],
+    ['  stream.handleFor("wait for");\n', "", "A wait for a closed stream records an event in it."],
   ]),
   ...law("device/PrimaryContext.isActive", [
-    ["return this.#int.value !== 0;", "return true;", "A context that nobody uses is taken for one in use."],
+    ["return this.#int.value !== 0;", "return true;", "An unused context is mistaken for one in use."],
   ]),
   ...law("device/PrimaryContext.handle", [
-    ["if (this.#handle === 0n) this", "this", "The context is retained at every use, and released once."],
+    ["if (this.#handle === 0n) this", "this", "The context is retained at every use, but released only once."],
   ]),
   ...law("device/PrimaryContext.release", [
     [
       "if (this.#handle !== 0n) this",
       "this",
-      "A context that was never retained is released: somebody else's.",
+      "A context that was not retained here is released, although another library holds it.",
     ],
   ]),
   ...law("device/DeviceProperties.uuid", [
@@ -296,7 +308,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       '  if (direction === "HtoD") makeOrderExplicit(stream, bytes);\n',
       "",
-      "A copy takes what a default stream has yet to write.",
+      "A copy reads memory that a default stream has yet to write.",
     ],
     [
       "const code = device.withContext(",
@@ -308,28 +320,28 @@ export const deviceMutations: readonly Mutation[] = [
     [
       'checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
       'checkCuda(driver, "cuEventRecord", device.withContext(again));',
-      "What has failed once is tried again, and its error lost.",
+      "A call that has failed is made again, and its error is lost.",
     ],
   ]),
   ...law("device/waitWithin", [
     [
       'checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
       'checkCuda(driver, "cuStreamWaitEvent", device.withContext(again));',
-      "What has failed once is tried again, and its error lost.",
+      "A call that has failed is made again, and its error is lost.",
     ],
   ]),
   ...law("device/ReferenceCount.retained", [
-    ["    this.retain();\n", "", "Nothing is kept for whoever still needs it."],
+    ["    this.retain();\n", "", "An object is not kept for its remaining users."],
   ]),
   ...law("device/ReferenceCount.retain", [
-    ["    this.#count++;\n", "", "Nothing is kept for whoever still needs it."],
+    ["    this.#count++;\n", "", "An object is not kept for its remaining users."],
   ]),
   ...law("device/ReferenceCount.release", [
-    ["    this.#count--;\n", "", "What has been held once is never destroyed."],
+    ["    this.#count--;\n", "", "An object that was retained once is never destroyed."],
     [
       "    this.#count--;\n    this.#destroyIfUnused();\n",
       "    this.#count--;\n",
-      "What is closed first is never destroyed.",
+      "An object that is closed before its last release is never destroyed.",
     ],
   ]),
   ...law("device/ReferenceCount.close", [
@@ -337,32 +349,32 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "    this.#closed = true;\n    this.#destroyIfUnused();",
       "    this.#closed = true;",
-      "Closing what nobody holds leaks it.",
+      "Closing an object without users leaks it.",
     ],
   ]),
   ...law("device/ReferenceCount.destroyIfUnused", [
-    ["!this.#closed || ", "", "The last user destroys what is still open."],
-    ["this.#count > 0 || ", "", "Closing destroys what others still use."],
+    ["!this.#closed || ", "", "The last user's release destroys an object that is still open."],
+    ["this.#count > 0 || ", "", "Closing destroys an object that others still use."],
     [" || this.#destroyed) return;", ") return;", "Closing twice destroys twice."],
     ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
-    ["    this.#destroy();\n", "", "Nothing is given back."],
+    ["    this.#destroy();\n", "", "Nothing is released."],
   ]),
   ...law("device/Retained.Symbol.dispose", [
-    ["    references?.release();\n", "", "What has been held once is never destroyed."],
-    ["    this.#references = null;\n", "", "Releasing twice ends what somebody else has retained."],
+    ["    references?.release();\n", "", "An object that was retained once is never destroyed."],
+    ["    this.#references = null;\n", "", "Releasing twice drops another user's reference."],
   ]),
   ...law("device/relaxThread", [
     [
       "CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : before;",
       "CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : unchanged;",
-      "The thread stays relaxed, and other libraries spoil what they capture without a word.",
+      "The thread stays in relaxed mode, and other libraries invalidate their captures without an error.",
     ],
   ]),
   ...law("device/relax", [
     [
       "return isCapturing(driver) ? unchanged : relaxThread(driver);",
       "return unchanged;",
-      "Whatever is done meanwhile spoils another library's capture.",
+      "Calls made meanwhile invalidate another library's capture.",
     ],
   ]),
   ...law("device/restore", [
@@ -372,80 +384,80 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;\n}\n",
       "CUDA_SUCCESS;\n}\n",
-      "What is freed on the default stream spoils another library's capture.",
+      "A free on the default stream invalidates another library's capture.",
     ],
-    ["  if (device.isGone) return false;\n", "", "Of a device that is gone a context is asked for, and made."],
+    ["  if (device.isGone) return false;\n", "", "A context is requested, and created, for a device that is gone."],
   ]),
   ...law("device/isRefusedByCapture", [
     [
       "return error instanceof CudaError && refusals.has(error.code);",
       "return false;",
-      "A release fails for whoever allocates next.",
+      "A release fails in the next caller that allocates.",
     ],
   ]),
   ...law("device/CudaStream.fromHandle", [
     [
       "return new CudaStream(new StreamState(device, handle, false, owner, null, CudaStream.#successors));",
       "return new CudaStream(new StreamState(device, handle, true, owner, null, CudaStream.#successors));",
-      "A stream of which nothing is known is taken for one that ignores default streams.",
+      "A stream about which nothing is known is assumed to ignore default streams.",
     ],
   ]),
   ...law("device/CudaStream.adopt", [
-    ["    closeIfDropped(stream, state);\n", "", "Streams that are only dropped pile up."],
+    ["    closeIfDropped(stream, state);\n", "", "Streams that are dropped without being closed pile up."],
   ]),
   ...law("device/CudaStream.open", [
     [
       "    if (this.#isShut) throw this.#closed(doing);\n",
       "",
-      "A destroyed handle is given to the driver.",
+      "A destroyed handle is passed to the driver.",
     ],
   ]),
   ...law("device/CudaStream.orSuccessor", [
     [
       "return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;",
       "return this;",
-      "A buffer loses its home when that is closed.",
+      "A buffer loses its home when that stream is closed.",
     ],
   ]),
   ...law("device/CudaStream.isLegacy", [
     [
       "return this.#handle <= CU_STREAM_LEGACY;",
       "return false;",
-      "What is freed on the default stream spoils another library's capture.",
+      "A free on the default stream invalidates another library's capture.",
     ],
   ]),
   ...law("device/CudaStream.enqueue", [
-    ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
+    ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is mistaken for that of the current context."],
     [
       "      if (code !== NEEDS_CONTEXT) return code;\n",
       "      return code;\n",
-      "A driver that wants a current context refuses every call.",
+      "Every call fails in a driver that requires a current context.",
     ],
   ]),
   ...law("device/CudaEvent.millisecondsSince", [
     [
       "    if (start.#isUntimed || this.#isUntimed) throw",
       "    if (false) throw",
-      "Of an event without timing it is said that it was never recorded.",
+      "An event without timing is reported as never recorded.",
     ],
   ]),
   ...law("device/noTime", [
-    ["from && to ?", "from || to ?", "Of an event that was recorded it is said that it was not."],
+    ["from && to ?", "from || to ?", "An event that was recorded is reported as not recorded."],
   ]),
   ...law("device/CudaStream.record", [
-    ["    event[registerFinalizer]();\n", "", "Events that are only dropped pile up."],
+    ["    event[registerFinalizer]();\n", "", "Events that are dropped without being closed pile up."],
     ['    if (this.#isShut) this.#open("record an event in");\n', "", "An event is recorded in a closed stream."],
     [
       'checkSameDevice(given, this.device, "Cannot record an event");',
       'checkSameCuda(given, this.device, "Cannot record an event");',
-      "An event of another device is recorded, as far as the driver is concerned.",
+      "Only the driver may refuse to record an event of another device.",
     ],
-    ["      if (!(given instanceof CudaEvent)) {\n", "      if (false) {\n", "A stream is taken for an event."],
+    ["      if (!(given instanceof CudaEvent)) {\n", "      if (false) {\n", "A stream is accepted as an event."],
     ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
     [
       '        given.argumentFor("record");',
       "       ",
-      "Of a closed event it is said only that it is of another device.",
+      "The error for a closed event only says that it belongs to another device.",
     ],
   ]),
   ...law("device/CudaStream.recordNew", [
@@ -457,14 +469,18 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.wait", [
     ['    if (this.#isShut) this.#open("wait for anything in");\n', "", "A closed stream is made to wait."],
-    ["    if (!(other instanceof CudaEvent)) throw", "    if (false) throw", "A buffer is taken for an event."],
+    ["    if (!(other instanceof CudaEvent)) throw", "    if (false) throw", "A buffer is accepted as an event."],
     ["    if (other.device !== this.device) {\n", "    if (false) {\n", "An event of another Cuda is waited for."],
-    ['      other.argumentFor("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
-    ["handle === this.#handle && ", "", "Streams whose handles are alike as numbers are taken for one."],
+    [
+      '      other.argumentFor("wait for");\n',
+      "",
+      "The error for a closed event only says that it belongs to another Cuda.",
+    ],
+    ["handle === this.#handle && ", "", "Streams whose handles round to the same number are treated as one."],
     [
       "=== this.#handle && other.device === this.device",
       "=== this.#handle",
-      "The default streams of two devices are taken for one.",
+      "The default streams of two devices are treated as one.",
     ],
     [
       "        other.#mark(event);\n        this.#waitFor(event);",
@@ -481,7 +497,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord",
       "events.cuEventRecord",
-      "An event that is recorded on a default stream marks that of another device.",
+      "An event is recorded on the default stream of another device.",
     ],
     [
       "    if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);\n",
@@ -498,7 +514,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "    const code = this.#isDefault\n      ? NEEDS_CONTEXT\n      : streams",
       "    const code = streams",
-      "What a default stream waits for, that of another device does.",
+      "The default stream of another device waits instead.",
     ],
     ["    if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);\n", "", "A default stream cannot wait."],
   ]),
@@ -506,9 +522,13 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "besideCaptures(driver, synchronize));\n    this.#state.passed();",
       "besideCaptures(driver, synchronize));",
-      "Waiting for a stream does not give back what it has used.",
+      "Waiting for a stream does not release the memory that it has used.",
     ],
-    ["besideCaptures(driver, synchronize)", "synchronize()", "To wait for a stream spoils another library's capture."],
+    [
+      "besideCaptures(driver, synchronize)",
+      "synchronize()",
+      "Waiting for a stream invalidates another library's capture.",
+    ],
     ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
   ]),
   ...law("device/CudaStream.waitUntilReady", [
@@ -520,7 +540,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "event.synchronize());\n    this.#state.watcher?.onPassed();",
       "event.synchronize());",
-      "Waiting for a stream does not give back what it has used.",
+      "Waiting for a stream does not release the memory that it has used.",
     ],
   ]),
   ...law("device/CudaStream.isReady", [
@@ -534,7 +554,7 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "    this.#state.passed();\n    return true;",
       "    return true;",
-      "Finding a stream done does not give back what it has used.",
+      "Finding that a stream is done does not release the memory that it has used.",
     ],
     [
       '    checkCuda(this.device.driver, "cuStreamQuery", code);\n',
@@ -556,20 +576,20 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "    if (!this.#isOwned) this.device.retain(); // a stream of our own retains its device anyway\n",
       "",
-      "The context of a default stream goes before what is freed on it.",
+      "The context of a default stream is destroyed before memory is freed on it.",
     ],
-    ["    this.#references.retain();\n", "", "A stream is destroyed before what is freed on it."],
+    ["    this.#references.retain();\n", "", "A stream is destroyed before memory is freed on it."],
   ]),
   ...law("device/CudaStream.release", [
-    ["    this.#references.release();\n", "", "A stream that was once a home is never destroyed."],
-    ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
+    ["    this.#references.release();\n", "", "A stream that was a home once is never destroyed."],
+    ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never released."],
   ]),
   ...law("device/CudaStream.close", [
     ["    this.#isShut = true;\n    state.close", "    state.close", "A stream is used after its user has closed it."],
     [
       "    if (this.#isShut || this.#ignoresClose) return;\n",
       "    if (this.#isShut) return;\n",
-      "Who closes the home of a buffer takes it from all others.",
+      "Closing a stream that is the home of a buffer takes it from all other users.",
     ],
     ["    this.#isShut = true;\n    state.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
   ]),
@@ -577,44 +597,48 @@ export const deviceMutations: readonly Mutation[] = [
     [
       "if (retainedDevice === null) return;",
       "// a foreign",
-      "Closing a foreign stream destroys it under its owner.",
+      "Closing a foreign stream destroys it while its owner uses it.",
     ],
-    ["        retainedDevice[Symbol.dispose]();\n", "", "A device whose streams are closed is never given back."],
+    ["        retainedDevice[Symbol.dispose]();\n", "", "A device whose streams are closed is never released."],
     ["device.withContext(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
     [
       "      if (this.#successor !== null) successors.shut(this.#successor);\n",
       "",
-      "A destroyed handle is given to the driver by what a buffer had for its home.",
+      "The stream that a buffer keeps as its home passes a destroyed handle to the driver.",
     ],
   ]),
   ...law("device/StreamState.isHandleStable", [
-    ["(this.isOwned || this.isDefault)", "true", "The end of somebody's stream is marked after he destroyed it."],
-    [" && !this.isClosedByUser;", ";", "The end of a stream is marked after it was destroyed."],
+    [
+      "(this.isOwned || this.isDefault)",
+      "true",
+      "The end of a foreign stream is marked after its owner has destroyed it.",
+    ],
+    [" && !this.isClosedByUser;", ";", "The end of a stream is marked after the stream was destroyed."],
   ]),
   ...law("device/StreamState.passed", [
-    ["this.isIdle = !this.isShared;", "this.isIdle = true;", "What others enqueue on a stream is not waited for."],
-    ["this.isIdle = !this.isShared;", "", "The driver is asked whether a stream is idle that is known to be."],
+    ["this.isIdle = !this.isShared;", "this.isIdle = true;", "Work that others enqueue on a stream is not waited for."],
+    ["this.isIdle = !this.isShared;", "", "The driver is queried about a stream that is known to be idle."],
   ]),
   ...law("device/CudaStream.handle", [
-    ["this.#state.isShared = true;\n    ", "", "What others enqueue on a stream is not waited for."],
+    ["this.#state.isShared = true;\n    ", "", "Work that others enqueue on a stream is not waited for."],
     [
       'this.#open("use");\n    this.#state.isIdle = false;',
       'this.#open("use");',
-      "What is enqueued by the fast way is not waited for.",
+      "Work that is enqueued on the fast path is not waited for.",
     ],
   ]),
   ...law("device/CudaStream.isKnownIdle", [
     ["this.isKnownNonBlocking && ", "", "A blocking stream does not wait for the legacy default stream."],
-    [" && !this.#isShut", "", "A closed stream is ready."],
+    [" && !this.#isShut", "", "A closed stream counts as ready."],
   ]),
   ...law("device/StreamState.close", [
-    ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
+    ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after the stream was destroyed, or never."],
   ]),
   ...law("device/writtenFile", [
-    ["using _descriptor = ", "", "Every drawing leaves a descriptor."],
-    ["BigInt(size), 0n)", "BigInt(Math.min(size, 4096)), 0n)", "A large graph is drawn in part."],
+    ["using _descriptor = ", "", "Every drawing leaks a descriptor."],
+    ["BigInt(size), 0n)", "BigInt(Math.min(size, 4096)), 0n)", "Only a part of a large graph is drawn."],
   ]),
   ...law("device/describeDevice", [
-    ["  if (!device.isActive)", "  if (false)", "A console makes a context."],
+    ["  if (!device.isActive)", "  if (false)", "Printing a device creates a context."],
   ]),
 ];

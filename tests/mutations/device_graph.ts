@@ -1,97 +1,97 @@
 /** The protective lines of captures and graphs. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const deviceGraphMutations: readonly Mutation[] = [
   ...law("device/isCapturing", [
     [
       "  for (const capture of active) if (capture.stream.device.driver === driver) return true;\n",
       "",
-      "Frees and questions spoil a capture.",
+      "Frees and queries invalidate a capture.",
     ],
-    ["capture.stream.device.driver === driver", "true", "The captures of one driver hold up the frees of another."],
+    ["capture.stream.device.driver === driver", "true", "The captures of one driver delay the frees of another."],
   ]),
   ...law("device/afterCaptures", [
     [
       "  if (isCapturing(driver)) waiting.push({ driver, work });\n  else work();\n",
       "  work();\n",
-      "What is given back during a capture spoils it.",
+      "A release during a capture invalidates it.",
     ],
   ]),
   ...law("device/beginCapture", [
-    ["  active = [...active, capture];\n", "", "Nobody knows that a capture has begun."],
+    ["  active = [...active, capture];\n", "", "The beginning of a capture is not noticed."],
   ]),
   ...law("device/endCapture", [
-    ["  active = active.filter((one) => one !== capture);\n", "", "Nothing is given back any more after a capture."],
-    ["  runAll(due.map(({ work }) => work));\n", "", "What was to be given back during a capture never is."],
+    ["  active = active.filter((one) => one !== capture);\n", "", "Nothing is released any more after a capture."],
+    ["  runAll(due.map(({ work }) => work));\n", "", "A release that was delayed by a capture is never made."],
   ]),
   ...law("device/noteRecord", [
     [
       "  for (const capture of active) capture.recorded(event, capture.includes(stream));\n",
       "",
-      "A stream that joins a capture is not known to.",
+      "A stream that joins a capture is not known to be part of it.",
     ],
   ]),
   ...law("device/noteWait", [
     [
       "  for (const capture of active) capture.waits(stream, event);\n",
       "",
-      "A stream that joins a capture is not known to.",
+      "A stream that joins a capture is not known to be part of it.",
     ],
   ]),
   ...law("device/StreamCapture.constructor", [
-    ["    if (code === undefined) {\n", "    if (false) {\n", "A mode that is none reaches the driver as undefined."],
+    ["    if (code === undefined) {\n", "    if (false) {\n", "An invalid mode reaches the driver as undefined."],
   ]),
   ...law("device/StreamCapture.includes", [
     [
       "    return this.#isOurs(stream) && this.#streams.has(name(stream));\n",
       "    return this.#streams.has(name(stream));\n",
-      "What one Cuda captures holds up another one whose handles are the same.",
+      "A capture of one Cuda delays another Cuda with equal handles.",
     ],
   ]),
   ...law("device/StreamCapture.recorded", [
     [
       "    if (!this.#isOurs(event)) return;\n",
       "",
-      "An event of one Cuda makes a stream of it join another one's capture.",
+      "An event of one Cuda makes one of its streams join a capture of another Cuda.",
     ],
     [
       "    else this.#events.delete(event.handle);\n",
       "",
-      "A stream that waits for an event recorded anew is taken for one of the capture.",
+      "A stream that waits for an event that was recorded again is mistaken for part of the capture.",
     ],
   ]),
   ...law("device/StreamCapture.waits", [
     [
       "if (this.#isOurs(stream) && this.#events.has(event.handle)",
       "if (this.#events.has(event.handle)",
-      "A stream of one Cuda joins the capture of another one.",
+      "A stream of one Cuda joins a capture of another Cuda.",
     ],
   ]),
   ...law("device/StreamCapture.retain", [
-    ["    this.#resources.push(used);\n", "", "Memory is freed under a graph."],
+    ["    this.#resources.push(used);\n", "", "Memory is freed while a graph uses it."],
   ]),
   ...law("device/StreamCapture.end", [
     [
       '    if (this.#ended) throw new TypeError("Cannot end a capture twice");\n',
       "",
-      "Ending twice is a nameless error, and gives back twice.",
+      "Ending twice fails with an unexplained error, and releases twice.",
     ],
     [
       '      checkCuda(device.driver, "cuStreamEndCapture", code);\n',
       "",
-      "A spoiled capture gives a graph that is none.",
+      "An invalidated capture returns an invalid graph.",
     ],
   ]),
   ...law("device/StreamCapture.close", [
-    ["    if (this.#ended) return;\n", "", "Closing after the end gives back twice."],
-    ["    if (handle !== 0n) driver.graph.cuGraphDestroy(handle);\n", "", "What is thrown away leaks its graph."],
+    ["    if (this.#ended) return;\n", "", "Closing after the end releases twice."],
+    ["    if (handle !== 0n) driver.graph.cuGraphDestroy(handle);\n", "", "A discarded capture leaks its graph."],
   ]),
   ...law("device/StreamCapture.add", [
-    ["    stream.retain();\n", "", "A stream that is destroyed meanwhile spoils the capture."],
+    ["    stream.retain();\n", "", "A stream that is destroyed during a capture invalidates it."],
   ]),
   ...law("device/StreamCapture.finish", [
-    ["    this.#ended = true;\n", "", "Ending twice gives back twice."],
+    ["    this.#ended = true;\n", "", "Ending twice releases twice."],
     [
       "    runAll([...this.#streams.values()].map((stream) => () => stream.release()));\n",
       "",
@@ -99,23 +99,23 @@ export const deviceGraphMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("device/CudaGraph.constructor", [
-    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
+    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are dropped without being closed pile up."],
   ]),
   ...law("device/CudaGraph.close", [
-    ["    closeOnce(this.#state);\n", "", "A graph that is closed is not destroyed before it is collected."],
+    ["    closeOnce(this.#state);\n", "", "A closed graph is not destroyed before it is collected."],
   ]),
   ...law("device/GraphExecState.switchTo", [
     [
       "    this.#retained = resources.retained();\n    before[Symbol.dispose]();\n",
       "    before[Symbol.dispose]();\n",
-      "Memory of the new graph is freed under it.",
+      "Memory of the new graph is freed while the graph uses it.",
     ],
     [
       "    if (resources !== this.resources) this.resources.noteLast(this);\n",
       "",
-      "What updated executables have launched piles up.",
+      "Launches of updated executables pile up.",
     ],
-    ["    before[Symbol.dispose]();\n", "", "Memory of the old graph is never given back."],
+    ["    before[Symbol.dispose]();\n", "", "Memory of the old graph is never released."],
   ]),
   ...law("device/GraphExecState.close", [
     [
@@ -123,54 +123,62 @@ export const deviceGraphMutations: readonly Mutation[] = [
       "      const code = 0;\n",
       "Graphs pile up.",
     ],
-    ["      this.#retained[Symbol.dispose]();\n", "", "What a graph uses is never given back."],
+    ["      this.#retained[Symbol.dispose]();\n", "", "Memory that a graph uses is never released."],
     [
       "    const { driver } = this;\n    this.resources.noteLast(this);\n",
       "    const { driver } = this;\n",
-      "What closed executables have launched piles up.",
+      "Launches of closed executables pile up.",
     ],
     [
       "besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle))",
       "driver.graph.cuGraphExecDestroy(this.#handle)",
-      "Closing a graph spoils another library's capture.",
+      "Closing a graph invalidates another library's capture.",
     ],
     [
       "    afterCaptures(driver, () => { // the destroy would invalidate a capture\n",
       "    ((_: unknown, work: () => void) => work())(driver, () => { // the destroy would invalidate a capture\n",
-      "Closing a graph during a capture spoils it.",
+      "Closing a graph during a capture invalidates the capture.",
     ],
   ]),
   ...law("device/CudaGraphExec.constructor", [
-    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
+    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are dropped without being closed pile up."],
   ]),
   ...law("device/CudaGraphExec.handle", [
     [
       '    if (this.#state.closed) throw new TypeError("Cannot use a closed CudaGraphExec");\n',
       "",
-      "A destroyed handle is given to the driver.",
+      "A destroyed handle is passed to the driver.",
     ],
   ]),
   ...law("device/CudaGraphExec.close", [
-    ["    closeOnce(this.#state);\n", "", "An executable that is closed is not destroyed before it is collected."],
+    ["    closeOnce(this.#state);\n", "", "A closed executable is not destroyed before it is collected."],
   ]),
   ...law("device/CudaGraphExec.enqueue", [
-    ["    if (captureOf(stream) !== null) {\n", "    if (false) {\n", "A launch into a capture is a nameless error."],
+    [
+      "    if (captureOf(stream) !== null) {\n",
+      "    if (false) {\n",
+      "A launch into a capture fails with an unexplained error.",
+    ],
   ]),
   ...law("device/LastLaunch.prepare", [
-    ["    if (isHandleStable) stream.retain();\n", "    if (isHandleStable) {}\n", "Memory is freed under a launch."],
+    [
+      "    if (isHandleStable) stream.retain();\n",
+      "    if (isHandleStable) {}\n",
+      "Memory is freed while a launch uses it.",
+    ],
     [
       "    else if (this.#event?.device !== stream.device) {\n",
       "    else {\n",
-      "Every launch on somebody else's stream makes an event.",
+      "Every launch on a foreign stream creates an event.",
     ],
   ]),
   ...law("device/LastLaunch.note", [
     [
       "      if (this.#event !== null) stream.record(this.#event);\n",
       "",
-      "Memory is freed under a launch on somebody else's stream.",
+      "Memory is freed while a launch on a foreign stream uses it.",
     ],
-    ["      this.#stream = null;\n", "", "What was launched on somebody else's stream is not waited for."],
+    ["      this.#stream = null;\n", "", "A launch on a foreign stream is not waited for."],
     ["    before?.release();\n", "", "Streams that graphs were launched on are never destroyed."],
   ]),
   ...law("device/LastLaunch.Symbol.dispose", [
@@ -180,31 +188,31 @@ export const deviceGraphMutations: readonly Mutation[] = [
     [
       "    this.#retainedDevice = device.retained({ evenClosed: true });\n",
       "    this.#retainedDevice = new DisposableStack();\n",
-      "The context goes before its graph.",
+      "The context is destroyed before its graph.",
     ],
   ]),
   ...law("device/GraphResources.retained", [
     [
       "const retained = this.#references.retained();",
       "const retained = new DisposableStack();",
-      "What a graph uses is given back with the first of its executables.",
+      "Memory that a graph uses is released with the first of its executables.",
     ],
   ]),
   ...law("device/GraphResources.launchOf", [
     [
       "    if (this.#launches.size >= this.#enough) this.#forgetFinished();\n",
       "",
-      "What closed executables have launched piles up.",
+      "Launches of closed executables pile up.",
     ],
   ]),
   ...law("device/GraphResources.noteLast", [
-    ["    if (launch !== undefined) launch.isLast = true;\n", "", "What closed executables have launched piles up."],
+    ["    if (launch !== undefined) launch.isLast = true;\n", "", "Launches of closed executables pile up."],
   ]),
   ...law("device/GraphResources.forgetFinished", [
     [
       "      if (!launch.isLast || launch.inFlight !== null) continue;\n",
       "      if (!launch.isLast) continue;\n",
-      "Memory is freed under a launch whose executable is closed.",
+      "Memory is freed while a launch of a closed executable uses it.",
     ],
   ]),
   ...law("device/GraphResources.release", [
@@ -213,14 +221,14 @@ export const deviceGraphMutations: readonly Mutation[] = [
       "",
       "Streams that graphs were launched on are never destroyed.",
     ],
-    ["    end.use(this.#retainedDevice);\n", "", "A device is never given back once it had a graph."],
+    ["    end.use(this.#retainedDevice);\n", "", "A device that had a graph is never released."],
     [
       "inFlight.every((mark) => follows(home, mark))",
       "inFlight.some((mark) => follows(home, mark))",
-      "Memory is freed under a launch on one of several streams.",
+      "Memory is freed while a launch on one of several streams uses it.",
     ],
   ]),
   ...law("device/isBusy", [
-    ["    return !mark.isDone;\n", "    return false;\n", "Memory is freed under a launch."],
+    ["    return !mark.isDone;\n", "    return false;\n", "Memory is freed while a launch uses it."],
   ]),
 ];

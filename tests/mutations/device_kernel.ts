@@ -1,7 +1,7 @@
 /** The protective lines of kernels and programs. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const deviceKernelMutations: readonly Mutation[] = [
   ...law("device/withoutDigest", [
     [
@@ -19,17 +19,17 @@ export const deviceKernelMutations: readonly Mutation[] = [
     [
       "    if (stream?.handleFor === undefined) {\n",
       "    if (false) {\n",
-      "What is no stream is an error of this library's own insides.",
+      "A value that is not a stream causes an error inside this library.",
     ],
     [
       "if (sizes === null ? !Array.isArray(args) : sizes.length !== args?.length) {",
       "if (false) {",
-      "A kernel reads arguments that are not there.",
+      "A kernel reads arguments that were not given.",
     ],
     [
       "    if (!stream.needsContext) {\n",
       "    {\n",
-      "A kernel that is launched on a default stream runs on that of another device.",
+      "A kernel that is launched on a default stream runs on the default stream of another device.",
     ],
     [
       "    if (code === NEEDS_CONTEXT) code = this.#launchWithin",
@@ -41,28 +41,36 @@ export const deviceKernelMutations: readonly Mutation[] = [
     [
       " || code === CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
       "",
-      "A kernel with many registers is refused without a number.",
+      "The error for a kernel with many registers does not give their number.",
     ],
   ]),
   ...law("device/reasons", [
-    ["if (threads > threadsMost) {", "if (threads > 1024) {", "What a kernel declares is no limit in its error."],
-    ["if (exceeds(grid, gridMost)) {", "if (false) {", "A grid that is too large is refused without a number."],
+    [
+      "if (threads > threadsMost) {",
+      "if (threads > 1024) {",
+      "The error does not mention the limit that a kernel declares.",
+    ],
+    [
+      "if (exceeds(grid, gridMost)) {",
+      "if (false) {",
+      "The error for a grid that is too large does not give the limit.",
+    ],
     [
       "} else if (exceeds(block, blockMost)) {",
       "} else if (false) {",
-      "A block that is too deep is refused without a number.",
+      "The error for a block that is too deep does not give the limit.",
     ],
   ]),
   ...law("device/Kernel.allowShared", [
     [
       "    if (bytes > most) {\n",
       "    if (false) {\n",
-      "Too much shared memory is an error without the number that there is.",
+      "The error for too much shared memory does not say how much there is.",
     ],
     [
       "    this.#sharedMost = bytes;\n",
       "    this.#sharedMost = 2 * bytes;\n",
-      "More than was asked for is refused by the driver.",
+      "A larger request than the last one is refused by the driver.",
     ],
     [
       "    checkCuda(driver, `cuFuncSetAttribute of ${name}`, device.withContext(set));\n",
@@ -74,19 +82,19 @@ export const deviceKernelMutations: readonly Mutation[] = [
     [
       "        if (size === expected) continue;\n",
       "        continue;\n",
-      "An argument that is wider than its parameter is cut off.",
+      "An argument that is wider than its parameter is truncated.",
     ],
   ]),
   ...law("device/Kernel.slotsFor", [
-    [" && this.#slots.capacity >= count", "", "Many arguments are written beyond the memory that is there for them."],
+    [" && this.#slots.capacity >= count", "", "Many arguments are written past the end of their memory."],
   ]),
   ...law("device/extent", [
     [
       "value >= 1 && value <= 0x7fff_ffff",
       "value <= 0x7fff_ffff",
-      "An empty grid reaches the driver as a nameless error.",
+      "An empty grid reaches the driver, which gives an unexplained error.",
     ],
-    ["(first ? NaN : 1)", "1", "A grid that is no grid is launched as one block."],
+    ["(first ? NaN : 1)", "1", "An invalid grid is launched as one block."],
   ]),
   ...law("device/ArgumentSlots.write", [
     [
@@ -97,24 +105,28 @@ export const deviceKernelMutations: readonly Mutation[] = [
     ["    checkReachable(arg, device);\n", "", "A kernel reads memory that it cannot reach."],
   ]),
   ...law("device/writeTyped", [
-    [" && value === (value | 0)", "", "A number that does not fit 32 bits loses its upper ones."],
+    [" && value === (value | 0)", "", "A number that does not fit 32 bits loses its upper bits."],
     ["if (dtype.itemsize > slotBytes) throw", "if (false) throw", "An argument overwrites the next one."],
   ]),
   ...law("device/hasAccess", [
-    ["  if (managed.value !== 0n) return true;\n", "", "Managed memory is said to be out of reach of other devices."],
+    ["  if (managed.value !== 0n) return true;\n", "", "Managed memory is reported as out of reach of other devices."],
     [
       "  if (pool.value === 0n) return false;\n",
       "  if (pool.value === 0n) return true;\n",
-      "A kernel is given memory out of reach.",
+      "A kernel gets memory that is out of reach.",
     ],
-    ["  location.id = ordinal;\n", "", "Device 0's access is taken for every device's."],
+    ["  location.id = ordinal;\n", "", "Device 0's access is assumed for every device."],
   ]),
   ...law("device/Program.constructor", [
-    ["    closeIfDropped(this, stateOf(device, this.#references));\n", "", "Programs that are only dropped pile up."],
+    [
+      "    closeIfDropped(this, stateOf(device, this.#references));\n",
+      "",
+      "Programs that are dropped without being closed pile up.",
+    ],
     [
       "unload(device, handle, retained))",
       "unload(device, handle, new DisposableStack()))",
-      "A context is never given back once it had a program.",
+      "A context that had a program is never released.",
     ],
   ]),
   ...law("device/Program.kernel", [
@@ -126,48 +138,48 @@ export const deviceKernelMutations: readonly Mutation[] = [
     [
       '    if (this.#references.isClosed) throw new TypeError("Cannot use a closed Program");\n',
       "",
-      "A kernel of unloaded code is given out.",
+      "A kernel of unloaded code is returned.",
     ],
     [
       "      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);\n",
       "",
-      "Nobody says why a kernel of C++ is not found.",
+      "The error does not explain why a C++ kernel is not found.",
     ],
   ]),
   ...law("device/Program.close", [
-    ["    this.#references.close();\n", "", "Code piles up."],
+    ["    this.#references.close();\n", "", "Loaded code piles up."],
   ]),
   ...law("device/unload", [
-    ["besideCaptures(driver, take)", "take()", "Unloading code spoils another library's capture."],
-    ["      retained[Symbol.dispose]();\n", "", "A device is never given back once it had a program."],
-    ["device.withContext(() => driver.module.cuModuleUnload(handle))", "0", "Code piles up."],
+    ["besideCaptures(driver, take)", "take()", "Unloading code invalidates another library's capture."],
+    ["      retained[Symbol.dispose]();\n", "", "A device that had a program is never released."],
+    ["device.withContext(() => driver.module.cuModuleUnload(handle))", "0", "Loaded code piles up."],
   ]),
   ...law("device/stateOf", [
     [
       "atRest(device).finally(() => references.close())",
       "Promise.resolve(references.close())",
-      "Code is unloaded under a running kernel.",
+      "Code is unloaded while a kernel runs it.",
     ],
   ]),
   ...law("device/atRest", [
     [
       "if (device.recordContext(event)) return await event.completed();",
       "return;",
-      "Code is unloaded under a running kernel.",
+      "Code is unloaded while a kernel runs it.",
     ],
   ]),
   ...law("device/looksAround", [
-    ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not seen."],
+    ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not noticed."],
   ]),
   ...law("device/isSelfContained", [
     [
       'source.replace(splice, "")',
       "source",
-      "A directive in two lines is not seen: code is stale when the file changes.",
+      "A directive on two lines is not noticed, and the code is stale when the file changes.",
     ],
-    [" || hidden.test(text)", "", "A name that is put together is not seen."],
-    [" && !hidden.test(option)", "", "An operator that comes by an option is not seen."],
-    ["selfContained.test(option) && ", "", "A file that comes by an option is not looked at again."],
-    ["  return options.every(", "  return false && options.every(", "Nothing is kept."],
+    [" || hidden.test(text)", "", "A name that is assembled from parts is not noticed."],
+    [" && !hidden.test(option)", "", "An operator that is passed as an option is not noticed."],
+    ["selfContained.test(option) && ", "", "A file that is passed as an option is not checked again."],
+    ["  return options.every(", "  return false && options.every(", "Nothing is cached."],
   ]),
 ];

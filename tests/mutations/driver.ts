@@ -1,31 +1,35 @@
-/** The protective lines of the room `driver`. */
+/** The protective lines of driver calls and their errors. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const driverMutations: readonly Mutation[] = [
   ...law("driver/checkCuda", [
     [
       "if (code !== CUresult.CUDA_SUCCESS) throw cudaError",
       "if (false) throw cudaError",
-      "No error of the driver is ever seen.",
+      "Errors of the driver are never noticed.",
     ],
   ]),
   ...law("driver/checkRelease", [
-    ["!lost.has(code) && ", "", "Closing hides what has lost the context."],
+    ["!lost.has(code) && ", "", "Closing hides the error that lost the context."],
     [" && !gone.has(code)", "", "Closing fails when another library has destroyed the context."],
-    ["throw cudaError(driver, call, code);", "return;", "Nobody learns that memory is not freed."],
+    ["throw cudaError(driver, call, code);", "return;", "A failure to free memory is not reported."],
   ]),
   ...law("driver/observeHost", [
     ["new WeakRef(one)", "{ deref: () => one } as WeakRef<DriverObserver>", "Checkers are never collected."],
     ["observers.delete(reference)", "{}", "A closed checker is notified for ever."],
   ]),
   ...law("driver/noteHostAccess", [
-    [" || bytes === 0", "", "An access to nothing is reported."],
-    ["else one.hostAccess", "else if (false) one.hostAccess", "The checker does not see the host."],
+    [" || bytes === 0", "", "An access to no bytes is reported."],
+    ["else one.hostAccess", "else if (false) one.hostAccess", "The checker does not notice accesses by the host."],
   ]),
   ...law("driver/stickyError", [
-    ["...words, ...reason, history", "...words, history", "What the simulator knows is in the cause alone."],
-    ["if (first === undefined) seen.set(code, error);", "", "Nobody learns which call has lost the context."],
-    ["known === undefined ?", "known !== undefined ?", "The simulator is advised to those who use it."],
+    [
+      "...words, ...reason, history",
+      "...words, history",
+      "The findings of the simulator are only in the cause of the error.",
+    ],
+    ["if (first === undefined) seen.set(code, error);", "", "The error does not name the call that lost the context."],
+    ["known === undefined ?", "known !== undefined ?", "Users of the simulator are advised to use it."],
   ]),
 ];

@@ -1,25 +1,29 @@
 /** The protective lines of files. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const filesMutations: readonly Mutation[] = [
   ...law("files/fill", [
-    ["    await hostReady(lane.block);\n", "", "A block is overwritten while it travels to the device."],
+    ["    await hostReady(lane.block);\n", "", "A block is overwritten while it is being copied to the device."],
     [
       "await readBlock(source, block, swapped);",
       "await readBlock(source, block, 0);",
-      "Numbers of the other byte order are read as they lie.",
+      "Numbers in the other byte order are read without being swapped.",
     ],
   ]),
   ...law("files/checkReadOptions", [
     [
       "  if (device !== undefined) checkPlaceOfArray(device);\n",
       "",
-      "Who names a device by its number reads to the host, in silence.",
+      "A device given by its number is silently ignored, and the host is used.",
     ],
-    ["  if (memory !== undefined) checkResource(memory);\n", "", "What is no resource is an error from within."],
-    ["  checkProgress(onProgress);\n", "", "What is no function is an error when the file is open."],
-    ["  checkOpenStream(", "  void (", "What is no stream is an error from within."],
+    [
+      "  if (memory !== undefined) checkResource(memory);\n",
+      "",
+      "A value that is not a resource causes an error inside the library.",
+    ],
+    ["  checkProgress(onProgress);\n", "", "A value that is not a function is refused only when the file is open."],
+    ["  checkOpenStream(", "  void (", "A value that is not a stream causes an error inside the library."],
   ]),
   ...law("files/namedViews", [
     [" || Array.isArray(arrays)", "", "Views without names are written as 0, 1, 2."],
@@ -28,27 +32,27 @@ export const filesMutations: readonly Mutation[] = [
     [
       "  if (!(view instanceof StridedMemoryView)) throw notAView(view, where);\n",
       "",
-      "Who writes a typed array reads that undefined has no layout.",
+      "Writing a typed array reports that undefined has no layout.",
     ],
   ]),
   ...law("files/openBlob", [
-    ["readBlob(blob, position,", "readBlob(blob, 0,", "A Blob's header is taken for its elements."],
+    ["readBlob(blob, position,", "readBlob(blob, 0,", "A Blob's header is mistaken for its elements."],
   ]),
   ...law("files/openNpy", [
-    ["  if (swapped !== 0) {", "  if (swapped > 99) {", "Numbers of the other byte order are mapped."],
-    ["  if (size - to < promised) {", "  if (size < 0) {", "Who looks at a file that is too short dies."],
+    ["  if (swapped !== 0) {", "  if (swapped > 99) {", "Numbers in the other byte order are mapped."],
+    ["  if (size - to < promised) {", "  if (size < 0) {", "Accessing a file that is too short crashes the process."],
     [
       "writable ? MAP.SHARED : MAP.PRIVATE | MAP.NORESERVE",
       "MAP.SHARED",
-      "Whoever writes past readonly changes the file, or dies.",
+      "A write despite readonly changes the file, or crashes the process.",
     ],
   ]),
   ...law("files/readDirectory", [
-    ["(flags & 0x2041) !== 0", "flags < 0", "Encrypted bytes are taken for an array."],
-    ["size > packed * mostInflated + 64", "size < 0", "A few bytes have any amount of memory allocated."],
+    ["(flags & 0x2041) !== 0", "flags < 0", "Encrypted bytes are accepted as an array."],
+    ["size > packed * mostInflated + 64", "size < 0", "A few bytes can request any amount of memory."],
   ]),
   ...law("files/checkedSource", [
-    ["if (total !== member.size) throw", "if (total < 0) throw", "A member that ends early is taken for whole."],
-    ["if (crc !== member.crc) {", "if (crc < 0) {", "Damaged bytes are taken for an array."],
+    ["if (total !== member.size) throw", "if (total < 0) throw", "A truncated member is accepted as complete."],
+    ["if (crc !== member.crc) {", "if (crc < 0) {", "Damaged bytes are accepted as an array."],
   ]),
 ];

@@ -1,18 +1,18 @@
 /** The protective lines of layouts and dtypes. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const layoutMutations: readonly Mutation[] = [
   ...law("layout/StridedLayout.from", [
-    ["checkSpan(shape, strides, itemsize, sliceOffset);", "", "A layout reaches farther than can be counted."],
-    ["DERIVED, sliceOffset + 0, volume)", "DERIVED, 0, volume)", "A part of an array arrives as its beginning."],
+    ["checkSpan(shape, strides, itemsize, sliceOffset);", "", "A layout spans more than can be counted."],
+    ["DERIVED, sliceOffset + 0, volume)", "DERIVED, 0, volume)", "A slice arrives as the start of its array."],
     ["!Number.isInteger(sliceOffset * itemsize)", "false", "A layout begins inside a byte."],
   ]),
   ...law("layout/bytesBefore", [
     [
       "minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize)",
       "0",
-      "Elements before the first one lie outside of the memory that is vouched for.",
+      "Elements before the first one are outside the memory that is accounted for.",
     ],
   ]),
   ...law("layout/packedBytes", [
@@ -23,27 +23,27 @@ export const layoutMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("layout/noCode", [
-    ['typeof source.name === "string"', "false", "Who cloned a dtype is not told that its name is what crosses."],
+    ['typeof source.name === "string"', "false", "The error for a cloned dtype does not say to send its name instead."],
   ]),
   ...law("layout/checkMade", [
     [
       "if (given === undefined) throw",
       "if (given === null) throw",
-      "Who calls new Cuda() reads of the inside of a constructor.",
+      "Calling new Cuda() reports an error inside a constructor.",
     ],
   ]),
   ...law("layout/permuteInto", [
     [
       "else seenHigh |= bit;\n    newShape",
       "newShape",
-      "Of more than 32 axes one is taken twice, and another one lost.",
+      "With more than 32 axes, one is taken twice and another one is lost.",
     ],
   ]),
   ...law("layout/placeNewAxes", [
     [
       "    if (at(shape, axis) === NEW_AXIS) continue;\n    stride",
       "    stride",
-      "New axes at the end step by what is no stride.",
+      "New axes at the end get an invalid stride.",
     ],
     [
       "stride = extent * at(strides, axis) + 0; // not -0",
@@ -52,13 +52,13 @@ export const layoutMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("layout/axisSet", [
-    ["    else high |= bit;\n", "", "Of more than 32 axes one is new twice."],
+    ["    else high |= bit;\n", "", "With more than 32 axes, one can be new twice."],
   ]),
   ...law("layout/broadcastInto", [
     [
       "      if (extent !== 1) throw cannotBroadcast(shape, wanted);\n",
       "",
-      "Elements beside the array are read as its own.",
+      "Elements outside the array are read as its own.",
     ],
   ]),
   ...law("layout/stretched", [
@@ -69,13 +69,13 @@ export const layoutMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("layout/allowedMerges", [
-    ["mask >> BigInt(ndim) !== 0n", "false", "A mask for axes that are not there is taken."],
+    ["mask >> BigInt(ndim) !== 0n", "false", "A mask for axes that do not exist is accepted."],
   ]),
   ...law("layout/flattenInto", [
     [
       "        if (extent !== 1 || outerExtent === 1) outerStride = stride;\n",
       "        outerStride = stride;\n",
-      "A joined axis steps as one does that nobody steps along.",
+      "A joined axis gets the stride of an axis of one element.",
     ],
   ]),
   ...law("layout/mergeableAxes", [
@@ -84,47 +84,47 @@ export const layoutMutations: readonly Mutation[] = [
       "    outerStride = stride;\n",
       "The mask leaves out axes that can be joined.",
     ],
-    ["      else high |= 1 << (axis - 32);\n", "", "Of more than 32 axes the last are never joined."],
+    ["      else high |= 1 << (axis - 32);\n", "", "With more than 32 axes, the last ones are never joined."],
   ]),
   ...law("layout/checkOptions", [
     [
       "if (known[name] !== true) throw unknownOption(name, known);",
       "{}",
-      "Options that are spelled wrong are left aside.",
+      "Misspelled options are ignored.",
     ],
-    ["known[name] !== true", "!(name in known)", "An option called toString is known."],
+    ["known[name] !== true", "!(name in known)", "An option called toString is accepted."],
     [
       '  if (typeof options !== "object") throw noOptions(options, known);\n',
       "",
-      "A number of bytes is taken for options.",
+      "A number of bytes is accepted as options.",
     ],
   ]),
   ...law("layout/nearestOf", [
     [
       "letters < nearest.letters",
       'letters > nearest.letters || nearest.name === ""',
-      "The error names what was least meant.",
+      "The error suggests the least similar name.",
     ],
   ]),
   ...law("layout/unknownDtype", [
-    ["return letters <= 2 ?", "return letters <= 200 ?", "Whatever is given is said to be meant as something."],
-    ["`<${source}`, `|${source}`", "`<${source}`", "A type string of one byte without its order is not recognized."],
+    ["return letters <= 2 ?", "return letters <= 200 ?", "The error suggests a name for any input."],
+    ["`<${source}`, `|${source}`", "`<${source}`", "A type string of one byte without a byte order is not recognized."],
   ]),
   ...law("layout/distance", [
-    ["Number(letter !== letterThere)", "1", "The error names what was hardly meant."],
+    ["Number(letter !== letterThere)", "1", "The error suggests a name that is hardly similar."],
   ]),
   ...law("layout/isAligned", [
     [
       "(dataPtr * 8n) % BigInt(itemsize * 8) === 0n",
       "dataPtr % BigInt(Math.ceil(itemsize)) === 0n && true",
-      "Elements of less than a byte are aligned as bytes are.",
+      "The alignment of elements smaller than a byte is that of bytes.",
     ],
   ]),
   ...law("layout/packInto", [
     [
       "  if (sliceOffset % ratio !== 0) {\n",
       "  if (false) {\n",
-      "Larger elements begin in the middle of a smaller one's place.",
+      "Larger elements begin at an offset that is not a multiple of their size.",
     ],
     ["Math.trunc(stride / ratio) + 0", "Math.trunc(stride / ratio)", "A stride is -0."],
   ]),
@@ -137,49 +137,61 @@ export const layoutMutations: readonly Mutation[] = [
     [
       "    if (other !== axis && at(shape, other) !== 1) ratio",
       "    if (other !== axis) ratio",
-      "An axis that nobody steps along makes the answer smaller.",
+      "An axis of one element makes the result smaller.",
     ],
-    ["  while (!isItemsize(itemsize * ratio)) ratio = nextDivisor(ratio);\n", "", "Elements of 12 bits are promised."],
+    [
+      "  while (!isItemsize(itemsize * ratio)) ratio = nextDivisor(ratio);\n",
+      "",
+      "Elements of 12 bits are reported as possible.",
+    ],
   ]),
   ...law("layout/checkAdjacent", [
-    [".concat(axis)", ".toSpliced(0, 0, axis)", "A copy is advised that does not help."],
-    ['shape.includes(0) ? "" : ', "", "A copy of nothing is advised, which does not help."],
+    [".concat(axis)", ".toSpliced(0, 0, axis)", "The error advises a copy that does not help."],
+    ['shape.includes(0) ? "" : ', "", "The error advises a copy of an empty array, which does not help."],
   ]),
   ...law("layout/completeShape", [
     ["if (product === 0) throw cannotReshape", "if (false) throw cannotReshape", "An extent is NaN."],
   ]),
   ...law("layout/stridesForShape", [
-    ["    if (taken > run) return null;\n", "", "Elements that are not evenly spaced are said to be."],
-    ["        if (outer === 1) continue;\n", "", "An axis of extent 1 makes a copy necessary."],
+    ["    if (taken > run) return null;\n", "", "Elements that are not evenly spaced are treated as evenly spaced."],
+    ["        if (outer === 1) continue;\n", "", "An axis of one element makes a copy necessary."],
   ]),
   ...law("layout/notEvenlySpaced", [
-    ['toDense("C") is', 'toDense("K") is', "A copy in the same order is advised, which does not help."],
+    ['toDense("C") is', 'toDense("K") is', "The error advises a copy in the same order, which does not help."],
   ]),
   ...law("layout/noSize", [
-    ['typeof value === "bigint" ? `: Number(${value}n) is one` : ""', '""', "What to do with a bigint is not said."],
+    [
+      'typeof value === "bigint" ? `: Number(${value}n) is one` : ""',
+      '""',
+      "The error does not say how to convert a bigint.",
+    ],
   ]),
   ...law("layout/checkNdim", [
-    ["  if (ndim > MAX_NDIM) throw", "  if (false) throw", "More axes than any consumer takes."],
+    ["  if (ndim > MAX_NDIM) throw", "  if (false) throw", "An array has more axes than any consumer accepts."],
   ]),
   ...law("layout/checkExtent", [
     [
       "  if (!(Number.isSafeInteger(extent) && extent >= 0)) throw",
       "  if (false) throw",
-      "An extent that cannot be is believed.",
+      "An invalid extent is accepted.",
     ],
   ]),
   ...law("layout/checkVolume", [
     [
       "return product <= Number.MAX_SAFE_INTEGER ? product :",
       "return product < Infinity ? product :",
-      "The number of elements is not exact any more.",
+      "The number of elements is no longer exact.",
     ],
   ]),
   ...law("layout/emptyOrTooLarge", [
     ["  if (shape.includes(0)) return 0;\n", "", "An empty array with large extents is refused."],
   ]),
   ...law("layout/normalizeAxis", [
-    ["  if (fromFront < 0 || fromFront >= ndim) throw", "  if (false) throw", "An axis that is not there is believed."],
+    [
+      "  if (fromFront < 0 || fromFront >= ndim) throw",
+      "  if (false) throw",
+      "An axis that does not exist is accepted.",
+    ],
   ]),
   ...law("layout/copyStrides", [
     [
@@ -190,9 +202,13 @@ export const layoutMutations: readonly Mutation[] = [
     [
       "  if (!(isNear && total < limit)) throw spansTooFar(shape, steps, itemsize);\n",
       "",
-      "Offsets are not exact any more.",
+      "Offsets are no longer exact.",
     ],
-    ["    if (!Number.isSafeInteger(given)) throw", "    if (false) throw", "A stride that is no integer is believed."],
+    [
+      "    if (!Number.isSafeInteger(given)) throw",
+      "    if (false) throw",
+      "A stride that is not an integer is accepted.",
+    ],
   ]),
   ...law("layout/divided", [
     [
@@ -202,13 +218,13 @@ export const layoutMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("layout/checkSpan", [
-    ["  if (total * unit >= MAX_SPAN_IN_BYTES) throw", "  if (false) throw", "Offsets are not exact any more."],
+    ["  if (total * unit >= MAX_SPAN_IN_BYTES) throw", "  if (false) throw", "Offsets are no longer exact."],
   ]),
   ...law("layout/checkDenseSpan", [
     [
       "  if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {\n",
       "  if (false) {\n",
-      "Sizes are not exact any more.",
+      "Sizes are no longer exact.",
     ],
   ]),
   ...law("layout/StridedLayout.repacked", [
@@ -229,49 +245,53 @@ export const layoutMutations: readonly Mutation[] = [
     [
       "    if (stride <= reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/**\n * As",
       "    if (stride < reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/**\n * As",
-      "Elements that overlap are said not to.",
+      "Overlapping elements are reported as not overlapping.",
     ],
   ]),
   ...law("layout/hasNoCollision", [
     [
       "  if (volume > span) return false;",
       "  if (volume > span + 1) return false;",
-      "Elements that overlap are said not to.",
+      "Overlapping elements are reported as not overlapping.",
     ],
   ]),
   ...law("layout/CollisionSearch.meets", [
-    ["hasMoved || taken !== 0", "taken !== 0", "Elements that meet are said not to."],
+    ["hasMoved || taken !== 0", "taken !== 0", "Overlapping elements are reported as not overlapping."],
     [
       "      if (--this.#stepsLeft < 0) return true;\n",
       "      if (--this.#stepsLeft < 0) return false;\n",
-      "What was not looked at to the end is said to be free of overlaps.",
+      "A search that was not finished reports that nothing overlaps.",
     ],
   ]),
   ...law("layout/cachedLayout", [
-    ["found.hasStrides !== (strides !== null)", "false", "An array without strides gets those of one that had some."],
+    ["found.hasStrides !== (strides !== null)", "false", "An array without strides gets the strides of another one."],
     ["layout.itemsize !== itemsize || ", "", "An array gets the element size of another one."],
-    [" || layout.shape.length !== ndim", "", "An array of fewer axes is taken for one of more."],
+    [" || layout.shape.length !== ndim", "", "An array of fewer axes is mistaken for one of more."],
     ["    if (layout.shape[axis] !== shape[axis]) return null;\n", "", "An array gets the shape of another one."],
     [" * unit !== strides[axis]", " === null", "An array gets the strides of another one."],
-    ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
+    [
+      "(layout.strides[axis] ?? 0) * unit",
+      "(layout.strides[axis] ?? 0)",
+      "Strides in bytes are mistaken for strides in elements.",
+    ],
   ]),
   ...law("layout/showAs", [
     [
       "    } catch (error) {\n      return",
       "    } catch (error) {\n      throw error;\n      return",
-      "A console fails.",
+      "Printing to the console fails.",
     ],
   ]),
   ...law("layout/indentOf", [
     [
       '  if ("indentationLvl" in options) return spaces(options.indentationLvl);\n',
       "",
-      "Deno shows rows at the margin.",
+      "Deno prints rows without indentation.",
     ],
-    ["2 * (options.depth - first)", "0", "Bun's console shows rows at the margin."],
+    ["2 * (options.depth - first)", "0", "Bun's console prints rows without indentation."],
     [' || "showHidden" in options', "", "Bun's util.inspect indents rows twice."],
   ]),
   ...law("layout/giveName", [
-    ["  checkName(name);\n  names", "  names", "Names are empty."],
+    ["  checkName(name);\n  names", "  names", "Empty names are accepted."],
   ]),
 ];

@@ -1,7 +1,7 @@
-/** The protective lines of buffers: their bytes, their ends, and staging. */
+/** The protective lines of buffers: their bytes, their release, and staging. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const memoryMutations: readonly Mutation[] = [
   ...law("memory/finalizer", [
     [
@@ -9,13 +9,17 @@ export const memoryMutations: readonly Mutation[] = [
       "if (!wantsLeakReports()) {\n    console.error(`Causeway: a MemoryBuffer",
       "A leak is not reported.",
     ],
-    ["  try {\n    freeIfUnused(state);\n", "  try {\n", "A buffer that is only dropped is never freed."],
+    [
+      "  try {\n    freeIfUnused(state);\n",
+      "  try {\n",
+      "A buffer that is dropped without being closed is never freed.",
+    ],
   ]),
   ...law("memory/freeIfUnused", [
     [
       "  if (driver !== null && isCapturing(driver)) freeAfterCaptures(driver, state);\n  else freeNow(state);\n",
       "  freeNow(state);\n",
-      "A free becomes part of a graph, or spoils its capture.",
+      "A free becomes part of a graph, or invalidates its capture.",
     ],
     [
       "  if (!state.closed || state.pins > 0) return;\n",
@@ -25,18 +29,18 @@ export const memoryMutations: readonly Mutation[] = [
     [
       "  if (!state.closed || state.pins > 0) return;\n",
       "  if (!state.closed) return;\n",
-      "Memory is freed under a consumer.",
+      "Memory is freed while a consumer still uses it.",
     ],
   ]),
   ...law("memory/freeNow", [
     [
       "state.free(state.ptr, state.stream?.orSuccessor ?? null, state.argument)",
       "state.free(state.ptr, state.stream, state.argument)",
-      "What is freed on a stream that was closed before is not freed.",
+      "Memory whose stream was closed before is not freed.",
     ],
     ["    state.free(state.ptr, state.stream?.orSuccessor ?? null, state.argument);\n", "", "Memory is never freed."],
     ["  state.owner = undefined;\n", "", "The owner of foreign memory is kept for ever."],
-    ["      state.retained?.release();\n", "", "A device is never given back."],
+    ["      state.retained?.release();\n", "", "A device is never released."],
     [
       "      state.retained?.release();\n    } finally {\n      state.stream?.release();\n",
       "      state.retained?.release();\n    } finally {\n",
@@ -52,7 +56,7 @@ export const memoryMutations: readonly Mutation[] = [
     [
       "    stream.release();\n    throw error;\n",
       "    throw error;\n",
-      "A home that could not be taken is never destroyed.",
+      "A home that could not be set is never destroyed.",
     ],
     ["  kept?.release();\n", "", "The former home is never destroyed."],
     [
@@ -60,7 +64,7 @@ export const memoryMutations: readonly Mutation[] = [
       "  kept?.release();\n  state.stream = stream;\n",
       "A new home is kept for ever if the former one cannot be destroyed.",
     ],
-    ["  stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
+    ["  stream.retain();\n", "", "The new home is destroyed before memory is freed on it."],
     [
       "  state.stream = stream; // first: an error when the old home is released must not discard the new one\n",
       "",
@@ -68,45 +72,45 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/Pin.Symbol.dispose", [
-    ["    this.#state = null;\n", "", "A release that comes twice frees memory under another consumer."],
+    ["    this.#state = null;\n", "", "A second release frees memory that another consumer uses."],
     [
       "\n    state.pins--;\n    freeIfUnused(state);\n",
       "      state.pins--;\n",
-      "Memory that is closed before its consumer releases is never freed.",
+      "Memory that is closed before its consumer releases it is never freed.",
     ],
   ]),
   ...law("memory/checkRange", [
-    ["!Number.isSafeInteger(size) || size < 0) throw", "false) throw", "A size that cannot be is believed."],
-    ["ptr < 0n || ", "", "An address that cannot be is believed."],
-    [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
-    ["endsBeyondMemory(ptr, size)", "false", "Bytes beyond the end of memory are believed."],
+    ["!Number.isSafeInteger(size) || size < 0) throw", "false) throw", "An invalid size is accepted."],
+    ["ptr < 0n || ", "", "An invalid address is accepted."],
+    [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are accepted."],
+    ["endsBeyondMemory(ptr, size)", "false", "Bytes beyond the end of the address space are accepted."],
   ]),
   ...law("memory/addressWithin", [
-    ["byteOffset + size > owner.byteLength", "false", "Memory behind an ArrayBuffer is read."],
-    ["!areIntegers || ", "", "Half a byte of an ArrayBuffer is believed in."],
+    ["byteOffset + size > owner.byteLength", "false", "Memory past the end of an ArrayBuffer is read."],
+    ["!areIntegers || ", "", "A fraction of a byte of an ArrayBuffer is accepted."],
   ]),
   ...law("memory/bytesOf", [
-    ["  buffers.set(bytes.buffer, buffer);\n", "", "A buffer is freed while somebody holds its bytes."],
+    ["  buffers.set(bytes.buffer, buffer);\n", "", "A buffer is freed while its bytes are in use."],
   ]),
   ...law("memory/endsWithWorker", [
     [
       "if (!ffiPort().isWorker) return false;",
       "return false;",
-      "What a Worker has lent ends with it.",
+      "Memory that a Worker has exported ends with the Worker.",
     ],
     [
       "memory instanceof ArrayBuffer && !(buffers.get(memory)?.endsWithWorker === false);",
       "memory instanceof ArrayBuffer;",
-      "Memory of a resource is copied, if it is seen as a typed array.",
+      "Memory of a resource that is viewed as a typed array is copied.",
     ],
   ]),
   ...law("memory/MemoryBuffer.made", [
-    ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before what is freed on it."],
-    ["    freeIfDropped(this, state);\n", "", "A buffer that is only dropped is never freed."],
+    ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before memory is freed on it."],
+    ["    freeIfDropped(this, state);\n", "", "A buffer that is dropped without being closed is never freed."],
     [
       "buffer.#borrowedHome = stream ?? device.defaultStream;",
       "buffer.#borrowedHome = stream ?? null;",
-      "Whoever has borrowed memory next comes before what was enqueued on it.",
+      "The next user of borrowed memory is not ordered after work enqueued on it.",
     ],
   ]),
   ...law("memory/exactPtr", [
@@ -118,37 +122,37 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/MemoryBuffer.used", [
     ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
-    [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
-    ["    if (closed) throw this.#closed(doing);\n", "", "The address of freed memory is given out."],
+    [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred can no longer be viewed."],
+    ["    if (closed) throw this.#closed(doing);\n", "", "The address of freed memory is returned."],
     [
       "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) throw",
       "    if (false) throw",
-      "Memory that another thread has been given is read and written.",
+      "Memory that was transferred to another thread is read and written.",
     ],
     [
       '    if (this.#state.closed) throw this.#closed("give a home stream to");\n',
       "",
-      "A freed buffer holds a stream for ever.",
+      "A freed buffer keeps a stream for ever.",
     ],
     ["    if (source.size !== this.size) {\n", "    if (false) {\n", "A copy runs beyond the end of a buffer."],
-    ["    if (this.size > 0) copyBytes(", "    copyBytes(", "A copy of nothing is an error of the driver."],
-    ["    if (this.size > 0) fillBytes(", "    fillBytes(", "A fill of nothing is an error of the driver."],
+    ["    if (this.size > 0) copyBytes(", "    copyBytes(", "A copy of no bytes is an error of the driver."],
+    ["    if (this.size > 0) fillBytes(", "    fillBytes(", "A fill of no bytes is an error of the driver."],
     [
       "(this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null",
       "this.#state.stream ?? this.#borrowedHome",
-      "A buffer cannot be used once its home was closed.",
+      "A buffer cannot be used once its home is closed.",
     ],
   ]),
   ...law("memory/MemoryBuffer.pinUntilPassed", [
     [
       "capture.retain({ home: () => this.stream, retained: this.pinned() });",
       "this.pinned()[Symbol.dispose]();",
-      "A graph uses memory that is given back.",
+      "A graph uses memory that was released.",
     ],
   ]),
   ...law("memory/MemoryBuffer.pin", [
     ['    if (this.#state.closed) throw this.#closed("pin");\n', "", "Freed memory is exported."],
-    ["    this.#state.pins++;\n", "", "Memory is freed under a consumer."],
+    ["    this.#state.pins++;\n", "", "Memory is freed while a consumer still uses it."],
     ["state.pins--;\n", "", "Memory that was exported is never freed."],
     ["    this.#state.pins--;\n", "", "Memory that was exported is never freed."],
     [
@@ -166,16 +170,16 @@ export const memoryMutations: readonly Mutation[] = [
     [
       "      pollIfFew();",
       "     ",
-      "Memory that work has used is not given back when it is closed afterwards.",
+      "Memory that is closed after its use is not released.",
     ],
-    ["      noteClosed();\n", "", "Memory that was used and closed is not given back before much else is used."],
+    ["      noteClosed();\n", "", "Memory that was used and closed is not released until much more has been used."],
     ["    if (this.#state.closed) return;\n", "", "Closing twice frees twice."],
     ["      this.#moveLast(stream);\n", "", "Memory is freed on another stream than the one asked for."],
     ["    this.#state.closed = true;\n", "", "Closing frees nothing, and the buffer stays usable."],
     [
       "    if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty\n",
       "",
-      "An array reaches memory that is freed.",
+      "An array accesses freed memory.",
     ],
     ["(given?.detached === false)", "(given !== undefined)", "Memory whose bytes were transferred is never freed."],
     [
@@ -185,13 +189,13 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/isRingWorthIt", [
-    ["return rings.has(device) || ", "return ", "What a ring is there for goes without it."],
+    ["return rings.has(device) || ", "return ", "Copies do not use a ring that already exists."],
     [
       "(unstaged.get(device) ?? 0) + bytes >= worthStarting",
       "bytes >= worthStarting",
       "Many copies of a few MiB never get a ring.",
     ],
-    ["(unstaged.get(device) ?? 0) + bytes >= worthStarting", "true", "One copy of 4 MiB pays for a ring."],
+    ["(unstaged.get(device) ?? 0) + bytes >= worthStarting", "true", "One copy of 4 MiB starts a ring."],
   ]),
   ...law("memory/toDevice", [
     [
@@ -209,15 +213,19 @@ export const memoryMutations: readonly Mutation[] = [
     [
       " + mostPageCalls(chunk)",
       "",
-      "A large array cannot be read: its threads have more to do than they can be given.",
+      "A large array cannot be read, because its threads get more calls than they can take.",
     ],
   ]),
   ...law("memory/pagesOf", [
-    ["return isNew ? ", "return true ? ", "Pages that are there are made again, which takes time."],
-    ["next < end ? next : end, end", "next, next", "Pages are made of memory behind the end."],
+    ["return isNew ? ", "return true ? ", "Pages that exist are populated again, which takes time."],
+    ["next < end ? next : end, end", "next, next", "Pages past the end of the memory are populated."],
   ]),
   ...law("memory/toHost", [
-    ["pagesOf(run, plan, chunk + 1)", "pagesOf(run, plan, chunk)", "Threads write to pages while others make them."],
+    [
+      "pagesOf(run, plan, chunk + 1)",
+      "pagesOf(run, plan, chunk)",
+      "Threads write to pages while others populate them.",
+    ],
     ["      ring.wait(chunk); // the bus is done with it\n", "", "Threads empty a slot that the bus still fills."],
     [
       "    ring.wait(chunk); // an earlier copy's chunk may still be in the slot\n",
@@ -236,7 +244,7 @@ export const memoryMutations: readonly Mutation[] = [
     [
       "    waitForDevice(this.#device); // transfers may still be in flight\n",
       "",
-      "Memory that the bus is at work with is freed.",
+      "Memory that is still being transferred is freed.",
     ],
   ]),
   ...law("memory/copyBytes", [
@@ -250,12 +258,12 @@ export const memoryMutations: readonly Mutation[] = [
     [
       '\n  if (stream === undefined) throw new TypeError("Cannot copy device memory without',
       '    if (false) throw new TypeError("Cannot copy device memory without',
-      "A copy without a stream is a nameless error.",
+      "A copy without a stream fails with an unexplained error.",
     ],
     [
       "if (peers !== null) takeAccess(accessesBetween(source, peers.from, destination, peers.to), bytes);\n",
       "",
-      "Buffers go by way of the host, at a tenth of the rate.",
+      "Buffers are copied through the host, at a tenth of the rate.",
     ],
   ]),
   ...law("memory/directionOf", [
@@ -270,7 +278,7 @@ export const memoryMutations: readonly Mutation[] = [
     [
       "!Number.isInteger(value) || value < 0 || value >= 256 ** width",
       "false",
-      "A value that does not fit is filled in as another one.",
+      "A value that does not fit is filled in as a different one.",
     ],
   ]),
   ...law("memory/fillBytes", [
@@ -282,12 +290,12 @@ export const memoryMutations: readonly Mutation[] = [
     [
       '  if (!buffer.isHostAccessible) throw new TypeError("Cannot fill',
       '    if (false) throw new TypeError("Cannot fill',
-      "A fill without a stream is a misleading error.",
+      "A fill without a stream fails with a misleading error.",
     ],
     [
       "\n  if (width > 1 && Number(ptr & 3n) % width !== 0) {\n",
       "    if (false) {\n",
-      "A fill that is not aligned is a nameless error.",
+      "An unaligned fill fails with an unexplained error.",
     ],
   ]),
 ];

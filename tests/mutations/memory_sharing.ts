@@ -1,23 +1,23 @@
 /** The protective lines of memory that processes share. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const memorySharingMutations: readonly Mutation[] = [
   ...law("memory/ChannelExports.undo", [
-    ["    undo.dispose();\n", "", "What could not be sent is kept for ever."],
+    ["    undo.dispose();\n", "", "Memory that could not be sent is kept for ever."],
   ]),
   ...law("memory/ChannelExports.takeAllBack", [
     [
       "    for (const end of [...this.#shares.values()]) end(null);\n",
       "",
-      "What a process had that is gone is never freed.",
+      "Memory that was shared with a process that is gone is never freed.",
     ],
   ]),
   ...law("memory/ChannelExports.share", [
     [
       "    const pin = buffer.pinned();\n",
       "    const pin = { [Symbol.dispose]() {} };\n",
-      "Memory is freed under another process.",
+      "Memory is freed while another process uses it.",
     ],
     ["        pin[Symbol.dispose]();\n", "", "Memory that was sent is never freed."],
     [
@@ -30,9 +30,9 @@ export const memorySharingMutations: readonly Mutation[] = [
     [
       "if (part.mark !== null) {",
       "if (home !== null) {",
-      "Memory without a home is reported on every stream but the one that it was received on.",
+      "Memory without a home is reported on every stream except the one that it was received on.",
     ],
-    ["observerOf(device.driver)?.received(", "void (", "Memory of another process is used too early, unseen."],
+    ["observerOf(device.driver)?.received(", "void (", "Memory of another process is used too early without a report."],
     [
       "    if (part.mark !== null) this.#marks.wait(home, part.mark); //",
       "    //",
@@ -44,11 +44,11 @@ export const memorySharingMutations: readonly Mutation[] = [
     [
       "ours.has(stream) ? stream : passed(ours)",
       "ours.has(stream) ? stream : null",
-      "Each stream that is used leaves an event.",
+      "Each stream that is used leaves an event behind.",
     ],
   ]),
   ...law("memory/StreamMarks.learn", [
-    ["device.isGone ? null : ", "", "What comes back after a Cuda was closed ends the channel."],
+    ["device.isGone ? null : ", "", "Memory that is returned after a Cuda was closed ends the channel."],
   ]),
   ...law("memory/StreamMarks.wait", [
     [
@@ -74,31 +74,31 @@ export const memorySharingMutations: readonly Mutation[] = [
     [
       "    ours.delete(stream);\n    ours.set(stream, mark);\n",
       "",
-      "Behind a stream that is at work for long each one leaves an event.",
+      "While one stream is busy for a long time, each of the others leaves an event behind.",
     ],
   ]),
   ...law("memory/MemoryChannel.receive", [
     [
       "      if (this.#failure !== undefined) throw this.#failure;\n",
       "",
-      "What cannot be understood looks like the end of what was sent.",
+      "A message that cannot be understood looks like the end of the messages.",
     ],
   ]),
   ...law("memory/MemoryChannel.close", [
     [
       '    if (this.#isUsed && !this.#ended) this.#answer({ kind: "closed" });\n',
       "",
-      "Who keeps memory until nothing comes any more, and its owner, wait for each other.",
+      "A receiver that keeps memory until the end of the messages, and the owner, wait for each other.",
     ],
   ]),
   ...law("memory/MemoryChannel.markEnd", [
     [
       "      waitForEnd(stream);\n      return null;\n",
       "      throw 0;\n",
-      "The owner never hears that its memory is free.",
+      "The owner is never notified that its memory is free.",
     ],
   ]),
   ...law("memory/MemoryChannel.listen", [
-    ["      this.#failure = error;\n", "", "What cannot be understood looks like the end of what was sent."],
+    ["      this.#failure = error;\n", "", "A message that cannot be understood looks like the end of the messages."],
   ]),
 ];

@@ -1,12 +1,12 @@
 /**
- * What a mutation is, and where: behind a marker in the source that names the tests which protect the line.
+ * Mutations, and how each is found: it follows a marker in the source that names the tests which protect the line.
  *
  * ```
  * // law order/Loan.end: order/lease, memory/collection
  * ```
  *
- * A marker is a comment of its own, `#` in Python, before what it is about, and reaches to the next one. It moves with
- * the code, to another file, too: a mutation knows its label and a text that is there once behind it.
+ * A marker is a separate comment, `#` in Python, before the code that it covers, and extends to the next marker. It
+ * moves with the code, also to another file: a mutation has the label, and a text that occurs exactly once after it.
  *
  * @module
  */
@@ -15,15 +15,15 @@ import { fileURLToPath } from "node:url";
 
 /** One way to break the code. */
 export interface Mutation {
-  /** The marker behind which it is. */
+  /** The marker that precedes it. */
   readonly label: string;
-  /** The file with the marker, from the repository's root; empty if there is none. */
+  /** The file with the marker, relative to the repository's root; empty if there is no marker. */
   readonly file: string;
-  /** What stands behind the marker, exactly once. */
+  /** The text to replace, which occurs exactly once after the marker. */
   readonly text: string;
-  /** What stands there instead; often nothing. */
+  /** Its replacement; often empty. */
   readonly becomes: string;
-  /** Test files, one of which must fail. */
+  /** Test files; at least one must fail. */
   readonly tests: readonly string[];
   /** What goes wrong without the line. */
   readonly why: string;
@@ -33,14 +33,14 @@ export interface Mutation {
 interface Marker {
   readonly label: string;
   readonly tests: readonly string[];
-  /** Where it begins and where what follows it does. */
+  /** Where the marker begins, and where it ends. */
   readonly start: number;
   readonly end: number;
 }
 
 const markerPattern = /^[ \t]*(?:\/\/|#) law (?<label>\S+):(?<tests>.*(?:\n[ \t]*(?:\/\/|#) {3}\S.*)*)\n/gm;
 
-/** The markers of a source, from its beginning on. */
+/** The markers of a source, in order. */
 export function markersOf(source: string): Marker[] {
   return [...source.matchAll(markerPattern)].map(({ 0: text, index, groups }) => ({
     label: groups?.["label"] ?? "",
@@ -54,7 +54,7 @@ export function markersOf(source: string): Marker[] {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** All markers of the sources, with their files; a label that is there twice has two. */
+/** All markers of the sources, with their files; a label that occurs twice has two. */
 export const markers: ReadonlyMap<string, readonly { readonly file: string; readonly tests: readonly string[] }[]> =
   (() => {
     const found = new Map<string, { file: string; tests: readonly string[] }[]>();
@@ -70,7 +70,7 @@ export const markers: ReadonlyMap<string, readonly { readonly file: string; read
     return found;
   })();
 
-/** The source with the mutation in it, or null if its text is not behind the marker exactly once. */
+/** The mutated source, or null if the text does not occur exactly once after the marker. */
 export function mutate(
   source: string,
   { label, text, becomes }: Pick<Mutation, "label" | "text" | "becomes">,
@@ -89,10 +89,10 @@ function isBefore(at: number, end: number): boolean {
   return at >= 0 && at < end;
 }
 
-/** A mutation without what its marker says. */
+/** A mutation without the properties that come from its marker. */
 type Entry = readonly [text: string, becomes: string, why: string];
 
-/** The mutations behind a marker. */
+/** The mutations of a marker. */
 export function law(label: string, entries: readonly Entry[]): Mutation[] {
   const [{ file, tests } = { file: "", tests: [] }] = markers.get(label) ?? [];
   return entries.map(([text, becomes, why]) => ({ label, file, text, becomes, tests, why }));

@@ -1,84 +1,100 @@
-/** The protective lines of the room `native`: machine code, and the threads that run it. */
+/** The protective lines of native code: machine code, and the threads that run it. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const nativeMutations: readonly Mutation[] = [
   ...law("native/make", [
-    ["} catch (cause) {\n", "} catch (cause) {\n    throw cause;\n", "Who asks for too much reads that, and no more."],
+    [
+      "} catch (cause) {\n",
+      "} catch (cause) {\n    throw cause;\n",
+      "The error for a size that is too large gives no explanation.",
+    ],
   ]),
   ...law("native/advised", [
     ["libc().paging.madvise(first, length, MADV.HUGEPAGE);", "", "Large new memory is slow to write."],
     [" - first) / page * page", " - first) / page / 2n * page", "Half of a large array is slow to write."],
   ]),
   ...law("native/pageCalls", [
-    ["(from + largePage - 1n)", "from", "A page is made twice, or of memory that is somebody else's."],
-    ["left < largePage ? left : largePage", "largePage", "Pages are made of what is behind the end."],
-    ["BigInt(MADV.POPULATE_WRITE)", "BigInt(MADV.HUGEPAGE)", "No page is made before it is written to."],
+    ["(from + largePage - 1n)", "from", "A page is populated twice, or belongs to other memory."],
+    ["left < largePage ? left : largePage", "largePage", "Pages past the end are populated."],
+    ["BigInt(MADV.POPULATE_WRITE)", "BigInt(MADV.HUGEPAGE)", "No page is populated before it is written."],
   ]),
   ...law("native/mapExecutable", [
     ["roundUp(length, 16)", "length", "Functions are not aligned."],
-    ["Math.ceil(used / pageBytes)", "1", "There is room for one page of functions."],
+    ["Math.ceil(used / pageBytes)", "1", "There is room for only one page of functions."],
   ]),
   ...law("native/portOfMainThread", [
-    ["  if (!port.isWorker) return port;\n", "  return port;\n", "A Worker lends with callbacks that end with it."],
+    [
+      "  if (!port.isWorker) return port;\n",
+      "  return port;\n",
+      "A Worker exports memory with callbacks that end with the Worker.",
+    ],
   ]),
   ...law("native/x8664Thunk", [
     [
       "[0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n",
       "[0xf0, 0xff, 0x00, 0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]),\n    ...(clear === undefined ? [0xf0, 0xff, 0x00] : []),\n",
-      "A struct is written after its end was told, when it may be freed.",
+      "A struct is written after its release was signalled, when it may be freed.",
     ],
     [
       "    ...[0xf0, 0xff, 0x00], // lock",
       "    ...[0xff, 0x00], // lock",
-      "Two threads that release at once are counted as one.",
+      "Two threads that release at the same time are counted as one.",
     ],
     [
       "    ...(clear === undefined ? [] : [0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n",
       "    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n    ...(clear === undefined ? [] : [0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n",
-      "A consumer writes to a struct that is freed.",
+      "A consumer writes to a freed struct.",
     ],
-    ["[0x48, 0xc7, 0x47, clear, 0", "[0xc7, 0x47, clear, 0", "Half of a pointer says that an array is there."],
+    [
+      "[0x48, 0xc7, 0x47, clear, 0",
+      "[0xc7, 0x47, clear, 0",
+      "The remaining half of a pointer says that an array is there.",
+    ],
     ["...[0xf0, 0xff, 0x00], // lock", "...[0xff, 0x00], // lock", "A release is lost."],
   ]),
   ...law("native/aarch64Thunk", [
-    ["0x8803fc22", "0x88037c22", "On arm64 the count is seen before the struct is cleared."],
+    ["0x8803fc22", "0x88037c22", "On arm64 the count becomes visible before the struct is cleared."],
   ]),
   ...law("native/ThreadTeam.start", [
-    ["    team.close();\n    throw", "    throw", "Threads of a team that is not complete wait for ever."],
+    ["    team.close();\n    throw", "    throw", "Threads of an incomplete team wait for ever."],
   ]),
   ...law("native/ThreadTeam.begin", [
-    ["inFlight === rounds || ", "inFlight > rounds || ", "A round is begun in the memory of one that is in flight."],
-    ["inFlight === rounds || ", "", "A round overwrites what another still counts by."],
-    ["calls.length > most", "false", "Calls overwrite others that nobody has taken."],
+    ["inFlight === rounds || ", "inFlight > rounds || ", "A round begins in the memory of a round in flight."],
+    ["inFlight === rounds || ", "", "A round overwrites the counters of another one."],
+    ["calls.length > most", "false", "Calls overwrite others that no thread has taken."],
   ]),
   ...law("native/withoutSignals", [
-    ["pthread_sigmask(SIG_BLOCK, all, before)", "pthread_sigmask(SIG_BLOCK, 0n, before)", "Threads get signals."],
-    ["pthread_sigmask(SIG_SETMASK, before, 0n)", "pthread_sigmask(SIG_SETMASK, 0n, 0n)", "JavaScript gets no signals."],
+    ["pthread_sigmask(SIG_BLOCK, all, before)", "pthread_sigmask(SIG_BLOCK, 0n, before)", "Threads receive signals."],
+    [
+      "pthread_sigmask(SIG_SETMASK, before, 0n)",
+      "pthread_sigmask(SIG_SETMASK, 0n, 0n)",
+      "JavaScript receives no signals.",
+    ],
   ]),
   ...law("native/assemble", [
     [
       "(labels.get(label) ?? NaN) - (ends[i] ?? 0)",
       "(labels.get(label) ?? NaN) - (ends[i - 1] ?? 0)",
-      "A loop goes on at a wrong instruction.",
+      "A loop continues at a wrong instruction.",
     ],
   ]),
   ...law("native/x8664Operation", [
     ["return offset < 128 ?", "return offset < 256 ?", "On x86-64 memory before the block is read and written."],
-    ["0x40 | r[operation[1]] >> 3, 0xb8", "0x40, 0xb8", "On x86-64 a number goes to another register."],
+    ["0x40 | r[operation[1]] >> 3, 0xb8", "0x40, 0xb8", "On x86-64 a number is loaded into the wrong register."],
     [
       "register >> 3 << 2 | base >> 3, opcode, ...",
       "base >> 3, opcode, ...",
-      "On x86-64 a step is read into another register.",
+      "On x86-64 a step is loaded into the wrong register.",
     ],
-    ["2: [0x66, 0x42, 0x89]", "2: [0x42, 0x89]", "On x86-64 bytes behind every second element are written."],
-    ["2: [0x0f, 0xb7]", "2: [0x8b]", "On x86-64 bytes behind the last element are read."],
-    ["2: [0x66, 0x89]", "2: [0x89]", "On x86-64 bytes behind an element are written."],
-    ["16: [0xf3, 0x0f, 0x7f] }", "16: [0x48, 0x89] }", "On x86-64 half of an element is written."],
+    ["2: [0x66, 0x42, 0x89]", "2: [0x42, 0x89]", "On x86-64 bytes after every second element are written."],
+    ["2: [0x0f, 0xb7]", "2: [0x8b]", "On x86-64 bytes past the last element are read."],
+    ["2: [0x66, 0x89]", "2: [0x89]", "On x86-64 bytes after an element are written."],
+    ["16: [0xf3, 0x0f, 0x7f] }", "16: [0x48, 0x89] }", "On x86-64 only half of an element is written."],
     [
       "[0x53, 0x41, 0x55, 0x41, 0x56]; // push",
       "[0x53, 0x41, 0x55]; // push",
-      "On x86-64 a register that belongs to the caller is lost.",
+      "On x86-64 a register of the caller is not restored.",
     ],
     [
       "2: [0x69, 0xc0, 1, 0, 1, 0,",
@@ -92,48 +108,52 @@ export const nativeMutations: readonly Mutation[] = [
     [
       "const words = distance / 4 + 1;",
       "const words = distance / 4;",
-      "On arm64 a loop goes on at a wrong instruction.",
+      "On arm64 a loop continues at a wrong instruction.",
     ],
-    ["(words & 0x7ffff) << 5]; // b.ne", "(words & 0x3ffff) << 5]; // b.ne", "On arm64 no loop goes back."],
-    ["0xf1000400 |", "0xd1000400 |", "On arm64 no loop ends where it should."],
+    ["(words & 0x7ffff) << 5]; // b.ne", "(words & 0x3ffff) << 5]; // b.ne", "On arm64 no loop jumps back."],
+    ["0xf1000400 |", "0xd1000400 |", "On arm64 no loop ends at the right element."],
     [
       "return [0xf94013f5, 0xa94153f3, 0xa8c37bfd];",
       "return [0xa94153f3, 0xa8c37bfd];",
-      "On arm64 a register that belongs to the caller is lost.",
+      "On arm64 a register of the caller is not restored.",
     ],
   ]),
   ...law("native/aarch64Loads", [
-    ["2: 0x79400009", "2: 0xb9400009", "On arm64 bytes behind the last element are read."],
-    ["2: 0x79000009", "2: 0xb9000009", "On arm64 bytes behind an element are written."],
-    ["2: 0x78206809", "2: 0xb8206809", "On arm64 bytes behind every second element are written."],
-    ["16: 0x3d800000", "16: 0xfd000000", "On arm64 half of an element is written."],
+    ["2: 0x79400009", "2: 0xb9400009", "On arm64 bytes past the last element are read."],
+    ["2: 0x79000009", "2: 0xb9000009", "On arm64 bytes after an element are written."],
+    ["2: 0x78206809", "2: 0xb8206809", "On arm64 bytes after every second element are written."],
+    ["16: 0x3d800000", "16: 0xfd000000", "On arm64 only half of an element is written."],
     ["4: 0x4d40c800", "4: 0x0d40c800", "On arm64 half of a filled row is 0."],
   ]),
   ...law("native/prepareMove", [
-    ["isGathered(move) ? together : unrolled", "unrolled", "Bytes behind a row are written."],
-    ["move.isFar === true ? nonTemporalCopy() : here.memcpy", "here.memcpy", "A large copy is first fetched."],
-    ["2 * row.to, 2 * row.from", "2 * row.from, 2 * row.to", "The third of four pieces lies elsewhere."],
-    ["to: to - toBack, from: from - fromBack", "to, from", "A row begins where the one before ends."],
+    ["isGathered(move) ? together : unrolled", "unrolled", "Bytes past the end of a row are written."],
+    [
+      "move.isFar === true ? nonTemporalCopy() : here.memcpy",
+      "here.memcpy",
+      "The destination of a large copy is fetched first.",
+    ],
+    ["2 * row.to, 2 * row.from", "2 * row.from, 2 * row.to", "The third of four pieces is at a wrong address."],
+    ["to: to - toBack, from: from - fromBack", "to, from", "A row begins at the end of the one before."],
     [
       "words.set([extent, extent, to, from]",
       "words.set([extent, extent - 1, to, from]",
-      "The first time an axis is cut short.",
+      "On its first pass an axis is cut short.",
     ],
-    [".toReversed()", "", "Outer axes are walked as if they were inner ones."],
-    ["row.extent - several * atOnce", "0", "What is left of a row is not moved."],
+    [".toReversed()", "", "Outer axes are walked like inner ones."],
+    ["row.extent - several * atOnce", "0", "The rest of a row is not moved."],
   ]),
   ...law("native/runMove", [
-    ["  addresses[1] = to / 2 ** 32;\n", "", "What is written lies elsewhere."],
-    ["  addresses[3] = from / 2 ** 32;\n", "", "What is read lies elsewhere."],
+    ["  addresses[1] = to / 2 ** 32;\n", "", "The destination has a wrong address."],
+    ["  addresses[3] = from / 2 ** 32;\n", "", "The source has a wrong address."],
   ]),
   ...law("native/gatherProgram", [
     [
       '["insertAt", 2 * i + 1, "second", "fromStep"]',
       '["insert", 2 * i + 1, "second"]',
-      "Every second byte is one before.",
+      "Every second byte repeats the one before.",
     ],
-    [" && row.to === 1 &&", " &&", "Bytes that belong apart are written side by side."],
-    ['["point", "third", "third", together]', '["point", "third", "third", 1]', "Bytes are written over others."],
+    [" && row.to === 1 &&", " &&", "Bytes with gaps between them are written side by side."],
+    ['["point", "third", "third", together]', '["point", "third", "third", 1]', "Bytes are written over each other."],
   ]),
   ...law("native/inRegisters", [
     [
@@ -144,14 +164,14 @@ export const nativeMutations: readonly Mutation[] = [
     [
       "        if (left[register] !== 0) return null; // in two locals, one of which may outlive the other\n",
       "",
-      "A vector with two names is overwritten when one of them is over.",
+      "A vector held by two locals is overwritten when one of them ends.",
     ],
-    ["Object.hasOwn(computations, computation)", "true", "Code that nobody can encode is assembled."],
+    ["Object.hasOwn(computations, computation)", "true", "Code that cannot be encoded is assembled."],
     ["VECTOR_REGISTERS - registers.size", "VECTOR_REGISTERS", "Vectors are put into registers that do not exist."],
     [
       '"upper half") taken(stack.pop() ?? NaN);',
       '"upper half") stack.pop();',
-      "Registers are lost, and loops with them.",
+      "Registers are lost, and fewer loops can be compiled.",
     ],
     ["set !== undefined) uses", "set !== undefined && local > 20) uses", "A vector is overwritten before it is read."],
   ]),
@@ -159,19 +179,23 @@ export const nativeMutations: readonly Mutation[] = [
     [
       "    if (into !== other || into === one) return",
       "    if (into !== other || true) return",
-      "On x86-64 the second operand is lost where the result goes to it.",
+      "On x86-64 the second operand is overwritten if the result goes to its register.",
     ],
     [
       "    ...sse([0, 0xc2], spare, spare, 0), // cmpeqps: all ones, or 0 for NaN\n",
       "",
-      "On x86-64 NaN becomes the least integer, and what is too large, too.",
+      "On x86-64 NaN, and any value that is too large, becomes the least integer.",
     ],
-    ["    ...shifted(0x72, 4, spare, 31), // psrad\n", "", "On x86-64 what is too large becomes a wrong integer."],
-    ["    ...sse(xor, into, spare),\n  ];", "  ];", "On x86-64 what differs is what does not."],
+    [
+      "    ...shifted(0x72, 4, spare, 31), // psrad\n",
+      "",
+      "On x86-64 a value that is too large becomes a wrong integer.",
+    ],
+    ["    ...sse(xor, into, spare),\n  ];", "  ];", "On x86-64 a test for inequality is inverted."],
     ["evens(0x72, 4, 16,", "evens(0x72, 2, 16,", "On x86-64 integers saturate instead of losing their upper bits."],
     ["    ...shifted(0x72, 2, into, 1),\n", "", "On x86-64 large positive integers become negative floats."],
     ["[...sse([0x66, 0x70], into, one, 0xee), ", "[...copied(into, one), ", "On x86-64 elements are converted twice."],
-    ["...sse([0x66, 0x38, 0x17], spare, spare)", "", "On x86-64 it is not asked whether all lanes are set."],
+    ["...sse([0x66, 0x38, 0x17], spare, spare)", "", "On x86-64 there is no test whether all lanes are set."],
     [
       "const modes = 0x80 | (register & 7) << 3 | sides[side];",
       "const modes = 0x80 | (register & 7) << 3 | sides.input;",
@@ -179,32 +203,44 @@ export const nativeMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("native/aarch64Computations", [
-    ["register < 8 ? register : register + 8", "register", "On arm64 registers that belong to the caller are changed."],
-    ["    ...copied(spare, last),\n", "", "On arm64 lanes are selected by what the last selection left."],
+    ["register < 8 ? register : register + 8", "register", "On arm64 registers of the caller are not preserved."],
+    ["    ...copied(spare, last),\n", "", "On arm64 lanes are selected by the mask of the last selection."],
     ["with3(opcode | 0x40000000, spare", "with3(opcode, spare", "On arm64 half of the elements are lost."],
-    ["    with3(0x6eb0a800, spare, spare, 0), // umaxv\n", "", "On arm64 one lane is asked for all."],
+    ["    with3(0x6eb0a800, spare, spare, 0), // umaxv\n", "", "On arm64 one lane is tested instead of all."],
     ["sign === 1 ? bits + count : 2 * bits - count", "bits + count", "On arm64 lanes are shifted too far."],
-    ["with3(0x6e205800, into, into, 0)", "with3(0x6e205800, into, one, 0)", "On arm64 what differs is not compared."],
-    ["offset / 16 << 10", "offset / 8 << 10", "On arm64 other elements are read and written."],
+    [
+      "with3(0x6e205800, into, into, 0)",
+      "with3(0x6e205800, into, one, 0)",
+      "On arm64 a test for inequality is not inverted.",
+    ],
+    ["offset / 16 << 10", "offset / 8 << 10", "On arm64 wrong elements are read and written."],
   ]),
   ...law("native/vectorLoopProgram", [
-    ["constantsAt + 16 * i", "constantsAt", "All constants are the first one."],
+    ["constantsAt + 16 * i", "constantsAt", "All constants equal the first one."],
     [
       '["point", "third", "third", loop.outputBytes]',
       '["point", "third", "third", loop.inputBytes]',
-      "Results lie apart.",
+      "Results are written with gaps between them.",
     ],
     ['return [["unlessZero", "otherwise"]];', "return [];", "Large doubles become small integers of 64 bits."],
-    ['["get", "left", "first", 16]', '["set", "left", 1]', "One turn is made."],
+    ['["get", "left", "first", 16]', '["set", "left", 1]', "Only one iteration is made."],
   ]),
   ...law("native/moveProgram", [
-    ['["loadAt", unit, "second", "fromStep"]', '["load", unit, "second"]', "Every second piece is one that was moved."],
+    [
+      '["loadAt", unit, "second", "fromStep"]',
+      '["load", unit, "second"]',
+      "Every second piece repeats the one before.",
+    ],
     [
       '["storeAt", unit, "third", "toStep"]',
       '["storeAt", unit, "third", "fromStep"]',
-      "Every second piece is written where the source has it.",
+      "Every second piece is written at the offset that the source has.",
     ],
-    ['["get", "kept", "first", 72],\n', "", "The steps of two pieces are what the caller has left in a register."],
+    [
+      '["get", "kept", "first", 72],\n',
+      "",
+      "The steps of two pieces are read from a register that the caller has left.",
+    ],
     [
       '["put", "rows", "axis", 8],',
       '["label", "again"],',
@@ -213,10 +249,10 @@ export const nativeMutations: readonly Mutation[] = [
     [
       '["addFrom", from, "axis", 24]',
       '["addFrom", from, "axis", 16]',
-      "The source is walked by the destination's steps.",
+      "The source is walked with the destination's steps.",
     ],
-    ['["ifZero", "left", "singles"],\n', "", "A row of three elements has 2^64 times four."],
+    ['["ifZero", "left", "singles"],\n', "", "A row of three elements is treated as 2^64 groups of four."],
     ['["repeat", unit, "second"]', '["load", unit, "second"]', "A row is filled with one element and garbage."],
-    ['["copy", "second", "keptFrom"],\n', "", "The next run is read from wherever memcpy has ended."],
+    ['["copy", "second", "keptFrom"],\n', "", "The next run is read from where memcpy has ended."],
   ]),
 ];

@@ -1,91 +1,91 @@
-/** The protective lines of order: who waits for whom, loans, exports and deferred frees. */
+/** The protective lines of order: which side waits for which, loans, exports and deferred frees. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const orderMutations: readonly Mutation[] = [
   ...law("order/canReach", [
     [
       '  if (kind !== "device") return true;\n',
       "",
-      "Pinned and managed memory is freed under a consumer on another device.",
+      "Pinned and managed memory is freed while a consumer on another device uses it.",
     ],
     [
       "pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer)",
       "false",
-      "Memory is freed under a consumer on a peer.",
+      "Memory is freed while a consumer on a peer uses it.",
     ],
   ]),
   ...law("order/hasAccess", [
-    ["(pool?.isReachedBy(device) ?? false)", "true", "A kernel uses memory without access."],
+    ["(pool?.isReachedBy(device) ?? false)", "true", "A kernel uses memory to which it has no access."],
   ]),
   ...law("order/pollDeferred", [
     [
       "  freeWhere(isOver);\n  retryBlocked(isBlockedByCapture);\n",
       "  freeWhere(isOver);\n",
-      "What a capture has held up is never freed.",
+      "Frees that a capture has delayed are never done.",
     ],
   ]),
   ...law("order/retryBlocked", [
-    ["  blocked = still;\n", "  blocked = [];\n", "What is still held up is forgotten."],
+    ["  blocked = still;\n", "  blocked = [];\n", "Frees that are still delayed are forgotten."],
     [
       "(isStillBlocked(one.device) ? still : due).push(one);",
       "due.push(one);",
-      "What is freed on the default stream spoils another library's capture.",
+      "A free on the default stream invalidates another library's capture.",
     ],
   ]),
   ...law("order/whenUnblocked", [
     [
       "  if (stream.isLegacy && isBlockedByCapture(stream.device)) block(stream.device, work);\n  else work();\n",
       "  work();\n",
-      "What is freed on the default stream spoils another library's capture.",
+      "A free on the default stream invalidates another library's capture.",
     ],
   ]),
   ...law("order/freeWhere", [
     ["mayFree(one.passed)", "true", "Memory is freed while work still uses it."],
-    ["        pending.push(one);\n", "", "What is not done when somebody looks is never freed."],
+    ["        pending.push(one);\n", "", "Memory that is still in use at a poll is never freed."],
     [
       "throwFirst(failuresOf(waiting, (one) => {",
       "waiting.forEach(((one) => {",
-      "What stands behind a free that fails is never freed.",
+      "Frees after one that fails are never done.",
     ],
-    ["throwFirst(failuresOf(waiting,", "(failuresOf(waiting,", "A free that fails goes unnoticed."],
-    ["busy.add(stream)", "one", "Whoever looks asks after every mark of a stream, not only after its first."],
+    ["throwFirst(failuresOf(waiting,", "(failuresOf(waiting,", "A failed free goes unnoticed."],
+    ["busy.add(stream)", "one", "A poll queries every mark of a stream, not only the first one."],
   ]),
   ...law("order/isOver", [
-    ["    return isSticky(error);\n", "    throw error;\n", "A context that is lost makes every allocation fail."],
-    ["    return isSticky(error);\n", "    return false;\n", "Memory of a context that is lost is waited for."],
-    ["    return isSticky(error);\n", "    return true;\n", "A question that fails frees memory that work still uses."],
+    ["    return isSticky(error);\n", "    throw error;\n", "A lost context makes every allocation fail."],
+    ["    return isSticky(error);\n", "    return false;\n", "Memory of a lost context is waited for."],
+    ["    return isSticky(error);\n", "    return true;\n", "A failed query frees memory that work still uses."],
     [
       "  if (isCapturing(work.device.driver)) return false; // nothing may be queried meanwhile\n",
       "",
-      "Asking spoils a capture.",
+      "A query invalidates a capture.",
     ],
   ]),
   ...law("order/finish", [
     ["    passed.close();\n", "", "Events pile up."],
     ["    free();\n  } finally {", "  } finally {", "Memory is never freed."],
-    ["      device[Symbol.dispose]();\n", "", "A device is never given back."],
+    ["      device[Symbol.dispose]();\n", "", "A device is never released."],
   ]),
   ...law("order/defer", [
-    [" || bytes >= enoughBytes", "", "Copies that nobody waits for keep ever more memory."],
+    [" || bytes >= enoughBytes", "", "Copies that are not awaited keep more and more memory."],
   ]),
   ...law("order/pollAfterClose", [
     [
       "  else polledAtClose.of(device);\n",
       "",
-      "What is not done when all is closed keeps its context until somebody allocates.",
+      "Work that is not done when everything is closed keeps its context until the next allocation.",
     ],
     [
       "  if (device.isClosed) pollPending();\n",
       "  if (device.isClosed) return;\n",
-      "What is closed after its Cuda keeps its context until somebody allocates.",
+      "An object that is closed after its Cuda keeps its context until the next allocation.",
     ],
   ]),
   ...law("order/freeAfter", [
     [
       "if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();",
       "if (stream === null) return free();",
-      "What could be freed at once stays until the next allocation.",
+      "Memory that could be freed immediately is kept until the next allocation.",
     ],
     [
       "if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();",
@@ -95,19 +95,19 @@ export const orderMutations: readonly Mutation[] = [
     [
       "(stream.isKnownNonBlocking && isOver(stream))",
       "isOver(stream)",
-      "Memory is freed that a default stream still uses.",
+      "Memory is freed while a default stream still uses it.",
     ],
     [
       "  whenUnblocked(stream, () => freeAtEnd(stream, free, size));\n",
       "  freeAtEnd(stream, free, size);\n",
-      "A capture is spoiled.",
+      "A capture is invalidated.",
     ],
   ]),
   ...law("order/freeAtEnd", [
     [
       "device: stream.device.retained({ evenClosed: true })",
       "device: new DisposableStack()",
-      "The context goes before the event that tells when to free.",
+      "The context is destroyed before the event that says when to free.",
     ],
   ]),
   ...law("order/waitForEnd", [
@@ -119,85 +119,89 @@ export const orderMutations: readonly Mutation[] = [
     [
       "  if (!stream.isKnownNonBlocking) waitForDevice(stream.device);\n",
       "",
-      "Without an event, memory is freed before the default stream's work, which comes first.",
+      "Without an event, memory is freed before earlier work of the default stream is done.",
     ],
   ]),
   ...law("order/freeAfterAll", [
     [
       "  if (device.isGone) return next(); // its context went away during the wait for another device\n",
       "",
-      "What waits for a device whose Cuda is closed meanwhile is never freed.",
+      "A free that waits for a device whose Cuda is closed meanwhile is never done.",
     ],
     [
       "const next = () => freeAfterAll(others, free);",
       "const next = free;",
-      "A pool is destroyed while one device is still at work with it.",
+      "A pool is destroyed while one device still uses it.",
     ],
   ]),
   ...law("order/markAll", [
-    ['if (isBlockedByCapture(device)) return "blocked";\n', "", "Closing a pool spoils another library's capture."],
+    [
+      'if (isBlockedByCapture(device)) return "blocked";\n',
+      "",
+      "Closing a pool invalidates another library's capture.",
+    ],
     [
       '    event?.close();\n    if (isRefusedByCapture(error)) return "blocked";\n',
       "    event?.close();\n",
-      "Closing a pool fails while somebody captures, and it is never destroyed.",
+      "Closing a pool fails during a capture, and the pool is never destroyed.",
     ],
     [
       '    if (isRefusedByCapture(error)) return "blocked";\n    throw error;\n',
       "    throw error;\n",
-      "A capture that cannot be seen keeps a pool from ever being destroyed.",
+      "A capture that cannot be detected keeps a pool from ever being destroyed.",
     ],
   ]),
   ...law("order/drainFrees", [
     ["    if (!isOver(passed)) passed.synchronize();\n", "", "Draining frees memory while work still uses it."],
   ]),
   ...law("order/addExport", [
-    ["  one.index = live.push(one) - 1;\n", "", "What is out is collected under its consumer."],
-    ["  if (!isWatched) watchEnd();\n", "", "Nobody is told what consumers have never released."],
+    ["  one.index = live.push(one) - 1;\n", "", "An export is collected while its consumer still uses it."],
+    ["  if (!isWatched) watchEnd();\n", "", "Exports that consumers have never released are not reported."],
   ]),
   ...law("order/end", [
-    ["  const last = live.pop();\n", "  const last = live.at(-1);\n", "What was released is looked at for ever."],
-    ["  live[one.index] = last;\n", "", "What is out is collected under its consumer."],
-    ["  last.index = one.index;\n", "", "What is out is collected under its consumer."],
-    ["  if (one.index < 0 || !one", "  if (!one", "What is released is given back again."],
+    ["  const last = live.pop();\n", "  const last = live.at(-1);\n", "A released export is polled for ever."],
+    ["  live[one.index] = last;\n", "", "An export is collected while its consumer still uses it."],
+    ["  last.index = one.index;\n", "", "An export is collected while its consumer still uses it."],
+    ["  if (one.index < 0 || !one", "  if (!one", "A released export is released again."],
     ["one.index < 0 || !one.order(order)", "one.index < 0", "Memory is freed while the consumer's work still uses it."],
-    ["  one.index = -1;\n", "", "What is released is given back again at every look."],
+    ["  one.index = -1;\n", "", "A released export is released again at every poll."],
     [
       "  one.index = -1;\n  one.finish();\n",
       "  one.finish();\n  one.index = -1;\n",
-      "What is released is given back twice if somebody asks meanwhile.",
+      "A released export is released twice if there is a poll meanwhile.",
     ],
-    ["  one.index = -1;\n", "  one.index = 0;\n", "Asking after what is released takes another export off the list."],
+    ["  one.index = -1;\n", "  one.index = 0;\n", "Polling a released export removes another one from the list."],
     ["  one.finish();\n", "", "Memory that was exported is never freed."],
   ]),
   ...law("order/pollAll", [
     [
       "if (one.isReleasedByConsumer()) gone.push(one);",
       "one.isReleasedByConsumer();",
-      "Nobody looks whether a consumer has released.",
+      "There is no check whether a consumer has released an export.",
     ],
     [
       "    const gone: ExportEntry[] = [];\n    for (const one of live) if (one.isReleasedByConsumer()) gone.push(one);\n",
       "    const gone = (function* () {\n      for (const one of [...live]) if (one.isReleasedByConsumer()) yield one;\n    })();\n",
-      "Memory is freed under a consumer who let go after the wait that was ordered for others.",
+      "Memory is freed while work of a consumer that released after the shared wait still uses it.",
     ],
     [
       "        (one.index < 0 ? failedToFree : failedToOrder).push(error);\n",
       "        throw error;\n",
-      "One release that fails holds up all others.",
+      "One failed release delays all others.",
     ],
-    ["one.index < 0 ? failedToFree : failedToOrder", "failedToOrder", "Nobody learns that memory was not freed."],
-    ["  throwFirst([...failedToFree, ...failedToOrder]);\n", "", "Nobody learns that a release fails."],
+    ["one.index < 0 ? failedToFree : failedToOrder", "failedToOrder", "A failure to free memory is not reported."],
+    ["  throwFirst([...failedToFree, ...failedToOrder]);\n", "", "A failed release is not reported."],
     [
       "  } while (live.length < before);",
       "  } while (false);",
-      "The producer of an import that has just gone is not looked at.",
+      "The producer of an import that has just ended is not polled.",
     ],
   ]),
   ...law("order/pollIfMany", [
-    ["  if (live.length < enough) return;\n  pollAll();\n", "", "Exports that nobody looks at pile up."],
+    ["  if (live.length < enough) return;\n  pollAll();\n", "", "Exports that are never polled pile up."],
   ]),
   ...law("order/loan/end", [
-    ["  state.closed = true;\n", "", "A loan is ended again and again."],
+    ["  state.closed = true;\n", "", "A loan is ended more than once."],
     [
       "producerWaits(stream.orSuccessor, home);\n",
       "producerWaits(stream, home);\n",
@@ -206,7 +210,7 @@ export const orderMutations: readonly Mutation[] = [
     [
       "    if (home !== null) producerWaits(stream.orSuccessor, home);\n",
       "",
-      "The owner writes, or frees, what the borrower still reads.",
+      "The owner writes or frees memory that the borrower still reads.",
     ],
     ["    buffer.unpin();\n    stream.release();\n", "    stream.release();\n", "Memory that was lent is never freed."],
     [
@@ -217,17 +221,17 @@ export const orderMutations: readonly Mutation[] = [
     [
       "producerWaits(stream.orSuccessor, home)",
       "producerWaits(stream, home)",
-      "The owner waits for no work of a stream that was closed.",
+      "The owner does not wait for work of a closed stream.",
     ],
   ]),
   ...law("order/Loan.constructor", [
-    [" isPinned = false;\n", "", "A release that comes twice frees memory under another consumer."],
+    [" isPinned = false;\n", "", "A second release frees memory that another consumer uses."],
     [
       "    stream.retain(); // a closed stream must fail before anything is enqueued\n",
       "",
       "A borrower's stream is destroyed before the loan has ended.",
     ],
-    ["      buffer.pin();\n", "", "Memory is freed under a borrower."],
+    ["      buffer.pin();\n", "", "Memory is freed while a borrower uses it."],
     ["      consumerWaits(buffer, stream);\n", "", "A borrower reads before the owner has written."],
     ["      if (isPinned) buffer.unpin();\n", "", "A loan that cannot begin keeps the memory."],
     [
@@ -235,10 +239,10 @@ export const orderMutations: readonly Mutation[] = [
       "      throw error;\n",
       "A loan that cannot begin keeps the stream.",
     ],
-    ["    finalizer.register(this, this.#state);\n", "", "What was lent to whoever drops the lease is lent for ever."],
+    ["    finalizer.register(this, this.#state);\n", "", "Memory whose lease is dropped is lent for ever."],
   ]),
   ...law("order/Loan.end", [
-    ["if (!this.#state.closed) end", "end", "A loan is ended again and again."],
+    ["if (!this.#state.closed) end", "end", "A loan is ended more than once."],
   ]),
   ...law("order/consumerWaits", [
     [
@@ -261,100 +265,108 @@ export const orderMutations: readonly Mutation[] = [
     ["stream?.waitUntilReady()", "stream?.synchronize()", "The host reads what a default stream has not written yet."],
   ]),
   ...law("order/hostWaitsToRead", [
-    ["  noteElementAccess(elements, false, call);\n", "", "Nobody hears that a consumer on the host came too early."],
+    [
+      "  noteElementAccess(elements, false, call);\n",
+      "",
+      "A consumer on the host that reads too early is not reported.",
+    ],
   ]),
   ...law("order/producerWaits", [
     [
       "    producer.wait(consumer);\n",
       "",
-      "The owner writes, or frees, what the consumer still reads.",
+      "The owner writes or frees memory that the consumer still reads.",
     ],
   ]),
   ...law("order/ReleaseOrder.add", [
     [
       "    if (stream === null) return true;\n",
       "    if (stream === null || buffer.device === null) return true;\n",
-      "Pinned memory is freed under a consumer.",
+      "Pinned memory is freed while a consumer uses it.",
     ],
     [
       "!waits.has(peer) && mayHaveUsed",
       "waits.size === 1 && mayHaveUsed",
-      "Of two buffers with one home, the second is freed under a consumer on its peers.",
+      "Of two buffers with one home, the second is freed while a consumer on its peers uses it.",
     ],
     [
       "    if (isCapturing(stream.device.driver)) return false;\n    const",
       "    const",
-      "A release that is seen during a capture spoils it.",
+      "Noticing a release during a capture invalidates the capture.",
     ],
     [
       "    if (!waits.has(owner) && !waitOnce(stream, owner, waits)) return false;\n",
       "",
-      "Memory is freed under a consumer.",
+      "Memory is freed while a consumer still uses it.",
     ],
     [
       "mayHaveUsed(peer, buffer, owner) && !waitOnce(stream, peer, waits)",
       "false && !waitOnce(stream, peer, waits)",
-      "Memory is freed under a consumer on a peer.",
+      "Memory is freed while a consumer on a peer uses it.",
     ],
   ]),
   ...law("order/waitOnce", [
-    ["  if (!waitForContext(stream, device)) return false;\n", "", "Memory is freed under a consumer."],
-    ["  waits.add(device);\n", "", "Each of many buffers that are released together costs the driver's calls."],
+    ["  if (!waitForContext(stream, device)) return false;\n", "", "Memory is freed while a consumer still uses it."],
+    ["  waits.add(device);\n", "", "Each of many buffers that are released together makes its own driver calls."],
   ]),
   ...law("order/waitForContext", [
     [
       "  if (\n    isBlockedByCapture(device) || (",
       "  if ((",
-      "What a consumer has released spoils another library's capture.",
+      "A release by a consumer invalidates another library's capture.",
     ],
     [
       "  } catch (error) {\n    if (isRefusedByCapture(error)) return false;\n    // Otherwise",
       "  } catch {\n    // Otherwise",
-      "What a consumer has released is given back before its work is done, or fails for somebody else.",
+      "A consumer's release is carried out before its work is done, or fails in an unrelated call.",
     ],
-    ["  if (device.isGone) return true;\n", "", "After one Cuda was closed no memory is allocated any more."],
+    ["  if (device.isGone) return true;\n", "", "After one Cuda was closed, memory can no longer be allocated."],
     [
       "        return true;\n      }\n",
       "      }\n      return true;\n",
-      "On older drivers memory is freed under a consumer.",
+      "On older drivers memory is freed while a consumer uses it.",
     ],
     [
       "        stream.wait(event);\n        return true;\n",
       "        return true;\n",
-      "Memory is freed under a consumer.",
+      "Memory is freed while a consumer still uses it.",
     ],
     ["      device.releaseEvent(event);\n", "", "Events pile up."],
     [
       "  try {\n    waitForDevice(device);\n",
       "  try {\n",
-      "Where the driver has no event to give, memory is freed under a consumer.",
+      "If the driver can create no event, memory is freed while a consumer uses it.",
     ],
     [
       "    if (isRefusedByCapture(error)) return false;\n    throw error;\n",
       "    throw error;\n",
-      "What is released beside a capture that cannot be seen fails for somebody else.",
+      "A release during a capture that cannot be detected fails in an unrelated call.",
     ],
   ]),
   ...law("order/comeAfter", [
     [
       "    stream.wait(event);\n",
       "",
-      "Memory of another process is unmapped, or freed, while it is in use.",
+      "Memory of another process is unmapped or freed while it is in use.",
     ],
     [
       "    waitInstead(waitForEvent, event);\n",
       "",
-      "Where the driver refuses to order, memory is freed under the other process.",
+      "If the driver refuses to order, memory is freed while the other process uses it.",
     ],
   ]),
   ...law("order/waitInstead", [
-    ["    wait(work);\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
+    ["    wait(work);\n", "", "If the driver can create no event, memory is freed while a consumer uses it."],
     [
       "    if (!isSticky(error)) throw error;\n",
       "    throw error;\n",
-      "In a lost context foreign memory is never given back.",
+      "In a lost context foreign memory is never released.",
     ],
-    ["    if (!isSticky(error)) throw error;\n", "", "Nobody learns that memory is freed under a consumer."],
+    [
+      "    if (!isSticky(error)) throw error;\n",
+      "",
+      "An error that lets memory be freed while a consumer uses it is not reported.",
+    ],
   ]),
   ...law("order/waitForAll", [
     [
@@ -372,14 +384,14 @@ export const orderMutations: readonly Mutation[] = [
     [
       "peer === owner || !peer.isActive",
       "peer === owner",
-      "A release takes up the contexts of devices that nobody uses.",
+      "A release retains the contexts of unused devices.",
     ],
     [
       "buffer.owner !== undefined || ",
       "",
-      "Managed memory that came as a device's own is freed under a consumer on another device.",
+      "Managed memory imported as device memory is freed while a consumer on another device uses it.",
     ],
-    [" || !peer.isActive", "", "A release makes contexts on devices that nobody uses."],
+    [" || !peer.isActive", "", "A release creates contexts on unused devices."],
   ]),
   ...law("order/hostWaitsBeforeReturn", [
     [
@@ -392,7 +404,7 @@ export const orderMutations: readonly Mutation[] = [
     [
       "  if (others.length === 0) return first.recordNew();\n",
       "",
-      "A stream is made for every export that has one home only.",
+      "A stream is created for every export that has only one home.",
     ],
     [
       "  for (const stream of [first, ...others]) joined.wait(stream);\n",
@@ -410,48 +422,56 @@ export const orderMutations: readonly Mutation[] = [
     ["  isWanted = false;\n", "", "Every allocation marks all streams."],
   ]),
   ...law("order/InFlight.constructor", [
-    ["    open.add(this);\n", "", "What a stream has used is not given back after its Cuda is closed."],
+    ["    open.add(this);\n", "", "Memory that a stream has used is not released after its Cuda is closed."],
     [
       "    this.#stream = stream[internals].successor;\n",
       "    this.#stream = stream;\n",
-      "A stream that copies have used is never found.",
+      "A stream that copies have used is never collected.",
     ],
   ]),
   ...law("order/InFlight.onDeviceClosing", [
-    ["if (this.#stream.device === device) this.onClosing();", "", "What a default stream has used is kept for ever."],
+    [
+      "if (this.#stream.device === device) this.onClosing();",
+      "",
+      "Memory that a default stream has used is kept for ever.",
+    ],
   ]),
   ...law("order/markedAtClose", [
-    ["  pollPending();\n", "", "After its Cuda is closed nobody looks for what a stream has used."],
+    ["  pollPending();\n", "", "After its Cuda is closed, memory that a stream has used is never polled."],
   ]),
   ...law("order/InFlight.add", [
     ["Math.max(buffer.size, share)", "buffer.size", "Thousands of small arrays are kept."],
-    ["Math.max(buffer.size, share)", "share", "Copies keep 64 arrays of whatever size."],
-    ["this.#weight >= much || ", "", "Copies that nobody waits for keep ever more memory."],
-    [" || !stream[internals].isHandleStable", "", "The end of a stream is marked after it was destroyed."],
-    [" || stream.device.isClosed", "", "What was used after its Cuda was closed is kept for ever."],
+    ["Math.max(buffer.size, share)", "share", "Copies keep 64 arrays of any size."],
+    ["this.#weight >= much || ", "", "Copies that are not awaited keep more and more memory."],
+    [" || !stream[internals].isHandleStable", "", "The end of a stream is marked after the stream was destroyed."],
+    [" || stream.device.isClosed", "", "Memory that was used after its Cuda was closed is kept for ever."],
   ]),
   ...law("order/InFlight.onClosing", [
     ["captureOf(this.#stream) === null", "true", "A mark becomes part of a graph, and memory is kept for ever."],
-    ["free, this.#weight", "free", "Nobody looks for what other copies have used."],
+    ["free, this.#weight", "free", "Memory that other copies have used is never polled."],
   ]),
   ...law("order/InFlight.end", [
-    ["    this.#stream[internals].watcher = null;\n", "", "Memory is given back twice."],
+    ["    this.#stream[internals].watcher = null;\n", "", "Memory is released twice."],
   ]),
   ...law("order/InFlight.free", [
-    ["quietly(() => buffer.unpin())", "buffer.unpin()", "One free that fails keeps others from being done."],
+    ["quietly(() => buffer.unpin())", "buffer.unpin()", "One failed free prevents the others."],
   ]),
   ...law("order/pinWhileInFlight", [
     ["  buffer.pin();\n", "", "Memory is freed before a copy is done."],
   ]),
   ...law("order/noteClosed", [
-    ["  isWanted = open.size > 0;", "", "Memory that was used and closed is not given back before much else is used."],
+    [
+      "  isWanted = open.size > 0;",
+      "",
+      "Memory that was used and closed is not released until much more has been used.",
+    ],
   ]),
   ...law("order/reclaim", [
-    ["  pollDeferred();\n", "", "Nothing that is released later is ever given back."],
-    ["  markClosed();\n", "", "Nothing that is released later is ever given back."],
-    ["  pollAll();\n", "", "Allocating does not give back what consumers have released."],
+    ["  pollDeferred();\n", "", "Memory that is released later is never reclaimed."],
+    ["  markClosed();\n", "", "Memory that is released later is never reclaimed."],
+    ["  pollAll();\n", "", "Allocating does not reclaim memory that consumers have released."],
   ]),
   ...law("order/liveExports", [
-    ["  pollOthers();\n", "", "What a thread of Python has let go of stays until JavaScript calls Python."],
+    ["  pollOthers();\n", "", "Exports that a Python thread has released are kept until JavaScript calls Python."],
   ]),
 ];

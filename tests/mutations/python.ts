@@ -1,18 +1,18 @@
-/** The protective lines of the exchange with Python's libraries, but for those in Python itself. */
+/** The protective lines of the exchange with Python's libraries, except those written in Python. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const pythonMutations: readonly Mutation[] = [
   ...law("python/whereMissing", [
     [
       'typeof program === "string" && program !== ""',
       "program === 0",
-      "Who has several Pythons is not told which one lacks a module.",
+      "With several Pythons, the error does not say which one lacks a module.",
     ],
     [
       '  if (!message.startsWith("ModuleNotFoundError: No module named ")) return "";',
       "",
-      "What a program says of a module of its own is followed by advice that is wrong.",
+      "An error about a program's own module is followed by wrong advice.",
     ],
   ]),
   ...law("python/withObjects", [
@@ -20,62 +20,62 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/jsonOf", [
     ["if (value instanceof Set) return Array.from(value, jsonOf);", "", "A set is written as {}."],
-    ["value.toJSON() : value", "value : value", "A moment is written as {}."],
+    ["value.toJSON() : value", "value : value", "A date is written as {}."],
   ]),
   ...law("python/json", [
     [
       'if (typeof value !== "function") return jsonOf(value);',
       "return jsonOf(value);",
-      "A module is left out in silence.",
+      "A module is silently left out.",
     ],
   ]),
   ...law("python/thenOf", [
     [
       '  if (!python.locked(() => python.typeHas(handle.object, "__await__"))) return undefined;\n',
       "",
-      "Whatever an async function returns of Python's is waited for, and fails.",
+      "Every Python object that an async function returns is awaited, and fails.",
     ],
   ]),
   ...law("python/callMethod", [
-    ["    if (schema !== null) releaseSchema(schema.address);", "", "A schema that was asked for is never released."],
+    ["    if (schema !== null) releaseSchema(schema.address);", "", "A requested schema is never released."],
   ]),
   ...law("python/currentStreamCode", [
-    ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word behind the last is read."],
-    ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word behind the last is read."],
+    ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word past the last one is read."],
+    ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word past the last one is read."],
   ]),
   ...law("python/setWorkStream", [
     [
       "  if (isOfDriver(stream.device)) switchWorkStream",
       "  switchWorkStream",
-      "A stream is named that the driver has never heard of.",
+      "A stream that the driver does not know is set.",
     ],
   ]),
   ...law("python/switchWorkStream", [
     [
       "  producerWaits(consumerStream(device, before), following);\n",
       "",
-      "What was made on the stream before is read before it is.",
+      "Results of the previous stream are read too early.",
     ],
     [
       "      if (!isCapturing(device.driver)) producerWaits(successor, device.defaultStream);\n",
       "",
-      "What was made on a closed stream is read before it is.",
+      "Results of a closed stream are read too early.",
     ],
-    ["      Atomics.store(handles, ordinal, CU_STREAM_LEGACY);\n", "", "A stream is named that is gone."],
-    [" && stream[internals].isHandleStable", "", "A stream is named that somebody else may destroy."],
+    ["      Atomics.store(handles, ordinal, CU_STREAM_LEGACY);\n", "", "A destroyed stream stays set."],
+    [" && stream[internals].isHandleStable", "", "A stream that its owner may destroy is set."],
     [
       "      if (handles[ordinal] !== handle) return; // another stream has been set since\n",
       "",
-      "Closing a stream ends the naming of another.",
+      "Closing a stream unsets another one.",
     ],
-    ["  current.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
+    ["  current.set(ordinal, stream);\n", "", "The stream that Python's libraries use is destroyed."],
   ]),
   ...law("python/findExchangeApi", [
     ["  if (membersOfMasked.every(has)) {\n", "  if (false) {\n", "The mask of an array is lost."],
     [
       "capsules.PyCapsule_IsValid(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)) !== 1",
       "false",
-      "Any capsule is a table.",
+      "Any capsule is accepted as a table.",
     ],
   ]),
   ...law("python/readExchangeApi", [
@@ -86,7 +86,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/importByExchangeApi", [
-    ["(exchangeApi.mustAsk && !isPlain(python, object))", "false", "A conjugate is taken for what lies in memory."],
+    ["(exchangeApi.mustAsk && !isPlain(python, object))", "false", "A conjugated tensor is read as it lies in memory."],
     [
       "    orderAfterProducer(python, exchangeApi, out, view, options);\n",
       "",
@@ -97,7 +97,7 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "  if (device === null || stream === null) return;\n",
       "  if (device === null) return;\n",
-      "Order is made that nobody wants.",
+      "Order is made that was not requested.",
     ],
     ["out.value || 1n", "out.value || 2n", "Work on the default stream is not waited for."],
   ]),
@@ -105,7 +105,7 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "text(layout.isContiguousC ? dtype.arrowFormat : null)",
       "text(dtype.arrowFormat)",
-      "Elements with gaps between them go out as if they had none.",
+      "Elements with gaps between them are exported as contiguous.",
     ],
     [
       '  if (device === null) hostWaitsToRead(view, "giving to Python"); // consumers there have no stream\n',
@@ -119,38 +119,42 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/reportOrders", [
-    ["  take(); // the first call starts the list\n", "", "What Python orders first is not told to the checker."],
+    [
+      "  take(); // the first call starts the list\n",
+      "",
+      "The first order that Python makes is not reported to the checker.",
+    ],
     [
       "      checks.get(context)?.orderedElsewhere(context, home, consumer);\n",
       "",
-      "A checker is not told what Python orders.",
+      "Orders that Python makes are not reported to the checker.",
     ],
   ]),
   ...law("python/exportVortex", [
-    ["    python.release(node);\n", "", "The buffers of an array that Python has no more are kept for good."],
+    ["    python.release(node);\n", "", "The buffers of an array that Python has released are kept for ever."],
   ]),
   ...law("python/numbersOf", [
-    ['  if (array.type.kind === "dictionary") return null;\n', "", "NumPy counts with the indices of a dictionary."],
+    ['  if (array.type.kind === "dictionary") return null;\n', "", "NumPy computes with the indices of a dictionary."],
   ]),
   ...law("python/functionOf", [
     [
       "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
       "return PyMethod_Function(object);",
-      "A method of another object is looked up where it was found.",
+      "A method of another object is looked up on the object where it was found.",
     ],
   ]),
   ...law("python/takeFromCapsule", [
     [
       "  if (nameAt === 0n) errors.PyErr_Clear();",
       "",
-      "What is no capsule leaves an exception behind, and the next call ends the process.",
+      "A value that is not a capsule leaves an exception pending, and the next call ends the process.",
     ],
   ]),
   ...law("python/importDescribed", [
     [
       '  python.release(python.callHelper("check_elements", [python.retain(object)]));\n',
       "",
-      "An array that is described comes with the wrong sign.",
+      "An array imported by its description has the wrong sign.",
     ],
   ]),
   ...law("python/importBuffer", [
@@ -159,22 +163,22 @@ export const pythonMutations: readonly Mutation[] = [
       "StridedMemoryView[makeView], () => {});",
       "A bytearray that was viewed once can never be resized again.",
     ],
-    ["data: [buf, readonly !== 0],", "data: [buf, false],", "Python's constants are written to."],
-    ["    PyBuffer_Release(buffer.$address);\n", "", "A buffer is held for ever."],
+    ["data: [buf, readonly !== 0],", "data: [buf, false],", "Python's constants are written."],
+    ["    PyBuffer_Release(buffer.$address);\n", "", "A buffer is kept for ever."],
   ]),
   ...law("python/typestrOf", [
-    ['order === ">" || order === "!"', 'order === ">"', "Numbers in network order are read backwards."],
-    ['itemsize === 1 ? "|" : isBig', "isBig", "Bytes have an order."],
+    ['order === ">" || order === "!"', 'order === ">"', "Numbers in network order are read in the wrong byte order."],
+    ['itemsize === 1 ? "|" : isBig', "isBig", "Single bytes get a byte order."],
   ]),
   ...law("python/Interpreter.callFramed", [
     [
       "    if (isNamed) PyCell_Set(frames.keywords, keywords);\n",
       "",
-      "Arguments by name are missing.",
+      "Keyword arguments are missing.",
     ],
-    ["    PyCell_Set(frames.function, 0n);\n", "", "What was called last is kept."],
+    ["    PyCell_Set(frames.function, 0n);\n", "", "The function that was called last is kept."],
     ["    PyCell_Set(frames.arguments, 0n);\n", "", "The arguments of the last call are kept."],
-    ["    if (isNamed) PyCell_Set(frames.keywords, 0n);\n", "", "Arguments by name of the last such call are kept."],
+    ["    if (isNamed) PyCell_Set(frames.keywords, 0n);\n", "", "Keyword arguments of the last such call are kept."],
   ]),
   ...law("python/Interpreter.readInteger", [
     ["    this.release(digits);\n", "", "The digits of large integers are never freed."],
@@ -183,42 +187,46 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;",
       "return this.typeHas(object, name);",
-      "What one object of a type cannot is an error, and not said to be missing.",
+      "A protocol that one object of a type lacks is an error instead of being reported as missing.",
     ],
   ]),
   ...law("python/Interpreter.show", [
     [
       "      if (!(error instanceof PythonError)) throw error;\n      return `<",
       "      throw error;\n      return `<",
-      "An error about an object that cannot say what it is says something else.",
+      "An error about an object whose repr fails is replaced by another error.",
     ],
   ]),
   ...law("python/fromPython", [
-    ["    if (!isKept) python.release(object);\n", "", "What comes back from Python is never freed there."],
+    ["    if (!isKept) python.release(object);\n", "", "Results from Python are never freed there."],
   ]),
   ...law("python/askedByJavaScript", [
-    ['"toJSON", ', "", "An object of Python cannot be written as JSON."],
+    ['"toJSON", ', "", "A Python object cannot be written as JSON."],
   ]),
   ...law("python/index", [
-    ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is an item."],
+    ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is treated as an item."],
   ]),
   ...law("python/nameOf", [
-    ['  if (!key.startsWith("$")) return key;\n', "  return key;\n", "A name that nobody can read is set."],
+    [
+      '  if (!key.startsWith("$")) return key;\n',
+      "  return key;\n",
+      "An attribute is set under a name that cannot be read.",
+    ],
   ]),
   ...law("python/inspect", [
     ['handle.isClosed ? "PyObject (closed)" : ', "", "A closed object cannot be printed."],
   ]),
   ...law("python/has", [
-    ["    if (isMapping) found =", "    if (false) found =", "To ask a dict for a key makes an item of it."],
+    ["    if (isMapping) found =", "    if (false) found =", "Testing a dict for a key creates an item."],
     [
       "    errors.PyErr_Clear();\n    python.release(key);\n",
       "    python.release(key);\n",
-      "What is not there makes the next call fail.",
+      "A missing member makes the next call fail.",
     ],
-    ["      if (found) python.release(item);\n", "", "Items that are asked for are never freed."],
+    ["      if (found) python.release(item);\n", "", "Items that are tested for are never freed."],
   ]),
   ...law("python/setAttribute", [
-    ["    python.release(made);\n", "", "What is set as an attribute is never freed."],
+    ["    python.release(made);\n", "", "Values that are set as attributes are never freed."],
   ]),
   ...law("python/item", [
     [
@@ -228,47 +236,55 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/setItem", [
-    ["    python.release(valueObject);\n", "", "What is set as an item is never freed."],
+    ["    python.release(valueObject);\n", "", "Values that are set as items are never freed."],
   ]),
   ...law("python/rawCall", [
-    ["    handle.endCall();\n", "", "A method that was looked up for a call keeps its object."],
+    ["    handle.endCall();\n", "", "A method that was read for a call keeps its object alive."],
     [
       "const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);",
       "const isFramed = handle.inspectsFrame;",
-      "What a function in C calls finds no frame.",
+      "A function that C code calls back finds no frame.",
     ],
     [
       "isNamed ? [...args.slice(0, -1), { ...last.values }] : args",
       "isNamed ? [...args.slice(0, -1)] : args",
-      "Arguments by name are lost.",
+      "Keyword arguments are lost.",
     ],
   ]),
   ...law("python/x8664Call", [
     [
       "    ...[0x31, 0xc0], // xor eax, eax: the variadic call has no floating-point argument\n",
       "",
-      "A variadic function reads registers that hold nothing.",
+      "A variadic function reads registers that were not set.",
     ],
-    ["    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n", "    ...end,\n", "A call that succeeds fails."],
-    ["    ...[0x31, 0xd2], // xor edx, edx: the end of the arguments\n", "", "A call has arguments that nobody gave."],
+    [
+      "    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n",
+      "    ...end,\n",
+      "A successful call is reported as failed.",
+    ],
+    [
+      "    ...[0x31, 0xd2], // xor edx, edx: the end of the arguments\n",
+      "",
+      "A call gets arguments that were not given.",
+    ],
     [
       "    ...[0x74, called.length + succeeded.length], // jz fail\n",
       "",
-      "An address that cannot be made an object is used all the same.",
+      "An address that cannot be converted to an object is used anyway.",
     ],
   ]),
   ...law("python/aarch64Call", [
-    ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are lost."],
-    ["    0xd2800002, // mov x2, #0: the end of the arguments\n", "", "A call has arguments that nobody gave."],
+    ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are not restored."],
+    ["    0xd2800002, // mov x2, #0: the end of the arguments\n", "", "A call gets arguments that were not given."],
   ]),
   ...law("python/start", [
     [
       "  if (!isSaid) unsetenv(",
       "  if (false) unsetenv(",
-      "Programs that are started later are told which encoding to use.",
+      "Programs that are started later inherit the encoding.",
     ],
-    ["  if (!isSaid) setenv(", "  if (false) setenv(", "File names that are no ASCII are read as if they were none."],
-    ["Py_InitializeEx(0)", "Py_InitializeEx(1)", "Python takes the signals."],
+    ["  if (!isSaid) setenv(", "  if (false) setenv(", "File names that are not ASCII are decoded wrongly."],
+    ["Py_InitializeEx(0)", "Py_InitializeEx(1)", "Python handles the signals."],
     [
       "  if (installation !== null && !version.startsWith(`${installation.version}.`)) {\n",
       "  if (false) {\n",
@@ -279,7 +295,7 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "    if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);\n",
       "",
-      "A Worker that is ended in a call keeps the lock for ever (Bun).",
+      "A Worker that is terminated during a call keeps the lock for ever (Bun).",
     ],
     ["    checkOnlyLibrary(opened);\n", "", "The extension modules of one Python call functions of another."],
   ]),
@@ -287,20 +303,20 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "problem ??= error;",
       "problem = error;",
-      "What is to be installed is for the worst Python, and not for the best.",
+      "The advice on what to install is for the least suitable Python, not for the best.",
     ],
   ]),
   ...law("python/x8664ReleaseLock", [
-    ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread gives up a lock that it does not hold."],
+    ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread releases a lock that it does not hold."],
   ]),
   ...law("python/aarch64ReleaseLock", [
-    ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64, too."],
+    ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64 a thread releases a lock that it does not hold."],
   ]),
   ...law("python/Conversion.all", [
     [
       "      made.forEach((object) => this.#python.release(object));\n",
       "",
-      "What goes with a value that is refused is never freed.",
+      "Objects made together with a refused value are never freed.",
     ],
   ]),
   ...law("python/Conversion.object", [
@@ -311,18 +327,22 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/Conversion.stream", [
-    ["    if (stream.taken) stream.take(); // throws\n", "", "A stream is given away with one that was."],
+    [
+      "    if (stream.taken) stream.take(); // throws\n",
+      "",
+      "A stream is handed over together with one that was taken before.",
+    ],
     [
       "    if (streams.has(stream)) {",
       "    if (false) {",
-      "A stream that is passed twice is given away, and nobody gets it.",
+      "A stream that is passed twice is handed over, but never received.",
     ],
   ]),
   ...law("python/pointerOf", [
     [
       "        capsules.PyCapsule_SetDestructor(object, 0n);\n",
       "",
-      "What was taken out of a capsule is freed once more when the capsule goes.",
+      "A pointer that was taken out of a capsule is freed again with the capsule.",
     ],
     [
       "        capsules.PyCapsule_SetName(object, capsuleName(`used_${name}`));\n",
@@ -334,12 +354,12 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "return isScalar(python, item) ? notSimple : simpleValue(",
       "return simpleValue(",
-      "A longdouble is asked for its item without end.",
+      "The item of a longdouble is requested without end.",
     ],
     ["    python.release(item);\n", "", "Values of scalars are never freed."],
   ]),
   ...law("python/simpleValue", [
-    ["      return object === python.singletons.true;\n", "      return true;\n", "False is true."],
+    ["      return object === python.singletons.true;\n", "      return true;\n", "False becomes true."],
     [
       "      return integerValue(python, object);\n",
       "      return python.api.numbers.PyFloat_AsDouble(object);\n",
@@ -348,7 +368,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["    python.release(int);\n", "", "Integers of NumPy are never freed."],
   ]),
   ...law("python/copyOut", [
-    ["  if (kind === Kind.bytes) return python.readBytes(object);\n", "", "Bytes are an object."],
+    ["  if (kind === Kind.bytes) return python.readBytes(object);\n", "", "Bytes arrive as an object."],
   ]),
   ...law("python/copyItems", [
     ["      python.release(item);\n", "", "Items of containers are never freed."],
@@ -365,7 +385,7 @@ export const pythonMutations: readonly Mutation[] = [
     [
       'if (!python.typeHas(handle.object, "__float__")) {',
       "if (false) {",
-      "Who multiplies two columns is told of an attribute that nobody has asked for.",
+      "Multiplying two columns reports an attribute that was never requested.",
     ],
   ]),
   ...law("python/takeException", [
@@ -376,56 +396,56 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "  python.hasExports = true; // its consumers may export it further\n",
       "",
-      "What consumers of NumPy's array have released is kept.",
+      "Memory that consumers of NumPy's array have released is kept.",
     ],
     ["    python.release(capsule);\n", "", "Capsules are never freed."],
     [
       "    if (capsules.PyCapsule_GetName(capsule) === name) callDeleter(tensor, true); // NumPy has not taken it\n",
       "",
-      "What NumPy does not take is kept for ever.",
+      "A tensor that NumPy does not take is kept for ever.",
     ],
   ]),
   ...law("python/Handle.constructor", [
-    ["    finalizer.register(this, this.#reference);\n", "", "What is dropped is never given back to Python."],
+    ["    finalizer.register(this, this.#reference);\n", "", "Dropped objects are never released to Python."],
   ]),
   ...law("python/Handle.object", [
-    ["object === 0n ? this.#lookUp() : object", "object", "A method that was called is called at NULL."],
+    ["object === 0n ? this.#lookUp() : object", "object", "A method that was called before is called at NULL."],
   ]),
   ...law("python/Handle.keepAttribute", [
     [
       "    if (attributes.size === mostKept) attributes.clear();\n    attributes.set(name, attribute);\n",
       "",
-      "A method that is read again is another one.",
+      "A method that is read again is a different object.",
     ],
     [
       "attribute.#function !== 0n || isMemberOfModule",
       "attribute.#function === 0n || isMemberOfModule",
-      "What a module holds is kept after it has let go of it.",
+      "Members of a module are kept after the module has dropped them.",
     ],
   ]),
   ...law("python/Handle.isAgain", [
     [
       "      ? this.#reference.object === object\n",
       "      ? true\n",
-      "A member of a module that was replaced is what it was.",
+      "A replaced member of a module keeps its old value.",
     ],
-    [" === this.#function;\n", " !== 0n;\n", "A method that was replaced is what it was."],
+    [" === this.#function;\n", " !== 0n;\n", "A replaced method keeps its old value."],
     ["    if (!isReleased) python.release(object);\n", "", "Methods that are read again are never freed."],
   ]),
   ...law("python/Handle.giveAgain", [
-    ["    this.#users++;\n", "", "Who closes a method closes it for all others."],
-    ["    this.#uncalled++;\n", "", "A method that nobody has called yet is given up."],
+    ["    this.#users++;\n", "", "Closing a method closes it for all other users."],
+    ["    this.#uncalled++;\n", "", "A method that has not been called yet is released."],
   ]),
   ...law("python/Handle.takeForCall", [
     [
       "    this.#reference.object = 0n;\n    return object;",
       "    return object;",
-      "A method is used that was released.",
+      "A released method is used.",
     ],
     [
       "    if (this.#uncalled > 0) this.#uncalled--;\n",
       "",
-      "A method that was looked up for a call keeps its object.",
+      "A method that was read for a call keeps its object alive.",
     ],
     [
       "    if (this.#origin?.owner.isClosed) return 0n; //",
@@ -435,14 +455,14 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "    if (this.#isKept || this.#uncalled > 0) return 0n;\n",
       "    if (this.#isKept) return 0n;\n",
-      "A method that somebody has read and not called is given up.",
+      "A method that was read and not called is released.",
     ],
   ]),
   ...law("python/Handle.close", [
     [
       "      if (this.#function === 0n || --this.#uncalled > 0) return;\n",
       "",
-      "A member of a module is closed under its other users.",
+      "A member of a module is closed while others use it.",
     ],
     ["      this.#attributes = null;\n", "", "A closed object's methods are kept."],
   ]),
@@ -450,12 +470,12 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "    if (functionOf(python, object, owner.object, python.kindOf(object)) !== this.#function) {\n",
       "    if (false) {\n",
-      "Who has kept a method calls another one.",
+      "A method that was kept calls a different one.",
     ],
     [
       '    if (this.#isClosed || this.#origin === null) throw new TypeError("Cannot use a closed PyObject");\n',
       '    if (this.#origin === null) throw new TypeError("Cannot use a closed PyObject");\n',
-      "A method that was closed is looked up again.",
+      "A closed method is looked up again.",
     ],
   ]),
   ...law("python/inspectsFrame", [
@@ -474,29 +494,29 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "  if (kind < Kind.object || python.kindOf(object) !== Kind.module) return false;\n",
       "  if (kind < Kind.object) return false;\n",
-      "What any object holds is kept after it has let go of it.",
+      "Members of any object are kept after the object has dropped them.",
     ],
     [
       "return self !== 0n && python.kindOf(self) === Kind.module;",
       "return self !== 0n;",
-      "A method in a module keeps its object.",
+      "A method in a module keeps its object alive.",
     ],
   ]),
   ...law("python/HostSpecs.of", [
-    ["last.readonly === readonly &&", "", "What is read-only is written to."],
-    [" || layout.volume === 0) return 0n;", ") return 0n;", "An array without elements is somewhere."],
-    [" &&\n      last.generation === this.#generation;", ";", "A description that was freed is used."],
+    ["last.readonly === readonly &&", "", "Read-only memory is written."],
+    [" || layout.volume === 0) return 0n;", ") return 0n;", "An array without elements has an address."],
+    [" &&\n      last.generation === this.#generation;", ";", "A freed description is used."],
   ]),
   ...law("python/HostSpecs.make", [
     [
       "      for (const { object } of this.#byText.values()) python.release(object);\n      this.#byText.clear();\n      this.#generation++;\n",
       "      for (const { object } of this.#byText.values()) python.release(object);\n",
-      "A description that was freed is used.",
+      "A freed description is used.",
     ],
     [
       "layout.isContiguousC && dtype.arrowFormat !== null",
       "dtype.arrowFormat !== null",
-      "Elements with gaps between them go to Arrow as if they had none.",
+      "Elements with gaps between them are passed to Arrow as contiguous.",
     ],
   ]),
   ...law("python/importFromNumpy", [
@@ -515,7 +535,7 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "    if (this.#toRelease.length === 0) return;\n",
       "    return;\n",
-      "What the collector has found is never given back to Python.",
+      "Objects that the collector has found are never released to Python.",
     ],
   ]),
   ...law("python/Interpreter.leave", [
@@ -525,11 +545,15 @@ export const pythonMutations: readonly Mutation[] = [
     [
       '    if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));\n',
       "",
-      "What Python's consumers have released is kept.",
+      "Memory that Python's consumers have released is kept.",
     ],
   ]),
   ...law("python/Interpreter.pollWithoutLock", [
-    ["    if (!isQuiet) this.locked(() => this.poll());\n", "", "What a call has released is kept until another one."],
+    [
+      "    if (!isQuiet) this.locked(() => this.poll());\n",
+      "",
+      "Memory that a call has released is kept until the next call.",
+    ],
     ["this.#javascript?.hasDead !== true && ", "", "Functions that a call has released are kept."],
     [
       " && this.#releases?.mayHaveChanged() === false",
@@ -552,54 +576,62 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "if (python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);",
       "if (false) python.check(0n);",
-      "A loop that fails just ends.",
+      "A loop that fails ends without an error.",
     ],
   ]),
   ...law("python/iterateSequence", [
-    ["ahead.isLate || ", "", "A loop sees what another thread has replaced while JavaScript waited."],
-    [" || python.turn !== turn", "", "A loop sees what it has replaced itself."],
+    ["ahead.isLate || ", "", "A loop misses what another thread has replaced while JavaScript waited."],
+    [" || python.turn !== turn", "", "A loop misses what it has replaced itself."],
     ["    sequence.close();\n", "", "A list is kept until its loop is collected."],
   ]),
   ...law("python/Kinds.of", [
-    ["this.#recent[place] === type", "this.#recent[place] !== 0", "A type is taken for another one at its place."],
+    [
+      "this.#recent[place] === type",
+      "this.#recent[place] !== 0",
+      "A type is mistaken for another one with the same cache slot.",
+    ],
   ]),
   ...law("python/Kinds.look", [
     [
       "    if ((flags & Py_TPFLAGS.HEAPTYPE) && !(flags & Py_TPFLAGS.IMMUTABLETYPE)) return Kind.unknown;\n",
       "",
-      "A class that becomes an array's stays what it was.",
+      "A class that becomes an array class keeps its old kind.",
     ],
-    ["    if (python.isScalarType(type)) return this.#scalar(type);\n", "", "A scalar of NumPy is an array."],
+    ["    if (python.isScalarType(type)) return this.#scalar(type);\n", "", "A NumPy scalar is treated as an array."],
   ]),
   ...law("python/traps", [
     ["if (Object.hasOwn(membersOf(handle), key)", "if (key in membersOf(handle)", "Every object has a constructor."],
-    ["  defineProperty: () => false,\n", "", "A property is defined beside Python's object, and nobody sees it."],
-    ["  preventExtensions: () => false,\n", "", "An object is frozen that is not."],
-    [' || key === "toString") return true;', ") return true;", "A member that can be read is said to be missing."],
-    ["$item(BigInt(key));", "$item(Number(key));", "A large key is another one."],
+    ["  defineProperty: () => false,\n", "", "A property is defined outside Python's object, where it cannot be seen."],
+    ["  preventExtensions: () => false,\n", "", "An object that is not frozen is reported as frozen."],
+    [' || key === "toString") return true;', ") return true;", "A member that can be read is reported as missing."],
+    ["$item(BigInt(key));", "$item(Number(key));", "A large key becomes a different one."],
   ]),
   ...law("python/importIfPossible", [
     [
       "    if (error instanceof PythonError || error instanceof ExchangeError) return notSimple;\n",
       "",
-      "A result that is more than an array is an error.",
+      "A result that is more than an array causes an error.",
     ],
   ]),
   ...law("python/attributeOf", [
     ["    if (!isKept) python.release(object);\n", "", "Values of attributes are never freed."],
-    ["    if (known !== undefined) return known.proxy;\n", "", "A method that is read again is another one."],
+    ["    if (known !== undefined) return known.proxy;\n", "", "A method that is read again is a different object."],
   ]),
   ...law("python/attributeValue", [
     [
       "    if (!kept.isClosed) {\n",
       "    if (kept !== null) {\n",
-      "An attribute that was closed meanwhile is given again.",
+      "An attribute that was closed meanwhile is returned again.",
     ],
-    ["    python.leave();\n", "", "The lock is kept after an attribute that is an object."],
-    ["adopts ? native.result : 0n;", "0n;", "A method is given again without a reference, which is never freed."],
+    ["    python.leave();\n", "", "The lock is kept after reading an attribute that is an object."],
+    ["adopts ? native.result : 0n;", "0n;", "The reference to a method that is returned again is never freed."],
   ]),
   ...law("python/call", [
-    ["  const afterwards = handle.takeForCall();\n", "  const afterwards = 0n;\n", "A method keeps its object."],
+    [
+      "  const afterwards = handle.takeForCall();\n",
+      "  const afterwards = 0n;\n",
+      "A method that was read for a call keeps its object alive.",
+    ],
     [
       "status, native, afterwards);\n  } finally {\n    python.leave();\n  }\n",
       "status, native, afterwards);\n  } finally {}\n",
@@ -607,54 +639,62 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/readAsFloat", [
-    ["if (python.keepsType(type)) native", "native", "An object of a new class is read as a float, which it is not."],
+    ["if (python.keepsType(type)) native", "native", "An object of a new class is read as a float."],
   ]),
   ...law("python/withHint", [
     [
       " && mayTakeForKeywords.has(error.type)) {",
       ") {",
-      "Every error after a plain object speaks of arguments by name.",
+      "Every error after a plain object mentions keyword arguments.",
     ],
   ]),
   ...law("python/Interpreter.runNatively", [
     ["      if (status >= Status.object) this.#depth++;\n", "", "The lock is released in the middle of a call."],
-    ["      this.leave();\n", "      this.#depth = 0;\n", "The lock is kept for ever after what a call had put off."],
-    ["    this.turn++;\n", "", "What was read before a call is taken for what is there after it."],
+    [
+      "      this.leave();\n",
+      "      this.#depth = 0;\n",
+      "The lock is kept for ever after work that a call had delayed.",
+    ],
+    ["    this.turn++;\n", "", "Values read before a call are mistaken for the values after it."],
   ]),
   ...law("python/NativeCalls.take", [
-    ["    if (count > mostArguments) return false;\n", "", "Arguments are written beyond their memory."],
+    ["    if (count > mostArguments) return false;\n", "", "Arguments are written past the end of their memory."],
   ]),
   ...law("python/NativeCalls.takeObjects", [
-    ["    if (made > mostArguments) return Taken.no;\n", "", "Arguments are written beyond their memory."],
-    ["named === null ? count : count + 1", "count", "Arguments by name are beyond those that are made."],
-    ["    ints[2 * entryCountWord] = entries;\n", "", "Dicts are empty, or those of the call before."],
+    ["    if (made > mostArguments) return Taken.no;\n", "", "Arguments are written past the end of their memory."],
+    ["named === null ? count : count + 1", "count", "Keyword arguments are missing from those that are created."],
+    ["    ints[2 * entryCountWord] = entries;\n", "", "Dicts are empty, or have the entries of the previous call."],
     [
       "this.#hasObjects ? Taken.framed : Taken.yes",
       "Taken.yes",
-      "A function of Python that is called back has no caller.",
+      "A Python function that is called back has no caller.",
     ],
   ]),
   ...law("python/NativeCalls.takeSimple", [
-    [" && !Object.is(value, -0)", "", "The zero with a sign is an integer."],
-    ["this.#usedText = used + value.length", "this.#usedText = used", "Two texts are one."],
+    [" && !Object.is(value, -0)", "", "Negative zero becomes an integer."],
+    ["this.#usedText = used + value.length", "this.#usedText = used", "Two texts become one."],
   ]),
   ...law("python/NativeCalls.copyAscii", [
-    ["      if (unit >= 0x80) return false;\n", "", "Text that is not ASCII is spoiled."],
-    ["value.length > textBytes - used", "value.length > textBytes", "Text is written beyond its memory."],
+    ["      if (unit >= 0x80) return false;\n", "", "Text that is not ASCII is damaged."],
+    ["value.length > textBytes - used", "value.length > textBytes", "Text is written past the end of its memory."],
   ]),
   ...law("python/NativeCalls.takeEntries", [
     ["    if (python.turn !== turn) return false;", "   ", "A getter that calls Python changes the arguments."],
     [
       "    if (names.length > mostEntries - this.#entries) return false;\n",
       "",
-      "Entries are written beyond their memory.",
+      "Entries are written past the end of their memory.",
     ],
-    ["entriesWord + this.#entries * entryWords", "entriesWord", "Entries of one dict are those of another."],
+    [
+      "entriesWord + this.#entries * entryWords",
+      "entriesWord",
+      "Entries of one dict are overwritten by those of another.",
+    ],
     ["this.#places[index]", "this.#places[0]", "Entries are in the first dict, or in no dict."],
   ]),
   ...law("python/NativeCalls.value", [
     ["Number.isSafeInteger(number) ? number :", "number === number ? number :", "Large integers are rounded."],
-    [">>> 0);", "| 0);", "Integers beyond 31 bits are others."],
+    [">>> 0);", "| 0);", "Integers beyond 31 bits become different ones."],
   ]),
   ...law("python/itemProgram", [
     [
@@ -662,13 +702,13 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "Numbers of a range are never freed.",
     ],
-    ['      ["ifZero", "keptTo", "other"],\n', "", "The end of an iterator is taken for an item."],
+    ['      ["ifZero", "keptTo", "other"],\n', "", "The end of an iterator is mistaken for an item."],
   ]),
   ...law("python/tellKinds", [
-    ['    ...ifSame("keptTo", at.minusNone, "none"),\n', "", "None is an object."],
+    ['    ...ifSame("keptTo", at.minusNone, "none"),\n', "", "None becomes an object."],
   ]),
   ...law("python/readKinds", [
-    ['    ["ifZero", "rows", "integer"],\n    ["go", other],\n', "", "Integers of more than 64 bits are cut off."],
+    ['    ["ifZero", "rows", "integer"],\n    ["go", other],\n', "", "Integers of more than 64 bits are truncated."],
   ]),
   ...law("python/ItemReader.run", [
     [
@@ -681,7 +721,7 @@ export const pythonMutations: readonly Mutation[] = [
     [
       '    ["copy", "first", "keptTo"],\n    ["call", "kept", offsets.Py_DecRef],\n',
       "",
-      "A dict's values are kept for ever.",
+      "The values of a dict are kept for ever.",
     ],
     [
       '  ["ifZero", "first", "made"],\n  ["label", "not made"],',
@@ -693,15 +733,15 @@ export const pythonMutations: readonly Mutation[] = [
     [
       '    ["get", "first", "kept", offsets.afterwards],\n    ["call", "kept", offsets.Py_DecRef],\n',
       "",
-      "A method keeps its object.",
+      "A method that was read for a call keeps its object alive.",
     ],
-    ['    ["ifZero", "keptTo", "raised"],\n', "", "An exception is taken for an object."],
+    ['    ["ifZero", "keptTo", "raised"],\n', "", "An exception is mistaken for an object."],
   ]),
   ...law("python/attributeProgram", [
     [
       '    ...ifSame("rows", offsets.minusSelf, "of this object"),\n    ["go", "another"],\n',
       "",
-      "A method of another object is given for it.",
+      "A method of another object is returned.",
     ],
     [
       '    ["ifZero", "rows", "simple"],\n    ["go", "done"],\n',
@@ -710,37 +750,37 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/ObjectHeads.constructor", [
-    ["    if (found === undefined) throw", "    if (false) throw", "Types are read where there are none."],
-    ["samples.every(", "samples.some(", "Types are read where there are none."],
+    ["    if (found === undefined) throw", "    if (false) throw", "Types are read from a wrong place."],
+    ["samples.every(", "samples.some(", "Types are read from a wrong place."],
   ]),
   ...law("python/Python.locked", [
     [
       "    if (goesOnLater.has(Object.prototype.toString.call(work))) throw",
       "    if (false) throw",
-      "An async function is begun, and refused.",
+      "An async function is started before it is refused.",
     ],
     [
       "    if (isPromise(result)) throw",
       "    if (false) throw",
-      "Work goes on after the lock was released, and nobody is told.",
+      "Work continues after the lock was released, without an error.",
     ],
     ["this.#python.locked(work)", "work()", "Python's threads run between calls under one lock."],
   ]),
   ...law("python/ReleaseMemory.hasChanged", [
-    ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that nobody took is kept."],
+    ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that was never taken is kept."],
     [
       "    if (numbers[0] !== this.#addresses.length) this.#addresses = this.#find();\n",
       "",
-      "No counter is ever looked at.",
+      "The counters are never read.",
     ],
   ]),
   ...law("python/ReleaseMemory.mayHaveChanged", [
-    ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that nobody took is kept."],
-    ["numbers[0] !== this.#addresses.length || ", "", "Counters beyond those that are known are not looked at."],
+    ["    if (numbers[2] !== 0) return true;\n", "", "A capsule that was never taken is kept."],
+    ["numbers[0] !== this.#addresses.length || ", "", "New counters are not read."],
     [
       "!== 0) return true;\n    }\n    return false;",
       "!== 0) return false;\n    }\n    return false;",
-      "What consumers have released is kept.",
+      "Memory that consumers have released is kept.",
     ],
   ]),
   ...law("python/Sequences.constructor", [
@@ -750,40 +790,40 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "return python.retain(python.check(item));",
       "return python.check(item);",
-      "An item is given up that the list still has.",
+      "An item that the list still has is released.",
     ],
   ]),
   ...law("python/Sequences.readValues", [
     [
       "        if (value === notSimple) return;\n",
       "",
-      "Items that take longer are something that stands for them.",
+      "Placeholders are returned for items that take longer to read.",
     ],
     ["Number.isSafeInteger(number) ? number : notSimple", "number", "Large integers are rounded."],
     [
       "        python.api.errors.PyErr_Clear(); // it may be too large for a double\n",
       "",
-      "An integer beyond all doubles makes the next call fail.",
+      "An integer that is too large for a double makes the next call fail.",
     ],
   ]),
   ...law("python/decoder", [
-    ["{ ignoreBOM: true }", "{ ignoreBOM: false }", "A text loses its first character, if that is U+FEFF."],
+    ["{ ignoreBOM: true }", "{ ignoreBOM: false }", "A text loses its first character if that is U+FEFF."],
   ]),
   ...law("python/Texts.make", [
     [
       "    this.#int.value = -1;",
       "    this.#int.value = 0;",
-      "A mark at the start of a text is taken for the order of its bytes.",
+      "A byte order mark at the start of a text is interpreted.",
     ],
     [
       "    if (value.isWellFormed()) {\n",
       "    if (true) {\n",
-      "Half a surrogate pair goes to Python as another character.",
+      "Half a surrogate pair reaches Python as another character.",
     ],
     [
       "      if (3 * value.length <= keptBytes) {\n",
       "      if (value.length <= keptBytes) {\n",
-      "A text that needs more bytes than characters is cut.",
+      "A text that needs more bytes than characters is truncated.",
     ],
   ]),
   ...law("python/Texts.keep", [
@@ -792,25 +832,25 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "Names of attributes are kept for ever.",
     ],
-    ["      kept.clear();\n", "", "An attribute is looked for by a name that Python has freed."],
+    ["      kept.clear();\n", "", "An attribute is looked up by a name that Python has freed."],
   ]),
   ...law("python/Texts.read", [
     ["    python.release(encoded);\n", "", "Texts with half a surrogate pair are never freed."],
-    ["    if (start !== 0n) return", "    if (true) return", "A file name that is no UTF-8 is read at address 0."],
+    ["    if (start !== 0n) return", "    if (true) return", "A file name that is not UTF-8 is read at address 0."],
   ]),
   ...law("python/Texts.readUtf8", [
     [
       "    if (length > keptBytes) return readString(start, length);\n",
       "",
-      "A long text is written over other memory.",
+      "A long text overwrites other memory.",
     ],
-    ["        if (byte >= 0x80) return", "        if (false) return", "Every byte of a text is a character."],
+    ["        if (byte >= 0x80) return", "        if (false) return", "Every byte of a text becomes a character."],
   ]),
   ...law("python/toPython", [
     [
       "    for (const object of made) python.release(object);\n",
       "",
-      "What goes with a value that is refused is never freed.",
+      "Objects made together with a refused value are never freed.",
     ],
     ["    conversion?.exportStreams();\n", "", "A stream arrives empty."],
   ]),
@@ -825,15 +865,15 @@ export const pythonMutations: readonly Mutation[] = [
     [
       "    if (this.#above.includes(container)) throw",
       "    if (false) throw",
-      "A container in itself is followed without end.",
+      "A container that contains itself is followed without end.",
     ],
   ]),
   ...law("python/Conversion.leave", [
-    ["    this.#above.pop();\n", "", "The same list twice is a loop."],
+    ["    this.#above.pop();\n", "", "A list that occurs twice is mistaken for a cycle."],
   ]),
   ...law("python/FloatLists.make", [
-    [" || Number.isSafeInteger(item)) return", ") return", "An integer in a list is a float in Python."],
-    [" || count > most)", ")", "A list is cut off where memory ends."],
+    [" || Number.isSafeInteger(item)) return", ") return", "An integer in a list becomes a float in Python."],
+    [" || count > most)", ")", "A list is truncated at the end of the memory."],
   ]),
   ...law("python/Conversion.list", [
     [
@@ -843,7 +883,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/Conversion.dict", [
-    ["        for (const object of objects) python.release(object);\n", "", "What is in a dict is never freed."],
+    ["        for (const object of objects) python.release(object);\n", "", "The contents of a dict are never freed."],
     [
       "      python.release(made);\n      throw error;\n",
       "      throw error;\n",
@@ -851,7 +891,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/Conversion.plain", [
-    ["        python.release(value);\n", "", "What is in a plain object is never freed."],
+    ["        python.release(value);\n", "", "The contents of a plain object are never freed."],
     [
       "      python.release(made);\n      throw error;\n",
       "      throw error;\n",

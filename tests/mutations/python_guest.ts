@@ -1,56 +1,56 @@
-/** The protective lines of Python's files. */
+/** The protective lines of the files written in Python. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const pythonGuestMutations: readonly Mutation[] = [
   ...law("python/tensor_of", [
     [
       "    if min(array.strides or (), default=0) < 0:",
       "    if False:",
-      "The process ends in torch for strides that it lacks.",
+      "The process ends in torch because of negative strides, which torch lacks.",
     ],
   ]),
   ...law("python/convert_arrays", [
-    ["    if type(value) is dict:\n", "    if False:\n", "An array among arguments in a dict is none."],
+    ["    if type(value) is dict:\n", "    if False:\n", "An array in a dict argument is not converted."],
     [
       "        return type(value)(convert_arrays(",
       "        return list(convert_arrays(",
-      "A tuple of arrays is a list.",
+      "A tuple of arrays becomes a list.",
     ],
   ]),
   ...law("python/Array.__init__", [
     [
       "address or NOWHERE if device[0] == HOST else address",
       "address",
-      "NumPy has an array without elements somewhere else.",
+      "NumPy gets a different address for an array without elements.",
     ],
   ]),
   ...law("python/Array.__dlpack__", [
     [
       "        if not is_versioned and flags_of(self.tensor) & PADDED:\n",
       "        if False:\n",
-      "A consumer takes elements of four bits that have a byte each for packed ones.",
+      "A consumer mistakes elements of four bits that have a byte each for packed ones.",
     ],
   ]),
   ...law("python/Array.check_request", [
-    ["        if stream == 0:\n", "        if False:\n", "An ambiguous stream is taken for another one."],
-    ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
+    ["        if stream == 0:\n", "        if False:\n", "An ambiguous stream is mistaken for another one."],
+    ["        if device != self.device and copy is False:", "        if False:", "A forbidden copy is made."],
   ]),
   ...law("python/Array.__array__", [
-    ["        if copy is False:\n", "        if False:\n", "An array that must not be copied is."],
+    ["        if copy is False:\n", "        if False:\n", "An array that must not be copied is copied."],
   ]),
   ...law("python/Array.__array_function__", [
     [
       "        if self.device[0] != HOST and not all(issubclass(one, CausewayArray) for one in types):\n",
       "        if False:\n",
-      "Functions of CuPy fail for arrays of ours among its own.",
+      "CuPy's functions fail for our arrays among its own.",
     ],
   ]),
   ...law("python/Part.__init__", [
     [
       "flags_of(whole.tensor) & (READ_ONLY | PADDED)",
       "flags_of(whole.tensor) & PADDED",
-      "A read-only part is written to.",
+      "A read-only part is written.",
     ],
     ["        self.whole = whole\n", "        self.whole = None\n", "A part has no home."],
   ]),
@@ -68,43 +68,43 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "        if self.size != 1:\n",
       "        if False:\n",
-      "An array of many elements is as true as the first of them.",
+      "The truth of an array of many elements is that of the first.",
     ],
   ]),
   ...law("python/ArrayMembers.__iter__", [
     [
       "element_format is None or self.device[0] != HOST:",
       "element_format is None:",
-      "The host reads a device's memory.",
+      "The host reads device memory.",
     ],
   ]),
   ...law("python/ArrayMembers.__getitem__", [
-    ["        if layout.width % 8:\n", "        if False:\n", "Elements that share bytes are read at wrong places."],
-    ["        if self.device[0] != HOST:\n", "        if False:\n", "The host reads memory of a device, and crashes."],
+    ["        if layout.width % 8:\n", "        if False:\n", "Elements that share bytes are read from wrong places."],
+    ["        if self.device[0] != HOST:\n", "        if False:\n", "The host reads device memory, and crashes."],
   ]),
   ...law("python/select", [
     [
       "        start += first * step * layout.width // 8\n",
       "        start += first * step\n",
-      "Other elements are read.",
+      "Wrong elements are read.",
     ],
   ]),
   ...law("python/position", [
-    ["    if at is None:\n", "    if False:\n", "A truth value is an index."],
+    ["    if at is None:\n", "    if False:\n", "A truth value is accepted as an index."],
     ["    if not -extent <= at < extent:\n", "    if False:\n", "An index beyond the end counts from the other side."],
   ]),
   ...law("python/ArrowProtocol.__arrow_c_array__", [
     [
       "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        if one",
       "        one = self.arrow_array()\n        if one",
-      "A consumer gets numbers where it wants texts.",
+      "A consumer gets numbers although it requested text.",
     ],
   ]),
   ...law("python/ArrowProtocol.__arrow_c_device_array__", [
     [
       "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        return",
       "        one = self.arrow_array()\n        return",
-      "A consumer gets numbers where it wants texts.",
+      "A consumer gets numbers although it requested text.",
     ],
   ]),
   ...law("python/Arrow.__del__", [
@@ -118,14 +118,14 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       '    address = array.interface["data"][0] if counts[-1] else None\n',
       "    address = None\n",
-      "Numbers are handed over without their elements.",
+      "Numbers are exported without their elements.",
     ],
   ]),
   ...law("python/check_options", [
-    ["    if unknown:\n", "    if False:\n", "What a consumer asks for is left aside without a word."],
+    ["    if unknown:\n", "    if False:\n", "Options that a consumer passes are silently ignored."],
   ]),
   ...law("python/check_convertible", [
-    [" or ours.n_children != wanted.n_children", "", "Children that are not there are read."],
+    [" or ours.n_children != wanted.n_children", "", "Children that do not exist are read."],
   ]),
   ...law("python/check_request", [
     [
@@ -138,18 +138,18 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "            Release(self.stream.release)(ctypes.addressof(self.stream))\n",
       "            pass\n",
-      "A stream that nobody reads is never released.",
+      "A stream that is never taken is never released.",
     ],
   ]),
   ...law("python/ArrowStream.__arrow_c_schema__", [
     [
       '        return put_in_capsule(self.schema(), b"arrow_schema")\n',
       "        return self.export(None)\n",
-      "A stream is given away by who asks for its schema.",
+      "Requesting the schema of a stream consumes the stream.",
     ],
   ]),
   ...law("python/ArrowStream.export", [
-    ["        check_request(requested, self.schema)\n", "", "A consumer gets numbers where it wants texts."],
+    ["        check_request(requested, self.schema)\n", "", "A consumer gets numbers although it requested text."],
     [
       "        stream, self.stream = self.stream, None\n",
       "        stream = self.stream\n",
@@ -160,17 +160,17 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "    optimized_or_newlocals = 3 ",
       "    optimized_or_newlocals = 0 ",
-      "What locals() gives is not what __main__ has.",
+      "The locals() of a function are not those of __main__.",
     ],
   ]),
   ...law("python/copy_of", [
-    [" and not layout.overlaps():", ":", "What is written to one element of a copy is written to others."],
-    ["made.address - layout.first, layout.steps", "made.address, layout.steps", "A copy is read beside its elements."],
-    ["lowest, span, home, True)", "lowest, span, home)", "A copy is read before it is there."],
+    [" and not layout.overlaps():", ":", "A write to one element of a copy changes others."],
+    ["made.address - layout.first, layout.steps", "made.address, layout.steps", "A copy is read outside its elements."],
+    ["lowest, span, home, True)", "lowest, span, home)", "A copy is read before it is complete."],
     [
       "    transfer(context, made.address, staged.address, layout.size, home, True)",
       "    transfer(context, made.address, staged.address, layout.size, home)",
-      "Bytes are freed that the driver still copies.",
+      "Bytes that the driver is still copying are freed.",
     ],
   ]),
   ...law("python/copy_tensor", [
@@ -182,28 +182,28 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "COPIED | layout.padded",
       "COPIED",
-      "A consumer takes elements of four bits that have a byte each for packed ones.",
+      "A consumer mistakes elements of four bits that have a byte each for packed ones.",
     ],
   ]),
   ...law("python/make_tensor", [
     [
       "counters.keep((struct, axes, memory))",
       "counters.keep((struct, memory))",
-      "A copy's shape is freed under its consumer.",
+      "A copy's shape is freed while its consumer uses it.",
     ],
   ]),
   ...law("python/allocating", [
     [
       "        try:\n            yield\n        finally:\n            driver.exchange_mode(ctypes.byref(mode))\n",
       "        yield\n",
-      "After a copy the thread may spoil captures.",
+      "After a copy, the thread may invalidate captures.",
     ],
   ]),
   ...law("python/OnDevice.__init__", [
     [
       "            if not self.address:\n                driver.release(number)\n",
       "            pass\n",
-      "A context is retained for no memory.",
+      "A context is retained without any memory.",
     ],
   ]),
   ...law("python/OnDevice.__del__", [
@@ -213,14 +213,14 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "            if step <= reach:\n                return True\n",
       "",
-      "What is written to one element of a copy is written to others.",
+      "A write to one element of a copy changes others.",
     ],
   ]),
   ...law("python/without_guest", [
     [
       "        trace = trace.tb_next\n    return trace",
       "        break\n    return trace",
-      "Who reads a traceback reads of Causeway's own frames first.",
+      "A traceback begins with Causeway's own frames.",
     ],
   ]),
   ...law("python/describe_exception", [
@@ -229,11 +229,11 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "            pass\n",
       "A syntax error does not say where it is.",
     ],
-    ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
+    ["line.startswith((name, kind.__qualname__))", "True", "The source line of a syntax error replaces its message."],
     [
       "        except Exception:\n            text =",
       "        except ArithmeticError:\n            text =",
-      "An exception that cannot say what it is is lost.",
+      "An exception that cannot be converted to text is lost.",
     ],
   ]),
   ...law("python/tensor_from_object", [
@@ -247,28 +247,28 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "        if kind != HOST and (kind != CUDA or number not in contexts):\n",
       "        if False:\n",
-      "Memory of a device that nobody here knows is taken.",
+      "Memory of an unknown device is accepted.",
     ],
   ]),
   ...law("python/Foreign.home", [
     [
       "        return None if kind == HOST else work_stream(number)\n",
       "        return None if kind == HOST else 1\n",
-      "What a consumer has made is read before it is.",
+      "Results of a consumer are read before they are written.",
     ],
   ]),
   ...law("python/Foreign.__del__", [
     [
       "            Release(deleter)(self.tensor)\n",
       "            pass\n",
-      "A tensor that came by the table is never released.",
+      "A tensor that was imported by the table is never released.",
     ],
   ]),
   ...law("python/allocate_tensor", [
     [
       "    if kind != HOST and not is_on_device:\n",
       "    if False:\n",
-      "Memory of the host is handed over for a device's.",
+      "Host memory is returned for a device.",
     ],
     ["    if min(extents, default=0) < 0:\n", "    if False:\n", "Arrays of negative size are allocated."],
   ]),
@@ -281,48 +281,56 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "        if child.struct.release or counters.is_released(child.counter):\n",
       "        if True:\n",
-      "A child that was moved out ends with its parent.",
+      "A child that was moved out is released with its parent.",
     ],
   ]),
   ...law("python/release_unclaimed", [
-    ["        Release(one.release)(address)\n", "        pass\n", "What nobody took out of a capsule is kept."],
-    ["    if one.release:\n", "    if True:\n", "What was taken out of a capsule is released in it too, at NULL."],
+    [
+      "        Release(one.release)(address)\n",
+      "        pass\n",
+      "An object that was never taken out of a capsule is kept.",
+    ],
+    [
+      "    if one.release:\n",
+      "    if True:\n",
+      "An object that was taken out of a capsule is also released in it, at NULL.",
+    ],
   ]),
   ...law("python/poll_exports", [
     [
       "    while poll_once():\n        pass",
       "    poll_once()",
-      "What a released export has held is kept until the next poll.",
+      "Memory that a released export has held is kept until the next poll.",
     ],
   ]),
   ...law("python/poll_once", [
     [
       "            end_export(counter)\n            has_ended",
       "            counters.numbers.pop(counter)\n            has_ended",
-      "What consumers have released is kept for ever.",
+      "Exports that consumers have released are kept for ever.",
     ],
     [
       "            elif count <= listed_only + 1:",
       "            elif count <= listed_only + 2:",
-      "What a library is about to take is taken back.",
+      "An export that a library is about to take is taken back.",
     ],
   ]),
   ...law("python/check_elements", [
-    ['    for bit in "conj", "neg":\n', '    for bit in ("conj",):\n', "A tensor comes with the wrong sign."],
+    ['    for bit in "conj", "neg":\n', '    for bit in ("conj",):\n', "A tensor arrives with the wrong sign."],
   ]),
   ...law("python/request_capsule", [
-    ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
+    ["    check_elements(value)\n", "", "A tensor that is yet to be negated arrives with the wrong sign."],
   ]),
   ...law("python/unchanged", [
     [
       "    return exported if made_for == array.__array_interface__ else None\n",
       "    return exported\n",
-      "An array that was given another type goes to Arrow as what it was.",
+      "An array whose type was changed is passed to Arrow with the old type.",
     ],
   ]),
   ...law("python/made_by_numpy", [
-    ["READ_ONLY if readonly else 0", "0", "A part of what is read-only is written to."],
-    ["address if array.size else 0", "address", "An array without elements says that it is somewhere."],
+    ["READ_ONLY if readonly else 0", "0", "A part of a read-only array is written."],
+    ["address if array.size else 0", "address", "An array without elements reports an address."],
     [
       "    if type.kind not in TYPE_CODES or not type.isnative or width >",
       "    if type.kind not in TYPE_CODES or width >",
@@ -331,27 +339,31 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "    if any(step % width for step in array.strides):\n",
       "    if False:\n",
-      "Elements between others are read at the wrong places.",
+      "Elements with strides that are not a multiple of their size are read from wrong places.",
     ],
   ]),
   ...law("python/host_array_class.of_exported", [
     [
       " or (exported.format is None and exported.arrow is None):\n",
       ":\n",
-      "PyArrow refuses what has gaps, instead of copying it.",
+      "PyArrow refuses an array with gaps instead of copying it.",
     ],
   ]),
   ...law("python/host_array_class.HostArray", [
     [
       "            if array is self:\n                return array\n",
       "",
-      "What is written into an array of ours is another array.",
+      "Writing into one of our arrays returns a different array.",
     ],
-    ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
+    [
+      "return array[()] if is_scalar else array.view",
+      "return array.view",
+      "A sum is an array without axes instead of a scalar.",
+    ],
     [
       "return self.view(numpy.ndarray).__reduce__()",
       "return super().__reduce__()",
-      "An array cannot be sent to a process.",
+      "An array cannot be sent to another process.",
     ],
   ]),
   ...law("python/Counters.forget", [
@@ -359,28 +371,32 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "        ctypes.c_int32.from_address(address).value = 0\n",
       "",
-      "What is exported next ends at once, under its consumer.",
+      "The next export ends immediately, while its consumer uses it.",
     ],
   ]),
   ...law("python/prepare_process", [
-    ["    sys.stdout.reconfigure(line_buffering=True)\n", "    pass\n", "What is printed last is never written out."],
-    ["    signal.signal(signal.SIGINT, signal.SIG_DFL)\n", "    pass\n", "Ctrl-C ends nothing any more."],
+    ["    sys.stdout.reconfigure(line_buffering=True)\n", "    pass\n", "The last output is never written."],
+    ["    signal.signal(signal.SIGINT, signal.SIG_DFL)\n", "    pass\n", "Ctrl-C no longer ends the process."],
   ]),
   ...law("python/hand_over", [
     [
       "BUFFER_OF_VORTEX, does_nothing)",
       "BUFFER_OF_VORTEX, None)",
-      "A buffer that nobody takes is kept for good.",
+      "A buffer that is never taken is kept for ever.",
     ],
-    ["counters.keep((one, array))", "counters.keep(object())", "A consumer's struct is overwritten under it."],
+    [
+      "counters.keep((one, array))",
+      "counters.keep(object())",
+      "A consumer's struct is overwritten while it is in use.",
+    ],
   ]),
   ...law("python/is_plain_exception", [
-    ["        or error.__cause__ is not None\n", "", "The cause of an exception is not told."],
-    ["isinstance(error, WITH_MORE_TEXT))\n", "False)\n", "The place of a syntax error is not told."],
+    ["        or error.__cause__ is not None\n", "", "The cause of an exception is not reported."],
+    ["isinstance(error, WITH_MORE_TEXT))\n", "False)\n", "The place of a syntax error is not reported."],
   ]),
   ...law("python/brief_exception", [
-    [' and "\\0" not in message', "", "A message is cut off at its first NUL."],
-    [" and message == last", "", "A traceback ends with a text that was stripped."],
+    [' and "\\0" not in message', "", "A message is truncated at its first NUL."],
+    [" and message == last", "", "A traceback ends with a stripped text."],
   ]),
   ...law("python/places_of", [
     [
@@ -393,20 +409,20 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [
       "lambda _: known_places.pop(key, None)",
       "lambda _: None",
-      "A traceback shows the places of a code that is gone.",
+      "A traceback shows the places of code that is gone.",
     ],
   ]),
   ...law("python/format_traceback", [
-    ["    if not places:\n", "    if False:\n", "What was never raised has a traceback."],
+    ["    if not places:\n", "    if False:\n", "An exception that was never raised has a traceback."],
   ]),
   ...law("python/append_unclaimed", [
-    ["        counters.numbers_for_javascript[2] = len(unclaimed)\n", "", "A capsule that nobody took is kept."],
+    ["        counters.numbers_for_javascript[2] = len(unclaimed)\n", "", "A capsule that was never taken is kept."],
   ]),
   ...law("python/Spec.describes", [
     [
       '            interface["shape"],\n',
       "            self.shape,\n",
-      "An array of another shape goes to Arrow as what it was.",
+      "An array whose shape was changed is passed to Arrow with the old shape.",
     ],
   ]),
   ...law("python/takes_tensors", [

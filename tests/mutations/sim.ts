@@ -1,40 +1,40 @@
-/** The protective lines of the simulator: what makes a program that is wrong go wrong. */
+/** The protective lines of the simulator: the code that makes an incorrect program fail. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const simMutations: readonly Mutation[] = [
   ...law("sim/AddressSpace.allocateHost", [
-    ["this.#reuse(block) ?? ", "", "What is written to page-locked memory after its free harms nobody."],
+    ["this.#reuse(block) ?? ", "", "Writing page-locked memory after its free does no harm."],
   ]),
   ...law("sim/AddressSpace.free", [
     [
       "      if (unfinished.length > 0) this.fill(address, Uint8Array.of(poison), bytes);\n",
       "",
-      "Page-locked memory that is freed while it is read is read as it was.",
+      "Page-locked memory that is freed while it is read keeps its contents.",
     ],
   ]),
   ...law("sim/AddressSpace.isUnregistered", [
     [
       'allocation?.kind === "registered" && this.allocations.find(allocation.address)?.kind !== "registered"',
       "false",
-      "Memory that was unregistered in use is used on.",
+      "Memory that was unregistered while in use can still be used.",
     ],
   ]),
   ...law("sim/AddressSpace.copy", [
-    ["this.write(to + BigInt(at), part)", "this.write(to, part)", "Of a large copy only the last piece is seen."],
+    ["this.write(to + BigInt(at), part)", "this.write(to, part)", "Only the last piece of a large copy is visible."],
   ]),
   ...law("sim/AddressSpace.freeUnused", [
     [
       "until.every(({ done }) => done)",
       "true",
-      "Work that comes late writes into memory of this process that is anybody's.",
+      "Late work writes into unrelated memory of this process.",
     ],
   ]),
   ...law("sim/isAccessible", [
     [
       "  return from.peers.has(context);",
       "  return true;",
-      "Memory of a peer is reached though nobody has allowed it.",
+      "Memory of a peer can be accessed without permission.",
     ],
   ]),
   ...law("sim/refusal", [
@@ -45,8 +45,8 @@ export const simMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("sim/Heap.join", [
-    ["adjoins && !begins &&", "adjoins &&", "Segments that lie side by side are joined, and never given back."],
-    ["if (adjoins && !begins && last", "if (adjoins && last", "Two neighbouring segments are never given back."],
+    ["adjoins && !begins &&", "adjoins &&", "Adjacent segments are joined, and never released."],
+    ["if (adjoins && !begins && last", "if (adjoins && last", "Two adjacent segments are never released."],
   ]),
   ...law("sim/captureCalls", [
     [
@@ -59,101 +59,109 @@ export const simMutations: readonly Mutation[] = [
     ["hasMemory(source) && isTaken", "false", "Two executables allocate at the same addresses."],
   ]),
   ...law("sim/launch", [
-    ["  if (exec.nodes.length === 0) return;", "", "An empty graph orders here what it does not on a GPU."],
+    ["  if (exec.nodes.length === 0) return;", "", "An empty graph creates order that it does not create on a GPU."],
   ]),
   ...law("sim/contextCalls", [
     [
       "[\n        context.barrier,\n        taskOf(simulator, event),\n      ]",
       "[taskOf(simulator, event)]",
-      "A context that is to wait for two events waits for the last.",
+      "A context that must wait for two events waits only for the last.",
     ],
   ]),
   ...law("sim/transfer", [
-    ["const pieces = torn(simulator, work);", "const pieces = work;", "A copy onto its own source comes out right."],
-    ["if (waits || alwaysWaits)", "if (waits)", "A copy of memory whose operations are to be synchronous is not."],
+    ["const pieces = torn(simulator, work);", "const pieces = work;", "An overlapping copy gives the right result."],
+    [
+      "if (waits || alwaysWaits)",
+      "if (waits)",
+      "A copy of memory whose operations must be synchronous is not synchronous.",
+    ],
   ]),
   ...law("sim/torn", [
     [
       "first.to > first.from ? pieces : pieces.reverse()",
       "pieces",
-      "A copy that moves bytes down, onto its own source, comes out right.",
+      "An overlapping copy to a lower address gives the right result.",
     ],
-    ["2 + random.below(7)", "1", "A copy of one row onto its own source comes out right."],
-    ["2 + random.below(7)", "2", "Only one of the ways in which a copy onto its own source can go wrong is ever seen."],
+    ["2 + random.below(7)", "1", "An overlapping copy of one row gives the right result."],
+    ["2 + random.below(7)", "2", "An overlapping copy can go wrong in only one way."],
   ]),
   ...law("sim/isReadAtOnce", [
-    ["bytes > readAtOnce || ", "", "A copy is read early that libcuda reads when it runs."],
-    [" || stream.explicitTail?.done === false", "", "What a stream was told to do is not looked at."],
-    ["implied.some((task) => task?.done === false)", "true", "A copy is read early that may be read late."],
-    ["implied.some((task) => task?.done === false)", "false", "A copy is read late that libcuda reads early."],
+    ["bytes > readAtOnce || ", "", "A copy is read early although libcuda reads it when it runs."],
+    [" || stream.explicitTail?.done === false", "", "Work that was explicitly enqueued on a stream is not considered."],
+    ["implied.some((task) => task?.done === false)", "true", "A copy is read early although it may be read late."],
+    ["implied.some((task) => task?.done === false)", "false", "A copy is read late although libcuda reads it early."],
   ]),
   ...law("sim/boxRuns", [
     [
       "  if (box.srcY + Height > sourceHeight || box.dstY + Height > destinationHeight) {\n",
       "  if (box.srcY + Height > sourceHeight) {\n",
-      "A box goes beyond what it is put into.",
+      "A box extends past its destination.",
     ],
   ]),
   ...law("sim/eventCalls", [
     [
       "      if (stream !== stream.context.legacy) stream.explicitTail = explicitTail;\n",
       "",
-      "A record counts where libcuda lets it not.",
+      "A record counts as work where libcuda does not count it.",
     ],
     [
       "    event.captured = stream.capture;\n    event.record = null;\n",
       "    event.captured = stream.capture;\n",
-      "An event of a capture counts as what it was recorded as before.",
+      "An event of a capture counts as recorded before the capture.",
     ],
     [
       "      if (!start.record.task.done || !end.record.task.done) return CUresult.CUDA_ERROR_NOT_READY;\n",
       "",
-      "Time is measured before it has passed.",
+      "Time is measured before the events are done.",
     ],
   ]),
   ...law("sim/fill", [
     [
       " || allocation.syncMemops) simulator.hostWaits",
       ") simulator.hostWaits",
-      "A fill of memory whose operations are to be synchronous is not.",
+      "A fill of memory whose operations must be synchronous is not synchronous.",
     ],
   ]),
   ...law("sim/enqueueLaunch", [
     [
       "  simulator.flush(context);\n  const globals",
       "  const globals",
-      "A launch does not say what was said before it.",
+      "A launch does not print the earlier output.",
     ],
   ]),
   ...law("sim/moduleCalls", [
-    ["\n      module.isLoaded = false;\n", "", "Code that was unloaded in use runs on."],
-    ["    simulator.flush(context);\n    const program", "    const program", "Loading a module says nothing."],
-    ["\n      simulator.flush(module.context);\n", "", "Unloading a module says nothing."],
+    ["\n      module.isLoaded = false;\n", "", "Code that was unloaded while in use continues to run."],
+    [
+      "    simulator.flush(context);\n    const program",
+      "    const program",
+      "Loading a module does not print the output.",
+    ],
+    ["\n      simulator.flush(module.context);\n", "", "Unloading a module does not print the output."],
   ]),
   ...law("sim/poolCalls", [
     [
       "      if (isFree) simulator.refuseImplicit(stream);\n",
       "",
-      "Memory whose free was refused cannot be freed any more.",
+      "Memory whose free was refused can no longer be freed.",
     ],
     [
       "      changes.push([ordinal, flags]);\n",
       "      pool.setAccess(ordinal, flags);\n",
-      "A change of access that is refused has changed some of it.",
+      "A refused change of access is made in part.",
     ],
   ]),
   ...law("sim/allocate", [
     [
       "  if (size > 0n) simulator.refuseImplicit(stream); // before any memory is taken\n",
       "",
-      "Memory that was refused is taken for ever.",
+      "Memory of a refused allocation is lost for ever.",
     ],
   ]),
   ...law("sim/takeBlock", [
-    ["other.trim(0n)", "other", "Memory that other pools hold and nobody uses is not there."],
+    ["other.trim(0n)", "other", "Unused memory that other pools hold is not available."],
   ]),
   ...law("sim/ipcCalls", [
-    ["      if (--entry.count > 0) return;\n", "", "Memory that was opened twice is gone when it is closed once."],
+    ["      if (--entry.count > 0) return;\n", "", "Memory that was opened twice is gone after one close."],
   ]),
   ...law("sim/streamCalls", [
     [
@@ -161,7 +169,7 @@ export const simMutations: readonly Mutation[] = [
       "",
       "A capture goes on without the stream that could end it.",
     ],
-    ["        simulator.flush(stream.context);\n", "", "A host function runs before what was said."],
+    ["        simulator.flush(stream.context);\n", "", "A host function runs before the earlier output is printed."],
   ]),
   ...law("sim/join", [
     [
@@ -171,24 +179,24 @@ export const simMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("sim/DeviceMemory.poison", [
-    ["      else this.#written(page)?.fill(poison, from, to);\n", "", "Memory that is freed holds what it held."],
+    ["      else this.#written(page)?.fill(poison, from, to);\n", "", "Freed memory keeps its contents."],
   ]),
   ...law("sim/DeviceMemory.unalias", [
     [
       "    for (const { page } of pieces(offset, bytes)) this.#aliases.delete(page);\n",
       "",
-      "Memory of another process that was closed is there still.",
+      "Memory of another process is still accessible after it was closed.",
     ],
   ]),
   ...law("sim/SimulatedDriver.live", [
     [
       ".filter(({ address }) =>\n      graphMemory.get(address)?.isLive !== false\n    )",
       "",
-      "Memory of a graph that is not launched counts as never freed.",
+      "Memory of a graph that is not launched is reported as never freed.",
     ],
   ]),
   ...law("sim/GraphPool.commit", [
-    ["    if (memory.bytes !== null) return;\n", "", "Each launch takes more of the device."],
+    ["    if (memory.bytes !== null) return;\n", "", "Each launch allocates more device memory."],
   ]),
   ...law("sim/captureFree", [
     [
@@ -204,39 +212,47 @@ export const simMutations: readonly Mutation[] = [
     [
       "isFreedHere || (isOwner && memory.freedBy !== null)",
       "isFreedHere",
-      "Its own graph frees what another one does.",
+      "A graph frees memory that another one frees.",
     ],
   ]),
   ...law("sim/freeGraphMemory", [
-    ["memory === undefined || !memory.isLive", "memory === undefined", "What a graph frees is freed outside as well."],
+    [
+      "memory === undefined || !memory.isLive",
+      "memory === undefined",
+      "Memory that a graph frees is also freed outside it.",
+    ],
   ]),
   ...law("sim/release", [
     ["[memory.last, free]", "[memory.last]", "A launch allocates before the free."],
   ]),
   ...law("sim/unmap", [
-    ["  device.memory.poison(offsetOf(address), bytes);\n", "", "A launch finds what the one before it has left."],
+    [
+      "  device.memory.poison(offsetOf(address), bytes);\n",
+      "",
+      "A launch finds the contents that the one before it has left.",
+    ],
   ]),
   ...law("sim/prepareLaunch", [
     [
       "  if (left.length > 0 && !exec.freesOnLaunch) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);\n",
       "",
-      "A launch allocates what is allocated.",
+      "A launch allocates memory that is already allocated.",
     ],
     [
       "    if (!memory.isLive && !allocated.has(memory)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);\n",
       "",
-      "A launch frees what is not allocated.",
+      "A launch frees memory that is not allocated.",
     ],
-    ["    after: all.map(({ last }) => last),\n", "    after: [],\n", "Two launches have the same memory at once."],
+    ["    after: all.map(({ last }) => last),\n", "    after: [],\n", "Two launches use the same memory at once."],
     [
       "        memory.isLive = !freed.has(memory);\n",
       "        memory.isLive = true;\n",
-      "What a graph frees is never free.",
+      "Memory that a graph frees never becomes free.",
     ],
   ]),
   ...law("sim/releaseUnused", [
-    ["memory.isLive || owners.has(memory.owner)", "owners.has(memory.owner)", "Memory ends with its graph."],
-    [" || executable.has(memory)", "", "Memory ends with the graph of an executable that has it."],
+    ["memory.isLive || owners.has(memory.owner)", "owners.has(memory.owner)", "Memory is released with its graph."],
+    [" || executable.has(memory)", "", "Memory is released with its graph although an executable still uses it."],
   ]),
   ...law("sim/IntervalMap.overlaps", [
     [" || (next !== undefined && next.start < start + BigInt(bytes))", "", "Memory is registered twice."],
@@ -245,54 +261,54 @@ export const simMutations: readonly Mutation[] = [
     [
       "      return CUresult.CUDA_ERROR_LAUNCH_TIMEOUT;\n",
       "      return null;\n",
-      "A kernel that spins leaves its context as good as new.",
+      "A kernel that spins leaves its context intact.",
     ],
   ]),
   ...law("sim/Output.add", [
     [
       "    while (this.#bytes > capacity) this.#bytes -= this.#parts[this.#first++]?.text.length ?? this.#bytes;\n",
       "",
-      "A program that relies on more room than there is looks right.",
+      "A program that relies on more buffer space than there is looks right.",
     ],
   ]),
   ...law("sim/Output.flush", [
-    ["    this.#parts = [];\n", "", "What was said is said again."],
+    ["    this.#parts = [];\n", "", "Output is printed again."],
   ]),
   ...law("sim/Pool.reuse", [
     [
       "task.done && this.settings.reuseAllowOpportunistic",
       "task.done",
-      "A pool that may not reuse what is free by chance does where it has nothing else.",
+      "A pool that may not reuse memory opportunistically does so if it has no other.",
     ],
   ]),
   ...law("sim/Pool.grow", [
     [
       "    if (this.maxBytes > 0 && this.reserved + bytes > this.maxBytes) return null;\n",
       "",
-      "A pool is larger than it may be.",
+      "A pool exceeds its limit.",
     ],
   ]),
   ...law("sim/Pool.isUsable", [
     [
       "tag.task.done ? settings.reuseAllowOpportunistic :",
       "tag.task.done ? true :",
-      "A pool that may not reuse what is free by chance does.",
+      "A pool that may not reuse memory opportunistically does so.",
     ],
   ]),
   ...law("sim/Pool.isFollowed", [
-    ["this.settings.reuseFollowEventDependencies && ", "", "A pool that may not follow events does."],
+    ["this.settings.reuseFollowEventDependencies && ", "", "A pool that may not follow events does so."],
   ]),
   ...law("sim/Scheduler.enqueue", [
-    ["    while (this.#queued > capacity && this.#stepOldest());\n", "", "A queue holds more than any real one."],
+    ["    while (this.#queued > capacity && this.#stepOldest());\n", "", "A queue holds more work than any real one."],
   ]),
   ...law("sim/Simulator.enqueue", [
-    ["context.legacy.implicitTail", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."],
+    ["context.legacy.implicitTail", "context.legacy.tail", "Order is passed on by work that passes on none on a GPU."],
   ]),
   ...law("sim/Simulator.enqueueAllocation", [
     [
       "[after, implicitTail, context.barrier]",
       "[after, context.barrier]",
-      "After an allocation a default stream hands on nothing.",
+      "After an allocation, a default stream passes on no order.",
     ],
     [
       "    stream.implicitTail = there;\n",
@@ -304,17 +320,17 @@ export const simMutations: readonly Mutation[] = [
     [
       "    this.flush(context);\n    this.refuseFault(context);\n",
       "    this.refuseFault(context);\n",
-      "Waiting says nothing.",
+      "Waiting does not print the output.",
     ],
   ]),
   ...law("sim/Simulator.waitBeforeFree", [
-    ["if (this.options.freesWait) {", "{", "A program that frees what is in use is never wrong."],
+    ["if (this.options.freesWait) {", "{", "A program that frees memory in use never fails."],
   ]),
   ...law("sim/Simulator.destroy", [
     [
       "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
       "",
-      "A context that comes again is reached by those that reached the last one.",
+      "A recreated context can be accessed by the peers of the old one.",
     ],
     [
       "if (owner === context) this.events.delete(handle);",
@@ -324,14 +340,14 @@ export const simMutations: readonly Mutation[] = [
     [
       "    this.flush(context);\n    context.alive = false;\n",
       "    context.alive = false;\n",
-      "The last words of a context are lost.",
+      "The last output of a context is lost.",
     ],
   ]),
   ...law("sim/SimulatorState.refuseFault", [
     [
       "    this.flush(context); // output from before the failure, and the text of a failed assertion\n",
       "",
-      "The assertion that a query has found is never said.",
+      "An assertion whose failure a query has found is never printed.",
     ],
   ]),
 ];

@@ -1,26 +1,30 @@
 /** The protective lines of views. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const viewMutations: readonly Mutation[] = [
   ...law("view/readElements", [
     [
       "    staging.pinUntilPassed(stream); // copies enqueued before the failure still write there\n",
       "",
-      "A print that fails leaves copies to memory that was given back.",
+      "A failed print leaves copies that write to released memory.",
     ],
-    ["    hostWaits(buffer); // page-locked", "    // page-locked", "What is printed is not written yet."],
+    ["    hostWaits(buffer); // page-locked", "    // page-locked", "The printed elements are not written yet."],
     [
       "    hostWaitsForCopy(stream);\n  } catch (error) {",
       "  } catch (error) {",
-      "What is printed is what was there before.",
+      "The old contents are printed.",
     ],
   ]),
   ...law("view/wayOut", [
-    ["  if (Array.isArray(source)) return", "  if (false) return", "Who gives numbers is told of protocols alone."],
+    ["  if (Array.isArray(source)) return", "  if (false) return", "The error for numbers only mentions protocols."],
   ]),
   ...law("view/StridedMemoryView.from", [
-    ['    if (options !== none) checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
+    [
+      '    if (options !== none) checkPlace(options, "Cannot view an array");\n',
+      "",
+      "A number given as the device is ignored.",
+    ],
     [
       "return isUsableAt(source, options) ? source : fromDlpack(source, options, make);",
       "return source;",
@@ -28,89 +32,93 @@ export const viewMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("view/ShapedArray", [
-    ["this.layout.transposed()", "this.layout", "An array's T is the array."],
+    ["this.layout.transposed()", "this.layout", "An array's T is the array itself."],
     ["return this.reshaped([this.size]);", "return this.reshaped(this.shape);", "A flattened array has several axes."],
     ["at < extent; at++", "at < extent - 1; at++", "Iteration leaves out the last row."],
     [", { dataPtr: buffer.ptr + BigInt(offset) }", "", "Elements of another size are not aligned."],
   ]),
   ...law("view/readElement", [
-    ["  hostWaits(array.buffer);\n", "", "What is read was not written yet."],
+    ["  hostWaits(array.buffer);\n", "", "Elements are read before they are written."],
     ['  checkOnHost(array, "read an element of device memory");\n', "", "The host reads device memory."],
     ["  noteElement(array, at, false, call);\n", "", "A read that races with a stream is not reported."],
   ]),
   ...law("view/writeElement", [
-    ["  hostWaits(array.buffer);\n", "", "What is written is overwritten by work of before."],
+    ["  hostWaits(array.buffer);\n", "", "A written element is overwritten by earlier work."],
     [
       '  if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");\n',
       "",
-      "A read-only view is written to.",
+      "A read-only view is written.",
     ],
     ['  checkOnHost(array, "write an element of device memory");\n', "", "The host writes device memory."],
   ]),
   ...law("view/nestedArray", [
-    ["  hostWaits(array.buffer);\n", "", "What is read was not written yet."],
+    ["  hostWaits(array.buffer);\n", "", "Elements are read before they are written."],
   ]),
   ...law("view/asTypedArray", [
-    ["  hostWaits(buffer);\n", "", "What is seen was not written yet."],
-    ["start % size !== 0 || ", "", "Elements that are not aligned fail with the engine's error."],
-    ["bytes.byteOffset + start", "bytes.byteOffset", "The first elements of the buffer are seen."],
+    ["  hostWaits(buffer);\n", "", "The elements of the typed array are not written yet."],
+    ["start % size !== 0 || ", "", "Unaligned elements fail with the engine's error."],
+    ["bytes.byteOffset + start", "bytes.byteOffset", "The typed array shows the start of the buffer."],
   ]),
   ...law("view/asTypedArray.readonly", [
     [
       "    if (this.readonly && options.readonly !== true) throw notForWriting();\n",
       "",
-      "What others take to be constant is given away to be written to.",
+      "Memory that others treat as constant is handed out as writable.",
     ],
   ]),
   ...law("view/toPrimitive", [
-    ["  throw noArithmetic(this);", "  return this.toString();", "Arithmetic with arrays is NaN, and a sum a text."],
-    ['    if (hint === "string") return this.toString();\n', "", "An array in a template is an error."],
+    [
+      "  throw noArithmetic(this);",
+      "  return this.toString();",
+      "Arithmetic with arrays gives NaN, and a sum gives a text.",
+    ],
+    ['    if (hint === "string") return this.toString();\n', "", "An array in a template causes an error."],
   ]),
   ...law("view/hasEqualElements", [
-    [".dlpack.code !== BOOL", ".dlpack.code !== -1", "True is not true if another byte says so."],
-    ["!one.dtype.equals(other.dtype) || ", "", "Arrays of other types are equal."],
+    [".dlpack.code !== BOOL", ".dlpack.code !== -1", "A true value stored as another byte is not equal to true."],
+    ["!one.dtype.equals(other.dtype) || ", "", "Arrays of different types are equal."],
   ]),
   ...law("view/copyOf", [
-    ["hostWaitsForCopy(stream);", "void stream;", "What is copied to the host is used before it is there."],
-    ["    buffer.close();\n", "", "A copy that fails keeps its memory."],
+    ["hostWaitsForCopy(stream);", "void stream;", "A copy to the host is used before it is complete."],
+    ["    buffer.close();\n", "", "A failed copy keeps its memory."],
     ["dtype, false, buffer)", "dtype, false, null)", "Closing a copy frees nothing."],
     ['order === "K" ?', 'order === "C" ?', "The axes are nested in another order."],
   ]),
   ...law("view/streamFor", [
-    ["  if (given !== undefined) return given;\n", "", "The copy's home is not the stream that was asked for."],
+    ["  if (given !== undefined) return given;\n", "", "The copy's home is not the requested stream."],
   ]),
   ...law("view/wanted", [
     [
       "throw noStreamOfHost();",
       "return { dtype, device, memory, stream: undefined };",
-      "A stream that is of no use is left aside.",
+      "A stream that has no use is ignored.",
     ],
   ]),
   ...law("view/ShapedArray.view", [
     ["throw noLayout(layout);", "void noLayout(layout);", "A clone of a layout makes a view whose methods fail."],
   ]),
   ...law("view/zeros", [
-    ["else if (what.memory !== undefined) buffer.fill(0);", "", "Zeros are whatever was in the memory."],
+    ["else if (what.memory !== undefined) buffer.fill(0);", "", "Zeros are the old contents of the memory."],
   ]),
   ...law("view/allocateFrom", [
-    ["wanted !== undefined && !isAt", "wanted === null && !isAt", "An array is elsewhere than it was asked to be."],
-    ["buffer.setHomeStream(home);", "void home;", "Memory of another allocator has nobody's order."],
-    ["    buffer.close();\n", "", "Memory that is refused is never freed."],
+    ["wanted !== undefined && !isAt", "wanted === null && !isAt", "An array is not in the requested place."],
+    ["buffer.setHomeStream(home);", "void home;", "Memory of another allocator has no order."],
+    ["    buffer.close();\n", "", "Refused memory is never freed."],
   ]),
   ...law("view/create", [
-    ["bytes, stream ?? null)", "bytes, null)", "The home is not the stream asked for."],
-    ["dtype, false, buffer)", "dtype, false, null)", "Closing an array that was made frees nothing."],
+    ["bytes, stream ?? null)", "bytes, null)", "The home is not the requested stream."],
+    ["dtype, false, buffer)", "dtype, false, null)", "Closing a created array frees nothing."],
   ]),
   ...law("view/fromBuffer", [
     [
       "if (!(buffer instanceof MemoryBuffer)) throw noBuffer(buffer);",
       "",
-      "A view of no memory is made, and fails later.",
+      "A view without memory is created, and fails later.",
     ],
   ]),
   ...law("view/range", [
     ["Math.max(0, Math.ceil(", "Math.max(0, Math.floor(", "The last number is missing."],
-    ["step > 0n ? value < stop", "step > 0n ? value <= stop", "The stop is in the range."],
+    ["step > 0n ? value < stop", "step > 0n ? value <= stop", "The stop is included in the range."],
   ]),
   ...law("view/writtenAs", [
     ["at * dtype.itemsize", "at", "Elements are written over each other."],
@@ -119,18 +127,18 @@ export const viewMutations: readonly Mutation[] = [
     [
       "    if (item.length !== expected) {\n",
       "    if (item.length > expected) {\n",
-      "Short rows have elements of undefined.",
+      "The missing elements of short rows are undefined.",
     ],
-    ["if (shape.length > 64)", "if (shape.length > 1e9)", "An array that contains itself is never done."],
+    ["if (shape.length > 64)", "if (shape.length > 1e9)", "A container that contains itself is followed without end."],
   ]),
   ...law("view/describeArray", [
-    ['buffer.kind !== "host" || ', "", "A console waits for a stream."],
-    ["  if (buffer.isClosed) return `${about}, closed`;\n", "", "A closed array is shown as open."],
-    ["of [FEW_OF_ROWS, 0]", "of [FEW_OF_ROWS]", "Of a large table one row of numbers is shown."],
+    ['buffer.kind !== "host" || ', "", "Printing to the console waits for a stream."],
+    ["  if (buffer.isClosed) return `${about}, closed`;\n", "", "A closed array is printed as open."],
+    ["of [FEW_OF_ROWS, 0]", "of [FEW_OF_ROWS]", "Only one row of a large table is printed."],
     [
       "    if (rowsOf(array, count > most) > FEW_LINES) continue; // checked first, because there may be very many\n",
       "",
-      "A console hangs.",
+      "The console hangs.",
     ],
     ['if (text.split("\\n").length <= FEW_LINES) return text;', "return text;", "Long rows fill the console."],
   ]),

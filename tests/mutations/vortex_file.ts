@@ -1,7 +1,7 @@
 /** The protective lines of Vortex's files. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/ReadAhead.fill", [
     [
@@ -17,94 +17,102 @@ export const vortexFileMutations: readonly Mutation[] = [
     [
       "const zone = Math.floor(start / known.zones.length);",
       "const zone = Math.ceil(start / known.zones.length);",
-      "Rows are left out by what is true of the next zone.",
+      "Rows are skipped because of the next zone's bounds.",
     ],
     [
       "await unlessWrong(() => file.statistics()) ?? []",
       "file.statistics()",
-      "Rows cannot be read because of statistics that say nothing.",
+      "Rows cannot be read because of unusable statistics.",
     ],
   ]),
   ...law("vortex/batchesOfScan", [
     [
       "ahead.wanted < plan.readAhead && planned.length < windowsAhead",
       "true",
-      "What is read is planned for all rows before the first one comes.",
+      "Reads are planned for all rows before the first row is returned.",
     ],
-    ["    if (!numbers.has(layout)) numbers", "    numbers", "Segments are read once for each batch that needs them."],
+    ["    if (!numbers.has(layout)) numbers", "    numbers", "Segments are read again for each batch that needs them."],
   ]),
   ...law("vortex/planScan", [
     [
       "[...wanted, ...new Set(roots.filter((root) => !wanted.includes(root)))]",
       "wanted",
-      "A filter looks at columns that are not read.",
+      "A filter needs columns that are not read.",
     ],
-    ["fields.length - wanted.length", "0", "Columns come that only the filter needs."],
-    ["start <= end && end <= layout.rows", "start <= end", "Rows are read that are not there."],
+    ["fields.length - wanted.length", "0", "Columns that only the filter needs are returned."],
+    ["start <= end && end <= layout.rows", "start <= end", "Rows that do not exist are read."],
     [
       "if (twice !== undefined) throw",
       "if (twice === null) throw",
-      "A column that is asked for twice fails far from there.",
+      "A column that is requested twice fails far from the request.",
     ],
   ]),
   ...law("vortex/batchesOfPieces", [
-    ["Math.min(end, at + most)", "end", "A batch has the rows of a whole column that is in one piece."],
-    ["border - start < least", "border - start < 0", "Pieces of a row are batches of a row."],
+    ["Math.min(end, at + most)", "end", "A batch has all rows of a column that is in one piece."],
+    ["border - start < least", "border - start < 0", "Pieces of one row become batches of one row."],
     [
       "pieceEnd(field, start, nearest, least)",
       "pieceEnd(field, start, end, least)",
-      "Columns before the last are put together.",
+      "Columns before the last are concatenated.",
     ],
-    ["Math.min(end, starts[at + 1] ?? end)", "end", "A batch goes on where a piece ends, and is put together."],
+    ["Math.min(end, starts[at + 1] ?? end)", "end", "A batch continues past the end of a piece, and is concatenated."],
   ]),
   ...law("vortex/keptRows", [
-    ["Math.floor(at / zone) + 1) * zone", "Math.floor(at / zone) + 2) * zone", "Zones are passed over."],
-    ["      if (from < at) yield { start: from, end: at };\n", "", "Rows before a zone that is left out are left out."],
+    ["Math.floor(at / zone) + 1) * zone", "Math.floor(at / zone) + 2) * zone", "Zones are skipped."],
+    ["      if (from < at) yield { start: from, end: at };\n", "", "Rows before a skipped zone are skipped."],
   ]),
   ...law("vortex/boundsOfZone", [
     [
       "valueAt(unknown, zone) === false",
       "valueAt(unknown, zone) !== undefined",
-      "A bound is believed that nobody knows.",
+      "An unknown bound is trusted.",
     ],
   ]),
   ...law("vortex/zonesOf", [
-    ["if (column === undefined) return null;", "if (column === undefined) continue;", "Zones are read as others."],
+    [
+      "if (column === undefined) return null;",
+      "if (column === undefined) continue;",
+      "Zones with an unknown aggregate are read with the wrong columns.",
+    ],
     [
       "if (metadata[0] !== 1) return null;",
       "if (metadata[0] === 0) return null;",
-      "Zones of a later version are taken for today's.",
+      "Zones of a later version are mistaken for the current one.",
     ],
   ]),
   ...law("vortex/openVortex", [
-    ["    reader.close();\n", "", "A file that is refused stays open."],
+    ["    reader.close();\n", "", "A refused file stays open."],
   ]),
   ...law("vortex/readContainer", [
     [
       "if (dtypePart === null && dtype === undefined) fail(",
       "if (dtypePart === undefined) fail(",
-      "A file without a dtype is refused without saying how it can be read.",
+      "The error for a file without a dtype does not say how to read it.",
     ],
   ]),
   ...law("vortex/segmentsOf", [
     ["if (offset < before)", "if (offset < 0)", "Segments that no writer would write are accepted."],
-    ["if (offset + length > size)", "if (offset > size)", "A segment is looked for behind the end."],
-    ["spec.getUint8(13) !== 0 || spec.getUint16(14, true) !== 0", "false", "Compressed bytes are read as they are."],
+    ["if (offset + length > size)", "if (offset > size)", "A segment past the end of the file is read."],
+    [
+      "spec.getUint8(13) !== 0 || spec.getUint16(14, true) !== 0",
+      "false",
+      "Compressed bytes are read as if they were not compressed.",
+    ],
   ]),
   ...law("vortex/layoutOf", [
-    ["  if (depth === 0) table", "  if (depth === -1e9) table", "Layouts in each other use up the stack."],
-    ["segment >= segmentCount", "segment > segmentCount", "A segment is read that is not there."],
+    ["  if (depth === 0) table", "  if (depth === -1e9) table", "Nested layouts overflow the stack."],
+    ["segment >= segmentCount", "segment > segmentCount", "A segment that does not exist is read."],
   ]),
   ...law("vortex/typedLayout", [
     [
       'if (read === undefined) return fail("is unknown");',
       'if (read === undefined) return fail("");',
-      "Nobody learns what is missing.",
+      "The error does not say what is unknown.",
     ],
-    ["if (starts.at(-1) !== node.rows)", "if (false)", "Rows are missing that the file says it has."],
-    ["rows !== null && child.rows !== rows", "false", "Columns have other rows than their table."],
-    ["length < children[0] || length > children[1]", "length < children[0]", "What else a layout has is left aside."],
-    ["raw.segments.length !== segments", "false", "A layout without a segment has the first one's rows."],
+    ["if (starts.at(-1) !== node.rows)", "if (false)", "Rows that the file declares are missing."],
+    ["rows !== null && child.rows !== rows", "false", "Columns have a different number of rows than their table."],
+    ["length < children[0] || length > children[1]", "length < children[0]", "Extra children of a layout are ignored."],
+    ["raw.segments.length !== segments", "false", "A layout without a segment gets the rows of the first segment."],
     [
       "message.bool(2) ?? node.dtype.nullable",
       "message.bool(2) ?? false",
@@ -115,52 +123,60 @@ export const vortexFileMutations: readonly Mutation[] = [
     [
       "segments[one.segment]?.length ?? 0 : sum",
       "1 : sum",
-      "Nobody learns how large a column is.",
+      "The size of a column is not reported.",
     ],
   ]),
   ...law("vortex/fileStatistics", [
-    ["max: bound(2)", "max: bound(0)", "Files are left out whose rows are wanted."],
+    ["max: bound(2)", "max: bound(0)", "Files with requested rows are skipped."],
   ]),
   ...law("vortex/CheckedReader.read", [
-    ["bytes.length !== length", "bytes.length > length", "A source that was cut off gives fewer bytes in silence."],
+    ["bytes.length !== length", "bytes.length > length", "A truncated source silently returns fewer bytes."],
   ]),
   ...law("vortex/CheckedReader.close", [
     [
       "if (this.#underWay === 0) this.#reader.close?.();",
       "this.#reader.close?.();",
-      "A descriptor is closed below a read.",
+      "A descriptor is closed during a read.",
     ],
   ]),
   ...law("vortex/isFalsified", [
     [
       "predicate.parts.every(isPartFalsified)",
       "predicate.parts.some(isPartFalsified)",
-      "Rows are left out of which one part of an `or` is true.",
+      "Rows for which one part of an `or` is true are skipped.",
     ],
   ]),
   ...law("vortex/isTestFalsified", [
-    ["return nullCount === 0;", "return nullCount === rows;", "Rows are left out that are null, and wanted as such."],
+    [
+      "return nullCount === 0;",
+      "return nullCount === rows;",
+      "Rows that are null, and requested as such, are skipped.",
+    ],
   ]),
   ...law("vortex/isComparisonFalsified", [
     [
       '  if (literal.order === "float" && nanCount !== 0) return false;\n',
       "",
-      "Rows are left out that are NaN, which is greater than everything.",
+      "NaN rows, which are greater than everything, are skipped.",
     ],
   ]),
   ...law("vortex/batchesOf", [
-    ["Math.min(end, at + most)", "at + most", "The last batch has rows that were not wanted."],
+    ["Math.min(end, at + most)", "at + most", "The last batch has rows that were not requested."],
   ]),
   ...law("vortex/matches", [
     [
       "new Uint8Array(array.length).fill(Number(isAnd))",
       "new Uint8Array(array.length)",
-      "No row is wanted by an `and`.",
+      "No row matches an `and`.",
     ],
   ]),
   ...law("vortex/wideOrder", [
     ["const flip = isSigned ? 0x8000_0000 : 0;", "const flip = 0;", "Negative numbers are greater than all others."],
-    ["return () => wanted < 0n ? 1 : -1;", "return () => 0;", "A literal that no value can be is equal to all."],
+    [
+      "return () => wanted < 0n ? 1 : -1;",
+      "return () => 0;",
+      "A literal outside the range of the values equals all of them.",
+    ],
     ["if (top !== high) return", "if (top < high) return", "Large numbers are compared by their lower halves."],
   ]),
   ...law("vortex/textOrder", [
@@ -168,55 +184,55 @@ export const vortexFileMutations: readonly Mutation[] = [
     [
       "return size === wanted.length ? 0 :",
       "return 0; return size === wanted.length ? 0 :",
-      "A text is equal to what it begins with.",
+      "A text equals its own prefix.",
     ],
   ]),
   ...law("vortex/HttpReader.check", [
-    ['Number(range["start"]) !== offset || ', "", "Another range is taken for the one that was asked for."],
+    ['Number(range["start"]) !== offset || ', "", "Another range is accepted as the requested one."],
   ]),
   ...law("vortex/HttpReader.body", [
     [
       "if (done + part.value.length > length) {",
       "if (done < 0) {",
-      "A server that sends more than it was asked for is an error of JavaScript's.",
+      "A server that sends more than requested causes a JavaScript error.",
     ],
   ]),
   ...law("vortex/compareWith", [
-    ["order !== 0 || literal.isExact ? order : -1", "order", "A decimal is equal to what it was rounded from."],
+    ["order !== 0 || literal.isExact ? order : -1", "order", "A decimal equals a literal that was rounded to it."],
   ]),
   ...law("vortex/floatKey", [
-    ["key ^ 0x7fff_ffff_ffff_ffffn", "key", "Negative floats stand the wrong way round."],
+    ["key ^ 0x7fff_ffff_ffff_ffffn", "key", "Negative floats are in the reverse order."],
   ]),
   ...law("vortex/decimalLiteral", [
-    [' - (parts["rest"] ?? "").length', "", "A decimal of 1.5 is 15."],
+    [' - (parts["rest"] ?? "").length', "", "A decimal of 1.5 becomes 15."],
   ]),
   ...law("vortex/legacyZones", [
     [
       'sumOf(dtype.kind === "extension" ? dtype.storage : dtype)',
       "sumOf(dtype)",
-      "Zones of dates in old files spare nothing.",
+      "Zones of dates in old files skip nothing.",
     ],
     ['        add("min_is_truncated", "minCut", boolDType);\n', "", "The zones of old files cannot be read."],
   ]),
   ...law("vortex/coalesce", [
-    ["offset - last.end <= gap", "offset - last.end <= gap + 1", "More is read that nobody wants than was said."],
+    ["offset - last.end <= gap", "offset - last.end <= gap + 1", "More unneeded bytes are read than allowed."],
   ]),
   ...law("vortex/bindFilter", [
-    ["negated ? opposite[op] : op", "op", "Negation does nothing to a comparison."],
+    ["negated ? opposite[op] : op", "op", "Negation has no effect on a comparison."],
   ]),
   ...law("vortex/columnOf", [
-    ["dtype.names.lastIndexOf(name) !== index", "index < 0", "Of two columns with a name the first is meant."],
+    ["dtype.names.lastIndexOf(name) !== index", "index < 0", "Of two columns with the same name, the first is used."],
   ]),
   ...law("vortex/columnsNear", [
-    ["2 * letters <= near.length", "true", "Whatever column is asked for, another one is proposed."],
-    ["names.slice(0, listed)", "names", "A mistyped name is answered with thousands of others."],
+    ["2 * letters <= near.length", "true", "A suggestion is made for any column name."],
+    ["names.slice(0, listed)", "names", "The error for a mistyped name lists thousands of others."],
   ]),
   ...law("vortex/postscriptOf", [
     [
       "view.getUint32(tail + 4, true) !== MAGIC",
       "view.getUint32(tail + 4, true) === 0",
-      "Whatever ends like a file is read as one.",
+      "Any file with the right ending is accepted.",
     ],
-    ["if (version !== VERSION)", "if (version === 0)", "A later version is read as if it were today's."],
+    ["if (version !== VERSION)", "if (version === 0)", "A later version is read as the current one."],
   ]),
 ];

@@ -1,26 +1,30 @@
-/** The protective lines of WebAssembly that is written here. */
+/** The protective lines of WebAssembly that is assembled here. */
 import { law, type Mutation } from "./mutation.ts";
 
-/** What can be broken there. */
+/** Their mutations. */
 export const wasmMutations: readonly Mutation[] = [
   ...law("wasm/assemble", [
-    ["value > 0x7f; value", "value > 0xff; value", "A function of 128 to 255 bytes is none that an engine takes."],
-    ["value < -64n || value > 63n", "value < -128n || value > 127n", "A constant of 64 is -64."],
+    ["value > 0x7f; value", "value > 0xff; value", "An engine refuses a function of 128 to 255 bytes."],
+    ["value < -64n || value > 63n", "value < -128n || value > 127n", "A constant of 64 becomes -64."],
   ]),
   ...law("wasm/enlist", [
-    ["table.grow(1)", "table.grow(1) && 0", "Every function is called instead of the first one."],
-    ["caller(one, two, three, enlisted)", "caller(two, one, three, enlisted)", "A loop writes where it is to read."],
+    ["table.grow(1)", "table.grow(1) && 0", "Each function replaces the first one."],
+    [
+      "caller(one, two, three, enlisted)",
+      "caller(two, one, three, enlisted)",
+      "A loop writes to where it should read.",
+    ],
   ]),
   ...law("wasm/scratch", [
     [
       "  if (size > PAGE * MOST_PAGES) throw new RangeError(`Expected at most ${PAGE * MOST_PAGES} bytes, got ${size}`);\n",
       "",
-      "Who asks for too much memory is told so by the engine, in its words.",
+      "A request for too much memory fails with the engine's error.",
     ],
     [
       "  if (bytes.buffer !== shared.buffer) bytes = new Uint8Array(shared.buffer);\n",
       "  if (bytes.byteOffset !== 0) bytes = new Uint8Array(shared.buffer);\n",
-      "After the memory has grown everybody works on bytes that are none any more.",
+      "After the memory has grown, all users work on detached bytes.",
     ],
   ]),
 ];

@@ -28,7 +28,7 @@ const kinds: Readonly<Record<StreamKind, { context: number; array: number }>> = 
 
 for (const [made, thunks] of [["this process's", streamThunks], ["JavaScript", callbacks]] as const) {
   for (const kind of ["ArrowArrayStream", "ArrowDeviceArrayStream"] as const) {
-    test(`${made} functions of an ${kind} give each item once, and say when there is none`, () => {
+    test(`${made} functions of an ${kind} return each item once, and then report the end`, () => {
       using arena = new NativeArena();
       const { context, array } = kinds[kind];
       const { get_schema, get_next, get_last_error } = thunks(kind);

@@ -24,7 +24,7 @@ function wordsOf(address: bigint, word: string): readonly string[] {
 }
 
 const setting = "/sys/kernel/mm/transparent_hugepage/enabled";
-const missing = existsSync(setting) ? null : `this kernel has no large pages for who asks: ${setting} is missing`;
+const missing = existsSync(setting) ? null : `this kernel has no large pages on request: ${setting} is missing`;
 
 test(...needs(missing, "the system is asked for large pages for all of a large array but its ends"), () => {
   for (const make of [newArrayBuffer, unwrittenArrayBuffer]) {
@@ -38,7 +38,7 @@ test(...needs(missing, "the system is asked for large pages for all of a large a
   }
 });
 
-test("the calls for one part of memory after the other make each large page once, and nothing beyond the end", () => {
+test("the calls for consecutive parts of memory create each large page once, and none beyond the end", () => {
   const [large, least] = [2 * MiB, 65_536];
   check(
     fc.property(
@@ -77,7 +77,7 @@ test(...needs(canStartThreads() ? null : "machine code is forbidden here", "thre
   assert(memory.bytes().every((byte) => byte === 0));
 });
 
-test("more than there can be is refused with what was asked for, what the host has, and a way out", () => {
+test("an impossible size is refused with the size, the host's memory, and an alternative", () => {
   for (const make of [newArrayBuffer, unwrittenArrayBuffer]) {
     const error = assertThrows(() => make(1e12), RangeError, "Cannot make an ArrayBuffer of 1000000000000 bytes");
     assertMatch(error.message, /the host uses \d+ and has \d+ of \d+ free\. .* HostMemoryResource/);
@@ -85,7 +85,7 @@ test("more than there can be is refused with what was asked for, what the host h
   }
 });
 
-test("new memory has the size that was asked for, is zero, and keeps what is written", () => {
+test("new memory has the requested size, is zero, and keeps bytes written to it", () => {
   const sizes = fc.oneof(fc.nat(100), fc.integer({ min: 4 * MiB - 2, max: 4 * MiB + 2 }), fc.nat(12 * MiB));
   check(
     fc.property(sizes, fc.nat(), (size, seed) => {
@@ -100,7 +100,7 @@ test("new memory has the size that was asked for, is zero, and keeps what is wri
   );
 });
 
-test("memory that is to be written has the size that was asked for, and keeps what is written", () => {
+test("unwritten memory has the requested size, and keeps bytes written to it", () => {
   const sizes = fc.oneof(fc.nat(100), fc.integer({ min: 4 * MiB - 2, max: 4 * MiB + 2 }), fc.nat(12 * MiB));
   check(
     fc.property(sizes, fc.nat(255), (size, value) => {

@@ -12,7 +12,7 @@ import { check, fc } from "../support/property.ts";
 
 const noCode = canMoveNatively() ? null : "the system refuses executable memory";
 
-test("a streaming copy writes the bytes that it was given, and none beside them", () => {
+test("a streaming copy writes exactly the bytes that it was given", () => {
   const copy = ffiPort().functionAt(nonTemporalCopy(), { args: ["ptr", "ptr", "size"], returns: "void" });
   using arena = new NativeArena();
   const size = 1024;
@@ -31,7 +31,7 @@ test("a streaming copy writes the bytes that it was given, and none beside them"
   );
 });
 
-test(...needs(noCode, "a run that no cache would keep is moved by it, and every other one by memcpy"), () => {
+test(...needs(noCode, "a run that no cache would keep uses the streaming copy, any other uses memcpy"), () => {
   const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
   const functionOf = (isFar?: boolean) => {
     const move = { bytes: 100, axes: [], ...isFar === undefined ? {} : { isFar } };

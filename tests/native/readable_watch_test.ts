@@ -20,7 +20,7 @@ function signal(): { fd: number; ring: () => void } {
   return { fd, ring: () => assertEquals(eventfd_write(fd, 1n), 0) };
 }
 
-test("a callback comes for each start, when the descriptor can be read, and never without one", async () => {
+test("each start gets one callback, when the descriptor can be read, and none comes without a start", async () => {
   const { fd, ring } = signal();
   let calls = 0;
   const watch = watchReadable([fd], () => calls++);
@@ -45,7 +45,7 @@ test("a callback comes for each start, when the descriptor can be read, and neve
   close(fd);
 });
 
-test("any number of watches, closed at any time, call nothing back afterwards, and leave no descriptor open", async () => {
+test("watches closed at any time call no callback afterwards, and leave no descriptor open", async () => {
   // The first watch creates the runtime's own descriptors and threads.
   const first = signal();
   const once = watchReadable([first.fd], () => {});
@@ -83,12 +83,12 @@ test("any number of watches, closed at any time, call nothing back afterwards, a
 });
 
 for (const order of ["start first", "unkept first"]) {
-  test(`a watch that is not to keep the process alive does not: ${order}`, () => {
+  test(`a watch with keepAlive(false) does not keep the process alive: ${order}`, () => {
     assertEquals(run(order), { status: 0, signal: null });
   });
 }
 
-test("a watch that is to keep the process alive does", () => {
+test("a watch with keepAlive(true) keeps the process alive", () => {
   assertEquals(run("kept again", 1500).signal, "SIGTERM");
 });
 

@@ -65,7 +65,7 @@ test("the structs are those that the protocols' headers define", () => {
 });
 
 for (const [kind, thunks] of [["this process's", releaseThunks], ["JavaScript", () => callbacks(ffiPort())]] as const) {
-  test(`${kind} release callbacks count, clear what the protocol says, and touch nothing else`, () => {
+  test(`${kind} release callbacks count, clear the field that the protocol names, and touch nothing else`, () => {
     const { address } = thunks();
     assertEquals(Object.keys(address), names);
     check(
@@ -101,7 +101,7 @@ test("there is one set of release callbacks for the process", () => {
   for (const address of Object.values(releaseThunks().address)) assertEquals(address % 16n, 0n);
 });
 
-test("machine code is what this system gets, as long as it allows executable memory", () => {
+test("this system gets machine code, as long as it allows executable memory", () => {
   assertEquals(releaseThunks().kind, "machine code");
   assertEquals(callbacks(ffiPort()).kind, "callback");
 });
@@ -123,7 +123,7 @@ const noCode = releaseThunks().kind === "machine code"
   ? null
   : "executable memory is refused: allow it to this process";
 
-test(...needs(noCode, "functions that fill several pages all do what they are for"), () => {
+test(...needs(noCode, "functions that fill several pages all work"), () => {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(8);
   const word = new BigUint64Array(bytes.buffer, bytes.byteOffset, 1);
@@ -143,7 +143,7 @@ test(...needs(noCode, "functions that fill several pages all do what they are fo
   }
 });
 
-test(...needs(noCode, "threads of C may start in a release callback itself"), () => {
+test(...needs(noCode, "a C thread may have a release callback as its start function"), () => {
   using arena = new NativeArena();
   const { pthread_create, pthread_join } = ffiPort().bind("libc.so.6", 0n, {
     // int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start_routine)(void *), void *arg);
@@ -269,7 +269,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
     counter: counters,
     meanwhile: fc.array(counters, { maxLength: exclusive ? 3 : 0 }),
   });
-  test(...needs(missingUnicorn, `${arch}: the code does its work on an emulated processor, for any offsets`), () => {
+  test(...needs(missingUnicorn, `${arch}: the code works on an emulated processor, for any offsets`), () => {
     check(
       fc.property(fc.noShrink(fc.array(thunk, { minLength: 100, maxLength: 100 })), (thunks) => {
         const cases = thunks.map(({ shape: [context, clear], content, counter, meanwhile }) => {
@@ -291,7 +291,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
           const expected = Buffer.from(report.before, "hex");
           if (clear !== null) expected.fill(0, clear, clear + 8);
           assertEquals(report.struct, expected.toString("hex"));
-          assertEquals(report.counted, report.struct, "who sees the count may free the struct");
+          assertEquals(report.counted, report.struct, "a reader of the count may free the struct");
           // Another processor's write between load and store fails the exclusive store, unless it changes nothing.
           let seen = counter;
           let failures = 0;
@@ -313,7 +313,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
   });
 }
 
-test("callbacks in JavaScript are not for what a Worker exports: they would end with it", () => {
+test("callbacks in JavaScript are refused for exports of a Worker: they would end with it", () => {
   const { runtime, platform } = ffiPort();
   const port = (isWorker: boolean): FfiPort => Object.assign(Object.create(ffiPort()), { runtime, platform, isWorker });
   const main = port(false);
@@ -321,7 +321,7 @@ test("callbacks in JavaScript are not for what a Worker exports: they would end 
   assertThrows(() => portOfMainThread(port(true)), FfiError, "Export it on the main thread");
 });
 
-test("offsets that the instructions cannot say are refused", () => {
+test("offsets that the instructions cannot encode are refused", () => {
   const refused: [(shape: ThunkShape) => Uint8Array, number[]][] = [
     [x8664Thunk, [-1, 128, 255, 256, 0.5, NaN, Infinity, 2 ** 32]],
     [aarch64Thunk, [-8, -1, 1, 4, 12.5, 32768, 2 ** 32, NaN, Infinity]],

@@ -91,7 +91,7 @@ const moves: fc.Arbitrary<{ readonly program: readonly Operation[]; readonly mov
   ).map((move) => ({ program: runProgram, move })),
 );
 
-/** What the move must do, spelled out. */
+/** The effect of the move, spelled out. */
 function movedByHand(memory: Uint8Array, { bytes, element, axes }: StridedMove, start: number): Uint8Array {
   const result = memory.slice();
   const piece = (to: number, from: number) => {
@@ -168,7 +168,7 @@ test("single bytes of a long row that is dense where they are written are gather
 
 for (const arch of ["x86_64", "aarch64"] as const) {
   test(
-    ...needs(missingUnicorn, `${arch}: machine code moves along any axes, writes nothing else, and can do it again`),
+    ...needs(missingUnicorn, `${arch}: machine code moves along any axes, writes nothing else, and can be repeated`),
     () => {
       const several = fc.array(moves.filter(({ move }) => fits(move)), { minLength: 60, maxLength: 60 });
       check(

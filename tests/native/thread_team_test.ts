@@ -1,4 +1,4 @@
-/** Threads that take C calls from a ring, in rounds: what has completed when, and that no thread is left behind. */
+/** Threads that take C calls from a ring, in rounds: when calls have completed, and that no thread is left behind. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -75,22 +75,22 @@ function blockedBy(thread: string): bigint {
 }
 
 /** The threads of this process that block all signals. A thread being created briefly blocks them too. */
-async function deafThreads(): Promise<Set<string>> {
-  const isDeaf = (thread: string) => (blockedBy(`self/task/${thread}`) & allSignals) === allSignals;
-  const deaf = readdirSync("/proc/self/task").filter(isDeaf);
+async function blockingThreads(): Promise<Set<string>> {
+  const blocksAll = (thread: string) => (blockedBy(`self/task/${thread}`) & allSignals) === allSignals;
+  const blocking = readdirSync("/proc/self/task").filter(blocksAll);
   await delay(20);
-  return new Set(deaf.filter(isDeaf));
+  return new Set(blocking.filter(blocksAll));
 }
 
 /** The number of new threads. A joined thread is gone for C, but may linger in the system's list. */
 async function newThreads(before: ReadonlySet<string>, expected: number): Promise<number> {
   for (let i = 0;; i++) {
-    const count = [...await deafThreads()].filter((thread) => !before.has(thread)).length;
+    const count = [...await blockingThreads()].filter((thread) => !before.has(thread)).length;
     if (count === expected || i === 50) return count;
   }
 }
 
-test(...needs(missing, "what is finished is done, and what has begun when a team is closed is done then"), () => {
+test(...needs(missing, "a finished round is done, and closing a team completes the rounds that have begun"), () => {
   check(
     fc.property(jobs, ({ threads, rounds, steps }) => {
       using arena = new NativeArena();
@@ -138,21 +138,21 @@ test(...needs(missing, "a thread that is delayed delays no other thread"), async
 });
 
 test(
-  ...needs(missing, "the threads of a team get no signals, JavaScript gets its own as before, and then they are gone"),
+  ...needs(missing, "a team's threads get no signals, JavaScript's still gets its own, and a close ends them"),
   async () => {
-    const before = await deafThreads();
+    const before = await blockingThreads();
     const own = blockedBy("thread-self");
     const team = ThreadTeam.start({ threads: 3, rounds: 1, calls: 1 });
     assertEquals(await newThreads(before, 3), 3);
     team.close();
     assertEquals(await newThreads(before, 0), 0);
     assertEquals(blockedBy("thread-self"), own);
-    assert((own & allSignals) !== allSignals, "and that is not none");
+    assert((own & allSignals) !== allSignals, "JavaScript's thread gets some signals");
   },
 );
 
-test(...needs(missing, "a team that cannot be completed says why, and leaves no thread behind"), async () => {
-  const before = await deafThreads();
+test(...needs(missing, "a team that cannot start every thread is an error, and leaves no thread behind"), async () => {
+  const before = await blockingThreads();
   for (const failing of [0, 1, 2]) {
     let made = 0;
     const create = (...args: Parameters<ReturnType<typeof libc>["threads"]["pthread_create"]>) =>
@@ -166,14 +166,14 @@ test(...needs(missing, "a team that cannot be completed says why, and leaves no 
   assertEquals(await newThreads(before, 0), 0);
 });
 
-test(...needs(missing, "a program ends as it would, though a team is open and waits for work"), async () => {
+test(...needs(missing, "a program ends normally although a team is open and waits for work"), async () => {
   for (const [args, status] of [[[], 0], [["exit"], 7]] as const) {
     const child = await runScript(new URL("./open_team_child.ts", import.meta.url), { args });
     assertEquals([child.code, child.signal, child.stdout], [status, null, "started\n"], child.stderr);
   }
 });
 
-test(...needs(missing, "a closed team begins nothing, and a round has no more calls than were agreed"), () => {
+test(...needs(missing, "a closed team begins nothing, and a round has no more calls than its maximum"), () => {
   using arena = new NativeArena();
   const { calls, isUntouched } = copies(arena, [1, 2]);
   const team = ThreadTeam.start({ threads: 1, rounds: 1, calls: 1 });
@@ -188,7 +188,7 @@ test(...needs(missing, "a closed team begins nothing, and a round has no more ca
 /**
  * A function that stores its arguments and the stack's alignment where the first argument points; one that increments
  * the counter its argument points to, and returns 1 the first time and 0 the second, in 32 bits; one that increments.
- * They clobber whatever a function may.
+ * They clobber every register that a function may.
  */
 const codes = {
   x86_64: {
@@ -206,7 +206,7 @@ const codes = {
 };
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(...needs(missingUnicorn, `the ${arch} code makes every call with its arguments and says what is over`), () => {
+  test(...needs(missingUnicorn, `the ${arch} code makes every call with its arguments and reports its rounds`), () => {
     const base = 0x30_0000;
     const at = { call: 0x100, wait: 0x180, post: 0x200, permits: 0x280, rounds: 0x300, entries: 0x400, results: 0x800 };
     const code = codes[arch];

@@ -161,7 +161,7 @@ function expectedOf({ name, count, operands, registers: [into = 0, ...from] }: C
 
 for (const arch of ["x86_64", "aarch64"] as const) {
   test(
-    ...needs(missingUnicorn, `${arch}: every computation leaves what WebAssembly's leaves, wherever its operands are`),
+    ...needs(missingUnicorn, `${arch}: every computation has WebAssembly's result, whatever registers it uses`),
     () => {
       const several = fc.tuple(...all.flatMap((name) => [caseOf(name), caseOf(name), caseOf(name), caseOf(name)]));
       check(
@@ -198,7 +198,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
   );
 }
 
-test("code that needs something else is not translated, nor code that needs too many registers", () => {
+test("code with unsupported instructions is not translated, nor code that needs too many registers", () => {
   const body: VectorInstruction[] = [["local.get", 1], ["local.get", 0], ["v128.load", 0], ["v128.store", 0]];
   assertEquals(inRegisters({ constants: new Map(), body }), [["readVector", 0, "input", 0], [
     "writeVector",

@@ -1,6 +1,6 @@
 /**
  * Memory imported with a device and no stream: it is used on the device's default stream, so its next consumer is
- * ordered after the work enqueued there, and its lender gets it back when all of that is done.
+ * ordered after the work enqueued there, and it is returned to its producer when all of that is done.
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -61,7 +61,7 @@ function close(one: { close(): void }): () => void {
 
 for (const [way, take] of Object.entries(imports)) {
   for (const [on, hand] of Object.entries(handovers)) {
-    test(`memory taken by ${way} with a device alone is ready for its next consumer by ${on}`, () => {
+    test(`memory imported by ${way} with only a device is ready for its next consumer by ${on}`, () => {
       const reports: CausalityReport[] = [];
       using cuda = Cuda.simulate({ schedule: "latest", check: { leaks: false, onReport: (one) => reports.push(one) } });
       const device = cuda.device(0);
@@ -88,7 +88,7 @@ for (const [way, take] of Object.entries(imports)) {
   }
 }
 
-test("a producer gets its memory back when the default stream is done with it, our consumers included", () => {
+test("memory is returned to its producer when the default stream is done with it, our consumers included", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   using maker = device.createStream();
@@ -111,7 +111,7 @@ test("a producer gets its memory back when the default stream is done with it, o
   }
 });
 
-test("null asks for no order, and a stream of one's own is an order", () => {
+test("null requests no order, and a given stream requests order on it", () => {
   using cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -150,7 +150,7 @@ function arrayOf(view: StridedMemoryView): ArrowArray {
   return new ArrowArray({ field: arrowField("C"), length: bytes, nullCount: 0, buffers: [null, view] });
 }
 
-test("whatever is closed first, what consumers release of memory that someone else frees is taken back", () => {
+test("whatever is closed first, exports of foreign memory that consumers have released are reclaimed", () => {
   const ends = ["cuda", "kept device", "home", "release", "another release", "memory"] as const;
   check(
     fc.property(
@@ -184,7 +184,7 @@ test("whatever is closed first, what consumers release of memory that someone el
           close[what]?.close();
         });
         assertEquals(liveExports(), 0);
-        assertStrictEquals(buffer.owner, undefined, "the owner is let go");
+        assertStrictEquals(buffer.owner, undefined, "the owner is no longer referenced");
         new HostMemoryResource().allocate(8).close();
       },
     ),

@@ -68,7 +68,7 @@ test("a free comes after its stream's work, once, by itself, whatever is closed 
   );
 });
 
-test("what is done is freed at once, what is not stays, and polling does not free what is not done", () => {
+test("memory whose work is done is freed at once, other memory stays, and polling does not free it early", () => {
   const { cuda, simulated, flagsAt } = setUp();
   const stream = cuda.device(0).createStream();
   let frees = 0;
@@ -84,7 +84,7 @@ test("what is done is freed at once, what is not stays, and polling does not fre
   assertEquals([frees, simulated.live.events], [2, 0]);
 });
 
-test("draining waits for what is left, and frees all of it", () => {
+test("draining waits for the remaining work, and frees everything", () => {
   const { cuda, flags, flagsAt } = setUp();
   const streams = [cuda.device(0).createStream(), cuda.device(0).createStream()];
   const seen: (number | undefined)[] = [];
@@ -99,7 +99,7 @@ test("draining waits for what is left, and frees all of it", () => {
 
 for (const order of ["first", "last"]) {
   test(
-    `when the Cuda was closed ${order}, all is freed once its work is done, though nobody allocates`,
+    `when the Cuda was closed ${order}, all is freed once its work is done, without further allocations`,
     patiently,
     async () => {
       const script = new URL("./closed_child.ts", import.meta.url);
@@ -127,7 +127,7 @@ test("every allocation of every resource polls first", () => {
   assertEquals(polls, 1);
 });
 
-test("a context that has failed does nothing more: what waits for it is freed, and delays no other free", () => {
+test("a context that has failed runs nothing more: memory that waits for it is freed, and delays no other free", () => {
   const { cuda, simulated, flagsAt, closeFlags } = setUp(2);
   const [stream, other] = [cuda.device(0).createStream(), cuda.device(1).createStream()];
   const freed: string[] = [];
@@ -151,7 +151,7 @@ test("a context that has failed does nothing more: what waits for it is freed, a
   assertEquals(freed.at(-1), "four");
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
-  freeAfter(cuda.device(0).defaultStream, () => freed.push("five")); // it is not asked whether it is done
+  freeAfter(cuda.device(0).defaultStream, () => freed.push("five")); // it is not queried
   assertEquals(freed.at(-1), "five");
   for (const one of [stream, other]) one.close();
   closeFlags();
@@ -160,7 +160,7 @@ test("a context that has failed does nothing more: what waits for it is freed, a
   assertEquals(simulated.live.contexts, 0);
 });
 
-test("where the driver has no event left to give, freeing waits, because it must", () => {
+test("where the driver cannot create an event, freeing waits, because it must", () => {
   for (const call of ["cuEventCreate", "cuEventRecord"]) {
     const { cuda, simulated, flags, flagsAt } = setUp();
     const stream = cuda.device(0).createStream();
@@ -172,7 +172,7 @@ test("where the driver has no event left to give, freeing waits, because it must
   }
 });
 
-test("where there is no event left, a free waits also for what the stream's next work would come after", () => {
+test("where no event can be created, a free also waits for all that the stream's next work would come after", () => {
   const kinds = ["non-blocking", "blocking", "default", "per-thread"] as const;
   check(
     fc.property(
@@ -205,7 +205,7 @@ test("where there is no event left, a free waits also for what the stream's next
   );
 });
 
-test("what waits for all work of several devices comes after each one's, and with or without events", () => {
+test("a free that waits for all work of several devices comes after each one's, with or without events", () => {
   check(
     fc.property(
       fc.array(fc.nat(2), { maxLength: 5 }),
@@ -217,7 +217,7 @@ test("what waits for all work of several devices comes after each one's, and wit
         const streams = works.map((at) => cuda.device(at).createStream());
         streams.forEach((stream, i) => enqueue(stream, flagsAt + BigInt(i)));
         for (const call of failing) simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-        // As by a capture of another library that could not be seen.
+        // As if by a capture of another library that cannot be seen.
         if (isRefused) simulated.failNth("cuCtxSynchronize", 1, CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         let frees = 0;
         freeAfterAll(awaited.map((at) => cuda.device(at)), () => {
@@ -234,7 +234,7 @@ test("what waits for all work of several devices comes after each one's, and wit
   );
 });
 
-test("beside a capture that cannot be seen and refuses an event, the host does not wait, which it would refuse, too", () => {
+test("during a capture that cannot be seen and refuses an event, the host does not wait, as it may not", () => {
   const { cuda, simulated, flagsAt, waits } = setUp();
   const stream = cuda.device(0).createStream();
   enqueue(stream, flagsAt);
@@ -246,7 +246,7 @@ test("beside a capture that cannot be seen and refuses an event, the host does n
   assertEquals(frees, 1);
 });
 
-test("polling invalidates no capture: what waits goes on waiting until the capture has ended", () => {
+test("polling invalidates no capture: pending frees wait until the capture has ended", () => {
   const { cuda, simulated, flagsAt } = setUp();
   const [stream, captured] = [cuda.device(0).createStream(), cuda.device(0).createStream()];
   let frees = 0;
@@ -262,7 +262,7 @@ test("polling invalidates no capture: what waits goes on waiting until the captu
   assertEquals([frees, simulated.live.events], [1, 0]);
 });
 
-test("a mistake in asking is not taken for a context that has failed", () => {
+test("a usage error is not mistaken for a context that has failed", () => {
   const { cuda, flagsAt } = setUp();
   const stream = cuda.device(0).createStream();
   stream.close();
@@ -270,7 +270,7 @@ test("a mistake in asking is not taken for a context that has failed", () => {
   assert(flagsAt !== 0n && CudaError.name === "CudaError");
 });
 
-test("a free that waits for several devices comes after those that are left when their Cuda is closed meanwhile", () => {
+test("a free that waits for several devices waits for the remaining ones when their Cuda is closed meanwhile", () => {
   const { cuda, closeFlags, flagsAt } = setUp(2);
   const [device, other] = [cuda.device(0), cuda.device(1)];
   const stream = device.createStream();

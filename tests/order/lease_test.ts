@@ -56,7 +56,7 @@ for (const schedule of ["latest", "random", "round-robin"] satisfies Schedule[])
   });
 }
 
-test("a lease pins memory and retains the stream until it is closed, and what is closed cannot be lent", () => {
+test("a lease pins memory and retains the stream until it is closed, and nothing closed can be borrowed", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   const [home, other] = [device.createStream(), device.createStream()];

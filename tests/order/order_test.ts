@@ -13,13 +13,8 @@ import {
   PinnedMemoryResource,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import {
-  consumerWaits,
-  hostWaitsBeforeReturn,
-  producerWaits,
-  recordReady,
-  ReleaseOrder,
-} from "../../src/order/order.ts";
+import { consumerWaits, hostWaitsBeforeReturn, producerWaits, recordReady } from "../../src/order/waits.ts";
+import { ReleaseOrder } from "../../src/order/release_order.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
@@ -46,25 +41,25 @@ function setUp(driverVersion = 13000) {
   return { simulated, device, pinned, bytes, streams, work, waits };
 }
 
-test("a consumer comes after what its producer has enqueued, if it wants order, and the host waits for nothing", () => {
+test("a consumer comes after its producer's work, if it wants order, and the host waits for nothing", () => {
   for (const order of ["consumer", "streams", "none", "no home"] as const) {
     const { device, pinned, bytes, streams, work, waits, simulated } = setUp();
     const [home, consumer = null] = streams;
     assert(home !== undefined && consumer !== null);
     using buffer = device.memory.allocate(8, { stream: home });
-    using homeless = pinned.allocate(8);
+    using withoutHome = pinned.allocate(8);
     work(0);
     if (order === "consumer") consumerWaits(buffer, consumer);
     else if (order === "streams") consumer.wait(home);
     else if (order === "none") consumerWaits(buffer, null);
-    else consumerWaits(homeless, consumer);
+    else consumerWaits(withoutHome, consumer);
     assertEquals([waits(), simulated.live.events], [[0, 0, 0], 1]);
     consumer.synchronize();
     assertEquals(bytes[0], order === "consumer" || order === "streams" ? 1 : 0, order);
   }
 });
 
-test("after a release the home stream comes after whatever any stream of the context had enqueued", () => {
+test("after a release the home stream comes after the work of every stream of the context", () => {
   for (const kind of ["device", "pinned"] as const) {
     for (const driverVersion of [13000, 12040]) {
       const { device, pinned, bytes, streams, work, waits, simulated } = setUp(driverVersion);
@@ -126,7 +121,7 @@ test("a release comes after the work of every device that can reach the memory, 
         if (!isAlone) order.add(other);
         order.add(buffer);
         assertEquals([simulated?.live.contexts, simulated?.live.events], [contexts, contexts]);
-        if (!isOld) assertEquals(simulated?.calls("cuCtxSynchronize"), 0, "the host waits for nobody");
+        if (!isOld) assertEquals(simulated?.calls("cuCtxSynchronize"), 0, "the host does not wait");
         home.synchronize();
         const isPooled = kind.endsWith("pool");
         const seen = (ordinal: number) => active.includes(ordinal) && (!isPooled || peers.includes(ordinal)) ? 1 : 0;
@@ -166,7 +161,7 @@ test("foreign memory is returned after all that its home would wait for, the def
   assertEquals([...seen], [2]);
   const { events } = simulated.live;
   hostWaitsBeforeReturn(home);
-  assertEquals(simulated.live.events, events, "an event that was used is used again");
+  assertEquals(simulated.live.events, events, "a used event is reused");
   // Where waiting has become impossible, that is no reason to keep another owner's memory.
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -201,7 +196,7 @@ test("a consumer may work in a context of its own, whose streams take no event o
   assertEquals(context.cuCtxDestroy_v2(own), 0);
 });
 
-test("one event comes after the homes of any buffers, and of what it takes nothing is left", () => {
+test("one event comes after the homes of any buffers, and leaves nothing behind", () => {
   check(
     fc.property(fc.array(fc.constantFrom(0, 1, 2, null), { maxLength: 6 }), (homes) => {
       const { device, pinned, bytes, streams, work, simulated } = setUp();

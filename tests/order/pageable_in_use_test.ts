@@ -197,7 +197,7 @@ test("a typed array that is only dropped is collected after the copy, not before
   assert(left() <= arrays.length / 2, `${left()} of ${arrays.length} are still there`); // the stack may hold a few
 });
 
-test("copies that are never waited for pin little memory: later copies find what is done", () => {
+test("copies that are never waited for pin little memory: later copies find those that are done", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -221,7 +221,7 @@ test("copies that are never waited for pin little memory: later copies find what
   }
 });
 
-test("a small copy from ordinary memory asks the driver for little more than the copy, and so does what follows", () => {
+test("a small copy from ordinary memory makes few driver calls besides the copy, and so do later copies", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
@@ -249,7 +249,7 @@ test("a small copy from ordinary memory asks the driver for little more than the
     copies(1);
     highest = Math.max(highest, simulated.live.events);
   }
-  assert(highest <= 10, `${highest} marks for 64 copies each, of which 200 were under way`);
+  assert(highest <= 10, `${highest} marks for 64 copies each, of which 200 were in flight`);
   const small = backing.allocate(size);
   target.copyFrom(small, { stream });
   small.close();
@@ -261,7 +261,7 @@ test("a small copy from ordinary memory asks the driver for little more than the
   assertEquals(asked(reclaim), 0); // nothing has been closed
 });
 
-test("waiting for a stream, or finding it done, unpins what its copies have used", async () => {
+test("waiting for a stream, or finding it done, unpins the memory that its copies have used", async () => {
   for (const nonBlocking of [true, false]) {
     const ways: readonly ((stream: CudaStream) => unknown)[] = [
       (stream) => stream.synchronize(),
@@ -281,7 +281,7 @@ test("waiting for a stream, or finding it done, unpins what its copies have used
       for (let i = 0; i < 3; i++) {
         const free = () => {
           freed.push(i);
-          if (i === 0) throw new Error("somebody's own, which concerns nobody here");
+          if (i === 0) throw new Error("an error of a free, unrelated to the others");
         };
         const host = MemoryBuffer.fromAllocation({ ptr: backing.ptr, size, device: null, stream: null, free });
         target.copyFrom(host, { stream });
@@ -296,7 +296,7 @@ test("waiting for a stream, or finding it done, unpins what its copies have used
   }
 });
 
-test("what was used on a stream that is never closed is freed by itself after the Cuda is closed", async () => {
+test("memory used on a stream that is never closed is freed by itself after the Cuda is closed", async () => {
   drainFrees();
   await setTimeout(50); // the watcher of earlier copies has stopped
   for (const how of ["default stream", "closed stream", "closed Cuda"]) {
@@ -322,7 +322,7 @@ test("what was used on a stream that is never closed is freed by itself after th
   }
 });
 
-test("a stream that is closed while it is captured has no end of its own: that of the device is waited for", () => {
+test("a stream that is closed while it is captured has no completion of its own: the device's is waited for", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   const stream = device.createStream();
@@ -371,7 +371,7 @@ test("memory that a copy has used is freed when it is closed, if its last use is
   assertEquals(frees, 2);
 });
 
-test("closing what a copy uses queries each stream once at most, however much is in flight", () => {
+test("closing memory that a copy uses queries each stream once at most, however much is in flight", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const simulated = simulatorOf(cuda);
   using stream = cuda.device(0).createStream();

@@ -33,7 +33,7 @@ function simulate({ devices, hasPeers, isOld }: Program, schedule: Schedule, see
 
 for (const schedule of schedules) {
   test(
-    `whoever has an array by whatever convention sees the bytes that are due, and nothing is lost (${schedule})`,
+    `consumers of every convention see the expected bytes, and nothing is leaked (${schedule})`,
     patiently,
     () => {
       check(
@@ -57,7 +57,7 @@ for (const schedule of schedules) {
 }
 
 test(
-  "programs wait for nothing that is promised: most of the waits in them are reported if they are missing",
+  "programs contain few needless waits: most of the waits in them are reported if they are missing",
   patiently,
   () => {
     const generated = fc.sample(programs(), { numRuns: Math.max(60, scaled(60)), seed: 4 });

@@ -1,5 +1,5 @@
 /**
- * Released exports are reclaimed although nobody asks for them, allocates, or waits; and nothing of them stays.
+ * Released exports are reclaimed without a poll, an allocation or a wait by the program; and nothing of them stays.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -50,11 +50,11 @@ for (const [name, out] of Object.entries(ways)) {
       buffer.close();
       exported.close(); // calls the release callback, which can only set a flag
     }
-    assert(freed >= 1000 - 128, `${freed} of 1000 were given back`);
+    assert(freed >= 1000 - 128, `${freed} of 1000 were returned`);
     assertEquals(liveExports(), 0);
   });
 
-  test(`of exports of device memory no event, no stream and no memory of C stays when they are released: ${name}`, () => {
+  test(`exports of device memory leave no event, no stream and no memory of C when they are released: ${name}`, () => {
     const isStream = name === "arrow streams";
     leavesNothing((view) => isStream ? exportArrowStream([arrayOf(view)], { device: true }) : out(view));
   });
@@ -108,7 +108,7 @@ test("asking an export whether it is released changes no other export, also whil
         const frees: number[] = [];
         const released = new Set<number>();
         const askAll = () =>
-          exports.forEach((one, i) => one.released && assert(released.has(i), "nobody has released it"));
+          exports.forEach((one, i) => one.released && assert(released.has(i), "no consumer has released it"));
         for (const [what, at] of steps) {
           const i = at % Math.max(1, exports.length);
           if (what === "export") {
@@ -136,7 +136,7 @@ test("asking an export whether it is released changes no other export, also whil
   );
 });
 
-test("of imports nothing stays when they are closed", () => {
+test("imports leave nothing behind when they are closed", () => {
   leavesNothing((view, stream) => StridedMemoryView.fromDlpack(view, { stream }));
   leavesNothing((view, stream) => StridedMemoryView.fromCudaArrayInterface(view, { stream }));
   leavesNothing((view, stream) => StridedMemoryView.fromArrowDevice(view, { stream }));
@@ -181,7 +181,7 @@ function leavesNothing(make: (view: StridedMemoryView, stream: CudaStream) => { 
   }
 }
 
-test("an event that a consumer has outlives the Cuda, also where no buffer is at home any more", () => {
+test("an event that a consumer has outlives the Cuda, also on a device that is no buffer's home any more", () => {
   for (const out of ["arrow views", "arrow arrays"] as const) {
     const cuda = Cuda.simulate({ devices: 2 });
     const [one, other] = [cuda.device(0), cuda.device(1)];
@@ -200,7 +200,7 @@ test("an event that a consumer has outlives the Cuda, also where no buffer is at
   }
 });
 
-test("a stream knows when it is over, and is of no use then", () => {
+test("a closed stream is known to be released, and cannot be used", () => {
   const numbers = arrayOf(StridedMemoryView.fromTypedArray(Uint8Array.of(1, 2)));
   const exported = exportArrowStream([numbers]);
   const stream = ArrowStream.from({ stream: exported.take() });
@@ -211,9 +211,9 @@ test("a stream knows when it is over, and is of no use then", () => {
   assertEquals(liveExports(), 0);
 });
 
-// The collector is not told that an export was taken: what it retains for the export must not reference it again.
+// The collector does not know that an export was taken: what it retains for the export must not reference it again.
 test(
-  "an export that was taken and released keeps its producer's things no longer than they are held",
+  "an export that was taken and released does not keep its producer's objects alive",
   patiently,
   async () => {
     const count = 20;

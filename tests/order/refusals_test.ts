@@ -70,7 +70,7 @@ const ways: Readonly<Record<string, (setting: Setting) => Closable>> = {
   "from arrow of two": (setting) => ArrowArray.from(pair(setting), { stream: setting.other }),
 };
 
-test("what is to say where an array will be used is a stream or a device, or nothing is taken", () => {
+test("the option that says where an array will be used is a stream or a device, or nothing is taken", () => {
   const setting = setUp();
   const { cuda, view, device } = setting;
   const closed = device.createStream();
@@ -108,7 +108,7 @@ test("what is to say where an array will be used is a stream or a device, or not
 
 const calls = ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuStreamCreate", "cuCtxPushCurrent_v2"];
 
-test("an exchange that the driver refuses has taken nothing, and can be tried again", () => {
+test("an exchange that the driver refuses has taken nothing, and can be retried", () => {
   let refused = 0;
   for (const way of Object.values(ways)) {
     for (const call of calls) {
@@ -143,7 +143,7 @@ function spend({ device, home, other }: Setting): void {
   }
 }
 
-test("an import that is refused is still its producer's, and retains no stream", () => {
+test("a refused import still belongs to its producer, and retains no stream", () => {
   const setting = setUp();
   const { other: stream } = setting;
   const exported = pair(setting).toArrowDevice();
@@ -215,7 +215,7 @@ function freed({ simulated }: Setting, buffers: readonly MemoryBuffer[]): number
 }
 
 // `liveExports()` in the middle of a capture recorded an event for the context, which ended the capture.
-test("what is released while a stream is captured is returned afterwards, and the capture stays valid", () => {
+test("memory released while a stream is captured is returned afterwards, and the capture stays valid", () => {
   const setting = setUp();
   const { other, buffers, view } = setting;
   let exports: readonly { readonly released: boolean }[] = [];
@@ -233,7 +233,7 @@ test("what is released while a stream is captured is returned afterwards, and th
   setting.close();
 });
 
-test("a release that cannot be ordered is tried again at the next look, and holds up no other", () => {
+test("a release that cannot be ordered is retried at the next poll, and delays no other", () => {
   const setting = setUp();
   const { simulated, buffers } = setting;
   const { exports } = released(setting);
@@ -247,10 +247,10 @@ test("a release that cannot be ordered is tried again at the next look, and hold
   setting.close();
 });
 
-test("a release that a capture keeps from being ordered is tried again, and fails nobody's call", () => {
+test("a release that a capture keeps from being ordered is retried, and fails no other call", () => {
   const { CUDA_ERROR_OUT_OF_MEMORY: isOut, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: isCapturing } = CUresult;
-  // As by a capture of another library that could not be seen; it refuses the event, or there is none and it refuses
-  // that the host waits, which it may not even try otherwise: that would invalidate the capture.
+  // As if by another library's capture that cannot be seen; it refuses the event, or there is none and it refuses
+  // a wait of the host, which must not even be tried otherwise: that would invalidate the capture.
   for (const code of [isCapturing, isOut]) {
     const setting = setUp();
     const { simulated, buffers } = setting;
@@ -268,7 +268,7 @@ test("a release that a capture keeps from being ordered is tried again, and fail
   }
 });
 
-test("a release whose free fails is over, holds up no other, and the error reaches whoever polls", () => {
+test("a release whose free fails is over, delays no other, and the error is thrown by the poll", () => {
   const setting = setUp();
   const { simulated, buffers } = setting;
   const { exports } = released(setting);
@@ -279,7 +279,7 @@ test("a release whose free fails is over, holds up no other, and the error reach
   assertEquals(simulated.calls("cuMemFreeAsync"), 2);
 });
 
-test("in a lost context nothing has to be waited for: what is released is over", () => {
+test("in a lost context nothing has to be waited for: a release is complete", () => {
   const setting = setUp();
   const { simulated } = setting;
   const { exports } = released(setting);

@@ -1,8 +1,8 @@
 /**
- * Workers that end, each in its own way, while others hold what they have lent, or within a Python call. The Worker
+ * Workers that end, each in its own way, while others use their exports, or within a Python call. The Worker
  * is this file, too. Prints the findings as JSON.
  *
- * Arguments: `lend` or `call`, a seed, the number of Workers, and an interpreter if there is one.
+ * Arguments: `export` or `call`, a seed, the number of Workers, and an interpreter if there is one.
  */
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
@@ -30,11 +30,11 @@ type WorkerConstructor = new (url: string, options: { readonly type: "module" })
 
 /** What a Worker is to do. */
 type Task =
-  | { readonly do: "lend"; readonly seed: number; readonly home: string | undefined }
+  | { readonly do: "export"; readonly seed: number; readonly home: string | undefined }
   | { readonly do: "call"; readonly home: string; readonly milliseconds: number; readonly times: number };
 
-/** What a Worker has lent: addresses of structs, the content of each, and what was refused. */
-interface Lent {
+/** A Worker's exports: addresses of structs, the content of each, and the refused writes. */
+interface Exported {
   readonly tensors: readonly bigint[];
   readonly arrays: readonly { readonly schema: bigint; readonly deviceArray: bigint }[];
   readonly streams: readonly bigint[];
@@ -79,7 +79,7 @@ function bytesOf({ buffer, nbytes }: StridedMemoryView): StridedMemoryView {
   return StridedMemoryView.fromBuffer(buffer, { shape: [nbytes], dtype: "uint8" });
 }
 
-function lend(seed: number, home: string | undefined): Lent {
+function exportAll(seed: number, home: string | undefined): Exported {
   const dice = numbers(seed);
   const arrays = Array.from({ length: 12 }, () => typedArray(dice));
   const views = arrays.map((array) => StridedMemoryView.fromTypedArray(array));
@@ -114,7 +114,7 @@ const post = (value: unknown): void => Reflect.get(globalThis, "postMessage").ca
 
 /** What a Worker of this file does. */
 function work(task: Task): void {
-  if (task.do === "lend") return post(lend(task.seed, task.home));
+  if (task.do === "export") return post(exportAll(task.seed, task.home));
   const { sleep } = Python.open({ home: task.home }).import("time");
   post("begun");
   for (let i = 0; i < task.times; i++) sleep(task.milliseconds / 1000);
@@ -134,7 +134,7 @@ async function start(task: Task): Promise<[WorkerThread, unknown]> {
 const equal = (left: readonly number[], right: readonly number[]) =>
   left.length === right.length && left.every((value, i) => value === right[i]);
 
-/** How much of what Workers have lent is still valid after they have ended. */
+/** How many of the Workers' exports are still valid after they have ended. */
 async function lending(seed: number, workers: number, home: string | undefined): Promise<unknown> {
   const python = home === undefined ? null : Python.open({ home });
   python?.run("import numpy as np; kept = []\ndef keep(one): kept.append(np.asarray(one))");
@@ -142,8 +142,8 @@ async function lending(seed: number, workers: number, home: string | undefined):
   const found = { right: 0, wrong: 0, refused: new Set<string>(), inPlace: new Set<boolean>() };
   const dice = numbers(seed);
   for (let i = 0; i < workers; i++) {
-    const [worker, said] = await start({ do: "lend", seed: dice.next().value, home });
-    const { tensors, arrays, streams, expected, refused, inPlace } = said as Lent;
+    const [worker, said] = await start({ do: "export", seed: dice.next().value, home });
+    const { tensors, arrays, streams, expected, refused, inPlace } = said as Exported;
     worker.terminate();
     await pause(200); // until its memory is freed
     const others = Array.from({ length: 40 }, (_, i) => new Uint8Array(2 ** (8 + i % 12)).fill(0xa5));
@@ -194,7 +194,7 @@ if (ffiPort().isWorker) {
   post("ready");
 } else {
   const [what, seed = "0", workers = "1", home] = process.argv.slice(2);
-  const result = what === "lend"
+  const result = what === "export"
     ? lending(Number(seed), Number(workers), home)
     : calling(Number(seed), Number(workers), home ?? "");
   console.log(JSON.stringify(await result));

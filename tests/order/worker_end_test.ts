@@ -1,6 +1,6 @@
 /**
- * What others hold when the Worker that lent it has ended, and Python's lock when a Worker is ended within a call: in
- * separate processes, because a failure here ends them, or stops them for ever.
+ * Exports of a Worker that has ended, and Python's lock when a Worker is ended within a call: in
+ * separate processes, because a failure here ends them, or hangs them.
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { test } from "node:test";
@@ -25,11 +25,11 @@ for (const [packages, what] of [[[], "any library in C"], [["numpy"], "Python"]]
   const found = packages.length === 0 ? null : findPython(...packages);
   const missing = typeof found === "string" ? found : null;
   const home = found === null || typeof found === "string" ? [] : [found.executable];
-  const [title, { skip }] = needs(missing, `what a Worker has lent is there for ${what} when the Worker has ended`);
+  const [title, { skip }] = needs(missing, `a Worker's exports stay valid for ${what} when the Worker has ended`);
   test(title, { skip, ...patiently }, () =>
     forSomeSeed(async (seed) => {
       const workers = 3;
-      const args = ["lend", seed, String(workers), ...home];
+      const args = ["export", seed, String(workers), ...home];
       const { refused, ...rest } = await runScriptForJson(script, { args }) as Record<string, unknown>;
       assertEquals(rest, { right: workers * (packages.length === 0 ? 9 : 12), wrong: 0, inPlace: [true] });
       const [first = "", second = "none"] = refused as string[];

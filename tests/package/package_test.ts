@@ -85,7 +85,7 @@ test(...needs(npm ?? null, "npm packs it without a warning"), () => {
 });
 
 test(
-  "an error that nobody catches shows the places in the package's files and in the program, and nothing else",
+  "an uncaught error shows the places in the package's files and in the program, and nothing else",
   patiently,
   () => {
     const file = write(
@@ -237,7 +237,7 @@ test(...needs(node ?? null, "where there is only Node causeway says what to use 
 });
 
 test(
-  ...needs(node ?? null, "where Node is told to run causeway it names what is there to run it, with the arguments"),
+  ...needs(node ?? null, "where Node is asked to run causeway it names the runtime to use, with the arguments"),
   () => {
     const { project } = installed();
     const file = join(project, "node_modules/causeway/dist/bin.js");
@@ -334,7 +334,7 @@ console.log(JSON.stringify(back.toArray()));
   assertEquals(run([alone], scratchFolder(), {}), "[[1,4],[2,5]]\n");
 });
 
-test("what is made is not part of the tree", () => {
+test("build output is not part of the tree", () => {
   const ignored = read(".gitignore").split("\n");
   assertEquals(["/api/", "/dist/"].filter((folder) => !ignored.includes(folder)), []);
 });

@@ -30,7 +30,7 @@ function isDefined(value: Scalar, from: NumberType, to: NumberType): boolean {
   return whole < end && whole >= (to.kind === "int" ? -end : 0);
 }
 
-test(...needs(missing, "numbers of every type become what NumPy and ml_dtypes make of them"), () => {
+test(...needs(missing, "numbers of every type are converted as by NumPy and ml_dtypes"), () => {
   if (typeof found === "string") throw new Error(found);
   const python = TestPython.open(found);
   python.run(`

@@ -115,7 +115,7 @@ test(
   },
 );
 
-test(...needs(missing, "we take NumPy's arrays of every type in place, and give them back"), () => {
+test(...needs(missing, "we take NumPy's arrays of every type in place, and release them"), () => {
   const { python, dtypes } = numpy();
   for (const dtype of dtypes) {
     const bytes = pattern(24 * DType.from(dtype).itemsize, 4).map((byte) => dtype === "bool" ? byte & 1 : byte);
@@ -192,7 +192,7 @@ test(...needs(missing, "an import of ours can be exported to NumPy again: the sa
   assertEquals(python.evaluate("sys.getrefcount(array)"), before);
 });
 
-test(...needs(missing, "what must not be written is not exported to a NumPy that could not know"), () => {
+test(...needs(missing, "read-only memory is not exported to a NumPy that could not know"), () => {
   const { python, maxVersion } = numpy();
   using buffer = resource.allocate(8);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8", readonly: true });

@@ -137,7 +137,7 @@ function parts(length: number): (readonly [suffix: string, start: number, end: n
     .filter(([, start, end]) => start <= end);
 }
 
-test(...needs(missing, "arrays of PyArrow's come in with their values and in place, whole and sliced"), () => {
+test(...needs(missing, "PyArrow's arrays are imported with their values and in place, whole and sliced"), () => {
   const python = pyarrow();
   for (const [expression, values] of arrays) {
     for (const [suffix, start, end] of parts(values.length)) {
@@ -241,7 +241,7 @@ test(...needs(missing, "a child that nanoarrow keeps outlives its parent"), () =
   assert(liveExports() === 0);
 });
 
-test(...needs(missing, "a stream of PyArrow's comes in array by array, and its arrays outlive it"), () => {
+test(...needs(missing, "a stream of PyArrow's is imported array by array, and its arrays outlive it"), () => {
   const python = pyarrow();
   using arena = new NativeArena();
   const stream = arena.bytes(40).address;
@@ -269,7 +269,7 @@ del batches
   assertEquals(python.evaluate("pa.total_allocated_bytes() - before"), 0);
 });
 
-test(...needs(missing, "the error of a stream's producer is heard, and the stream can be closed after it"), () => {
+test(...needs(missing, "the error of a stream's producer is thrown, and the stream can be closed after it"), () => {
   const python = pyarrow();
   using arena = new NativeArena();
   const stream = arena.bytes(40).address;
@@ -284,7 +284,7 @@ pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), fail())._expor
   assertThrows(() => reader.next(), ExchangeError, "the disk is gone");
 });
 
-test(...needs(missing, "PyArrow reads a stream of ours, on a thread of its own while JavaScript stands still"), () => {
+test(...needs(missing, "PyArrow reads a stream of ours, on a thread of its own while JavaScript is blocked"), () => {
   const python = pyarrow();
   const batches = [1, 2, 3].map((count) => take(python, `pa.array([{"x": i, "s": str(i)} for i in range(${count})])`));
   const exported = exportArrowStream(batches);
@@ -305,7 +305,7 @@ table.validate(full=True)
   assertEquals([exported.released, liveExports()], [true, 0]);
 });
 
-test(...needs(missing, "what PyArrow does not read of a stream is released with it"), () => {
+test(...needs(missing, "arrays of a stream that PyArrow does not read are released with it"), () => {
   const python = pyarrow();
   const batches = [1, 2, 3].map(() => take(python, `pa.array([{"x": 1}])`));
   const exported = exportArrowStream(batches);
@@ -315,7 +315,7 @@ test(...needs(missing, "what PyArrow does not read of a stream is released with 
 });
 
 test(
-  ...needs(missing, "objects of Python that speak Arrow are taken by name: arrays, batches, tables and nanoarrow's"),
+  ...needs(missing, "objects of Python that speak Arrow are imported: arrays, batches, tables and nanoarrow's"),
   () => {
     pyarrow(); // starts the interpreter
     const python = Python.open({ home: typeof installation === "string" ? "" : installation.executable });

@@ -81,9 +81,9 @@ def load(modules): sys.modules.update(numpy=modules[0]) if modules else None
       for (const isLoaded of [true, false]) {
         if (!isLoaded && !isModern && way !== "from_dlpack") continue;
         const modules: PyObject | null = isLoaded ? null : python.evaluate("unload").$call();
-        using lent: PyObject = python.evaluate("lambda view: view").$call(view);
+        using passed: PyObject = python.evaluate("lambda view: view").$call(view);
         if (modules !== null) python.evaluate("load")(modules);
-        using tensor: PyObject = python.evaluate("make").$call(lent, way);
+        using tensor: PyObject = python.evaluate("make").$call(passed, way);
         using found: PyObject = python.evaluate("said").$call(tensor);
         const expected = ["torch.int32", [...view.shape], nested(await numbers(view), view.shape)];
         assertEquals(found.$value(), expected, `${way}, NumPy ${isLoaded ? "loaded" : "not loaded"}`);
@@ -114,6 +114,6 @@ for (let i = 0; i < 20 && liveExports() > 0; i++) {
   await collectGarbage();
   python.run("import gc, sys; sys.last_value = sys.last_traceback = None; gc.collect()");
 }
-assertEquals(liveExports(), 0, "both sides have let go");
+assertEquals(liveExports(), 0, "both sides have released");
 console.log(true);
 process.exit(0); // torch has threads that a runtime would wait for

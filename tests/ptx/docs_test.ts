@@ -216,7 +216,7 @@ test("the barrier of a warp has no longer name", () => {
   for (const form of ["barrier.sync.warp", "barrier.warp.sync"]) assert(refusal(form) !== null, form);
 });
 
-test("whatever is close to a form in docs/ptx.md and not there is not understood", () => {
+test("an instruction that is close to a form in docs/ptx.md and not listed there is not understood", () => {
   const listed = new Set(forms.map(normal));
   const words = [...new Set([...forms.flatMap((form) => form.split(".").slice(1)), ...scalarTypes.keys(), "frob"])];
   const change = fc.record({

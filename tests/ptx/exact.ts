@@ -1,6 +1,6 @@
 /**
- * What correctly rounded means, without rounding anything: a result is right if none of its neighbours in the format
- * would be, which is decided in exact rational arithmetic.
+ * The definition of correct rounding, without rounding anything: a result is right if none of its neighbours in
+ * the format would be, which is decided in exact rational arithmetic.
  *
  * @module
  */

@@ -71,7 +71,7 @@ test("directives that are not understood are named", () => {
   assertThrows(() => loadPtx(".visible .entry k() {\nret;\n"), PtxError, "does not end");
 });
 
-test("a call must fit what it calls, which must be there", () => {
+test("a call must match its function, which must exist", () => {
   const text = (call: string, more = ""): string =>
     `.func (.param .b32 r) f(.param .b32 a) { ret; }
      ${more}
@@ -147,7 +147,7 @@ test("a barrier that not all threads can reach is a deadlock, with its line", ()
   fault("deadlock", () => runText("bar.sync 0, 64;", [0], { block: [32, 1, 1] }), "32 at barrier 0");
 });
 
-test("a meeting of a warp that not all lanes can reach is a deadlock", () => {
+test("a warp's barrier or shuffle that not all lanes can reach is a deadlock", () => {
   control(
     "lonely_meeting",
     [0, 0],
@@ -156,7 +156,7 @@ test("a meeting of a warp that not all lanes can reach is a deadlock", () => {
   );
 });
 
-test("what is undefined is an error", () => {
+test("undefined behaviour is an error", () => {
   const two = "setp.lt.u32 %p0, %t, 7; @%p0 bra A; bar.sync 0; bra DONE; A: bar.sync 0; DONE:";
   fault("undefined behaviour", () => runText(two, [0], { block: [32, 1, 1] }), "one warp");
   runText(two.replaceAll("bar.sync", "barrier.sync"), [0], { block: [32, 1, 1] });
@@ -208,7 +208,7 @@ test("the driver's own functions are called as the driver declares them", () => 
   refusedCall(".extern .func __assertfail (.param .b64 x);", "call __assertfail, (a)");
 });
 
-test("a module's own function of such a name is that function", () => {
+test("a module's own function of such a name takes precedence", () => {
   const text = `.version 8.0\n.target sm_90\n.address_size 64
 .func (.param .b32 r) vprintf (.param .b64 x, .param .b64 y) { .reg .b32 %a; mov.u32 %a, 77; st.param.b32 [r], %a; ret; }
 .visible .entry f(.param .u64 o) {
@@ -220,7 +220,7 @@ ld.param.u64 %o, [o]; call (c), vprintf, (a, b); ld.param.b32 %v, [c]; st.global
   assertEquals(out[0], 77);
 });
 
-test("a launch that follows a failed one fails only for what it does itself", () => {
+test("a launch that follows a failed one fails only for its own faults", () => {
   const module = loadPtx(committedPtx("printing", "sm_90"));
   const memory = new FlatMemory();
   const [good, bad] = [memory.add(new Int32Array([1])), memory.add(new Int32Array([0]))];
@@ -229,7 +229,7 @@ test("a launch that follows a failed one fails only for what it does itself", ()
   launch(module, "positive", memory, [good], {}, globals);
 });
 
-test("an assertion that has failed is what a launch fails for, whatever its threads then come to", () => {
+test("a launch whose assertion has failed fails for that, whatever its threads do then", () => {
   const assertfail = `.extern .func __assertfail
 (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s) .noreturn;
 .global .align 1 .b8 text[2] = {65};`;

@@ -218,7 +218,7 @@ for (const name of ["f16", "bf16", "f32", "f64"] as const) {
       10,
     );
   });
-  test(`comparisons of ${name} know NaN`, () => {
+  test(`comparisons of ${name} handle NaN`, () => {
     const tests: Record<string, (a: number, b: number) => boolean> = {
       eq: (a, b) => a === b,
       ne: (a, b) => a < b || a > b,
@@ -245,7 +245,7 @@ for (const name of ["f16", "bf16", "f32", "f64"] as const) {
       6,
     );
   });
-  test(`abs and neg of ${name} touch the sign alone`, () => {
+  test(`abs and neg of ${name} change only the sign`, () => {
     const sign = 1n << BigInt(formats[name].bits - 1);
     // An H200 returns one canonical NaN in binary16, whatever the operand.
     const kept = (a: bigint): bigint | null => name === "f16" && read(formats[name], a).kind === "nan" ? 0x7fffn : null;
@@ -285,7 +285,7 @@ test("ftz makes numbers too small to be normal zero, as operands and as results"
   );
 });
 
-test("ftz keeps what is rounded up to the smallest normal number, in the direction of the rounding, as an H200 does", () => {
+test("ftz keeps results rounded up to the smallest normal number, by the rounding mode, as an H200 does", () => {
   const edges: [bigint, bigint, bigint][] = [[0x00800001n, 0x3f7ffffen, 0n], [0x80800001n, 0x3f7ffffen, 0n]];
   const law = (rounding: string, results: bigint[]) =>
     assertEquals(execute(`mul.${rounding}.ftz.f32 %d, %a, %b;`, ["f32", "f32"], edges), results);
@@ -308,7 +308,7 @@ test("sat clamps into [0, 1] and makes NaN 0", () => {
   );
 });
 
-test("approximations are the true values, to the nearest", () => {
+test("approximations are the true values, rounded to nearest", () => {
   const f32 = (x: number): number => Math.fround(x);
   const lines: [string, (a: number) => number][] = [
     ["rcp.approx.f32", (a) => 1 / a],
@@ -333,7 +333,7 @@ test("approximations are the true values, to the nearest", () => {
   );
 });
 
-test("copysign and testp look at bits alone", () => {
+test("copysign and testp look only at bits", () => {
   for (const name of ["f32", "f64"] as const) {
     const sign = 1n << BigInt(formats[name].bits - 1);
     check(

@@ -43,7 +43,7 @@ test("every conversion, flag, width and precision gives the text that the C libr
   }
 });
 
-test("a conversion that there is not, and one beyond the 32nd argument, stays as it is written", () => {
+test("an unknown conversion, and one beyond the 32nd argument, is printed as it stands", () => {
   assertEquals(formatC("%y %", taking([])), { text: "%y %", taken: 0 });
   const many = Array.from({ length: 32 }, (_, i) => ["i", i] as const);
   assertEquals(formatC("%d".repeat(33) + "%%", taking(many)), {
@@ -52,11 +52,11 @@ test("a conversion that there is not, and one beyond the 32nd argument, stays as
   });
 });
 
-test("a string that is NULL is said to be", () => {
+test("a NULL string is printed as such", () => {
   assertEquals(formatC("%s|%.2s|%9s", taking([["q", "0"], ["q", "0"], ["q", "0"]])).text, "(null)|(n|   (null)");
 });
 
-test("what CUDA does not know is written as it stands", () => {
+test("conversions that CUDA does not know are printed as they stand", () => {
   const formats = ["<%.*f>", "<%*.*f>", "<%-*.*s>", "<%.*s>", "<%zu>", "<%q>", "<%5%>", "<%"]; // as an H100 wrote them
   for (const format of formats) assertEquals(formatC(format, taking([])), { text: format, taken: 0 });
 });

@@ -169,7 +169,7 @@ for (const bits of [32, 64]) {
   });
 }
 
-test("lop3 is the function that its table says", () => {
+test("lop3 is the function that its table defines", () => {
   check(
     fc.property(fc.integer({ min: 0, max: 255 }), (table) => {
       law(`lop3.b32 %d, %a, %b, %c, ${table};`, ["b32", "b32"], (a, b, c) => {

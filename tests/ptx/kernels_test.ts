@@ -319,7 +319,7 @@ everywhere("control", "constants and variables of the module, and pointers to th
   assertEquals([...x], [21, -7, 28, 7, 21, -7, 28, 7]);
 });
 
-everywhere("control", "every ticket of a counter is given once, and the order is the seed's", (module) => {
+everywhere("control", "every ticket of a counter is taken once, in an order that the seed determines", (module) => {
   const orders = new Set<string>();
   for (let seed = 0; seed < 12; seed++) {
     const memory = new FlatMemory();
@@ -370,7 +370,7 @@ everywhere("control", "arrays in local memory belong to their thread", (module) 
   );
 });
 
-everywhere("control", "a switch goes where its value says", (module) => {
+everywhere("control", "a switch jumps to the case of its value", (module) => {
   const memory = new FlatMemory();
   const input = Int32Array.from({ length: 32 }, (_, i) => i * 5 - 40);
   const output = new Int32Array(40);

@@ -99,7 +99,7 @@ test("a lane that has ended is not waited for", () => {
   );
 });
 
-test("barriers reduce what threads bring, and named barriers let producers go on", () => {
+test("barriers reduce the values of threads, and named barriers let producers continue", () => {
   check(
     fc.property(fc.array(fc.boolean(), { minLength: 64, maxLength: 64 }), seeds, (bits, seed) => {
       const count = bits.filter(Boolean).length;
@@ -136,7 +136,7 @@ test("barriers separate what comes before from what comes after, again and again
   );
 });
 
-test("atomics give the old value once and leave what all of them make", () => {
+test("atomics return each old value once and leave the result of all of them", () => {
   const operations: [string, number, (old: number) => number][] = [
     ["add.u32", 3, (old) => old + 3],
     ["inc.u32", 5, (old) => old >= 5 ? 0 : old + 1],
@@ -195,7 +195,7 @@ test("atomics of 64 bits, and compare-and-swap of all widths", () => {
   assertEquals(words, [1, 2, 5, 0, 0x50009, 0, -3, -1, 0, 0x40080000]);
 });
 
-test("a table says where a jump goes", () => {
+test("a table determines the target of a jump", () => {
   const body = `ld.global.b32 %r0, [%m]; mov.u32 %r1, 0; TABLE: .branchtargets A, B, C; brx.idx %r0, TABLE;
     A: add.s32 %r1, %r1, 1; B: add.s32 %r1, %r1, 10; C: add.s32 %r1, %r1, 100; st.global.b32 [%m], %r1;`;
   assertEquals(runText(body, [0, 1, 2, 1], { block: [4, 1, 1] }), [111, 110, 100, 110]);
@@ -211,7 +211,7 @@ test("generic addresses reach shared, local and device memory", () => {
   assertEquals(runText(body, zeros(8)), [5, 6, 0, 0, 1, 0, 1, 5]);
 });
 
-test("registers are taken apart and put together", () => {
+test("registers are split and combined", () => {
   const body = `mov.u32 %r0, 0x12345678; mov.b32 {%h0, %h1}, %r0; mov.b32 %r1, {%h1, %h0}; mov.b64 %d0, {%r0, %r1};
     mov.b64 {%r3, %r2}, %d0; mov.b64 {%h2, %h3, %h4, %h5}, %d0; mov.b32 %r4, {%h5, %h4}; mov.b64 {%r0, %r5}, %d0;
     mov.b64 {_, %r6}, %d0; st.global.v4.b32 [%o], {%r1, %r2, %r3, %r4}; st.global.v2.b32 [%o+16], {%r5, %r6};`;
@@ -244,7 +244,7 @@ test("special registers say where a thread is", () => {
   }
 });
 
-test("variables that hold the addresses of others say so", () => {
+test("variables that hold the addresses of others report it", () => {
   const module = loadPtx(`.version 8.0
     .target sm_90
     .address_size 64

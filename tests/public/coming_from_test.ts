@@ -59,7 +59,7 @@ function faultsOf(calls: readonly string[]): string[] {
   });
 }
 
-test("every call in the tables compiles, and one that is not there would not", patiently, () => {
+test("every call in the tables compiles, and a missing one would not", patiently, () => {
   const calls = callsOf(readFileSync(join(root, "docs/coming-from.md"), "utf8"));
   assert(calls.length > 80, `${calls.length} calls`);
   const wrong = ["view.astype(1)", "device.createStream({ prio: 1 })", "StridedMemoryView.asarray(x)"];

@@ -225,7 +225,7 @@ test("inside of other objects rows stand under each other, in this runtime's con
   assert(stdout.includes("[\n  StridedMemoryView float64 (2, 2) on the host\n  [[1. 2.]\n   [3. 4.]]"), stdout);
 });
 
-test("a console neither waits for a stream nor asks it, and during a capture spoils nothing", () => {
+test("a console neither waits for a stream nor queries it, and does not invalidate a capture", () => {
   using cuda = simulated({ schedule: "latest", check: true });
   const device = cuda.device(0);
   using home = device.createStream();
@@ -313,7 +313,7 @@ test("a type of Arrow's is shown as a line", () => {
   for (const [type, text] of table) assertEquals(showType(arrowField(type).type), text);
 });
 
-test("what several processes share is shown by its other end", async () => {
+test("objects that several processes share are shown by their other end", async () => {
   using cuda = simulated();
   const path = `@causeway-inspect-${process.pid}`;
   const listener = UnixListener.listen(path);
@@ -334,7 +334,7 @@ test("what several processes share is shown by its other end", async () => {
   assertEquals(shown(descriptor), "FileDescriptor (closed)");
 });
 
-test("a checker is shown by its reports, a report by its message, a simulator by what is left in it", () => {
+test("a checker is shown by its reports, a report by its message, a simulator by its allocations and streams", () => {
   const cuda = simulated({ check: { onReport: () => {}, leaks: false } });
   const device = cuda.device(0);
   using one = device.createStream();
@@ -358,7 +358,7 @@ test("a checker is shown by its reports, a report by its message, a simulator by
   shown(simulateDriver());
 });
 
-test("files are shown by what is in them", async () => {
+test("files are shown by their contents", async () => {
   const arrays = await npz({ a: StridedMemoryView.zeros([2, 3]), b: StridedMemoryView.arange(3, "int32") });
   assertEquals(shown(arrays), "NpzArrays of 2 arrays\n  a: float64 (2, 3)\n  b: int32 (3,)");
   arrays.close();
@@ -461,8 +461,8 @@ test(...needs(pythonMissing, "an object of Python is shown by its repr, or by wh
 
 /** Public classes that this file shows no instance of, and why. */
 const notShown: Readonly<Record<string, string>> = {
-  DriverMemoryResource: "it is abstract, and what is derived from it is above",
-  MemoryResource: "it is abstract, and what is derived from it is a program's own",
+  DriverMemoryResource: "it is abstract, and derived classes are above",
+  MemoryResource: "it is abstract, and derived classes are a program's own",
   ...(ucxMissing === null ? {} : Object.fromEntries(
     [
       "Ucx",
@@ -479,7 +479,7 @@ const notShown: Readonly<Record<string, string>> = {
   ...(pythonMissing === null ? {} : { Python: "no Python", Keywords: "no Python" }),
 };
 
-test("every public class is shown so, and of every one there was an instance above", async () => {
+test("every public class is shown so, with an instance of each above", async () => {
   const classes = new Map<string, unknown>();
   for (const { name, value } of await publicValues()) {
     if (typeof value !== "function" || !/^class\b/.test(Function.prototype.toString.call(value))) continue;

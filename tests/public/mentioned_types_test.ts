@@ -14,7 +14,7 @@ const doors = ["mod.ts", ...readdirSync(`${root}/src/public`).map((file) => `src
 
 /** Types that no program names: those the compiler infers, and those only the package passes to its constructors. */
 const kept: Readonly<Record<string, readonly string[]>> = {
-  "inferred by the compiler from the arguments of what makes, views and asks arrays": [
+  "inferred by the compiler from the arguments of functions that make, view and query arrays": [
     "Bounds",
     "DTypeNameOfValue",
     "NestedScalars",

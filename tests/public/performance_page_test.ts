@@ -12,7 +12,7 @@ const rows = readFileSync(page, "utf8").split("\n").filter((line) => line.starts
   line.split("|").slice(1, -1).map((cell) => cell.trim())
 ).filter(([what]) => what !== "what" && !what?.startsWith("---"));
 
-test("every number of the page stands in the report beside it, and the report is of the day that is said", () => {
+test("every number of the page is in the report linked beside it, and the report is of the stated day", () => {
   assert(rows.length > 30);
   let count = 0;
   for (const [what = "", measured = "", beside = "", machine = "", command = "", link = ""] of rows) {

@@ -59,7 +59,7 @@ test("the public names are those that were decided on", () => {
   assertEquals(Object.fromEntries(found), publicNames);
 });
 
-test("the page about the house counts the root's names", () => {
+test("the architecture page counts the root's names", () => {
   assertEquals(
     /what most programs use: (\d+) names/.exec(read("docs/architecture.md"))?.[1],
     `${publicNames["."]?.length}`,
@@ -91,7 +91,7 @@ test("deno.json and package.json offer the package, and each subpath", () => {
   assertEquals(subpaths, Object.keys(loads).sort());
 });
 
-test("all but what goes wrong at the start is on a subpath, too", () => {
+test("all names but those of errors at startup are on a subpath, too", () => {
   const all = new Set(Object.entries(publicNames).flatMap(([path, names]) => path === "." ? [] : names));
   const alone = (publicNames["."] ?? []).filter((name) => !all.has(name));
   assertEquals(alone, ["FfiError", "LibraryNotFoundError", "type LoadAttempt"]);
@@ -112,7 +112,7 @@ test("no error is made while everything is imported", patiently, async () => {
   assertEquals(loaded.errors, 0);
 });
 
-test("a room that is loaded needlessly would be seen", patiently, async () => {
+test("a room that is loaded needlessly would be detected", patiently, async () => {
   const loaded = await runScriptForJson(child, { args: [join(root, "mod.ts")] });
   assert(typeof loaded === "object" && loaded !== null && "rooms" in loaded && Array.isArray(loaded.rooms));
   assertEquals(loaded.rooms.filter((room) => ["ucx", "python", "view"].includes(room)), ["python", "ucx", "view"]);

@@ -49,7 +49,7 @@ def buffers(array):
   return python;
 }
 
-async function stillLent(python: Python): Promise<number> {
+async function stillExported(python: Python): Promise<number> {
   for (let i = 0; i < 20 && liveExports() > 0; i++) {
     await collectGarbage();
     python.run("gc.collect()");
@@ -67,7 +67,7 @@ function isKnown(model: Model): boolean {
 }
 
 test(
-  ...withPython("Arrow arrays of every type are PyArrow's in place, valid and equal, and are given back"),
+  ...withPython("PyArrow reads Arrow arrays of every type in place, valid and equal, and releases them"),
   async () => {
     const python = open();
     const take = python.evaluate("lambda array: [made := pa.array(array), made.validate()][0]");
@@ -102,12 +102,12 @@ test(
       }),
       500,
     );
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
 test(
-  ...withPython("views are PyArrow's arrays in place: numbers of every type, fixed-size lists for axes"),
+  ...withPython("PyArrow reads views in place: numbers of every type, axes as fixed-size lists"),
   async () => {
     const python = open();
     const look = python.evaluate("lambda array: [str(array.type), array.to_pylist(), buffers(array)[-1]]");
@@ -136,7 +136,7 @@ test(
     }
     const table = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3, 4, 5, 6), { shape: [2, 3] });
     using column: PyObject = pa["array"].$call(table.sliced(slice(), 1));
-    assertEquals(column["to_pylist"]().$value(), [2, 5], "as any array of NumPy's that has gaps: PyArrow copies it");
+    assertEquals(column["to_pylist"]().$value(), [2, 5], "PyArrow copies it, like any NumPy array with gaps");
     const ask = python.evaluate(
       "lambda array, requested: type(array).__dlpack__.__globals__['plain_array'](array).__arrow_c_array__(requested)",
     );
@@ -147,12 +147,12 @@ test(
     assertThrows(() => pa["array"](table.permuted([1, 0])), PythonError, "1-dimensional");
     assertThrows(() => pa["array"](halves), PythonError, "to Arrow");
     const made = python.evaluate("lambda x: [hasattr(x[1:], '__arrow_c_array__'), hasattr(x, '__arrow_c_array__')]");
-    assertEquals(made(table).$value(), [false, true], "what NumPy makes of a view is NumPy's");
+    assertEquals(made(table).$value(), [false, true], "arrays that NumPy derives from a view are NumPy's");
     using days: PyObject = python.evaluate("lambda x: x.view('M8[D]')").$call(new BigInt64Array([1n, 2n]));
     assertEquals(String(pa["array"](days).type), "date32[day]");
     assertThrows(() => ArrowArray.from(days), ExchangeError, "it has no __arrow_c_device_array__()");
     days.$close();
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
@@ -185,7 +185,7 @@ function table(): ArrowArray {
   });
 }
 
-test(...withPython("a struct is a batch and a table, as often as one asks, on any thread of Python"), async () => {
+test(...withPython("a struct is a batch and a table, any number of times, on any thread of Python"), async () => {
   const python = open();
   python.run(`
 import threading
@@ -207,12 +207,12 @@ def many(array):
     for (const row of rows) {
       assertEquals([...row], [["word", ["one", null, "right"]], ["number", [1, 2, 3]]]);
     }
-    assertEquals(metadata.size, 1, "the field's metadata came along");
+    assertEquals(metadata.size, 1, "the field's metadata is included");
   }
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
-test(...withPython("a part of a batch is a batch again, and one of a struct with nulls is an array"), async () => {
+test(...withPython("a part of a batch is a batch, and a part of a struct with nulls is an array"), async () => {
   const python = open();
   python.run(`
 def whole(hidden):
@@ -261,10 +261,10 @@ def alone(part, start, end):
   const field = arrowField({ kind: "struct", children: children.map((one) => one.field) });
   const shorter = new ArrowArray({ field, length: 2, buffers: [null], children });
   assertEquals(python.evaluate("lambda part: pa.record_batch(part).validate(full=True)")(shorter), null);
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
-test(...withPython("a child that is moved out of its parent stays valid, and what fails is returned"), async () => {
+test(...withPython("a child that is moved out of its parent stays valid; failed imports are released"), async () => {
   const python = open();
   python.run(`
 def first_child(array):
@@ -295,14 +295,14 @@ class Moved:
     const child = words();
     const field = arrowField({ kind: "struct", children: [child.field] });
     const parent = new ArrowArray({ field, length: 3, buffers: [null], children: [child] });
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
     using moved: PyObject = python.evaluate("Moved").$call(parent);
     python.run("gc.collect()");
-    assertEquals(liveExports() > 0, true, "the child holds what it needs");
+    assertEquals(liveExports() > 0, true, "the child retains what it needs");
     assertEquals(moved["text"](), "oneright");
     moved["end"]();
   }
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
   {
     using child: PyObject = python.evaluate("first_child").$call(table());
     python.run("gc.collect()");
@@ -314,7 +314,7 @@ class Moved:
   const unwinds = python.evaluate("lambda array: (pa.array(array), 1 // 0)"); // releases the first meanwhile
   assertThrows(() => unwinds(words()), PythonError, "ZeroDivisionError");
   python.run("import sys; sys.last_value = sys.last_traceback = None");
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(...withPython("a stream is read once, by its own protocol, and released if it is never read"), async () => {
@@ -347,7 +347,7 @@ test(...withPython("a stream is read once, by its own protocol, and released if 
     assertEquals(one.toArray(), ["one", null, "right"]);
     assertThrows(() => ArrowStream.from(onDevice), PythonError, "read once");
   }
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
   assertEquals(tables.released, true);
 });
 
@@ -366,7 +366,7 @@ test(...withPython("a stream's schema can be read any number of times, also when
       const late: PyObject = tell(inside);
       assertEquals(late.$value(), ["string", "string", "string"]);
     }
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
     assertEquals(stream.released, true);
   }
 });
@@ -399,7 +399,7 @@ test(
       }),
       100,
     );
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
@@ -416,7 +416,7 @@ test(...withPython("an Arrow array of numbers is NumPy's too, and is still what 
     dictionary: words(),
   });
   assertEquals(python.evaluate("lambda array: pa.array(array).to_pylist()").$call(coded).$value(), ["right", "one"]);
-  assertEquals(python.evaluate("lambda array: hasattr(array, '__dlpack__')")(coded), false, "indices are no elements");
+  assertEquals(python.evaluate("lambda array: hasattr(array, '__dlpack__')")(coded), false, "indices are not elements");
   const refused = python.evaluate("lambda array: np.from_dlpack(array)");
   assertThrows(() => refused(words()), PythonError);
   const options = python.evaluate("lambda array, given: array.__arrow_c_device_array__(**given)");
@@ -425,14 +425,14 @@ test(...withPython("an Arrow array of numbers is NumPy's too, and is still what 
   const closed = ArrowArray.from(times);
   closed.close();
   assertThrows(() => python.builtins["repr"](closed), TypeError, "closed");
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(
-  ...withPython("what nobody could convert to a requested schema is refused in Python too, and all else is exported"),
+  ...withPython("data not convertible to a requested schema is refused in Python too, and all other data is exported"),
   async () => {
     const python = open();
-    // In Python any schema was accepted, and ignored.
+    // Python used to accept any schema, and ignore it.
     const ask: PyObject = python.evaluate(
       "lambda one, method, type: bool(getattr(one, method)(type.__arrow_c_schema__()))",
     );
@@ -500,11 +500,11 @@ test(
     const noSchema = python.evaluate("lambda one: one.__arrow_c_array__(one.__arrow_c_array__()[1])");
     assertThrows(() => noSchema(int32), PythonError, "ValueError");
     numbers.close();
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
-test(...withPython("a producer is asked for a schema, and gives it if it can, else what it has"), async () => {
+test(...withPython("a producer is asked for a schema, and exports it if it can, else its own"), async () => {
   const python = open();
   {
     using numbers: PyObject = python.evaluate("lambda: pa.array([1, 2, None], pa.int32())").$call();
@@ -542,12 +542,12 @@ class Deaf:
   ArrowStream.from(taken).close();
   renamed.close();
   exported.close();
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 const guide = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
 
-test(...needs(missing, "what speaks Arrow alone, or better than DLPack, is seen as every other array is"), () => {
+test(...needs(missing, "objects that support only Arrow, or Arrow better than DLPack, are viewed like others"), () => {
   const python = open();
   const expressions = {
     "na.c_array([1, 2, 3], na.int32())": "[1 2 3]",

@@ -1,4 +1,4 @@
-/** Calls that JavaScript does not block on: it goes on, they return what they would have, and leave nothing behind. */
+/** Calls that do not block JavaScript: they return what blocking calls return, and leave nothing behind. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { setTimeout } from "node:timers/promises";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ def spin(seconds):
 `;
 
 test(
-  ...needs(missing, "what is called so returns and raises what it does otherwise, however many there are"),
+  ...needs(missing, "async calls return and raise what blocking calls do, however many there are"),
   async () => {
     const python = open();
     python.run(functions);
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  ...needs(missing, "the event loop goes on while Python waits or computes, and the call ends without a timer"),
+  ...needs(missing, "the event loop runs while Python waits or computes, and the call ends without a timer"),
   async () => {
     const python = open();
     python.run(functions);
@@ -79,14 +79,14 @@ test(
       "lambda: __import__('hashlib').pbkdf2_hmac('sha256', b'a', b'b', 300000).hex()",
     );
     assert(await ticksDuring(python.async(derive)()) > 10);
-    assert(await ticksDuring(python.async(python.evaluate("spin"))(0.3)) > 20, "and while it runs code of its own");
+    assert(await ticksDuring(python.async(python.evaluate("spin"))(0.3)) > 20, "and while it runs Python code");
     const started = performance.now();
     await Promise.all(Array.from({ length: 8 }, () => sleep(0.2)));
-    assert(performance.now() - started < 1000, "they wait beside each other");
+    assert(performance.now() - started < 1000, "they wait concurrently");
   },
 );
 
-test(...needs(missing, "a call that is given up ends at once, and is not made if it has not begun"), async () => {
+test(...needs(missing, "an aborted call ends at once, and is not made if it has not begun"), async () => {
   const python = open();
   python.run(functions + "began = []\ncancelled = []\ngate = threading.Event()");
   const controller = new AbortController();
@@ -108,22 +108,22 @@ async def patient():
   for (const one of given) assertStrictEquals(await one.catch((error: unknown) => error), reason);
   python.evaluate("gate").set();
   await Promise.all(blocking);
-  assertEquals(await python.async(python.builtins["abs"])(-3), 3, "the threads go on");
+  assertEquals(await python.async(python.builtins["abs"])(-3), 3, "the threads still run");
   while (python.evaluate("cancelled")["length"] === 0) await setTimeout(5);
   using began: PyObject = python.evaluate("began");
   assertEquals(began.$value(), []);
-  assertStrictEquals(await note(3).catch((error: unknown) => error), reason, "a signal that is aborted begins nothing");
+  assertStrictEquals(await note(3).catch((error: unknown) => error), reason, "an aborted signal starts no call");
   assertEquals(began.$value(), []);
 });
 
-test(...needs(missing, "what is called must be Python's, options are checked, and bad arguments reject"), async () => {
+test(...needs(missing, "only Python objects can be called, options are checked, bad arguments reject"), async () => {
   const python = open();
   assertThrows(() => python.async((() => 1) as unknown as PyObject), TypeError, "not a Python object");
   assertThrows(() => python.async(python.builtins["abs"], { signall: 1 } as object), TypeError, "signall");
   await assertRejects(() => python.async(python.builtins["abs"])(Symbol("s")), TypeError, "symbol");
 });
 
-test(...needs(missing, "asynchronous generators are iterated by for await, and closed by who leaves"), async () => {
+test(...needs(missing, "for await iterates asynchronous generators, and closes them when it is left"), async () => {
   const python = open();
   python.run(`
 import asyncio
@@ -147,11 +147,11 @@ async def count(n):
   assertEquals(ended(), [5, 9]);
   await assertRejects(async () => await Array.fromAsync(count(3)), PythonError, "three");
   assertEquals(ended(), [5, 9, 3]);
-  assertEquals(await Array.fromAsync(python.evaluate("[1, 'two']") as PyObject), [1, "two"], "others as by for");
+  assertEquals(await Array.fromAsync(python.evaluate("[1, 'two']") as PyObject), [1, "two"], "others as with for");
 });
 
 test(
-  ...needs(missingNumpy, "arrays are kept while a call goes on, released after it, and come back as views"),
+  ...needs(missingNumpy, "arrays are retained during a call, released after it, and returned as views"),
   async () => {
     const python = open();
     const np = python.import("numpy");
@@ -167,7 +167,7 @@ test(
   },
 );
 
-test(...needs(missing, "what failed long ago has the stack of its call, and no frame but the program's"), async () => {
+test(...needs(missing, "a call that failed long ago has its stack, and no frames except the program's"), async () => {
   const python = open();
   python.run(functions);
   python.run("async def generates():\n    yield 1\n    plain(fails='end')");
@@ -203,7 +203,7 @@ test(...needs(missing, "what failed long ago has the stack of its call, and no f
     const stack = String(error.stack);
     const lines = stack.split("\n");
     assert(lines[1]?.startsWith("    at plain (<string>:"), stack);
-    // Bun has left an awaiting function when it looks at what it awaits.
+    // Bun has left an awaiting function when it takes the stack of the awaited call.
     assert(stack.includes(`at ${name} (`) || stack.includes(`at async ${name} (`) || (isBun && way === awaits), stack);
     for (const text of [stack, error.traceback]) {
       assert(!/<causeway>|call_in_frame|wait_for| do |javascript_side/.test(text), text);
@@ -212,7 +212,7 @@ test(...needs(missing, "what failed long ago has the stack of its call, and no f
   }
 });
 
-test(...needs(missing, "a coroutine is waited for by await, once; nothing else of Python is"), async () => {
+test(...needs(missing, "await waits for a coroutine, once, and for no other Python object"), async () => {
   const python = open();
   python.run(functions);
   python.run("class Awaitable:\n    def __await__(self): return coroutine(5).__await__()");
@@ -230,7 +230,7 @@ test(...needs(missing, "a coroutine is waited for by await, once; nothing else o
   }
 });
 
-test(...needs(missing, "what cannot be called is refused before anybody waits"), () => {
+test(...needs(missing, "objects that cannot be called are refused before the call is awaited"), () => {
   const python = open();
   python.run(functions);
   using called: PyObject = python.evaluate("coroutine")(1);
@@ -242,8 +242,8 @@ test(...needs(missing, "what cannot be called is refused before anybody waits"),
 });
 
 const child = new URL("./async_child.ts", import.meta.url);
-const stays = "a process stays for a call that it waits for, and for nothing else of Python's";
-test(needs(missing, stays)[0], { skip: missing !== null, ...patiently }, async () => {
+const staysAlive = "a process stays alive for a call that it awaits, and for nothing else in Python";
+test(needs(missing, staysAlive)[0], { skip: missing !== null, ...patiently }, async () => {
   const env = { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable };
   for (const [what, printed] of [["call", "over"], ["function", "1"], ["aborted", "aborted"]] as const) {
     const { code, stdout, stderr } = await runScript(child, { args: [what], env });

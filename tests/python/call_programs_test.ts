@@ -254,7 +254,10 @@ function programOf({ kind, typeAt, locks }: Case): readonly Operation[] {
 
 for (const arch of ["x86_64", "aarch64"] as const) {
   test(
-    ...needs(missingUnicorn, `${arch}: a program calls what it should with what it should, and says what came`),
+    ...needs(
+      missingUnicorn,
+      `${arch}: a program makes the expected calls with their arguments, and reports the results`,
+    ),
     () => {
       check(
         fc.property(fc.noShrink(fc.array(cases, { minLength: 60, maxLength: 60 })), (all) => {
@@ -292,7 +295,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
   );
 }
 
-test("the block is as its description says, and all that the programs read of it is in reach", () => {
+test("the block matches its description, and everything that the programs read of it is in reach", () => {
   const { size } = layoutOf(call_block);
   assertEquals(size % 8, 0);
   for (const name of Object.keys(offsets) as (keyof typeof offsets)[]) {

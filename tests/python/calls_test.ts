@@ -10,7 +10,7 @@ const found = findPython();
 const missing = typeof found === "string" ? found : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
 
-test(...needs(missing, "all arguments arrive, in order, however many there are, and are given up afterwards"), () => {
+test(...needs(missing, "all arguments arrive, in order, however many there are, and are released afterwards"), () => {
   const python = open();
   python.run("import sys, builtins\nclass Given: pass\ngiven = Given()");
   const inPython: PyObject = python.evaluate("lambda *arguments, **named: [*arguments, *named.items()]");
@@ -52,7 +52,7 @@ test(...needs(missing, "all arguments arrive, in order, however many there are, 
   }
 });
 
-test(...needs(missing, "more names than are kept are the attributes, keys and arguments that they are"), () => {
+test(...needs(missing, "more names than are kept still work as attributes, keys and arguments"), () => {
   const python = open();
   python.run("class Thing: pass");
   using thing: PyObject = python.evaluate("Thing()");

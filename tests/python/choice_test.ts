@@ -24,7 +24,7 @@ function installation(executable: string, packages: readonly string[]): PythonIn
   };
 }
 
-test("the Python that has most of the packages is chosen, and of several the first", () => {
+test("the Python with most of the packages is chosen, and the first of several such", () => {
   const candidate = fc.option(fc.subarray(names), { nil: null });
   check(
     fc.property(fc.array(candidate, { maxLength: 5 }), (all) => {

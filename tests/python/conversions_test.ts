@@ -17,7 +17,7 @@ const date = fc.oneof(
 );
 
 test(
-  ...needs(missing, "a Date is the moment in UTC that it says, and any moment of Python's is its millisecond"),
+  ...needs(missing, "a Date becomes the same moment in UTC, and any moment in Python becomes its millisecond"),
   () => {
     const python = open();
     const iso: PyObject = python.evaluate(
@@ -30,8 +30,8 @@ test(
     const between = fc.date({ min: new Date("0002-01-01"), max: new Date("9998-01-01"), noInvalidDate: true });
     check(
       fc.property(date, between, fc.nat(999), fc.integer({ min: -1439, max: 1439 }), (date, other, micros, zone) => {
-        using told: PyObject = iso(date);
-        assertEquals(told.$value(), ["UTC", date.toISOString().replace(/^\+00/, "")]);
+        using converted: PyObject = iso(date);
+        assertEquals(converted.$value(), ["UTC", date.toISOString().replace(/^\+00/, "")]);
         using back: PyObject = later(other, micros, zone);
         assertEquals(back.$value(), [other], "in any time zone, and microseconds are cut off");
       }),
@@ -50,7 +50,7 @@ test(
   },
 );
 
-test(...needs(missing, "a Set is a set, whatever can be in one, and a set or a frozenset is copied to a Set"), () => {
+test(...needs(missing, "a Set of anything hashable becomes a set, and a set or a frozenset is copied to a Set"), () => {
   const python = open();
   const sorted: PyObject = python.evaluate("lambda value: (type(value).__name__, sorted(value, key=repr))");
   const echo: PyObject = python.evaluate("lambda value, kind: [kind(value)]");
@@ -59,8 +59,8 @@ test(...needs(missing, "a Set is a set, whatever can be in one, and a set or a f
   check(
     fc.property(fc.uniqueArray(item), fc.constantFrom(...kinds), (items, kind) => {
       const set = new Set(items);
-      using told: PyObject = sorted(set);
-      const [type, values] = told.$value() as [string, unknown[]];
+      using converted: PyObject = sorted(set);
+      const [type, values] = converted.$value() as [string, unknown[]];
       assertEquals([type, new Set(values)], ["set", set]);
       using back: PyObject = echo(set, kind);
       assertEquals(back.$value(), [set]);
@@ -75,14 +75,14 @@ test(...needs(missing, "a Set is a set, whatever can be in one, and a set or a f
   assertThrows(() => sorted(new Set([[1]])), PythonError, "unhashable");
 });
 
-test(...needs(missing, "a tuple, bytes and a float are these types, and have what they were made of"), () => {
+test(...needs(missing, "tuples, bytes and floats have these types in Python, and their original content"), () => {
   const python = open();
   const repr: PyObject = python.builtins["repr"];
   const bytes: PyObject = python.evaluate("lambda value: (type(value).__name__, value.hex())");
   check(fc.property(fc.uint8Array(), fc.nat(3), fc.integer(), (content, from, number) => {
     using made = python.bytes(content.subarray(from));
-    using told: PyObject = bytes(made);
-    assertEquals(told.$value(), ["bytes", content.slice(from).toHex()]);
+    using converted: PyObject = bytes(made);
+    assertEquals(converted.$value(), ["bytes", content.slice(from).toHex()]);
     using float = python.float(number);
     assertEquals(repr(float), repr(number) + ".0");
     using tuple = python.tuple(number, [number], float);
@@ -96,7 +96,7 @@ test(...needs(missing, "a tuple, bytes and a float are these types, and have wha
 const name = fc.constantFrom("a", "b", "items", "get", "length", "value", "\u00fcber", "key 1");
 const step = fc.record({ name, what: fc.constantFrom("set", "delete", "read", "has", "length"), value: fc.nat(9) });
 
-test(...needs(missing, "names of a dict are its keys but for its methods, whatever is done with them"), () => {
+test(...needs(missing, "property names of a dict are its keys, except its methods, in every operation"), () => {
   const python = open();
   const kinds = ["dict", "__import__('collections').OrderedDict", "type('Own', (dict,), {})"];
   check(
@@ -129,7 +129,7 @@ test(...needs(missing, "names of a dict are its keys but for its methods, whatev
     "type('Own', (dict,), {'__setattr__': lambda self, name, value: self.update({name: -value})})()",
   );
   own["a"] = 3;
-  assertEquals(own.$value(), new Map([["a", -3]]), "a class that says what a name is, is asked");
+  assertEquals(own.$value(), new Map([["a", -3]]), "a class that defines attributes itself decides");
   const list: PyObject = python.evaluate("[1, 2, 3]");
   assertEquals([list["length"], python.evaluate("'x', 'y'")["length"], [...list]], [3, 2, [1, 2, 3]]);
   list[0] = 7;

@@ -1,7 +1,7 @@
 /**
- * Copies of arrays of ours that Python's consumers request: of every layout, owned by the consumer alone, and freed
+ * Copies of our arrays that Python's consumers request: of every layout, owned by the consumer alone, and freed
  * when it releases them. Device memory here is host memory behind functions that stand in for the driver's, on the one
- * thread that may call JavaScript. What the driver does is tested on a GPU (tests/gpu/python_test.ts).
+ * thread that may call JavaScript. The driver's part is tested on a GPU (tests/gpu/python_test.ts).
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -32,7 +32,7 @@ import ctypes, struct
 pointer = ctypes.pythonapi.PyCapsule_GetPointer
 pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 class Asking:
-    "Hands an array over with options of its own."
+    "Exports an array with options of its own."
     def __init__(self, array, **options): self.array, self.options = array, options
     def __dlpack_device__(self): return self.options.get("dl_device", self.array.__dlpack_device__())
     def __dlpack__(self, **options): return self.array.__dlpack__(**{**options, **self.options})
@@ -85,7 +85,7 @@ function bitsOf({ buffer, layout, offset, dtype }: StridedMemoryView): string[] 
 }
 
 test(
-  ...needs(missing, "a copy has the elements of any layout, in C order, in memory that is its consumer's alone"),
+  ...needs(missing, "a copy has the elements of any layout, in C order, in memory owned by the consumer alone"),
   () => {
     const python = open();
     const asking = python.evaluate("lambda array: Asking(array, copy=True)");
@@ -100,7 +100,7 @@ test(
         assertEquals(bitsOf(copy), expected);
         const before = view.buffer.bytes().slice();
         copy.buffer.bytes().fill(0xa5);
-        assertEquals(view.buffer.bytes(), before, "what is written to the copy does not come here");
+        assertEquals(view.buffer.bytes(), before, "writes to the copy do not change the original");
         copy.close();
         assertEquals(flags(view), copied.isCopied | (view.dtype.dlpack.padded ? copied.isPadded : 0));
         view.buffer.close();
@@ -111,14 +111,14 @@ test(
   },
 );
 
-test(...needs(missing, "a copy outlives what it was made of, and a read-only array has one for any consumer"), () => {
+test(...needs(missing, "a copy outlives its source, and a read-only array can be copied for any consumer"), () => {
   const python = open();
   const buffer = new HostMemoryResource().allocate(16);
   new Float32Array(buffer.bytes().buffer).set([1, 2, 3, 4]);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "float32", readonly: true });
   using copy: StridedMemoryView = python.evaluate("lambda array: Asking(array, copy=True)")(view);
   buffer.close();
-  assertEquals(liveExports(), 0, "the copy keeps nothing of ours");
+  assertEquals(liveExports(), 0, "the copy retains nothing of ours");
   assertEquals(`${copy}`, "[1. 2. 3. 4.]");
   const ask = python.evaluate("ask");
   const numbers = StridedMemoryView.fromTypedArray(new Float32Array(4));
@@ -129,7 +129,7 @@ test(...needs(missing, "a copy outlives what it was made of, and a read-only arr
   assertThrows(() => ask(padded, { copy: true }), PythonError, "a byte of its own");
   assertThrows(() => ask(numbers, { copy: true, stream: 1 }), PythonError, "on a stream");
   assertThrows(() => ask(numbers, { dl_device: [2, 0] }), PythonError, "only where it is, or as a copy on the host");
-  assertEquals(liveExports(), 0, "nobody took these");
+  assertEquals(liveExports(), 0, "no consumer took these");
 });
 
 const inContext = (...calls: string[]) => [`push ${0xc0}`, ...calls, "pop"];
@@ -138,7 +138,7 @@ const ordered = (consumer: number) => inContext("create", `record on ${0x77}`, `
 const freed = [...allocating("free"), "release 3"];
 
 test(
-  ...needs(missing, "a device's copy is made on the home stream, waited for by the consumer's, and freed after"),
+  ...needs(missing, "a copy on a device is made on the home stream, awaited by the consumer's, and freed after"),
   () => {
     const python = open();
     using device = new FakeDevice(home);
@@ -179,10 +179,10 @@ def elements(array, **options):
       array.$close();
       assertEquals([device.allocated, device.asked()], [0, []]);
     }
-    const homeless = device.exportArray(numbers, null);
-    elements.$call(homeless).$close();
-    assertEquals(device.asked()[7], "copy 96 on 1", "without a home stream, where consumers come first by default");
-    homeless.$close();
+    const withoutHome = device.exportArray(numbers, null);
+    elements.$call(withoutHome).$close();
+    assertEquals(device.asked()[7], "copy 96 on 1", "without a home stream, on the default one of consumers");
+    withoutHome.$close();
     assertEquals(liveExports(), 0);
   },
 );
@@ -207,7 +207,7 @@ test(...needs(missing, "elements that overlap on a device get memory each, by wa
 });
 
 test(
-  ...needs(missing, "asked for on the host, a device's array is copied there and waited for, unless it may not be"),
+  ...needs(missing, "a device's array is copied to the host on request and waited for, unless copies are forbidden"),
   () => {
     const python = open();
     using device = new FakeDevice(home);

@@ -150,7 +150,7 @@ test(...needs(missing, "the table names a stream until it is closed, after the o
 });
 
 test(
-  ...needs(missing, "what is in order already is not ordered again, and what consumers make is on the named stream"),
+  ...needs(missing, "arrays already in order are not ordered again, and arrays of consumers are on the named stream"),
   () => {
     const { device, table, locked } = open();
     using _device = device;
@@ -160,7 +160,7 @@ test(
     const { handle } = stream;
     const array = device.exportArray(StridedMemoryView.fromTypedArray(new Float32Array(4)), handle);
     table["hand_over"](array);
-    assertEquals(device.asked(), [], "its home is where the consumer works");
+    assertEquals(device.asked(), [], "the consumer works on its home stream");
     const made = table["take_in"].$call(table["allocate"](3, 4));
     device.asked();
     const python = Python.open({ home });
@@ -171,7 +171,7 @@ test(
     assertEquals(device.asked(), []);
     stream.close();
     ask(made, 0x99);
-    assertEquals(device.asked(), ordered(1n, 0x99n), "which comes after all that was done on the closed one");
+    assertEquals(device.asked(), ordered(1n, 0x99n), "which comes after all work on the closed one");
     made.$close();
     array.$close();
     assertEquals([device.allocated, liveExports()], [0, 0]);
@@ -179,7 +179,7 @@ test(
 );
 
 test(
-  ...needs(missing, "the allocator makes memory of a device where arrays of ours have been, freed once it is seen"),
+  ...needs(missing, "the allocator allocates on a device that has had arrays of ours, and frees with the tensor"),
   () => {
     const { device, table } = open();
     using _device = device;

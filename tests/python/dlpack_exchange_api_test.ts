@@ -90,12 +90,12 @@ function open(): { python: Python; logged: () => unknown[] } {
 }
 
 test(
-  ...needs(missing, "an array comes by its type's table: the same memory, no call of __dlpack__, and one release"),
+  ...needs(missing, "an array is imported by its type's table: the same memory, no call of __dlpack__, one release"),
   () => {
     const { python, logged } = open();
     for (const type of ["table(1)", "table(2, table(1))", "table(3, table(2, table(1)))"]) {
       python.run(`Type = owner(1, capsule(${type}))`);
-      for (let round = 0; round < 2; round++) { // first found, then known
+      for (let round = 0; round < 2; round++) { // first looked up, then cached
         const view = python.evaluate("Type()");
         assert(view instanceof StridedMemoryView);
         assertEquals([view.shape, view.dtype.name, view.device], [[2, 3], "float32", null]);
@@ -109,7 +109,7 @@ test(
   },
 );
 
-test(...needs(missing, "without a table that can be read, an array is asked for as before"), () => {
+test(...needs(missing, "without a readable table, an array is imported as before"), () => {
   const { python, logged } = open();
   // Torch tensors that __dlpack__ refuses, and that torch's table does not check.
   const more = (what: string) =>
@@ -128,7 +128,7 @@ test(...needs(missing, "without a table that can be read, an array is asked for 
   assertEquals(logged(), ["handed over", "deleted"]);
 });
 
-test(...needs(missing, "an owner that refuses by its table says why"), () => {
+test(...needs(missing, "an owner that refuses by its table gives the reason"), () => {
   const { python, logged } = open();
   const { handle } = openLibrary({ ...pythonLibrary, path: python.library });
   // A function of the interpreter stands in for the owner's: it fails as the protocol says, with an exception set.

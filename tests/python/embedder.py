@@ -1,6 +1,6 @@
 """Stands in for JavaScript, so that Causeway's Python runs in a plain interpreter: structs are made with ctypes.
 
-Python's files are imported as the package ``guest``. What releases structs counts, as the machine code does.
+Python's files are imported as the package ``guest``. Release callbacks count, as the machine code does.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ schema = counting(ArrowSchema.private_data.offset, ArrowSchema.release.offset)
 array = counting(ArrowArray.private_data.offset, ArrowArray.release.offset)
 interpreter_api.bind(ctypes.pythonapi._handle, *map(address_of, (versioned, legacy, schema, array)))
 
-# Only now: these modules take the functions that bind() has bound.
+# Imported only now: these modules use the functions that bind() has bound.
 from guest.array import Array  # noqa: E402
 from guest.exports import capsule_structs, poll_exports, unclaimed  # noqa: E402
 from guest.release_counters import counters  # noqa: E402
@@ -141,7 +141,7 @@ class Owner:
 
 
 def take(capsule):
-    """Take the struct of a DLPack capsule, as a consumer does: return its address and what is called to release it."""
+    """Take the struct of a DLPack capsule, as a consumer does: return its address and the function that releases it."""
     name = interpreter_api.capsule_name(capsule)
     address = interpreter_api.capsule_pointer(capsule, name)
     kept_names.append(b"used_" + name)
@@ -167,7 +167,7 @@ def release(struct):
 
 
 def poll():
-    """Collect what refers to itself, and poll."""
+    """Collect reference cycles, and poll."""
     gc.collect()
     poll_exports()
 
@@ -178,7 +178,7 @@ def kept():
 
 
 class GuestTest(unittest.TestCase):
-    """A test after which as much is kept as before."""
+    """A test after which as many structs and capsules are kept as before."""
 
     def setUp(self):
         poll()

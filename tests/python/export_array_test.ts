@@ -81,7 +81,7 @@ function described(view: StridedMemoryView): unknown[] {
 }
 
 /** Lets both sides collect garbage, and returns how many arrays of ours Python still has. */
-async function stillLent(python: Python): Promise<number> {
+async function stillExported(python: Python): Promise<number> {
   for (let i = 0; i < 20 && liveExports() > 0; i++) {
     await collectGarbage();
     python.run("import gc; gc.collect()"); // takes the lock, under which what was collected here is released
@@ -107,11 +107,11 @@ test(...needs(missing, "NumPy sees our memory, element by element, and we see it
     }),
     1000,
   );
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(
-  ...needs(missingTypes, "so it does with the types of ml_dtypes, which NumPy's own protocols cannot name"),
+  ...needs(missingTypes, "NumPy sees the types of ml_dtypes too, which its own protocols cannot name"),
   async () => {
     const python = open();
     const look: PyObject = python.evaluate("look");
@@ -126,11 +126,11 @@ test(
       }),
       500,
     );
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
-test(...needs(missing, "what NumPy makes is a view here of the memory that it has there"), async () => {
+test(...needs(missing, "arrays that NumPy creates are views here over the same memory"), async () => {
   const python = open();
   const cases = [
     "np.arange(24.0).reshape(2, 3, 4)[:, ::-1, ::2]",
@@ -149,7 +149,7 @@ test(...needs(missing, "what NumPy makes is a view here of the memory that it ha
   python.run("import sys; numbers[0] = 10; before = sys.getrefcount(numbers)");
   assertEquals(Array.from(await numbers.toTypedArray(), Number), [10, 2, 3]);
   numbers.close();
-  assertEquals(python.evaluate("sys.getrefcount(numbers) - before"), -1, "a closed view has given its array back");
+  assertEquals(python.evaluate("sys.getrefcount(numbers) - before"), -1, "a closed view has released its array");
   const frozen: StridedMemoryView = python.evaluate("(frozen := np.zeros(3), frozen.setflags(write=False))[0]");
   assertEquals(frozen.readonly, true);
   assertThrows(() => frozen.copyFrom(Float64Array.of(1, 2, 3)), TypeError, "read-only");
@@ -176,13 +176,13 @@ test(
 );
 
 test(
-  ...needs(missing, "an array can be exported as often as one likes, on any thread, and memory outlives its owner"),
+  ...needs(missing, "an array can be exported any number of times, on any thread, and memory outlives its owner"),
   async () => {
     const python = open();
     python.run(`
 import threading
 def many(array):
-    "Tensors made on four threads, and capsules that nobody takes."
+    "Tensors made on four threads, and capsules that no consumer takes."
     seen = []
     def work():
         for _ in range(50):
@@ -193,7 +193,7 @@ def many(array):
     for one in threads: one.join()
     return seen
 `);
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
     const buffer = new HostMemoryResource().allocate(64);
     buffer.bytes().fill(7);
     const seen: PyObject = python.evaluate("many")(
@@ -207,7 +207,7 @@ def many(array):
     seen.$close();
     assertEquals(liveExports(), 1);
     kept.close();
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
@@ -219,7 +219,7 @@ test(
     if (major < 2 || (major === 2 && minor < 1)) return; // these cannot ask
     const take = python.import("numpy").$get("from_dlpack");
     const fill = python.evaluate("lambda array, value: array.fill(value)");
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
     const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4), { shape: [2, 2] });
     for (const view of [table, table.sliced(slice(null, null, -1), 1)]) {
       const expected = `${view}`;
@@ -230,13 +230,13 @@ test(
       assertEquals(`${view}`, expected);
       using here: PyObject = take.$call(view, kwargs({ device: "cpu" }));
       fill(here, 9);
-      assertEquals(view.toString().includes("9."), true, "where it is already nothing is copied");
+      assertEquals(view.toString().includes("9."), true, "an array that is already there is not copied");
     }
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
-test(...needs(missing, "a capsule that a failing consumer has not taken is taken back"), async () => {
+test(...needs(missing, "a capsule that a failing consumer has not taken is released"), async () => {
   const python = open();
   python.run(`
 def fails(array):
@@ -246,11 +246,11 @@ def fails(array):
   const fails = python.evaluate("fails");
   for (let i = 0; i < 10; i++) assertThrows(() => fails(new Float32Array(4)), PythonError, "taken nothing");
   python.run("import sys; sys.last_value = sys.last_traceback = None");
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(
-  ...needs(missing, "an exception is what it was, also if a consumer releases an array while it unwinds"),
+  ...needs(missing, "an exception is unchanged, also if a consumer releases an array while it unwinds"),
   async () => {
     const python = open();
     for (const way of ["np.from_dlpack(array)", "np.from_dlpack(Old(array))"]) {
@@ -270,11 +270,11 @@ class Old:
         );
       }
     }
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
-test(...needs(missing, "what a thread of Python releases is seen when exports are counted"), async () => {
+test(...needs(missing, "releases on a thread of Python are seen when exports are counted"), async () => {
   const python = open();
   python.run(`
 import threading
@@ -286,7 +286,7 @@ def later(array):
         kept.clear()
     threading.Thread(target=work, daemon=True).start()
 `);
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
   python.evaluate("later")(new Float32Array(3));
   assertEquals(liveExports(), 1);
   python.run("may_let_go.set()");
@@ -294,9 +294,9 @@ def later(array):
   assertEquals(liveExports(), 0);
 });
 
-test(...needs(missing, "counters are used again: what is exported one by one needs but a few"), async () => {
+test(...needs(missing, "counters are reused: arrays exported one by one need only a few"), async () => {
   const python = open();
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
   const sum: PyObject = python.evaluate("lambda array: float(np.from_dlpack(array).sum())");
   const before: number = python.evaluate(
     "len([one for one in __import__('gc').get_objects() if type(one) is memoryview])",
@@ -308,7 +308,7 @@ test(...needs(missing, "counters are used again: what is exported one by one nee
   assert(after <= before + 1, `${after} pieces of counters, and ${before} before`);
 });
 
-test(...needs(missing, "what the protocol forbids is an exception in Python"), async () => {
+test(...needs(missing, "a request that the protocol forbids is an exception in Python"), async () => {
   const python = open();
   const ask = python.evaluate("lambda array, options: array.__dlpack__(**options)");
   const array = new Float32Array(4);
@@ -336,11 +336,11 @@ test(...needs(missing, "what the protocol forbids is an exception in Python"), a
   using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(16, { stream });
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "float32" });
   assertThrows(() => python.builtins["repr"](view), Error);
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(
-  ...needs(missing, "whoever reads page-locked memory in Python finds what streams were told to write there"),
+  ...needs(missing, "reading page-locked memory in Python sees what streams were to write there"),
   async () => {
     const python = open();
     const arrow = findPython("numpy", "pyarrow");
@@ -359,17 +359,17 @@ test(
         assertEquals(Number(python.evaluate(reader)(view)), 112, reader);
       }
     }
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
-test(...needs(missing, "what is no array, or no array that can be exported, is an object or an error"), () => {
+test(...needs(missing, "an object that is no array, or no exportable one, stays an object or is an error"), () => {
   const python = open();
   const words = python.evaluate("np.array(['a', 'bc'])");
   assertEquals(words.shape[0], 2, "an array of text stays in Python");
   assertThrows(() => StridedMemoryView.from(words), ExchangeError, "<U2");
   assertThrows(() => StridedMemoryView.from(python.import("numpy")), TypeError, "expected a Python array");
-  // DLPack and the array interface of masked arrays omit the mask: all elements came, as if none were masked.
+  // DLPack and the array interface of masked arrays omit the mask: all elements arrived, as if none were masked.
   const masked = python.evaluate("np.ma.array([1, 2, 3], mask=[0, 1, 0])");
   assertThrows(() => StridedMemoryView.from(masked), ExchangeError, "Cannot import a masked array");
   assertEquals(`${masked}`, "[1 -- 3]", "it stays in Python");
@@ -386,7 +386,7 @@ test(...needs(missing, "what is no array, or no array that can be exported, is a
 
 const core = findPython("numpy", "cuda-core", "cuda-bindings");
 
-test(...needs(typeof core === "string" ? core : null, "cuda.core sees host memory of ours where it is"), () => {
+test(...needs(typeof core === "string" ? core : null, "cuda.core sees host memory of ours in place"), () => {
   const python = open();
   python.run(`
 from cuda.core.utils import StridedMemoryView
@@ -404,7 +404,7 @@ const jaxlib = findPython("numpy", "jax");
 test(
   ...needs(
     typeof jaxlib === "string" ? jaxlib : null,
-    "JAX, which knows no versions, takes our arrays and gives its own",
+    "JAX, which does not know DLPack's versions, takes our arrays and returns its own",
   ),
   async () => {
     const python = open();
@@ -416,11 +416,11 @@ test(
     assertEquals(Array.from(await doubled.toTypedArray(), Number).slice(0, 3), [0, 2, 4]);
     doubled.close();
     taken.$close();
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
-test(...needs(missingTypes, "a closed view gives its array back, also where the array could only be described"), () => {
+test(...needs(missingTypes, "a closed view releases its array, also where the array could only be described"), () => {
   const python = open();
   python.run("import sys, ml_dtypes; described = np.zeros(3, ml_dtypes.bfloat16)");
   const references = () => python.evaluate("sys.getrefcount(described)");

@@ -38,12 +38,12 @@ test(
     const kept = builtins["eval"];
     assertEquals([kept("marker"), kept("marker")], [17, 17]);
     const call = python.evaluate("lambda function, *arguments, **named: function(*arguments, **named)");
-    assertEquals(call(builtins["eval"], "function is not None"), true, "and a function of Python's its own");
+    assertEquals(call(builtins["eval"], "function is not None"), true, "and a Python function has its own");
     assertEquals(python.import("functools")["partial"].$call(builtins["eval"])("marker"), 17);
   },
 );
 
-test(...needs(missing, "the frame is named as what it is, and holds nothing of a call"), () => {
+test(...needs(missing, "the frame is that of a module in <JavaScript>, and retains nothing of a call"), () => {
   const python = open();
   const frame: PyObject = python.import("sys")["_getframe"].$call();
   assertEquals([frame["f_code"]["co_filename"], frame["f_code"]["co_name"], frame["f_lineno"]], [
@@ -64,7 +64,7 @@ test(...needs(missing, "the frame is named as what it is, and holds nothing of a
 });
 
 test(
-  ...needs(missing, "a call by way of the frame is the call itself: arguments, result, exception, and nothing is kept"),
+  ...needs(missing, "a call by way of the frame is like a direct one: arguments, result, exception, nothing retained"),
   () => {
     const python = open();
     python.run(`
@@ -134,7 +134,7 @@ test(
   },
 );
 
-test(...needs(missing, "a call that fails without an exception is an error, and not the end of the process"), () => {
+test(...needs(missing, "a call that fails without an exception is an error, and does not end the process"), () => {
   const python = open();
   const interpreter = openInterpreter({});
   const fail = () => interpreter.locked(() => interpreter.check(0n));

@@ -12,7 +12,7 @@ const found = findPython();
 const missing = typeof found === "string" ? found : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
 
-test(...needs(missing, "a function gets the arguments that Python gives, and Python what it returns"), () => {
+test(...needs(missing, "a function receives the arguments that Python passes, and Python receives its result"), () => {
   const python = open();
   const call: PyObject = python.evaluate("lambda function, *arguments, **named: [function(*arguments, **named)]");
   const value = fc.oneof(fc.integer(), fc.double({ noNaN: true, noInteger: true }), fc.string(), fc.boolean());
@@ -38,7 +38,7 @@ test(...needs(missing, "a function gets the arguments that Python gives, and Pyt
   );
 });
 
-test(...needs(missing, "calls within calls within calls, either way, keep their arguments and what they throw"), () => {
+test(...needs(missing, "nested calls in both directions keep their arguments and the errors that they throw"), () => {
   const python = open();
   // A C function looks at its arguments after it has called the first of them.
   const max: PyObject = python.builtins["max"];
@@ -84,7 +84,7 @@ test(...needs(missing, "calls within calls within calls, either way, keep their 
 });
 
 test(
-  ...needs(missing, "an exception of Python goes through JavaScript as it is, and Python catches JavaScript's"),
+  ...needs(missing, "an exception of Python passes through JavaScript unchanged, and Python catches JavaScript's"),
   () => {
     const python = open();
     python.run(`
@@ -108,7 +108,7 @@ def attempt(function):
   },
 );
 
-test(...needs(missing, "a function is one object in Python, the same that comes back, and is given up with it"), () => {
+test(...needs(missing, "a function is one object in Python, the same when returned, and is released with it"), () => {
   const python = open();
   const same: PyObject = python.evaluate("lambda a, b: a is b");
   const hold: PyObject = python.evaluate("[]");
@@ -154,7 +154,7 @@ def on_thread(function, count=1):
 `;
 
 test(
-  ...needs(missing, "from another thread a function is called on JavaScript's, in turn, also an async one"),
+  ...needs(missing, "a function called from another thread runs on JavaScript's, in turn, also an async one"),
   async () => {
     const python = open();
     python.run(threads);
@@ -187,7 +187,7 @@ test(
 );
 
 test(
-  ...needs(missing, "a thread that JavaScript waits for is refused, and one that it does not wait for is not"),
+  ...needs(missing, "a call from a thread that JavaScript waits for is refused, and from any other it is not"),
   async () => {
     const python = open();
     python.run(threads);
@@ -207,7 +207,7 @@ test(
       const sleep: PyObject = python.import("time")["sleep"];
       while (performance.now() < end) sleep(0.01);
       using answered: PyObject = await pending;
-      assertEquals([answered.$value(), calls], [[1], 1], "it is called once: what was refused never is");
+      assertEquals([answered.$value(), calls], [[1], 1], "it is called once: a refused call is never made");
     } finally {
       patience(5);
     }

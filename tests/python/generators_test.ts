@@ -70,7 +70,7 @@ test(...needs(missing, "a generator of Python is one of JavaScript: next, throw 
   );
 });
 
-test(...needs(missing, "who leaves a loop closes the generator, and gets what it raises then"), () => {
+test(...needs(missing, "leaving a loop closes the generator, and throws what it raises then"), () => {
   const python = open();
   python.run(`${source}
 def stubborn():
@@ -93,7 +93,7 @@ def stubborn():
   assertEquals([...file], [2, 3]);
 });
 
-test(...needs(missing, "a context manager sees what its work throws, may keep it, and is left once"), () => {
+test(...needs(missing, "a context manager sees what its work throws, may suppress it, and is exited once"), () => {
   const python = open();
   python.run(`
 class Manager:
@@ -137,7 +137,7 @@ class Manager:
 });
 
 test(
-  ...needs(missing, "a stack has Python's frames above JavaScript's, and the cause is what it was raised from"),
+  ...needs(missing, "a stack has Python's frames above JavaScript's, and the cause is the original exception"),
   () => {
     const python = open();
     python.run(`
@@ -175,7 +175,7 @@ def own():
       rest.some((line) => line.includes("generators_test")) && rest.every((line) => /^ {4}at .* \(.*\)$/.test(line)),
       error.stack,
     );
-    assert(!rest.some((line) => line.includes("<JavaScript>")), "the frame that calls Python is nobody's");
+    assert(!rest.some((line) => line.includes("<JavaScript>")), "the frame that calls Python is hidden");
     assertStrictEquals(error.cause, thrown);
     const chained = errorOf(() => callsPython(() => python.evaluate("1 / 0"))).cause;
     assert(chained instanceof PythonError && chained.type === "ZeroDivisionError" && chained.cause === undefined);

@@ -1,4 +1,4 @@
-"""An array of ours in plain Python: the array interface, DLPack with its arguments, and what is kept how long."""
+"""An array of ours in plain Python: the array interface, DLPack with its arguments, and how long objects live."""
 
 import array as flat_array
 import ctypes

@@ -1,4 +1,4 @@
-"""Arrow's capsules in plain Python: views, Arrow arrays and streams of ours, and who releases what when."""
+"""Arrow's capsules in plain Python: views, Arrow arrays and streams of ours, and when each side releases them."""
 
 import ctypes
 import struct

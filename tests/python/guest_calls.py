@@ -1,4 +1,4 @@
-"""The frame of calls, exceptions, and what JavaScript asks of foreign arrays, in plain Python."""
+"""The frame of calls, exceptions, and JavaScript's requests to foreign arrays, in plain Python."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""Copies in plain Python, on the host and by a driver that is made up, and the order between streams."""
+"""Copies in plain Python, on the host and by a fake driver, and the order between streams."""
 
 import ctypes
 import random
@@ -11,7 +11,7 @@ from guest.dlpack_structs import Layout, tensor_fields
 
 
 class Driver:
-    """A CUDA driver whose memory is the host's. It writes down what it is asked, and fails where it is told to."""
+    """A CUDA driver whose memory is the host's. It records its calls, and fails where a test requests it."""
 
     def __init__(self):
         self.log, self.failing, self.blocks = [], None, {}
@@ -105,7 +105,7 @@ class Gathering(unittest.TestCase):
             made = gathered(layout, layout.start)
             found = int.from_bytes(bytes_at(made.address, layout.size), "little")
             self.assertEqual(found % (1 << (bits * layout.count)), expected, (name, shape, steps))
-            # It may say that elements overlap where they do not, but never that they do not where they do.
+            # It may report elements as overlapping that are not, but must not miss any that are.
             self.assertTrue(layout.overlaps() or len(set(positions)) == len(positions), (shape, steps))
 
     def test_dense_arrays_do_not_overlap_and_broadcast_ones_do(self):

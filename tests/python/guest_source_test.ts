@@ -11,7 +11,7 @@ import { asPart, embed, guestFolder, guestModule, isUpToDate, writeGuestModule }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-test("the embedded module is what Python's files say", () => {
+test("the embedded module matches Python's files", () => {
   assert(isUpToDate(root), `${guestModule} is stale: run \`deno task embed\``);
 });
 

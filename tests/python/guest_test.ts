@@ -26,8 +26,8 @@ function runPython(files: string, least: number): void {
   assert(Number(count) >= least, stderr);
 }
 
-const title = "in plain Python, counters, DLPack, Arrow, copies, elements and calls do what they say";
+const title = "in plain Python, counters, DLPack, Arrow, copies, elements and calls work as documented";
 test(needs(missing, title)[0], { skip: missing !== null, ...patiently }, () => runPython("guest_*.py", 50));
 
-const withNumpy = "in plain Python with NumPy, an array of ours is one of NumPy's, and consumers get its memory";
+const withNumpy = "in plain Python with NumPy, an array of ours is a NumPy array, and consumers get its memory";
 test(needs(noNumpy, withNumpy)[0], { skip: noNumpy !== null, ...patiently }, () => runPython("with_numpy.py", 10));

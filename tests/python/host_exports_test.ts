@@ -55,7 +55,7 @@ const views: fc.Arbitrary<StridedMemoryView> = fc.record({
   })
 );
 
-test(...needs(missing, "NumPy and consumers find of a view what it is, however often it is exported"), () => {
+test(...needs(missing, "NumPy and consumers see the same array as the view, however often it is exported"), () => {
   const python = open();
   const look: PyObject = python.evaluate("look");
   const before = liveExports();
@@ -83,14 +83,14 @@ test(...needs(missing, "NumPy and consumers find of a view what it is, however o
           isEmpty ? [] : [...layout.strides],
         ]);
       }
-      assertEquals(liveExports(), before, "what nobody holds is given back");
+      assertEquals(liveExports(), before, "an unused export is released");
       view.buffer.close();
     }),
     400,
   );
 });
 
-test(...needs(missing, "an export lasts until the last array over the memory is gone, whatever was made of it"), () => {
+test(...needs(missing, "an export lasts until the last array over the memory, or derived from it, is gone"), () => {
   const python = open();
   const [hold, drop]: PyObject[] = [python.evaluate("hold"), python.evaluate("drop")];
   using names = python.evaluate("list(ways)");
@@ -119,7 +119,7 @@ test(...needs(missing, "an export lasts until the last array over the memory is 
   );
 });
 
-test(...needs(missing, "what NumPy, and what is made for it, does with an array of ours is right by itself"), () => {
+test(...needs(missing, "NumPy's functions and attributes work on an array of ours without conversion"), () => {
   const python = open();
   const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4, 5, 6), { shape: [2, 3] });
   const holds = python.evaluate(`
@@ -136,7 +136,7 @@ lambda array: [isinstance(array, np.ndarray), len(array), [row.tolist() for row 
   ]);
 });
 
-test(...needs(missing, "an array whose shape or strides a program has changed is taken for what it is by then"), () => {
+test(...needs(missing, "an array whose shape or strides a program has changed is treated as changed"), () => {
   const python = open();
   const change: PyObject = python.evaluate(`
 lambda array, shape: (array.__class__.shape.__set__(array, tuple(shape)), look(array))[1]`.trim());
@@ -145,7 +145,7 @@ lambda array, shape: (array.__class__.shape.__set__(array, tuple(shape)), look(a
   assertEquals([hasArrow([2, 3]), hasArrow([3, 2]), hasArrow([6])], [true, false, false]);
 });
 
-test(...needs(missing, "views of one layout are told apart by their type, and by whether they may be written"), () => {
+test(...needs(missing, "views of one layout are distinguished by their type, and by whether they are writable"), () => {
   const python = open();
   const look: PyObject = python.evaluate("lambda array: [array.dtype.str, bool(array.flags.writeable)]");
   const buffer = new HostMemoryResource().allocate(24);
@@ -157,7 +157,7 @@ test(...needs(missing, "views of one layout are told apart by their type, and by
   }
 });
 
-test(...needs(missing, "more layouts than are kept are exported as they are, again and again"), () => {
+test(...needs(missing, "more layouts than are kept are exported correctly, again and again"), () => {
   const python = open();
   const look: PyObject = python.evaluate("lambda array: [list(array.shape), bool(array.flags.writeable)]");
   const before = liveExports();
@@ -175,7 +175,7 @@ test(...needs(missing, "more layouts than are kept are exported as they are, aga
   assertEquals(liveExports(), before);
 });
 
-test(...needs(missing, "what is released in a call by machine code is taken back right after it"), () => {
+test(...needs(missing, "an array released in a call by machine code is reclaimed right after it"), () => {
   const python = open();
   python.run(`
 def hold_all(count): held.extend(np.from_dlpack(brought) for _ in range(count))

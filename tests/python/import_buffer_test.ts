@@ -75,7 +75,7 @@ const buffers = fc.record({
 });
 
 test(
-  ...needs(missing, "a buffer of any kind, format and part is viewed where it is, as Python describes it"),
+  ...needs(missing, "a buffer of any kind, format and part is viewed in place, as Python describes it"),
   async () => {
     const python = open();
     const main = python.import("__main__");
@@ -100,7 +100,7 @@ test(
 );
 
 test(
-  ...needs(missing, "memory that is viewed cannot be resized, and can be afterwards; both sides see what is written"),
+  ...needs(missing, "memory cannot be resized while it is viewed, and can be afterwards; both sides see writes"),
   () => {
     const python = open();
     const main = python.import("__main__");
@@ -114,7 +114,7 @@ test(
   },
 );
 
-test(...needs(missing, "elements that are no numbers are refused by name"), () => {
+test(...needs(missing, "elements that are not numbers are refused by name"), () => {
   const python = open();
   using pair: PyObject = python.import("__main__")["pair"];
   assertThrows(() => StridedMemoryView.from(pair), ExchangeError, "expected one number");
@@ -133,7 +133,7 @@ test(...needs(missing, "elements that are no numbers are refused by name"), () =
 });
 
 test(
-  ...needs(missing, "Python's bytes are sent over UCX as they are, and received into where they may be written"),
+  ...needs(missing, "Python's bytes are sent over UCX in place, and messages are received into writable ones"),
   async () => {
     const python = open();
     const main = python.import("__main__");

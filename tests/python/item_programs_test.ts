@@ -89,7 +89,7 @@ function memoryOf(one: Case, arch: Architecture, calls: readonly Call<Name>[]) {
 }
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(...needs(missingUnicorn, `${arch}: a program reads items up to the first that takes more`), () => {
+  test(...needs(missingUnicorn, `${arch}: a program reads items up to the first that needs more`), () => {
     check(
       fc.property(fc.noShrink(fc.array(cases, { minLength: 60, maxLength: 60 })), (all) => {
         const expected = all.map(expectedOf);
@@ -119,11 +119,11 @@ for (const arch of ["x86_64", "aarch64"] as const) {
   });
 }
 
-test("the block of items is as its description says, and all that the programs address in it is in reach", () => {
+test("the block of items matches its description, and everything that the programs address in it is in reach", () => {
   const { size } = layoutOf(item_block);
   for (const [name, offset] of Object.entries(itemOffsets)) {
     assertEquals(offset % 8, 0, name);
     if (name !== "beyond") assertEquals(offset <= 4088 - 16, true, name);
   }
-  assertEquals(size, itemOffsets.beyond + 8, "the last double has its room");
+  assertEquals(size, itemOffsets.beyond + 8, "there is room for the last double");
 });

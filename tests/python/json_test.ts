@@ -26,7 +26,7 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   ),
 }));
 
-test(...needs(missing, "what goes to Python as JSON comes back so, as does what goes there as objects"), () => {
+test(...needs(missing, "values passed to Python as JSON come back the same, as do values passed as objects"), () => {
   const python = open();
   const loads = python.import("json").$get("loads");
   const list = python.builtins.$get("list");
@@ -44,7 +44,7 @@ test(...needs(missing, "what goes to Python as JSON comes back so, as does what 
 });
 
 test(
-  ...needs(missing, "tuples, sets, moments, arrays and numbers of Python are written; dicts become plain objects"),
+  ...needs(missing, "tuples, sets, datetimes, arrays and numbers of Python are written; dicts become plain objects"),
   () => {
     const python = open();
     python.run("import array, datetime\nmoment = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)");
@@ -64,11 +64,11 @@ test(
     const nested: unknown = python.evaluate("[{'a': [{'b': {1}}]}]").$value({ objects: true });
     assertEquals(nested, [{ a: [{ b: new Set([1]) }] }]);
     const plain: unknown = python.evaluate("{'a': {'b': 1}}").$value();
-    assertEquals(plain, new Map([["a", new Map([["b", 1]])]]), "Maps unless one asks for objects");
+    assertEquals(plain, new Map([["a", new Map([["b", 1]])]]), "Maps unless objects are requested");
   },
 );
 
-test(...needs(missing, "what JSON has nothing for is an error that says what to do"), () => {
+test(...needs(missing, "a value that JSON cannot express is an error that says what to do"), () => {
   const python = open();
   const refused: [string, string][] = [
     ["object()", "$value()"],

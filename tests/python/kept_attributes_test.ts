@@ -1,5 +1,5 @@
 /**
- * Attributes that are kept: the same JavaScript object for the same method, which each user has until closing it, and
+ * Attributes that are kept: the same JavaScript object for the same method, valid for each user until closed, and
  * never for another method.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
@@ -33,7 +33,7 @@ class Own:
     def __call__(self): return "own"
 `;
 
-test(...needs(missing, "a method that is read again is the same, and one that was changed is another"), () => {
+test(...needs(missing, "a method that is read again is the same object, and a changed method is another"), () => {
   const python = open();
   python.run(scene);
   using thing: PyObject = python.evaluate("make()");
@@ -45,7 +45,7 @@ test(...needs(missing, "a method that is read again is the same, and one that wa
   delete thing["one"];
   python.run("Thing.one = lambda self: 'new'");
   assert(thing["one"] !== one);
-  assertEquals([thing["one"](), one()], ["new", "one"], "who holds the old one calls the old one");
+  assertEquals([thing["one"](), one()], ["new", "one"], "a holder of the old one calls the old one");
   python.run("Thing.one = Thing.two");
   assertEquals([thing["one"](), thing["two"]()], ["two", "two"]);
   using list: PyObject = python.evaluate("[1]");
@@ -53,7 +53,7 @@ test(...needs(missing, "a method that is read again is the same, and one that wa
   assert(list["append"] === append);
   list["append"](2);
   assertEquals(list.$value(), [1, 2]);
-  // A function set as an attribute is not a method, and not kept: what it holds may be large.
+  // A function set as an attribute is not a method, and not kept: it may retain large objects.
   thing["callback"] = python.evaluate("lambda: 1");
   const callback = thing["callback"];
   assert(thing["callback"] !== callback);
@@ -80,7 +80,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 test(
-  ...needs(missing, "whoever has read a method can call it until he closes it, and nothing is kept after the last one"),
+  ...needs(missing, "each reader of a method can call it until closing it, and nothing is kept after the last one"),
   () => {
     const python = open();
     python.run(scene);
@@ -121,7 +121,7 @@ test(
   },
 );
 
-test(...needs(missing, "the last user of a method closes it, and a closed one is an error to use"), () => {
+test(...needs(missing, "the last user of a method closes it, and using a closed one is an error"), () => {
   const python = open();
   python.run(scene);
   using thing: PyObject = python.evaluate("make()");
@@ -135,7 +135,7 @@ test(...needs(missing, "the last user of a method closes it, and a closed one is
   assertThrows(() => second(), TypeError, "closed");
 });
 
-test(...needs(missing, "a method that was read and not called yet keeps its object, whoever else calls it"), () => {
+test(...needs(missing, "a method that was read but not called keeps its object, also if others call it"), () => {
   const python = open();
   python.run(scene);
   const thing: PyObject = python.evaluate("make()");
@@ -149,7 +149,7 @@ test(...needs(missing, "a method that was read and not called yet keeps its obje
   assertEquals(python.evaluate("references()"), before - 1);
 });
 
-test(...needs(missing, "members of modules are given again: functions, classes and modules, and nothing else"), () => {
+test(...needs(missing, "members of modules are kept: functions, classes and modules, and nothing else"), () => {
   const python = open();
   python.run(scene);
   using module: PyObject = python.import("kept_module");
@@ -174,12 +174,12 @@ test(...needs(missing, "members of modules are given again: functions, classes a
     using used = module["member"];
     assertEquals(used(), "function");
   }
-  assertEquals(held(), "function", "who has closed it was another user");
+  assertEquals(held(), "function", "another user closed it");
   held.$close();
   assertThrows(() => held(), TypeError, "closed");
 });
 
-test(...needs(missing, "more methods than are kept are called as well, and a closed object keeps none"), async () => {
+test(...needs(missing, "more methods than are kept can still be called, and a closed object keeps none"), async () => {
   const python = open();
   python.run(scene);
   python.run("for i in range(600): setattr(Thing, f'm{i}', (lambda i: lambda self: i)(i))");

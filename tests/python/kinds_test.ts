@@ -40,7 +40,7 @@ function written(value: unknown, dumps: PyObject): string {
   return `number ${value}`;
 }
 
-test(...needs(missing, "numbers, texts, booleans and None of every class are the values that Python writes"), () => {
+test(...needs(missing, "numbers, strings, booleans and None of every class are the values that Python writes"), () => {
   const python = open();
   python.run(oracle);
   const describe: PyObject = python.evaluate("written");
@@ -81,7 +81,7 @@ test(...needs(missing, "numbers, texts, booleans and None of every class are the
   );
 });
 
-test(...needs(missingNumpy, "a scalar of NumPy is the value that its item() is, or an object"), () => {
+test(...needs(missingNumpy, "a NumPy scalar is the value of its item(), or an object"), () => {
   const python = open();
   python.run("import numpy as np");
   const names = ["bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intc", "longlong"];
@@ -105,7 +105,7 @@ test(...needs(missingNumpy, "a scalar of NumPy is the value that its item() is, 
   }
 });
 
-test(...needs(missing, "a class that gets a protocol of arrays, or loses it, is taken for what it is by then"), () => {
+test(...needs(missing, "a class that gains or loses an array protocol is treated as what it is by then"), () => {
   const python = open();
   python.run(`
 import ctypes
@@ -125,14 +125,14 @@ interface = property(lambda self: {"version": 3, "shape": (3,), "typestr": "<f8"
   }
 });
 
-test(...needs(missing, "more types than are remembered are told apart as well, and types that are gone are"), () => {
+test(...needs(missing, "more types than are remembered are distinguished, and so are types that are gone"), () => {
   const python = open();
   python.run("def made(i): return type(f'T{i}', (int,) if i % 2 else (str,), {})(i)");
   const made: PyObject = python.evaluate("made");
   for (let i = 0; i < 3000; i++) assertEquals(made(i), i % 2 === 1 ? i : String(i));
 });
 
-test("the type in an object's head is found wherever it is, or that it is nowhere", () => {
+test("the type in an object's head is found wherever it is, or reported missing", () => {
   using arena = new NativeArena();
   for (const at of [0, 8, 16, 24]) {
     const heads = [0x7f0012345678n, 0x7fff87654321n].map((type) => {

@@ -218,7 +218,7 @@ function operations(python: Python): Record<string, () => void> {
 }
 
 /**
- * Repeats an operation. What it leaves behind each time grows with every round; what caches and free lists take does
+ * Repeats an operation. A leak grows with every round; what caches and free lists take does
  * not: they are full at some time, or filled by chance.
  */
 function check(python: Python, name: string, operation: () => void): void {
@@ -246,7 +246,7 @@ function check(python: Python, name: string, operation: () => void): void {
 }
 
 test(
-  ...needs(missing, "what is done with objects of Python leaves nothing behind in Python, and takes nothing away"),
+  ...needs(missing, "operations on Python objects leak nothing in Python, and release nothing of others"),
   () => {
     const python = open();
     python.run(scene);
@@ -254,7 +254,7 @@ test(
   },
 );
 
-test(...needs(missingNumpy, "what is done with NumPy's arrays and scalars leaves nothing behind"), () => {
+test(...needs(missingNumpy, "operations on NumPy's arrays and scalars leave nothing behind"), () => {
   const python = open();
   python.run(scene);
   python.run(

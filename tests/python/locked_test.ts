@@ -112,7 +112,7 @@ test(
   },
 );
 
-test(...needs(missing, "work that goes on later is refused, and the lock is not held for it"), async () => {
+test(...needs(missing, "work that continues later is refused, and the lock is not held for it"), async () => {
   const python = open();
   let calls = 0;
   const refused: readonly (() => unknown)[] = [
@@ -131,6 +131,6 @@ test(...needs(missing, "work that goes on later is refused, and the lock is not 
   assertThrows(() => python.locked(() => Promise.resolve(1)), TypeError, "that returns a promise");
   assertEquals(python.locked(() => python.evaluate("1 + 1")), 2);
   using object = python.locked(() => python.evaluate("object()")) as PyObject;
-  assertEquals(typeof object, "function", "an object of Python is no promise");
+  assertEquals(typeof object, "function", "a Python object is not a promise");
   await Promise.resolve();
 });

@@ -43,7 +43,7 @@ const takes: readonly (readonly [name: string, take: (source: unknown) => unknow
   ["a view by Arrow", (source) => StridedMemoryView.fromArrowDevice(source)],
 ];
 
-test(...needs(missing, "what a producer returns instead of its capsules is an error, and Python goes on"), () => {
+test(...needs(missing, "a producer that returns anything but capsules is an error, and Python continues"), () => {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
   python.run(`
 import ctypes
@@ -94,7 +94,7 @@ class Described:
 });
 
 test(
-  ...needs(missing, "an array whose elements are not what its memory says is refused with the call that resolves it"),
+  ...needs(missing, "an array whose elements differ from its memory is refused, naming the call that resolves it"),
   () => {
     const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
     python.run(`

@@ -79,7 +79,7 @@ test(...needs(missing, "a call by machine code may change a list that is iterate
   assertEquals(seen, Array.from({ length: 10 }, (_, i) => i));
 });
 
-test(...needs(missing, "an attribute that was kept is given again only while it is the same"), () => {
+test(...needs(missing, "an attribute that was kept is returned again only while it is the same"), () => {
   const python = Python.open({ home });
   python.run(scene);
   python.run(`
@@ -166,7 +166,7 @@ test(...needs(missing, "a call by machine code has the arguments and the result 
   );
 });
 
-test(...needs(missing, "results of classes that are derived from float are the numbers that they are"), () => {
+test(...needs(missing, "results of classes derived from float are numbers of the same value"), () => {
   const python = Python.open({ home });
   python.run(`
 import gc
@@ -232,7 +232,7 @@ test(...needs(missing, "dicts and arguments by name are made by machine code as 
   );
 });
 
-test(...needs(missing, "an object of Python as an argument may be called, and looks at its caller's frame"), () => {
+test(...needs(missing, "a Python object passed as an argument may be called, and looks at its caller's frame"), () => {
   const python = Python.open({ home });
   python.run(scene);
   python.run("numbers = [3]");
@@ -253,7 +253,7 @@ test(...needs(missing, "an object of Python as an argument may be called, and lo
   assertThrows(() => give(caller), TypeError, "closed");
 });
 
-test(...needs(missing, "a call has as many arguments and entries as it is given"), () => {
+test(...needs(missing, "a call has as many arguments and entries as are passed"), () => {
   const python = Python.open({ home });
   python.run(scene);
   const { both } = python.import("__main__");
@@ -272,7 +272,7 @@ test(...needs(missing, "a call has as many arguments and entries as it is given"
   }
 });
 
-test(...needs(missing, "a getter may call Python while the arguments of a call are written down"), () => {
+test(...needs(missing, "a getter may call Python while the arguments of a call are being written"), () => {
   const python = Python.open({ home });
   python.run(scene);
   const { both, show } = python.import("__main__");
@@ -296,7 +296,7 @@ test(...needs(missing, "a getter may call Python while the arguments of a call a
   assertEquals(both(1), "((1,), {})");
 });
 
-test(...needs(missing, "what is raised in a call by machine code is thrown, and the lock is released"), async () => {
+test(...needs(missing, "exceptions in a call by machine code are thrown, and the lock is released"), async () => {
   const python = Python.open({ home });
   python.run(scene);
   python.run("import threading\nran = threading.Event()");
@@ -315,7 +315,7 @@ test(...needs(missing, "what is raised in a call by machine code is thrown, and 
   assertEquals(main["ran"].is_set(), true);
 });
 
-test(...needs(missing, "calls within calls by machine code keep their arguments, whatever throws on the way"), () => {
+test(...needs(missing, "nested calls by machine code keep their arguments, whatever throws in between"), () => {
   const python = Python.open({ home });
   python.run(`
 class Step:
@@ -354,7 +354,7 @@ step = Step()
 });
 
 test(
-  ...needs(missing, "what is to be done before the lock is released is done, also if it came up in a property"),
+  ...needs(missing, "work due before the lock is released is done, also if it became due in a property"),
   () => {
     const python = Python.open({ home });
     const interpreter = openInterpreter({ home });
@@ -385,7 +385,7 @@ test(
   },
 );
 
-test(...needs(missing, "no call by machine code leaves a reference, or takes one away"), () => {
+test(...needs(missing, "no call by machine code leaks a reference, or releases one too many"), () => {
   const python = Python.open({ home });
   python.run(scene);
   python.run(`

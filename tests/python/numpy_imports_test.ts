@@ -11,7 +11,7 @@ const missing = typeof found === "string" ? found : null;
 
 const types = DType.all().filter(({ typestr }) => typestr !== null);
 
-test(...needs(missing, "a view of NumPy's array is its memory, and keeps it until it is closed"), () => {
+test(...needs(missing, "a view of a NumPy array has its memory, and keeps it until it is closed"), () => {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
   python.run(`
 import sys, numpy as np
@@ -68,7 +68,7 @@ def facts():
 });
 
 test(
-  ...needs(missing, "what NumPy does not export, and what is no array of its own, is taken or refused as ever"),
+  ...needs(missing, "arrays that NumPy does not export, or that are not its own, are taken or refused as before"),
   () => {
     const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
     python.run("import numpy as np\nclass Sub(np.ndarray): pass");

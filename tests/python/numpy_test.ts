@@ -1,6 +1,6 @@
 /**
- * Our arrays as Python code sees them: NumPy arrays, if the program has loaded NumPy, and else objects that report the
- * same of themselves. NumPy's own arrays over the same memory are the oracle for both.
+ * Our arrays as Python code sees them: NumPy arrays, if the program has loaded NumPy, and else objects with the
+ * same properties. NumPy's own arrays over the same memory are the oracle for both.
  */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ import numpy as np
 
 @contextlib.contextmanager
 def unloaded():
-    "NumPy and ml_dtypes are not there for whoever looks."
+    "Hides NumPy and ml_dtypes from code that looks for them."
     kept = {name: sys.modules.pop(name) for name in ("numpy", "ml_dtypes") if name in sys.modules}
     try: yield
     finally: sys.modules.update(kept)
@@ -41,7 +41,7 @@ def show():
     without_numpy = unloaded()
 
 def outcome(do, *arguments):
-    "What comes of it, in words that are the same for equal arrays, whosever they are; or the exception's type."
+    "The result as text, the same for equal arrays of any owner; or the exception's type."
     try: return words(do(*arguments))
     except Exception as error: return type(error).__name__
 
@@ -49,7 +49,7 @@ def words(value):
     if value is None or isinstance(value, (str, bytes)): return repr(value)
     if isinstance(value, (list, tuple)): return "[%s]" % ", ".join(map(words, value))
     array = np.array(value)
-    if array.dtype.kind in "fc": array[array != array] = np.nan # which one, no number of Python's says
+    if array.dtype.kind in "fc": array[array != array] = np.nan # Python's numbers do not distinguish NaNs
     return "%s %s %s" % (array.dtype.str, array.shape, array.tobytes().hex())
 
 def twin(array):
@@ -93,7 +93,7 @@ function keepsWriteable(python: Python): boolean {
 }
 
 /** Lets both sides collect garbage, and returns how many arrays of ours Python still has. */
-async function stillLent(python: Python): Promise<number> {
+async function stillExported(python: Python): Promise<number> {
   for (let i = 0; i < 20 && liveExports() > 0; i++) {
     await collectGarbage();
     python.run("import gc; gc.collect()");
@@ -166,7 +166,7 @@ test(...needs(missing, "NumPy's scalars come back as values, from constructors, 
 });
 
 test(
-  ...needs(missing, "with NumPy an array is one of NumPy's: whatever is done with it comes out the same"),
+  ...needs(missing, "with NumPy an array is a NumPy array: every operation on it has the same result"),
   async () => {
     const python = open();
     const compare = python.evaluate(`
@@ -188,7 +188,7 @@ lambda view, use: (lambda do, twin: [isinstance(view, np.ndarray), np.shares_mem
       }),
       1000,
     );
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
@@ -207,7 +207,7 @@ test(...needs(missing, "the memory is exported until the last array over it is g
     ...(keepsWriteable(python) ? ["np.from_dlpack(x)"] : []),
     "np.split(x, [1])[1]",
   ];
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
   const make = python.evaluate("lambda x, way: eval(way)");
   const content = python.evaluate("lambda made: [int(made.max()), made.flags.writeable]");
   check(
@@ -232,7 +232,7 @@ test(...needs(missing, "the memory is exported until the last array over it is g
   );
 });
 
-test(...needs(missing, "without NumPy an array says the same of itself, and gives the same elements"), async () => {
+test(...needs(missing, "without NumPy an array has the same properties and elements"), async () => {
   const python = open();
   const key = fc.oneof(
     fc.integer({ min: -4, max: 4 }),
@@ -261,13 +261,13 @@ lambda array, keys: [[outcome(do, one) for do in (lambda x: x.shape, lambda x: x
     }),
     1000,
   );
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(...needs(missing, "a part of an array without NumPy is the same memory, and keeps it"), async () => {
   const python = open();
   const view = StridedMemoryView.fromTypedArray(Int32Array.from({ length: 24 }, (_, i) => i), { shape: [4, 6] });
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
   const array = plainly(python, view);
   using part: PyObject = python.evaluate("lambda x: x[1::2, ::-2]").$call(array);
   array.$close();
@@ -276,7 +276,7 @@ test(...needs(missing, "a part of an array without NumPy is the same memory, and
   back.close();
   assertEquals(liveExports(), 1);
   part.$close();
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
   assertEquals(
     python.evaluate("lambda x: [x.dtype, repr(x)]").$call(plainly(python, view)).$value()[1],
     "<array of shape (4, 6) and type int32>",
@@ -313,11 +313,11 @@ test(...needs(missing, "a part of an array without NumPy is the same memory, and
     "null",
   ]);
   nibbles.$close();
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(
-  ...needs(without("ml_dtypes"), "a type that NumPy lacks stays an array of ours, and NumPy's functions take it"),
+  ...needs(without("ml_dtypes"), "an array of a type that NumPy lacks stays ours, and NumPy's functions accept it"),
   async () => {
     const python = open();
     python.run("import ml_dtypes");
@@ -342,12 +342,12 @@ test(
     using swapped = StridedMemoryView.fromTypedArray(Uint16Array.of(0, 0, 0, 0)).view({ dtype: "bfloat16" });
     python.evaluate("lambda to, x: np.copyto(to, x[::-1])")(swapped, view);
     assertEquals(`${swapped}`, `${view.sliced(slice(null, null, -1))}`);
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
 test(
-  ...needs(missing, "device memory says what it is, and of its elements that they cannot be read here"),
+  ...needs(missing, "an array in device memory describes itself, and reports that its elements cannot be read here"),
   async () => {
     const python = open();
     using device = new FakeDevice(home);
@@ -378,11 +378,11 @@ test(
       "a part has the same home",
     );
     array.$close();
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await stillExported(python), 0);
   },
 );
 
-test(...needs(missing, "what is made of an array is exported by DLPack as what it is, or is refused"), async () => {
+test(...needs(missing, "a derived array is exported by DLPack as what it is, or is refused"), async () => {
   const python = open();
   python.run(`
 import ctypes, struct
@@ -433,11 +433,11 @@ def tensor(array):
     const { type, message } = assertThrows(() => tensor(memory, use), PythonError);
     assertEquals([type, message.includes("by DLPack")], ["BufferError", true], `${use}: ${message}`);
   }
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await stillExported(python), 0);
 });
 
 test(
-  ...needs(missing, "NumPy is left alone while it is being loaded, and functions that are another library's, too"),
+  ...needs(missing, "NumPy is left alone while it is being loaded, and so are functions of other libraries"),
   () => {
     const python = open();
     const kind = python.evaluate("lambda x: type(x).__name__");
@@ -490,7 +490,7 @@ for (const [library, uses] of Object.entries(constructors)) {
   test(
     ...needs(
       without(library),
-      `${library} makes its own of an array of ours, exported before NumPy was loaded or after`,
+      `${library} converts an array of ours, exported before NumPy was loaded or after`,
     ),
     async () => {
       const python = open();
@@ -508,7 +508,7 @@ for (const [library, uses] of Object.entries(constructors)) {
         const isCopied = !/from_dlpack|to_numpy\(\)$/.test(use) || library === "pandas" || library === "polars";
         if (isCopied && !use.includes("x[")) assertEquals(make(numbers.sliced(slice(null, null, -1))), backwards, use);
       }
-      assertEquals(await stillLent(python), 0);
+      assertEquals(await stillExported(python), 0);
     },
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Python objects as JavaScript's: what is set exists, what is deleted does not, and what is looked up is released.
+ * Python objects as JavaScript's: set attributes and items exist, deleted ones do not, looked-up objects are released.
  */
 import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -50,7 +50,7 @@ test(...needs(missing, "a string of any code units is the same string in Python,
       assertEquals(identity.$call([long, `b${long}`]).$value(), [long, `b${long}`]);
     }
   }
-  assertEquals(identity("\ufeffx"), "\ufeffx", "it is a character here, not a mark of the order of bytes");
+  assertEquals(identity("\ufeffx"), "\ufeffx", "it is a character here, not a byte order mark");
   assertEquals(python.evaluate("'a\\udcffb'"), "a\udcffb");
   assertThrows(() => python.evaluate("'\ud800'"), TypeError, "half a surrogate pair"); // source text is UTF-8
   assertThrows(() => python.import("m\ud800"), TypeError, "half a surrogate pair");
@@ -112,7 +112,7 @@ const name = fc.oneof(
 const value = fc.oneof(fc.integer(), fc.string(), fc.constant(null), fc.boolean());
 
 test(
-  ...needs(missing, "an attribute that is set is there, one that is deleted is not, and no other one changes"),
+  ...needs(missing, "an attribute that is set exists, one that is deleted does not, and no other one changes"),
   () => {
     const python = open();
     python.run("class Thing: pass");
@@ -143,7 +143,7 @@ test(
 );
 
 test(
-  ...needs(missing, "an item that is set is there, one that is deleted is not, as in a list and in a dict of Python"),
+  ...needs(missing, "an item that is set exists, one that is deleted does not, as in Python's lists and dicts"),
   () => {
     const python = open();
     const at = fc.integer({ min: -6, max: 6 });
@@ -195,9 +195,9 @@ test(
     using grows: PyObject = python.import("collections")["defaultdict"].$call(python.builtins["int"]);
     assertFalse("a" in grows);
     assertFalse(0 in grows);
-    assertEquals(python.builtins["len"](grows), 0, "to ask makes no item");
+    assertEquals(python.builtins["len"](grows), 0, "a lookup creates no item");
     using words: PyObject = python.evaluate("['a', 'b']");
-    assertFalse("a" in words, "a key is asked for, not an element");
+    assertFalse("a" in words, "a list's keys are tested, not its elements");
     assert("append" in words);
     using none: PyObject = python.evaluate("object()");
     assertFalse("a" in none);
@@ -209,7 +209,7 @@ function isAttribute(object: PyObject, name: string): boolean {
   return open().builtins["hasattr"](object, name);
 }
 
-test(...needs(missing, "what cannot be set is refused, and nothing is set by another way"), () => {
+test(...needs(missing, "names that cannot be set are refused, and nothing is set by another way"), () => {
   const python = open();
   python.run("class Thing: pass");
   using thing: PyObject = python.evaluate("Thing()");
@@ -229,7 +229,7 @@ test(...needs(missing, "what cannot be set is refused, and nothing is set by ano
   assertEquals(python.builtins["getattr"](thing, "$foo"), 5, "as the error says");
 });
 
-test(...needs(missing, "console.log takes any object: a closed one, and one that cannot say what it is"), () => {
+test(...needs(missing, "console.log takes any object: a closed one, and one that cannot describe itself"), () => {
   const python = open();
   python.run(`
 class Mute:
@@ -248,7 +248,7 @@ class Odd:
   console.log(closed, mute, odd);
   assertThrows(() => String(mute), PythonError, "mute");
   assertThrows(() => String(closed), TypeError, "closed");
-  // An error about such an object says what it concerns.
+  // An error about such an object still says what is wrong.
   assertThrows(() => StridedMemoryView.from(mute), TypeError, "Cannot view");
   assertThrows(() => ArrowArray.from(mute), Error, "it has no __arrow_c_device_array__()");
 });
@@ -327,7 +327,7 @@ test(...needs(missing, "an array of another owner that is passed is released whe
   assertEquals(liveExports(), before);
 });
 
-test(...needs(missing, "what is looked up for a call is released after it"), () => {
+test(...needs(missing, "objects looked up for a call are released after it"), () => {
   const python = open();
   python.run(`
 import sys
@@ -396,7 +396,7 @@ held = {"Thing()": lambda: things[0], "list": lambda: things, "dict": lambda: sy
   const late = thing["get"];
   late().$close();
   thing.$close();
-  assertEquals(references(), before - 1, "the object goes, though a method that was called is kept");
+  assertEquals(references(), before - 1, "the object is released, though a method that was called is kept");
   assertThrows(() => late(), TypeError, "a method of a closed PyObject");
   late.$close();
   // A kept method, called before or not at all, is a user of the object like any other.
@@ -426,7 +426,7 @@ held = {"Thing()": lambda: things[0], "list": lambda: things, "dict": lambda: sy
   assertEquals(references(), before - 1);
 });
 
-test(...needs(missing, "a function of a type, a module or a static one is called as often as one likes"), () => {
+test(...needs(missing, "a function of a type or a module, or a static one, can be called any number of times"), () => {
   const python = open();
   for (
     const [expression, ...args] of [["dict.fromkeys", ["a"]], ["math.sqrt", 4], ["str.upper", "a"], [
@@ -445,7 +445,7 @@ test(...needs(missing, "a function of a type, a module or a static one is called
 });
 
 test(
-  ...needs(missingNumpy, "a method of an array that was called keeps neither the array nor what it is an export of"),
+  ...needs(missingNumpy, "a called method of an array keeps neither the array nor the exported memory"),
   () => {
     const python = open();
     const before = liveExports();
@@ -460,7 +460,7 @@ test(
 );
 
 test(
-  ...needs(missing, "an error after a plain object as the last argument says how arguments by name are given"),
+  ...needs(missing, "an error after a plain object as the last argument says how to pass arguments by name"),
   () => {
     const python = open();
     const { builtins } = python;
@@ -486,7 +486,7 @@ test(...needs(missing, "arguments by name that are not the last argument of a ca
   }
 });
 
-test(...needs(missingNumpy, "numpy.sum with an options object says how arguments by name are given"), () => {
+test(...needs(missingNumpy, "numpy.sum with an options object says how to pass arguments by name"), () => {
   const np = open().import("numpy");
   const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4), { shape: [2, 2] });
   assertThrows(() => np["sum"](table, { axis: 0 }), PythonError, "kwargs({ axis })");

@@ -1,5 +1,5 @@
 /**
- * Our arrays through DLPack's table of C functions: what a C consumer gets that calls them, here through ctypes, and
+ * Our arrays through DLPack's table of C functions: what a C consumer receives by them, here through ctypes, and
  * through tvm-ffi, which does so for every argument.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
@@ -74,7 +74,7 @@ def set_error(context, kind, message): errors.append([context, kind.decode(), me
 def allocate(array, kind, code, bits, lanes, shape):
     errors.clear()
     extents = (ctypes.c_int64 * max(len(shape), 1))(*shape)
-    number = 7 if kind == 2 else 0 # of a device that nobody here has
+    number = 7 if kind == 2 else 0 # of a device that this machine does not have
     prototype = struct.pack("<QiiiBBHQQQ", 0, kind, number, len(shape), code, bits, lanes, ctypes.addressof(extents), 0, 0)
     out = P()
     result = functions(array)[3](prototype, ctypes.byref(out), 77, set_error)
@@ -113,7 +113,7 @@ test(...needs(missing, "the table says its version, and has no function for tens
 });
 
 test(
-  ...needs(missing, "a consumer in C gets the array where it is, and the memory is ours again when it is deleted"),
+  ...needs(missing, "a consumer in C gets the array in place, and its memory is released when it is deleted"),
   () => {
     const { call } = open();
     const whole = StridedMemoryView.fromTypedArray(array, { shape: [4, 6] });
@@ -137,7 +137,7 @@ test(
   },
 );
 
-test(...needs(missing, "what a consumer in C makes of a tensor is an array of ours over the same memory"), () => {
+test(...needs(missing, "a tensor of a consumer in C becomes an array of ours over the same memory"), () => {
   const { python, call } = open();
   const whole = StridedMemoryView.fromTypedArray(array, { shape: [4, 6] });
   for (
@@ -156,7 +156,7 @@ test(...needs(missing, "what a consumer in C makes of a tensor is an array of ou
   assertEquals(liveExports(), 0);
 });
 
-test(...needs(missing, "a tensor that cannot be ours is refused with an exception"), () => {
+test(...needs(missing, "a tensor that cannot become an array of ours is refused with an exception"), () => {
   const { call } = open();
   const wrong = {
     "elements of the DLPack type": 99,
@@ -219,7 +219,7 @@ test(...needs(missing, "the allocator makes dense tensors of any type in host me
   assertEquals(refused(1, 2, 32, 1, [2 ** 40, 2 ** 40])?.[0], "MemoryError");
 });
 
-test(...needs(missingTvm, "tvm-ffi takes an array of ours as an argument, and what it returns is one"), () => {
+test(...needs(missingTvm, "tvm-ffi takes an array of ours as an argument, and returns one"), () => {
   const python = Python.open({ home: typeof foundTvm === "string" ? "" : foundTvm.executable });
   python.run("import tvm_ffi; echo = tvm_ffi.get_global_func('testing.echo')");
   const view = StridedMemoryView.fromTypedArray(array, { shape: [4, 6] });

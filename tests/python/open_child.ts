@@ -1,5 +1,5 @@
 /**
- * Opens Python as the arguments say, in a separate process, and prints which one it is or why there is none. The
+ * Opens Python as the arguments say, in a separate process, and prints which one it is or why none was opened. The
  * arguments are the options as JSON, and the path of a library to load first.
  */
 import { readFileSync } from "node:fs";

@@ -50,7 +50,7 @@ test(title, options, async () => {
     assertEquals(answer["encoding"], "utf-8");
     assertEquals(printed, "caf\u00e9");
     const [before, after] = (answer["signals"] ?? "").split(" ");
-    assertEquals(after, before, "signals are the runtime's");
+    assertEquals(after, before, "signal handlers are the runtime's");
   }
 });
 
@@ -66,7 +66,7 @@ test("an option that is no path, or no stream, is refused, also when Python runs
   }
 });
 
-test(...needs(missing, "what is to be run is a text"), () => {
+test(...needs(missing, "code to run must be a string"), () => {
   const python = Python.open({ home: executable });
   for (const value of [5, null, {}, undefined] as unknown[] as string[]) {
     assertThrows(() => python.run(value), TypeError, "Expected Python statements as a string, got");
@@ -75,7 +75,7 @@ test(...needs(missing, "what is to be run is a text"), () => {
   }
 });
 
-test(needs(missing, "what cannot be opened is said: what was expected and what to do")[0], options, async () => {
+test(needs(missing, "an error of opening says what was expected and what to do")[0], options, async () => {
   const no = await open({}, { home: "/nonexistent" });
   assertStringIncludes(no.answer["error"] ?? "", "expected a folder with bin/python3");
   const wrong = await open({ CAUSEWAY_PYTHON: "/nonexistent/python" });

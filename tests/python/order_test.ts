@@ -1,6 +1,6 @@
 /**
  * How Python orders two streams, call by call: with functions in place of the driver's that record their calls, on the
- * one thread that may call JavaScript. What the calls do is tested on a GPU (tests/gpu/python_test.ts).
+ * one thread that may call JavaScript. The calls' effect is tested on a GPU (tests/gpu/python_test.ts).
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ const functions = { push: 1, pop: 1, create: 2, destroy: 1, record: 2, wait: 3 }
 test(
   ...needs(
     missing,
-    "a consumer's stream waits for the home stream: event made, recorded, waited for and gone, context restored",
+    "a consumer's stream waits for the home stream: event created, recorded, waited for, destroyed, context restored",
   ),
   () => {
     const home = typeof found === "string" ? "" : found.executable;
@@ -97,15 +97,15 @@ test(
       assertEquals(log, failing === "push" ? until : [...until, ...cleanup], failing);
     }
     failing = "";
-    const told: bigint[][] = [];
-    const check = { orderedElsewhere: (...order: bigint[]) => told.push(order) };
+    const notices: bigint[][] = [];
+    const check = { orderedElsewhere: (...order: bigint[]) => notices.push(order) };
     interpreter.locked(() => {
       reportOrders(interpreter, 0xc0n, check);
       ask({ stream: 0x99 }); // as in the export of an array for a call
     });
     ask({ stream: -1 });
     ask({});
-    assertEquals(told, [[0xc0n, 0x77n, 0x99n], [0xc0n, 0x77n, 1n]], "a checker is told of each");
+    assertEquals(notices, [[0xc0n, 0x77n, 0x99n], [0xc0n, 0x77n, 1n]], "a checker is notified of each");
     interpreter.beforeUnlock = null;
 
     assertEquals(array["__cuda_array_interface__"].$value().get("stream"), 0x77);

@@ -82,11 +82,11 @@ test(
   },
 );
 
-test(...needs(missing, "a list that changes while it is copied is copied as far as it is there"), () => {
+test(...needs(missing, "a list that changes while it is copied is copied to its length by then"), () => {
   const python = open();
   python.run(`
 class Changes:
-    "Changes the list that it is in when it is looked at."
+    "Changes the list that contains it when it is read."
     def __init__(self, change): self.change = change
     @property
     def __class__(self):
@@ -175,7 +175,7 @@ test(
   },
 );
 
-test(...needs(missing, "what another thread does to a list while JavaScript waits is seen by the loop"), async () => {
+test(...needs(missing, "a loop sees another thread's changes of a list while JavaScript waits"), async () => {
   const python = open();
   python.run(changes + "\nimport threading\nwatched = [float(i) for i in range(50)]");
   const items: PyObject = python.evaluate("watched");
@@ -189,7 +189,7 @@ test(...needs(missing, "what another thread does to a list while JavaScript wait
   assertEquals(seen, Array.from({ length: 50 }, (_, i) => i < 10 ? i : i + 1000));
 });
 
-test(...needs(missing, "ranges, tuples and iterators give all that they have, in order, once"), () => {
+test(...needs(missing, "ranges, tuples and iterators yield all of their items, in order, once"), () => {
   const python = open();
   const bound = fc.integer({ min: -600, max: 600 });
   check(
@@ -218,7 +218,7 @@ test(...needs(missing, "ranges, tuples and iterators give all that they have, in
     "(i for i in taken) if globals().update(taken=iter(range(100))) is None else None",
   );
   for (const value of lazy) if (value === 4) break;
-  assertEquals(python.evaluate("next(taken)"), 5, "no more was taken of an iterator than was asked for");
+  assertEquals(python.evaluate("next(taken)"), 5, "no more items were taken from an iterator than requested");
   for (const text of ["(1 // (3 - i) for i in range(9))", "map(lambda i: 1 // (3 - i), range(9))"]) {
     using broken: PyObject = python.evaluate(text);
     const seen: unknown[] = [];
@@ -237,12 +237,12 @@ test(...needs(missing, "ranges, tuples and iterators give all that they have, in
   assertEquals(
     [iterator.next().value, iterator.next().value, iterator.next().value],
     [1, 2, 3],
-    "the loop keeps its list",
+    "the loop retains its list",
   );
 });
 
 test(
-  ...needs(missing, "an integer beyond all doubles that is read ahead leaves calls alone until it is its turn"),
+  ...needs(missing, "an integer beyond all doubles that is read ahead disturbs no call before its turn"),
   () => {
     const python = open();
     const length: PyObject = python.builtins["len"];

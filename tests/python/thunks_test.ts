@@ -91,7 +91,7 @@ const hex = (code: Uint8Array) => Buffer.from(code).toString("hex");
 const address = fc.bigInt({ min: 1n, max: (1n << 64n) - 1n });
 
 for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] as const) {
-  test(...needs(missing, `${arch}: the code calls, gives up what it was given, and returns 0 or -1`), () => {
+  test(...needs(missing, `${arch}: the code calls, releases what it received, and returns 0 or -1`), () => {
     const cases = fc.record({
       given: fc.nat(0x7fff_ffff),
       callable: address,
@@ -164,7 +164,7 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
 }
 
 for (const [arch, encode] of [["x86_64", x8664ReleaseLock], ["aarch64", aarch64ReleaseLock]] as const) {
-  test(...needs(missing, `${arch}: a thread that ends gives up the lock, once, if it holds it`), () => {
+  test(...needs(missing, `${arch}: a thread that ends releases the lock, once, if it holds it`), () => {
     const [holds, drops] = [0, 1].map((i) => base + BigInt(stubAt(i))) as [bigint, bigint];
     const cases = [0n, 1n].map((held) => {
       const memory = Buffer.alloc(0x4000, 0);

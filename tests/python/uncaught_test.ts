@@ -11,7 +11,7 @@ const child = new URL("./uncaught_child.ts", import.meta.url);
 const lastLine = readFileSync(child, "utf8").split("\n").findIndex((line) => line.includes("// the last frame")) + 1;
 const [title, { skip }] = needs(
   typeof found === "string" ? found : null,
-  "an error that nobody catches is printed with the frames of Python, then those of the program",
+  "an uncaught error is printed with the frames of Python, then those of the program",
 );
 
 test(title, { skip, ...patiently }, async () => {

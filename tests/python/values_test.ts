@@ -40,12 +40,12 @@ function normal(value: unknown): unknown {
   return value;
 }
 
-test(...needs(missing, "values come back from Python as they went, however deep"), () => {
+test(...needs(missing, "values come back from Python unchanged, however deeply nested"), () => {
   const identity: PyObject = open().evaluate("lambda value: value");
   check(fc.property(anything, (value) => assertEquals(identity.$call([value]).$value(), [normal(value)])));
 });
 
-test(...needs(missing, "a list of numbers of any length has the floats and integers that it has one by one"), () => {
+test(...needs(missing, "a list of numbers of any length has the floats and integers of its items"), () => {
   const python = open();
   const identity = python.evaluate("lambda value: value");
   const isFloat: PyObject = python.evaluate("lambda values: [type(value) is float for value in values]");
@@ -72,7 +72,7 @@ test(...needs(missing, "a list of numbers of any length has the floats and integ
   );
 });
 
-test(...needs(missing, "Python sees the value that JavaScript has, as its own repr says"), () => {
+test(...needs(missing, "Python sees the value that JavaScript has, as its own repr shows"), () => {
   const repr = open().builtins["repr"];
   const cases: [unknown, string][] = [
     [undefined, "None"],
@@ -88,7 +88,7 @@ test(...needs(missing, "Python sees the value that JavaScript has, as its own re
   for (const [value, expected] of cases) assertEquals(repr(value), expected);
 });
 
-test(...needs(missing, "what has no counterpart is refused, and nothing is left behind"), () => {
+test(...needs(missing, "a value without a counterpart is refused, and nothing is left behind"), () => {
   const python = open();
   const repr = python.builtins["repr"];
   const loop: unknown[] = [];
@@ -111,14 +111,14 @@ test(...needs(missing, "what has no counterpart is refused, and nothing is left 
     assertThrows(() => repr(refused), kind);
     assertThrows(() => repr(beside, refused), kind);
     assertThrows(() => repr(beside, kwargs({ beside, refused })), kind);
-    assertEquals(references(), before, "what is refused takes along what goes with it");
+    assertEquals(references(), before, "arguments passed along with a refused one are released");
   }
-  assertEquals(repr([1, 1]), "[1, 1]", "the same value twice is no loop");
+  assertEquals(repr([1, 1]), "[1, 1]", "the same value twice is not a cycle");
   const twice = [3];
   assertEquals(repr([twice, twice]), "[[3], [3]]");
 });
 
-test(...needs(missing, "an operator of JavaScript's says how Python's is called, where there is no number"), () => {
+test(...needs(missing, "an error of a JavaScript operator on a non-number says how to call Python's operator"), () => {
   const python = open();
   python.run(`
 class Column:
@@ -167,7 +167,7 @@ class Point:
   assertEquals(python.evaluate("b''").$value(), new Uint8Array(0));
 });
 
-test(...needs(missing, "an exception is thrown with its type, its words and its traceback, and Python goes on"), () => {
+test(...needs(missing, "an exception is thrown with its type, message and traceback, and Python continues"), () => {
   const python = open();
   python.run("def fails(value):\n    raise ValueError('no: ' + value)");
   const error = assertThrows(() => python.evaluate("fails")("\u00e9"), PythonError);
@@ -194,7 +194,7 @@ test(...needs(missing, "an exception is thrown with its type, its words and its 
   assertEquals(python.evaluate("1 + 1"), 2);
 });
 
-test(...needs(missing, "a PyObject is no promise, and prints as what it is"), async () => {
+test(...needs(missing, "a PyObject is not a promise, and prints as what it is"), async () => {
   const python = open();
   const object: PyObject = python.evaluate("object");
   assertEquals(await object, object);
@@ -243,10 +243,10 @@ worker.start()
     steps = python.evaluate("count") - before;
   }
   python.run("stop = True; worker.join()");
-  assert(steps >= 100, `the thread got on by ${steps} steps only`);
+  assert(steps >= 100, `the thread advanced by only ${steps} steps`);
 });
 
-test(...needs(missing, "a closed object is an error to use; one that was dropped is released"), async () => {
+test(...needs(missing, "using a closed object is an error; one that was dropped is released"), async () => {
   const python = open();
   python.run(`
 import weakref
@@ -269,14 +269,14 @@ def make():
   const references = () => python.evaluate("sys.getrefcount(kept)");
   const held = references();
   for (let i = 0; i < 3; i++) shared.$close();
-  assertEquals(references(), held - 1, "one reference is given up once");
+  assertEquals(references(), held - 1, "one reference is released once");
   assertThrows(() => closed["x"], TypeError, "closed");
   assertThrows(() => python.builtins["repr"](closed), TypeError, "closed");
   (() => {
     for (let i = 0; i < 100; i++) make();
   })();
   for (let i = 0; i < 20 && count() > 5; i++) await collectGarbage();
-  assert(count() <= 5, `${count()} of 100 lost objects are still there`);
+  assert(count() <= 5, `${count()} of 100 dropped objects are still there`);
 });
 
 test(...needs(missing, "an awaited call that fails rejects as any other"), async () => {

@@ -35,7 +35,7 @@ for (const on of ["the same device", "a peer"] as const) {
     }
   });
 
-  test(`simulated control: without that order the consumer on ${on} reads what came after it, by some seed`, () => {
+  test(`simulated control: without that order the consumer on ${on} reads later bytes, by some seed`, () => {
     const isWrong = (seed: number) => !consumeWhileFreeing(simulatedRoot("random", seed), "unordered", on).right;
     assert(seeds(64).some(isWrong), "no seed shows the race: the test above shows nothing");
   });

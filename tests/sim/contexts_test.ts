@@ -6,7 +6,7 @@ import { simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 
-test("with a context ends all that refers to it: access from its peers, and its events, also when it comes again", () => {
+test("a context's end ends its peers' access and its events, also when the context is retained again", () => {
   const { driver: { context, event }, driver } = simulateDriver({ devices: 2 });
   const raw = new Raw(driver, 2);
   raw.use(1);

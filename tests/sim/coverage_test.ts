@@ -47,7 +47,7 @@ test("a part of a call that is not simulated is refused and named, too", () => {
   assertEquals(simulated.unsupported, ["cuMemPoolCreate: pools of host memory"]);
 });
 
-test("nothing works before cuInit() but what opens the driver", () => {
+test("nothing works before cuInit() except calls that open the driver", () => {
   const { driver } = simulateDriver();
   const groups: Readonly<Record<string, Readonly<Record<string, unknown>>>> = driver;
   const simulated = simulateDriver();
@@ -69,7 +69,7 @@ test("docs/simulator.md lists what is simulated and what is refused", () => {
   assertEquals(listed(refused).sort(), names(false).sort());
 });
 
-test("the optional functions of the table come with the version that the table says", () => {
+test("the optional functions of the table exist from the version that the table says", () => {
   // The versions are in comments in the table: "since CUDA 12.5", above the prototype of each optional function.
   const source = readFileSync(new URL("../../bindings/cuda.ts", import.meta.url), "utf8");
   const since = /since CUDA (\d+)\.(\d+)\n(?:\s*\/\/.*\n)+?\s*(cu\w+): \{/g;

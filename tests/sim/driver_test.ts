@@ -52,7 +52,7 @@ test("by some seeds work runs at once, by others late", () => {
   assert(early.length > 0 && early.length < seeds.length, `${early.length} of ${seeds.length} are early`);
 });
 
-test("asking again and again whether work is done comes to an end, and the first answer may be no", () => {
+test("repeated queries whether work is done come to an end, and the first answer may be no", () => {
   for (const schedule of ["latest", "random", "round-robin"] as const) {
     const answers = seeds.map((seed) => {
       const { driver, stream, fill } = busy({ schedule, seed });
@@ -66,7 +66,7 @@ test("asking again and again whether work is done comes to an end, and the first
   }
 });
 
-test("a wait is for the record that was there, not for a later one", () => {
+test("a wait is for the record that exists by then, not for a later one", () => {
   const { driver, raw, stream, fill, seen } = busy({ schedule: "latest" });
   const other = raw.stream(1);
   const event = raw.event();
@@ -113,7 +113,7 @@ test("an event recorded by context waits for every stream, and a destroyed strea
   assertEquals(simulated.peek(address, 1), new Uint8Array([5]));
 });
 
-test("what waits for a context waits with all its later work", () => {
+test("a context that waits for an event waits with all its later work", () => {
   const { driver, raw, stream, fill, seen } = busy({ schedule: "latest" });
   const event = raw.event();
   fill(7);
@@ -126,7 +126,7 @@ test("what waits for a context waits with all its later work", () => {
   assertEquals(seen(), 7);
 });
 
-test("freed memory holds poison, and is handed out again at once", () => {
+test("freed memory holds poison, and is reused at once", () => {
   const { driver, raw, stream, simulated } = busy({ schedule: "latest" });
   const first = raw.allocate(1000, stream);
   raw.ok(driver.fill.cuMemsetD8Async(first, 7, 1000n, stream));
@@ -140,7 +140,7 @@ test("freed memory holds poison, and is handed out again at once", () => {
   raw.ok(driver.fill.cuMemsetD8Async(first, 8, 600n, stream));
   raw.ok(driver.pool.cuMemFreeAsync(first, stream));
   raw.ok(driver.stream.cuStreamSynchronize(stream));
-  assertEquals(simulated.peek(first, 2), new Uint8Array([0xdb, 0xdb]), "whoever reads it too late shall see it");
+  assertEquals(simulated.peek(first, 2), new Uint8Array([0xdb, 0xdb]), "a read that comes too late must see it");
 });
 
 test("freeing memory that is not in stream order waits for the work that may use it", () => {
@@ -153,10 +153,10 @@ test("freeing memory that is not in stream order waits for the work that may use
   const pooled = raw.allocate(16, stream);
   raw.ok(driver.fill.cuMemsetD8Async(pooled, 1, 16n, stream));
   raw.ok(driver.memory.cuMemFree_v2(pooled));
-  assertEquals(simulated.live.queued, 2, "memory of a pool is freed at once: waiting is the caller's business");
+  assertEquals(simulated.live.queued, 2, "memory of a pool is freed at once: waiting is the caller's responsibility");
 });
 
-test("memory freed on one stream goes to another only after the free: by an event, or when it has run", () => {
+test("memory freed on one stream is reused on another only after the free: by an event, or when it has run", () => {
   const { driver, raw, stream } = busy({ schedule: "latest" });
   const other = raw.stream(1);
   const event = raw.event();
@@ -187,7 +187,7 @@ test("memory is limited, and a free that is queued makes room when nothing else 
   assertEquals(raw.allocate(2 ** 22, other), all);
 });
 
-test("unused memory goes back to the device when the host synchronises, beyond the threshold", () => {
+test("unused memory is returned to the device when the host synchronises, beyond the threshold", () => {
   const { driver, raw, stream } = busy({ schedule: "latest", memory: 2 ** 24 });
   const [free, total] = [raw.arena.out("size"), raw.arena.out("size")];
   const available = () => {
@@ -298,7 +298,7 @@ test("work of several streams is captured into one graph, and runs in the order 
   }
 });
 
-test("what is refused for a capture has taken nothing and freed nothing", () => {
+test("a call refused during a capture has allocated nothing and freed nothing", () => {
   const { driver, raw, stream } = busy({}, 0);
   const { capture, pool } = driver;
   const current = raw.word((out) => pool.cuDeviceGetMemPool(out, 0));
@@ -356,7 +356,7 @@ test("rectangles and boxes are copied row by row", () => {
   }
 });
 
-test("contexts form a stack, and what is destroyed says so", () => {
+test("contexts form a stack, and a destroyed one is reported as such", () => {
   const { driver, raw } = busy({});
   const { context } = driver;
   const out = raw.arena.out("ptr");
@@ -390,7 +390,7 @@ test("the nth call fails as requested, and the others are not changed", () => {
   assertThrows(() => simulated.failNth("cuMemAllocAsync", 0, 2), RangeError, "expected 1 or more");
 });
 
-test("what a program forgets is counted", () => {
+test("objects that a program leaks are counted", () => {
   const cuda = Cuda.simulate({ schedule: "latest" });
   const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
@@ -410,7 +410,7 @@ test("what a program forgets is counted", () => {
   assertEquals(left, 0);
 });
 
-test("a driver of an older version lacks what came later", () => {
+test("a driver of an older version lacks later functions", () => {
   using older = simulateDriver({ driverVersion: 12040 });
   assertEquals(older.driver.context.cuCtxRecordEvent, null);
   assert(older.driver.stream.cuStreamGetId !== null);

@@ -106,13 +106,13 @@ const kernel = `.version 8.0
 
 /** Programs that free memory; each returns the byte it is about, which should be 7. */
 const programs: Readonly<Record<string, (ground: Ground) => number>> = {
-  "cuMemFree of what is read"(ground) {
+  "cuMemFree of memory that is read"(ground) {
     const [from, to] = [ground.filled(7), ground.filled(0)];
     ground.copy(to, from);
     ground.free(() => ground.driver.memory.cuMemFree_v2(from));
     return ground.value(to);
   },
-  "cuMemFree of what is written, which is somebody else's at once"(ground) {
+  "cuMemFree of memory that is written, and reused at once"(ground) {
     const [from, to] = [ground.filled(9), ground.filled(0)];
     ground.copy(to, from);
     ground.free(() => ground.driver.memory.cuMemFree_v2(to));
@@ -124,37 +124,37 @@ const programs: Readonly<Record<string, (ground: Ground) => number>> = {
     ground.free(() => ground.driver.memory.cuMemFree_v2(from));
     return ground.value(to);
   },
-  "cuMemFreeHost of what is read"(ground) {
+  "cuMemFreeHost of memory that is read"(ground) {
     const [from, to] = [ground.pinned(7), ground.filled(0)];
     ground.copy(to, from);
     ground.free(() => ground.driver.hostMemory.cuMemFreeHost(from));
     return ground.value(to);
   },
-  "cuMemFreeHost of what is written, which is somebody else's at once"(ground) {
+  "cuMemFreeHost of memory that is written, and reused at once"(ground) {
     const [from, to] = [ground.filled(9), ground.pinned(0)];
     ground.copy(to, from);
     ground.free(() => ground.driver.hostMemory.cuMemFreeHost(to));
     return ground.value(ground.pinned(7));
   },
-  "cuMemHostUnregister of what is read"(ground) {
+  "cuMemHostUnregister of memory that is read"(ground) {
     const [from, to] = [ground.registered(7), ground.filled(0)];
     ground.copy(to, from.address);
     ground.free(() => ground.driver.hostMemory.cuMemHostUnregister(from.address));
     return ground.value(to);
   },
-  "cuMemHostUnregister of what is written"(ground) {
+  "cuMemHostUnregister of memory that is written"(ground) {
     const [from, to] = [ground.filled(7), ground.registered(0)];
     ground.copy(to.address, from);
     ground.free(() => ground.driver.hostMemory.cuMemHostUnregister(to.address));
     return ground.value(to.address);
   },
-  "cuMemHostUnregister of what is filled"(ground) {
+  "cuMemHostUnregister of memory that is filled"(ground) {
     const to = ground.registered(0);
     ground.raw.ok(ground.driver.fill.cuMemsetD8Async(to.address, 7, size, ground.stream));
     ground.free(() => ground.driver.hostMemory.cuMemHostUnregister(to.address));
     return ground.value(to.address);
   },
-  "cuIpcCloseMemHandle of what is read"(ground) {
+  "cuIpcCloseMemHandle of memory that is read"(ground) {
     const owner = new Ground({ schedule: "latest" }, true);
     const handle = ground.raw.arena.bytes(64);
     owner.raw.ok(owner.driver.ipc.cuIpcGetMemHandle(handle.address, owner.filled(7)));
@@ -208,7 +208,7 @@ for (const [name, program] of Object.entries(programs)) {
   });
 }
 
-test("page-locked memory that is freed early is the system's again when nothing can touch it any more", () => {
+test("page-locked memory that is freed early is returned to the system when nothing can touch it any more", () => {
   check(
     fc.property(fc.array(fc.nat(5), { maxLength: 40 }), fc.nat(), (steps, seed) => {
       const ground = new Ground({ seed, freesWait: false }, false);

@@ -117,7 +117,7 @@ class Bench {
   }
 }
 
-test("an allocation and a free that are captured are nodes, and the memory is there between them at each launch", () => {
+test("an allocation and a free that are captured are nodes, and the memory exists between them at each launch", () => {
   for (const schedule of schedules) {
     using bench = new Bench({ schedule, seed: 5 });
     const { raw, driver } = bench;
@@ -152,7 +152,7 @@ test("an allocation and a free that are captured are nodes, and the memory is th
   }
 });
 
-test("a kernel that touches the memory before it is there, or after, is stopped in some order; one in between in none", () => {
+test("a kernel that touches the memory before or after its lifetime is stopped in some order, one within never", () => {
   /** @returns whether all seeds succeeded */
   const use = (where: "between" | "beside the allocation" | "beside the free"): boolean =>
     Array.from({ length: 24 }, (_, seed) => {
@@ -183,7 +183,7 @@ test("a kernel that touches the memory before it is there, or after, is stopped 
   assertEquals(use("beside the free"), false);
 });
 
-test("memory that its graph does not free lives on behind the launch, until it is freed, and no longer", () => {
+test("memory that its graph does not free lives on after the launch, until it is freed, and no longer", () => {
   for (const schedule of schedules) {
     for (const byStream of [true, false]) {
       using bench = new Bench({ schedule, seed: 3 });
@@ -209,7 +209,7 @@ test("memory that its graph does not free lives on behind the launch, until it i
   }
 });
 
-test("a relaunch is refused while memory is unfreed, unless it frees it, whatever frees it and whatever the schedule", () => {
+test("a relaunch is refused while memory is unfreed, unless the launch frees it, by any free and schedule", () => {
   const actions = ["launch", "free in order", "free", "free by another graph"] as const;
   check(
     fc.property(
@@ -262,7 +262,7 @@ test("a relaunch is refused while memory is unfreed, unless it frees it, whateve
   );
 });
 
-test("what a capture frees must be memory of a graph that no node frees yet", () => {
+test("a capture may free only memory of a graph that no node frees yet", () => {
   using bench = new Bench();
   const { raw } = bench;
   const ordinary = bench.allocate();
@@ -296,7 +296,7 @@ test("what a capture frees must be memory of a graph that no node frees yet", ()
   raw.ok(bench.driver.graph.cuGraphDestroy(graph));
 });
 
-test("an executable allocates at its addresses though its graph is gone, and finds nothing that was left there", () => {
+test("an executable allocates at its addresses though its graph is gone, and finds no old bytes there", () => {
   using bench = new Bench();
   const { raw, driver } = bench;
   let address = 0n;
@@ -334,7 +334,7 @@ test("a graph that allocates or frees has one executable at a time", () => {
   for (const one of [graph, freeing, plain]) raw.ok(driver.graph.cuGraphDestroy(one));
 });
 
-test("a device's memory for graphs is counted, reused by the next graph, and returned when that is asked for", () => {
+test("a device's memory for graphs is counted, reused by the next graph, and returned on request", () => {
   const mebibyte = 2 ** 20;
   using bench = new Bench({ memory: 8 * mebibyte });
   const { raw, driver } = bench;
@@ -374,7 +374,7 @@ test("a device's memory for graphs is counted, reused by the next graph, and ret
   assertEquals(set(USED_MEM_HIGH), CUDA_ERROR_INVALID_VALUE);
 });
 
-test("what a capture that failed has allocated is gone, and its addresses are used again", () => {
+test("memory that a failed capture has allocated is gone, and its addresses are reused", () => {
   using bench = new Bench();
   const { raw, driver } = bench;
   const out = raw.arena.out("ptr");
@@ -390,7 +390,7 @@ test("what a capture that failed has allocated is gone, and its addresses are us
   assertEquals(addresses[0], addresses[1]);
 });
 
-test("the checker has nothing to say of memory that a graph allocates", () => {
+test("the checker reports nothing about memory that a graph allocates", () => {
   const simulated = simulateDriver({ schedule: "latest" });
   const checker = checkDriver(simulated.driver);
   const { driver } = checker;
@@ -413,7 +413,7 @@ test("the checker has nothing to say of memory that a graph allocates", () => {
   assertEquals(checker.reports, []);
 });
 
-test("a free beside the launch stops a kernel of it in some order, and one behind it in none", () => {
+test("a free unordered with the launch stops a kernel of it in some order, and one after it in none", () => {
   const use = (waits: boolean): boolean =>
     Array.from({ length: 24 }, (_, seed) => {
       using bench = new Bench({ schedule: "random", seed });
@@ -441,7 +441,7 @@ test("a free beside the launch stops a kernel of it in some order, and one behin
   assertEquals(use(false), false);
 });
 
-test("an executable that is made anew begins after what the one before it has queued", () => {
+test("an executable that is made anew begins after the queued work of the previous one", () => {
   for (let seed = 0; seed < 24; seed++) {
     using bench = new Bench({ schedule: "random", seed });
     const { raw } = bench;

@@ -1,5 +1,5 @@
 /**
- * What the just-in-time compiler is passed and reports: its log, and our errors with their line numbers.
+ * Input and output of the just-in-time compiler: its log, and our errors with their line numbers.
  */
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ function load(raw: Raw, text: string, options: readonly (readonly [option: numbe
 const broken = `${addPtx}\n.visible .entry g() {\n  frob.u32 %r1, %r2;\n}\n`;
 const line = broken.split("\n").findIndex((one) => one.includes("frob")) + 1;
 
-test("the error log names the line and what is there, cut to the buffer as an H200's driver cuts it", () => {
+test("the error log names the line and the mistake there, cut to the buffer as an H200's driver cuts it", () => {
   const simulated = simulateDriver();
   using raw = new Raw(simulated.driver);
   raw.use(0);

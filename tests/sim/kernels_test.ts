@@ -53,7 +53,7 @@ test("saxpy out of NVRTC runs between an upload and a download, in the order of 
   }
 });
 
-test("arguments are taken at the launch, and the kernel runs when its stream gets there", () => {
+test("arguments are taken at the launch, and the kernel runs when its stream reaches it", () => {
   const seen: number[] = [];
   const loadPtx = stub(({ params, grid, block, dynamicSharedBytes }) => {
     const value = new DataView(params.buffer, params.byteOffset).getBigUint64(0, true);
@@ -92,7 +92,7 @@ AGAIN: ld.volatile.global.u32 %r, [%d];
   @%p bra AGAIN;
 }`;
 
-test("a kernel that comes to no end is stopped as by a watchdog: the context is lost, and the error says by what and why", () => {
+test("an endless kernel is stopped as by a watchdog: the context is lost, and the error says by what and why", () => {
   for (const schedule of schedules) {
     for (const name of ["spin", "meet", "await"]) {
       for (let seed = 0; seed < 8; seed++) {
@@ -119,7 +119,7 @@ test("a kernel that comes to no end is stopped as by a watchdog: the context is 
   }
 });
 
-test("a launch may do as many instructions as it was given, all threads together, and not one more", () => {
+test("a launch may run as many instructions as its limit, all threads together, and not one more", () => {
   const counting = `.version 8.0
 .target sm_90
 .address_size 64
@@ -153,7 +153,7 @@ AGAIN: add.s32 %r1, %r1, 1;
   }
 });
 
-test("a kernel has a thousand million instructions unless the program says otherwise, which is checked", () => {
+test("a kernel's limit is a thousand million instructions unless the program sets another, which is checked", () => {
   const seen: (number | undefined)[] = [];
   const loadPtx = stub(({ maxInstructions }) => void seen.push(maxInstructions));
   for (const options of [{}, { maxInstructions: 7 }]) {
@@ -187,7 +187,7 @@ test("an address that is not allocated ends the context's work, and every later 
   for (const one of [x, y]) one.close(); // there is nothing left to free, and the error has been reported
 });
 
-test("memory that is freed, or not yet allocated, in stream order is no memory to a kernel elsewhere", () => {
+test("memory that is freed, or not yet allocated, in stream order is out of reach for kernels of other streams", () => {
   const use = (
     missing: "nothing" | "the wait for the allocation" | "the wait before the free",
     seed: number,
@@ -273,7 +273,7 @@ test("kernels reach page-locked memory of the host, and no other", () => {
   assertThrows(() => context.cuCtxSynchronize(), Error, "nothing is allocated there");
 });
 
-test("PTX that is not understood is refused when it is loaded, and the simulator knows why", () => {
+test("PTX that is not understood is refused when it is loaded, and the simulator reports why", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   assertThrows(() => device.loadPtx("this is no PTX"), CudaError, "CUDA_ERROR_INVALID_IMAGE");
@@ -324,7 +324,7 @@ test("a graph of kernels runs them again at each launch, with the arguments of t
   assertEquals(seen, [1n, 2n, 1n, 2n]);
 });
 
-test("a graph does not run beside itself, whichever streams it is launched on", () => {
+test("launches of a graph do not overlap, whichever streams they are on", () => {
   for (let seed = 0; seed < 32; seed++) {
     const seen: bigint[] = [];
     const loadPtx = stub(({ params }) => void seen.push(new DataView(params.buffer).getBigUint64(0, true)));

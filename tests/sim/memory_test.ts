@@ -77,7 +77,7 @@ test("a copy brings every byte to its place and touches no other, however large"
   );
 });
 
-test("what is done to memory whose operations are to be synchronous is done when the call returns", () => {
+test("an operation on memory whose operations are to be synchronous is done when the call returns", () => {
   const size = 4096;
   const bytes = BigInt(size);
   for (const op of ["fill", "fill rows", "from", "to", "rows from", "rows to", "from pinned", "to pinned"] as const) {
@@ -113,7 +113,7 @@ test("what is done to memory whose operations are to be synchronous is done when
   }
 });
 
-test("of ranges that do not overlap the one is found that holds an address, and what would overlap one is known", () => {
+test("of ranges that do not overlap the one that holds an address is found, and overlaps are detected", () => {
   const range = fc.record({
     start: fc.bigInt({ min: 0n, max: 60n }),
     bytes: fc.integer({ min: 1, max: 12 }),

@@ -33,7 +33,7 @@ function read(device: CudaDevice, buffer: MemoryBuffer): number[] {
   return [...new Int32Array(bytes.buffer)];
 }
 
-test("arguments are promoted as in C, strings are read on the device, and printf returns how many there were", () => {
+test("arguments are promoted as in C, strings are read on the device, and printf returns their number", () => {
   const { cuda, device, said } = listening();
   using _ = cuda;
   using stream = device.createStream();
@@ -49,7 +49,7 @@ test("arguments are promoted as in C, strings are read on the device, and printf
   assertEquals(said.stderr, "");
 });
 
-test("nothing is said before the host synchronizes, and then what each stream said is in the order of its launches", () => {
+test("nothing is printed before the host synchronizes, then each stream's output in the order of its launches", () => {
   check(
     fc.property(
       fc.array(fc.nat(2), { minLength: 1, maxLength: 12 }),
@@ -86,7 +86,7 @@ test("nothing is said before the host synchronizes, and then what each stream sa
   );
 });
 
-test("a query and a free say nothing, whatever has run; what waits, launches, loads and ends does", () => {
+test("a query and a free print nothing, whatever has run; waits, launches, loads and ends do", () => {
   const hello = (then: (device: CudaDevice, said: () => string, program: Program) => void) => {
     const { cuda, device, said } = listening({ schedule: "round-robin" });
     const stream = device.createStream();
@@ -128,7 +128,7 @@ test("a query and a free say nothing, whatever has run; what waits, launches, lo
   });
 });
 
-test("what has not been said when a context ends is said then", () => {
+test("output that is pending when a context ends is printed then", () => {
   const { cuda, device, said } = listening();
   device.loadPtx(printing).kernel("hello").launch(device.defaultStream, 1, 1, []);
   assertEquals(said.stdout, "");
@@ -136,7 +136,7 @@ test("what has not been said when a context ends is said then", () => {
   assertEquals(said.stdout, "hello\n");
 });
 
-test("an assertion that fails is said on stderr for each thread, ends the launch, and costs the context", () => {
+test("an assertion that fails is printed on stderr for each thread, ends the launch, and loses the context", () => {
   for (let seed = 0; seed < 12; seed++) {
     const { cuda, device, said } = listening({ schedule: "random", seed });
     const stream = device.createStream();
@@ -162,7 +162,7 @@ test("an assertion that fails is said on stderr for each thread, ends the launch
   }
 });
 
-test("who waits for a thread whose assertion has failed does so in vain, and not for ever", () => {
+test("threads that wait for one whose assertion has failed do not wait forever", () => {
   for (let seed = 0; seed < 4; seed++) {
     const { cuda, device, said } = listening({ seed });
     const program = device.loadPtx(printing);
@@ -194,7 +194,7 @@ for (
   ]] as const
 ) {
   test(
-    `without a listener kernels speak to the process's own stdout and stderr (${fails} failure)`,
+    `without a listener kernels print to the process's own stdout and stderr (${fails} failure)`,
     patiently,
     async () => {
       const child = await runScript(new URL("./output_child.ts", import.meta.url), { args: [fails] });

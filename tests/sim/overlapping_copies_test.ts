@@ -92,7 +92,7 @@ function copied(copy: Copy, kind: Kind, seed: number, how: "stream" | "call" | "
 
 const numbers = Uint8Array.from({ length: size }, (_, i) => i + 1);
 
-test("a copy onto its own source is not what memmove makes of it, and touches nothing else; any other is exact", () => {
+test("a copy onto its own source differs from memmove's result, and touches nothing else; any other is exact", () => {
   let [overlapping, apart] = [0, 0];
   const kinds = fc.constantFrom<Kind>("device", "pinned", "managed");
   const hows = fc.constantFrom("stream" as const, "call" as const, "graph" as const);
@@ -119,7 +119,7 @@ test("a copy onto its own source is not what memmove makes of it, and touches no
   assert(overlapping > 100 && apart > 100, `${overlapping} overlap, ${apart} do not`);
 });
 
-test("what becomes of an overlapping copy depends on the seed", () => {
+test("the result of an overlapping copy depends on the seed", () => {
   const copy: Copy = { from: 0, to: 8, width: 200, height: 1, pitch: 200 };
   const seen = new Set(Array.from({ length: 16 }, (_, seed) => copied(copy, "device", seed, "stream").join()));
   assert(seen.size > 2, `${seen.size} outcomes`);

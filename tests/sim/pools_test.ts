@@ -14,7 +14,7 @@ import { blockBytes, Heap, segmentBytes, Segments } from "../../src/sim/allocato
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 
-test("a pool hands memory out again on another stream only in the ways that its settings allow", () => {
+test("a pool reuses memory on another stream only in the ways that its settings allow", () => {
   const setting = fc.boolean();
   check(
     fc.property(
@@ -76,7 +76,7 @@ test("memory that one pool keeps unused is given to another pool before an alloc
   assertEquals(driver.pool.cuMemAllocAsync(out.$address, 1n, stream), CUresult.CUDA_ERROR_OUT_OF_MEMORY);
 });
 
-test("a change of access that is refused changes nothing, whatever stands before what is refused", () => {
+test("a change of access that is refused changes nothing, whatever precedes the refused entry", () => {
   const devices = 4;
   const { NONE, READ, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;
   const change = fc.record({ device: fc.nat(devices), flags: fc.constantFrom(NONE, READ, READWRITE, READWRITE) });
@@ -117,7 +117,7 @@ test("a change of access that is refused changes nothing, whatever stands before
   assert(refused > 50, `only ${refused} changes were refused`);
 });
 
-test("what a heap hands out overlaps nothing, and when all is back so are its segments", () => {
+test("a heap's allocations do not overlap, and when all are freed its segments are returned", () => {
   const step = fc.record({ take: fc.boolean(), blocks: fc.integer({ min: 1, max: 9000 }), which: fc.nat(100) });
   check(
     fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {

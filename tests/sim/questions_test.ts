@@ -1,4 +1,4 @@
-/** The simulator's answers do not depend on its schedule, and together the questions cover every call that it has. */
+/** The simulator's results do not depend on its schedule, and together the questions cover every call that it has. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { cuda } from "../../bindings/cuda.ts";
@@ -10,7 +10,7 @@ import { questions } from "../support/questions.ts";
 import { Raw } from "../support/raw_driver.ts";
 
 for (const { name, devices, ask } of questions) {
-  test(`every schedule answers alike: ${name}`, () => {
+  test(`every schedule gives the same results: ${name}`, () => {
     const answers = (["latest", "random", "round-robin"] as const).map((schedule) => {
       using simulated = simulateDriver({ devices, schedule });
       using raw = new Raw(simulated.driver, devices);
@@ -23,7 +23,7 @@ for (const { name, devices, ask } of questions) {
 /** Calls that need two processes, covered by the tests of sharing. */
 const shared = /Ipc|Shareable|PoolExport|PoolImport/;
 
-test("the differential tests ask every call that is simulated", () => {
+test("the differential tests cover every call that is simulated", () => {
   const names = Object.values(cuda).flatMap((group) => Object.keys(group));
   const seen = new Set<string>();
   const note = (simulated: ReturnType<typeof simulateDriver>) => {

@@ -28,7 +28,7 @@ function setUp(options: SimulateOptions = {}, devices = 1) {
   return { simulated, raw, driver: simulated.driver, stream: raw.stream(CU_STREAM.NON_BLOCKING) };
 }
 
-test("what was freed goes back to the device when the host has waited, whatever sizes and however many segments it had", () => {
+test("freed memory is returned to the device when the host has waited, whatever its sizes and segments", () => {
   const size = fc.oneof(
     fc.integer({ min: 1, max: 5 }).map((n) => n * mebibyte),
     fc.integer({ min: 1, max: 5 * mebibyte }),
@@ -48,7 +48,7 @@ test("what was freed goes back to the device when the host has waited, whatever 
   );
 });
 
-test("a pool never takes more than it was made for", () => {
+test("a pool never exceeds its maximum size", () => {
   const most = 8;
   const step = fc.record({ size: fc.integer({ min: 1, max: 5 }), frees: fc.boolean() });
   check(
@@ -85,7 +85,7 @@ test("a pool never takes more than it was made for", () => {
   );
 });
 
-test("there is no time between events of which one has not passed, or was recorded in a capture since", () => {
+test("no time is measured between events of which one has not passed, or was recorded in a capture since", () => {
   const { raw, driver, stream } = setUp({ schedule: "latest" });
   const [start, end] = [raw.event(CU_EVENT.DEFAULT), raw.event(CU_EVENT.DEFAULT)];
   const time = raw.arena.out("f32");
@@ -127,7 +127,7 @@ test("a stream whose capture's first stream is gone captures nothing more, and n
   other.close();
 });
 
-test("memory of another process is there until it is closed, and what is left of its address reads as poison", () => {
+test("memory of another process is accessible until it is closed, and then its address reads as poison", () => {
   check(
     fc.property(fc.integer({ min: 1, max: 200_000 }), fc.nat(255), fc.nat(3), (bytes, value, opens) => {
       const [owner, user] = [setUp(), setUp()];
@@ -153,7 +153,7 @@ test("memory of another process is there until it is closed, and what is left of
   );
 });
 
-test("a box that is higher than what it is cut from is refused, on either side", () => {
+test("a box that is higher than the array that it is cut from is refused, on either side", () => {
   const { raw, driver } = setUp();
   const memory = raw.word((out) => driver.memory.cuMemAlloc_v2(out, 4096n));
   const shape = raw.arena.struct(CUDA_MEMCPY3D_v2);

@@ -22,7 +22,7 @@ function refused(code: number, name: string): void {
   assertEquals(resultName(code), `CUDA_ERROR_${name}`);
 }
 
-test("pools are exported if they were made for it, as what they were made for, and imported from nothing else", () => {
+test("pools are exported only as the kind of handle that they were created for, and imported from nothing else", () => {
   const simulated = simulateDriver();
   using raw = new Raw(simulated.driver);
   raw.use(0);
@@ -108,7 +108,7 @@ test("handles of memory are counted for each process that opens them, and refuse
   refused(there.cuIpcOpenMemHandle_v2(out.$address, bytes, 1), "INVALID_VALUE");
 });
 
-test("handles of events are for events that were made for it", () => {
+test("handles of events exist only for events that were created for sharing", () => {
   using owner = new Raw(simulateDriver().driver);
   using user = new Raw(simulateDriver().driver);
   owner.use(0);

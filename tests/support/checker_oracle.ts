@@ -433,7 +433,7 @@ export class Session {
         streams.cuStreamWaitEvent(this.#streams[other] ?? 0n, own, 0);
         break;
       }
-      case "order past it": // by somebody who calls the driver itself, and says so
+      case "order past it": // by a user who calls the driver directly, and declares it
         if (judge.deviceOf(other) !== device) break;
         judge.enqueue(step, other, [], judge.enqueue(step, lane));
         observerOf(this.#driver)?.orderedElsewhere(0x1000n + BigInt(device), stream, this.#streams[other] ?? 0n);

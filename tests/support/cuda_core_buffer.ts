@@ -78,7 +78,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
   },
   {
     // There, an owner and a deleter exclude each other. Here an import has both: its maker and its deleter.
-    name: "a buffer of an allocator is given back to it once, on close, with its address, owner or not",
+    name: "a buffer of an allocator is returned to it once, on close, with its address, owner or not",
     devices: 1,
     run(root) {
       using all = setUp(root);
@@ -162,7 +162,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
   },
   {
     // There, closing on another stream does not order that stream after the old one: that is left to the user.
-    name: "closing on another stream frees after what the former home had still to do",
+    name: "closing on another stream frees after the former home's remaining work",
     devices: 1,
     run(root) {
       using all = setUp(root);
@@ -181,7 +181,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    name: "a closed stream is no home",
+    name: "a closed stream cannot be a home",
     devices: 1,
     run(root) {
       using all = setUp(root);
@@ -276,7 +276,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
   },
   {
     // There, a buffer over a foreign address queries the driver on its own, and needs a driver even for host memory.
-    name: "what the driver knows about an address is asked only when somebody wants to know",
+    name: "the driver is asked about an address only when the answer is read",
     devices: 1,
     run(root) {
       using all = setUp(root);
@@ -349,7 +349,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    name: "a buffer goes out by DLPack as its bytes: signed ones in one axis, on the device where they are",
+    name: "a buffer is exported by DLPack as its bytes: signed ones in one axis, on the device where they are",
     devices: 1,
     run(root) {
       using all = setUp(root);
@@ -365,7 +365,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    name: "no bytes are a buffer, too",
+    name: "zero bytes are a buffer, too",
     devices: 1,
     run(root) {
       using all = setUp(root);

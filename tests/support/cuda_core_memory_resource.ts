@@ -146,7 +146,7 @@ export const cudaCoreMemoryResources: readonly Behaviour[] = [
     },
   },
   {
-    name: "memory that is freed on a stream is there again for the next allocation on it, without any wait",
+    name: "memory that is freed on a stream is available to the next allocation on it, without any wait",
     devices: 1,
     run(root) {
       using cuda = root.open();
@@ -161,7 +161,7 @@ export const cudaCoreMemoryResources: readonly Behaviour[] = [
     },
   },
   {
-    name: "no bytes are allocated as no address; a size that cannot be is refused",
+    name: "zero bytes are allocated without an address; an invalid size is refused",
     devices: 1,
     run(root) {
       using cuda = root.open();
@@ -234,7 +234,7 @@ export const cudaCoreMemoryResources: readonly Behaviour[] = [
     },
   },
   {
-    name: "synchronous memory is there at once, for every stream",
+    name: "synchronous memory is available at once, for every stream",
     devices: 1,
     run(root) {
       using cuda = root.open();

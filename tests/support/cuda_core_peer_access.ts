@@ -74,7 +74,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
     },
   },
   {
-    name: "what a stream's device cannot reach is named, with both ways out, and nothing is done",
+    name: "memory that a stream's device cannot reach is named, with both ways out, and nothing is done",
     devices: 2,
     run(root) {
       using cuda = root.open();
@@ -133,7 +133,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
   },
   {
     name:
-      "resources over one pool, and sets got at different times, always agree: the driver is asked, nothing is kept",
+      "resources over one pool, and sets got at different times, always agree: the driver is asked, nothing is cached",
     devices: 2,
     run(root) {
       using cuda = root.open();
@@ -170,7 +170,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
     },
   },
   {
-    name: "the results of union and its like are plain Sets that nobody else changes",
+    name: "the results of union and its like are plain Sets, which stay unchanged",
     devices: 2,
     run(root) {
       using cuda = root.open();
@@ -230,7 +230,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
   {
     // There, None is the current device, and a value that is no device is a ValueError, a TypeError or a CUDAError by
     // its kind.
-    name: "what is no other device cannot be given access, which changes nothing, and can be asked about and removed",
+    name: "anything but another device cannot be given access, which changes nothing, and can be queried and removed",
     devices: 2,
     run(root) {
       using cuda = root.open();
@@ -255,7 +255,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
     },
   },
   {
-    name: "members come in ascending order, however they were added",
+    name: "members are in ascending order, however they were added",
     devices: 3,
     run(root) {
       using cuda = root.open();
@@ -278,7 +278,7 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
     },
   },
   {
-    name: "each change of many is one call to the driver, each of one at most one, and nothing is said twice",
+    name: "each change of many is one call to the driver, each of one at most one, and no call is repeated",
     devices: 3,
     run(root) {
       using cuda = root.open();

@@ -59,13 +59,13 @@ export class Mesh implements AsyncDisposable {
 
   /** Sends each process an order, or none, and waits for the answers of those that got one. */
   async tell(order: (child: number) => Order | null): Promise<Answer[]> {
-    const told = this.#children.flatMap(({ stdin }, i) => {
+    const ordered = this.#children.flatMap(({ stdin }, i) => {
       const what = order(i);
       if (what === null) return [];
       stdin?.write(`${JSON.stringify(what)}\n`);
       return [i];
     });
-    return await Promise.all(told.map(async (i) => JSON.parse(await this.#hear(i)) as Answer));
+    return await Promise.all(ordered.map(async (i) => JSON.parse(await this.#hear(i)) as Answer));
   }
 
   /** Ends the processes. */

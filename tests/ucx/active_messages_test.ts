@@ -1,9 +1,9 @@
-/** Active messages: each arrives once, whole, in order, at the right place; unwanted ones are returned to UCX. */
+/** Active messages: each arrives once, whole, in order, at the right place; unwanted ones are released to UCX. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
-import type { UcxActiveMessage } from "../../src/ucx/message/active_messages.ts";
+import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -32,7 +32,7 @@ async function next(messages: AsyncIterable<UcxActiveMessage>): Promise<UcxActiv
 }
 
 for (const tls of ["tcp", "sm,tcp"]) {
-  test(`messages come to the endpoint that leads back, once and in order, with headers and data: ${tls}`, async () => {
+  test(`messages arrive at the endpoint back, once and in order, with headers and data: ${tls}`, async () => {
     using ucx = Ucx.open({ config: { TLS: tls } });
     await using server = ucx.createWorker();
     await using client = ucx.createWorker();
@@ -74,7 +74,7 @@ for (const tls of ["tcp", "sm,tcp"]) {
   });
 }
 
-test("a message from a worker to which no endpoint leads comes to the worker", async () => {
+test("a message from a worker to which no endpoint leads arrives at the receiving worker", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
   const endpoint = await sender.connect(receiver.address);
@@ -89,7 +89,7 @@ test("a message from a worker to which no endpoint leads comes to the worker", a
   assertThrows(() => receiver.messages(), TypeError, "the worker is closed");
 });
 
-test("what does not fit is refused and can be received still; a loop ends with its endpoint", async () => {
+test("a receive into too little memory is refused and can be repeated; a loop ends with its endpoint", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   await using server = ucx.createWorker();
   await using client = ucx.createWorker();
@@ -140,7 +140,7 @@ async function inPair(
 
 for (const tls of ["tcp", "sm,tcp"]) {
   test(
-    `what has come before the other side closed its endpoint is taken in time, and ends without an error: ${tls}`,
+    `messages that arrived before a graceful close can be taken seconds later, without an error: ${tls}`,
     patiently,
     async () => {
       // After 1 to 2 s messages not yet taken were dropped: https://github.com/rapidsai/ucxx/pull/731
@@ -169,7 +169,7 @@ for (const tls of ["tcp", "sm,tcp"]) {
     },
   );
 
-  test(`a loss of the other side is an error of the iteration, after what has come: ${tls}`, patiently, async () => {
+  test(`losing the peer fails the iteration, after the messages that have arrived: ${tls}`, patiently, async () => {
     await inPair(tls, async ({ there, here, client, listener }) => {
       for (let i = 0; i < 3; i++) await there.sendMessage(contentOf(i, 1000));
       const large = there.sendMessage(new Uint8Array(1 << 20)).catch((error: unknown) => error); // stays at the sender
@@ -178,8 +178,8 @@ for (const tls of ["tcp", "sm,tcp"]) {
       await there.close({ force: true });
       await here.closed;
       assertInstanceOf(await large, UcxError);
-      await delay(2500); // until the endpoint is returned to UCX
-      // UCX now reuses the buffers that were returned to it, in turn.
+      await delay(2500); // until the endpoint is released to UCX
+      // UCX now reuses the buffers that were released to it, in turn.
       const [other, another] = await Promise.all([client.connect(listener), listener.accept()]);
       assert(another !== null);
       for (let i = 0; i < 600; i++) await other.sendMessage(contentOf(90, 1000));
@@ -200,15 +200,15 @@ for (const tls of ["tcp", "sm,tcp"]) {
   });
 }
 
-test("what is dropped by a close here is given back, also after the other side has gone", patiently, async () => {
+test("messages dropped by a close are released to UCX, also after the other side has closed", patiently, async () => {
   await inPair("sm,tcp", async ({ there, here }) => {
     await there.sendMessage(new Uint8Array(5000));
     await there.flush();
     await there.close();
     await here.closed;
-    await delay(2500); // until the endpoint is returned to UCX
+    await delay(2500); // until the endpoint is released to UCX
     await here.close();
-    for await (const message of here.messages()) throw new Error(`${message.length} bytes have come`);
+    for await (const message of here.messages()) throw new Error(`${message.length} bytes have arrived`);
   });
 });
 
@@ -231,7 +231,7 @@ test("data are received when they are first asked for, once, into memory of thei
   });
 });
 
-test("a wait for messages has limits, and the message that comes later is for the next one", async () => {
+test("a wait for messages has limits, and a message that arrives later is for the next wait", async () => {
   await inPair("sm,tcp", async ({ there, here, client }) => {
     const late = await assertRejects(() => next(here.messages({ timeout: 20 })), UcxError);
     assertEquals(late.statusName, "UCS_ERR_TIMED_OUT");
@@ -251,7 +251,7 @@ test("a wait for messages has limits, and the message that comes later is for th
   });
 });
 
-test("of those to whom no endpoint leads a worker keeps as many messages as allowed, and counts who is dropped", async () => {
+test("a worker keeps as many messages of peers without an endpoint as allowed, and counts dropped ones", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   await using receiver = ucx.createWorker({ limits: { messages: 3, messageBytes: 9000 } });
   await using sender = ucx.createWorker();

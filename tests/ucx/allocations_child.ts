@@ -11,7 +11,7 @@ type Work = (times: number) => void | Promise<void>;
 
 /** Warm-up messages: after these the engine has compiled the hot path. */
 const warmUp = 30_000;
-/** Messages measured; and in Deno how often, as what else runs in the process, such as a compiler, only adds. */
+/** Messages measured; and in Deno how often, as other work of the process, such as a compiler's, only adds. */
 const measured = 100_000;
 const repetitions = 3;
 /** Messages between two collections in Bun, which resets its counts when it collects. */

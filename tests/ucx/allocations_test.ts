@@ -6,7 +6,7 @@ import { isBun, patiently, runScriptForJson } from "../support/child.ts";
 /**
  * The most that a message may cost, sent and received: in Deno bytes, in Bun cells. In place that is the object which
  * the receive returns, 40 bytes in V8; its tag is the requested one, and a new bigint, 40 bytes, only where several
- * match. Awaited it is that, two promises, and what settles them. The count itself costs a tenth of a cell.
+ * match. Awaited it is that, two promises, and their resolvers. The count itself costs a tenth of a cell.
  */
 const most: Readonly<Record<string, number>> = isBun
   ? {
@@ -24,7 +24,7 @@ const most: Readonly<Record<string, number>> = isBun
     "polled": 8,
   };
 
-test("a message takes no more of the heap than what is returned to the program", patiently, async () => {
+test("a message takes no more of the heap than the objects returned to the program", patiently, async () => {
   const script = new URL("./allocations_child.ts", import.meta.url);
   const took = await runScriptForJson(script, { env: { UCX_LOG_LEVEL: "fatal" } });
   for (const [how, bound] of Object.entries(most)) {

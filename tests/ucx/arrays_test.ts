@@ -1,4 +1,4 @@
-/** Arrays arrive unchanged: element type, shape and elements, in memory of the requested place. */
+/** Arrays arrive unchanged: element type, shape and elements, in the requested kind of memory. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, HostMemoryResource, PinnedMemoryResource, StridedMemoryView, Ucx } from "../../mod.ts";
@@ -57,7 +57,7 @@ test("an array of any type and layout arrives with its type, its shape, and its 
   );
 });
 
-test("an array comes to the endpoint that leads back to its sender, or to the worker, and typed arrays are arrays", async () => {
+test("an array arrives at the endpoint back to its sender, or else at the worker; also typed arrays", async () => {
   await using ends = await pair({ TLS: "tcp" });
   await using listener = await ends.receiver.listen();
   const client = await ends.sender.connect(listener);
@@ -72,7 +72,7 @@ test("an array comes to the endpoint that leads back to its sender, or to the wo
   await assertRejects(() => server.sendArray({}), TypeError, "Cannot view");
 });
 
-test("arrays come to page-locked memory and to a GPU's, small and large, in order with its stream", async () => {
+test("arrays arrive in page-locked and GPU memory, small and large, in order with its stream", async () => {
   await using ends = await pair();
   const cuda = Cuda.simulate();
   const device = cuda.device(0);
@@ -94,7 +94,7 @@ test("arrays come to page-locked memory and to a GPU's, small and large, in orde
   cuda.close();
 });
 
-test("whoever gives up takes no array, a closed endpoint says so, and an open wait ends", async () => {
+test("a cancelled receive takes no array, a closed endpoint is an error, and a pending wait ends", async () => {
   await using ends = await pair();
   const { endpoint, receiver } = ends;
   const enough = new Error("enough");
@@ -108,7 +108,7 @@ test("whoever gives up takes no array, a closed endpoint says so, and an open wa
   await waits;
 });
 
-test("headers that describe no array, or another, are refused", async () => {
+test("headers that describe no array, or one of another size, are refused", async () => {
   const header = (text: string) => new TextEncoder().encode(text);
   const good = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
   const read = readArrayHeader(writeArrayHeader(good), 24);

@@ -132,12 +132,12 @@ const waits = (other: UcxWorker): Readonly<Record<string, Wait>> => {
         return Promise.resolve({ end: written.then(() => memory) });
       },
       happen: async (to) => {
-        if (region === null) throw new Error("there is no region");
+        if (region === null) throw new Error("no region was registered");
         await to.put(sent(), to.remote(region.key));
         await to.flush();
         region.close();
         region = null;
-        tell();
+        resolveWritten();
       },
     },
     "the worker of a context that was dropped": {
@@ -153,7 +153,7 @@ const waits = (other: UcxWorker): Readonly<Record<string, Wait>> => {
 
 /** Memory for remote writes, which references its worker; and a promise that settles once it is written. */
 let region: ReturnType<UcxWorker["register"]> | null = null;
-const { promise: written, resolve: tell } = Promise.withResolvers<void>();
+const { promise: written, resolve: resolveWritten } = Promise.withResolvers<void>();
 
 async function collect(): Promise<void> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");
@@ -177,14 +177,14 @@ async function begin(wait: Wait): Promise<{ readonly to: UcxEndpoint; readonly e
   return { to, end };
 }
 
-const came: Record<string, unknown> = {};
+const outcomes: Record<string, unknown> = {};
 for (const [what, wait] of Object.entries(waits(other))) {
   const { to, end } = await begin(wait);
   await collect();
   const late = () => pause(5000, "nothing", { ref: false });
   const happened = Promise.race([wait.happen(to).then(() => ""), late()]).catch((error) => String(error));
-  const brought = await Promise.race([end.catch((error) => String(error)), late()]);
-  came[what] = brought instanceof Uint8Array ? [...brought, await happened] : brought;
+  const outcome = await Promise.race([end.catch((error) => String(error)), late()]);
+  outcomes[what] = outcome instanceof Uint8Array ? [...outcome, await happened] : outcome;
 }
-console.log(JSON.stringify(came));
+console.log(JSON.stringify(outcomes));
 process.exit(0);

@@ -18,13 +18,13 @@ const [what = "", ...args] = process.argv.slice(2);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 /** The next value from the parent process. */
-async function told(): Promise<unknown> {
+async function nextInput(): Promise<unknown> {
   const { value, done } = await lines.next();
-  if (done) throw new TypeError("it has ended");
+  if (done) throw new TypeError("the parent process has ended");
   return JSON.parse(value);
 }
 
-function say(value: unknown): void {
+function print(value: unknown): void {
   console.log(JSON.stringify(value));
 }
 
@@ -33,14 +33,14 @@ function start(...args: readonly string[]) {
   const child = startScript(new URL(import.meta.url), { args }, ["pipe", "pipe", "inherit"]);
   const { stdin, stdout, pid } = child;
   assert(stdin !== null && stdout !== null && pid !== undefined);
-  const said = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  const output = createInterface({ input: stdout })[Symbol.asyncIterator]();
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   return {
     pid,
     ended,
-    tell: (value: unknown) => void stdin.write(`${JSON.stringify(value)}\n`),
-    async hear(): Promise<unknown> {
-      const { value, done } = await said.next();
+    write: (value: unknown) => void stdin.write(`${JSON.stringify(value)}\n`),
+    async read(): Promise<unknown> {
+      const { value, done } = await output.next();
       if (done) throw new TypeError(`process ${pid} has ended`);
       return JSON.parse(value);
     },
@@ -51,7 +51,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
   /** The settings that UCX uses under the environment and each given configuration. */
   settings() {
     const configs: Record<string, string>[] = JSON.parse(args[0] ?? "");
-    say(configs.map((config) => {
+    print(configs.map((config) => {
       using ucx = Ucx.open({ config });
       return [...new Set(ucx.transports().map((name) => name.split("/")[0] ?? ""))].toSorted();
     }));
@@ -70,7 +70,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
       await Promise.all([there.send(new Uint8Array(8)), here?.recv(new Uint8Array(8))]);
       results.push(there.transports().some((name) => name.endsWith("/memory")));
     }
-    say(results);
+    print(results);
   },
 
   /** Why a GPU's memory cannot be sent. */
@@ -79,8 +79,8 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     await using worker = ucx.createWorker();
     const endpoint = await worker.connect(worker.address);
     const memory = Cuda.simulate().device(0).memory.allocate(8);
-    const said = await endpoint.send(memory).then(() => "sent", (error: unknown) => String(error));
-    say({ said, hasCuda: ucx.hasCuda });
+    const outcome = await endpoint.send(memory).then(() => "sent", (error: unknown) => String(error));
+    print({ outcome, hasCuda: ucx.hasCuda });
     process.exit(0);
   },
 
@@ -89,25 +89,25 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     using ucx = Ucx.open();
     await using worker = ucx.createWorker({ progress: progress as ProgressMode });
     const listener = await worker.listen();
-    say(listener.port);
-    told().catch(() => {}).then(() => listener.close());
+    print(listener.port);
+    nextInput().catch(() => {}).then(() => listener.close());
     await serveEcho(listener, worker);
   },
 
-  /** Every kind of message at every size goes to another process and comes back, in each given mode. */
+  /** Every kind of message at every size is echoed by another process, in each given mode. */
   async echo() {
     let count = 0;
     for (const progress of progressModes.filter((mode) => args.includes(mode))) {
       const server = start("echo server", progress);
       using ucx = Ucx.open();
       await using worker = ucx.createWorker({ progress });
-      const to = { host: "127.0.0.1", port: Number(await server.hear()) };
+      const to = { host: "127.0.0.1", port: Number(await server.read()) };
       count += await echoAll(worker, to, [0, 1, 10, 1024, 2048, 1 << 20], [1, 2, 3, 4, 8]);
       if (progress === "event") count += await echoAll(worker, to, [1 << 24], [1, 8]);
-      server.tell("stop");
+      server.write("stop");
       assertEquals(await server.ended, 0);
     }
-    say(count);
+    print(count);
   },
 
   /** Connects this process's workers with all other workers of all processes, and exchanges messages with each. */
@@ -115,8 +115,8 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     const [count = "1", first = "0", size = "0"] = args;
     using ucx = Ucx.open();
     const workers = Array.from({ length: Number(count) }, () => ucx.createWorker());
-    say(workers.map(({ address }) => address.toHex()));
-    const addresses = (await told() as string[]).map((hex) => Uint8Array.fromHex(hex));
+    print(workers.map(({ address }) => address.toHex()));
+    const addresses = (await nextInput() as string[]).map((hex) => Uint8Array.fromHex(hex));
     const rounds = 3;
     const bytes = Number(size);
     const contents = (from: number, to: number, round: number) => contentOf(from * 1000 + to * 10 + round, bytes);
@@ -137,8 +137,8 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
         ]));
       }
     }));
-    say(received);
-    await told(); // all are done
+    print(received);
+    await nextInput(); // all processes are done
     await Promise.all(workers.map((worker) => worker.close()));
   },
 
@@ -149,19 +149,19 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
       { length: Number(processes) },
       (_, i) => start("member", workers, `${i * Number(workers)}`, size),
     );
-    const addresses = (await Promise.all(members.map((member) => member.hear()))).flat();
-    for (const member of members) member.tell(addresses);
-    const received = await Promise.all(members.map((member) => member.hear()));
-    for (const member of members) member.tell("done");
+    const addresses = (await Promise.all(members.map((member) => member.read()))).flat();
+    for (const member of members) member.write(addresses);
+    const received = await Promise.all(members.map((member) => member.read()));
+    for (const member of members) member.write("done");
     assertEquals(await Promise.all(members.map(({ ended }) => ended)), members.map(() => 0));
-    say(received.reduce<number>((sum, count) => sum + Number(count), 0));
+    print(received.reduce<number>((sum, count) => sum + Number(count), 0));
   },
 
   async victim() {
     using ucx = Ucx.open();
     const worker = ucx.createWorker();
     const listener = await worker.listen({ errors: "none" });
-    say({ port: listener.port, address: worker.address.toHex() });
+    print({ port: listener.port, address: worker.address.toHex() });
     worker.recv(new Uint8Array(4 << 20), { tag: 8n }).catch(() => {});
     for await (const endpoint of listener) {
       endpoint.send(Uint8Array.of(1)).catch(() => {});
@@ -170,9 +170,9 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
   },
 
   /** Endpoints without error handling whose peer is killed: limits end pending operations, and this process goes on. */
-  async "unnoticed death"() {
+  async "unreported death"() {
     const victim = start("victim");
-    const { port, address } = await victim.hear() as { port: number; address: string };
+    const { port, address } = await victim.read() as { port: number; address: string };
     using ucx = Ucx.open();
     const worker = ucx.createWorker();
     const options = { errors: "none" } as const;
@@ -211,7 +211,7 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     assert(closed < 2000, `${closed} ms`);
     await pause(0);
     ucx.close();
-    say([...ends].toSorted());
+    print([...ends].toSorted());
   },
 };
 

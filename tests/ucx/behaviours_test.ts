@@ -1,46 +1,46 @@
 /**
- * What UCXX's own tests cover, and where it is covered here. Rows without a file are in this one.
+ * The behaviours that UCXX's own tests cover, and where they are covered here. Rows without a file are in this one.
  *
- * |    | behaviour                                              | where                                                  |
- * | -- | ------------------------------------------------------ | ------------------------------------------------------ |
- * |  1 | settings, transports, wrong and unknown ones           | worker_test; the environment's and the caller's: here  |
- * |  2 | an operation of a feature that was not requested       | cannot occur: a context has every feature              |
- * |  3 | no CUDA                                                | worker_test, explain_test; which reason: here          |
- * |  4 | addresses: bytes, empty, damaged                       | worker_test; they are bytes: there is nothing to hash  |
- * |  5 | listener: address, port 0                              | listener_test; a port of one's choice: here            |
- * |  6 | server and client, by tag, message, stream             | here, "every kind"                                     |
- * |  7 | bytes, NumPy's, CuPy's                                 | python_arrays_test, message_memory_test; sizes: here   |
- * |  8 | messages of several parts                              | message_parts_test; sizes and counts: here             |
- * |  9 | active messages, before and after a receiver waits     | active_messages_test; sizes: here                      |
- * | 10 | headers, several pieces, no header                     | active_messages_test, message_list_test. Callbacks by  |
- * |    |                                                        | number and memory policies do not exist: the receiver  |
- * |    |                                                        | of a message says where its data go, or is refused     |
- * |    |                                                        | (gpu/ucx_test)                                         |
- * | 11 | tags in another order than sent                        | programs_test, many_test                               |
- * | 12 | probe, take, receive taken                             | probe_test, interleavings_test; never received: here   |
- * | 13 | receives end when the other side closes                | here, and listener_test                                |
- * | 14 | either side is shut down while it receives             | here, and lifecycle_test                               |
- * | 15 | a listener is closed, or dropped; its handler throws   | listener_test, unclosed_test; there is no handler      |
- * | 16 | close after n receives                                 | does not exist: count them, and close                  |
- * | 17 | why an endpoint is closed, on both sides               | here, endpoint_test, lifecycle_test                    |
- * | 18 | a peer is killed                                       | death_test; without error handling: here               |
- * | 19 | workers connected by address, 8 processes              | two_processes_test; here                               |
- * | 20 | no peer, or none that answers in time                  | two_processes_test, progress_test; messages: here      |
- * | 21 | 4 servers, 100 clients each                            | many_test                                              |
- * | 22 | what is left after teardown                            | lifecycle_test, unclosed_test                          |
- * | 23 | transports in use                                      | worker_test, explain_test. UCX's own description of    |
- * |    |                                                        | contexts and workers is not shown: `doctor` has what   |
- * |    |                                                        | it says of the transports                              |
- * | 24 | two processes on two GPUs                              | gpu/ucx_test                                           |
- * | 25 | every kind at every size in every mode                 | here                                                   |
- * | 26 | remote memory and its keys                             | remote_memory_test; zero bytes, many bytes: here       |
- * | 27 | headers of parts, read and refused                     | message_parts_test                                     |
- * | 28 | a progress thread that stops while it starts           | cannot occur: no thread makes progress                 |
- * | 29 | callbacks around progress, cancelling everything       | lifecycle_test, order_test                             |
- * | 30 | delayed submission, futures of Python                  | cannot occur: neither exists                           |
- * | 31 | a request's memory type and description                | no such query: the caller knows its memory's type, and |
- * |    |                                                        | `explain` says the way (explain_test)                  |
- * | 32 | a cluster of 2 nodes with 2 workers each               | here                                                   |
+ * |    | behaviour                                           | where                                                 |
+ * | -- | --------------------------------------------------- | ----------------------------------------------------- |
+ * |  1 | settings, transports, wrong and unknown ones        | worker_test; from environment and caller: here        |
+ * |  2 | an operation of a feature that was not requested    | cannot occur: a context has every feature             |
+ * |  3 | no CUDA                                             | worker_test, explain_test; which reason: here         |
+ * |  4 | addresses: bytes, empty, damaged                    | worker_test; they are bytes: there is nothing to hash |
+ * |  5 | listener: address, port 0                           | listener_test; a port of one's choice: here           |
+ * |  6 | server and client, by tag, message, stream          | here, "every kind"                                    |
+ * |  7 | bytes, NumPy's, CuPy's                              | python_arrays_test, message_memory_test; sizes: here  |
+ * |  8 | messages of several parts                           | message_parts_test; sizes and counts: here            |
+ * |  9 | active messages, before and after a receiver waits  | active_messages_test; sizes: here                     |
+ * | 10 | headers, several pieces, no header                  | active_messages_test, message_list_test. Callbacks by |
+ * |    |                                                     | number and memory policies do not exist: the receiver |
+ * |    |                                                     | of a message provides their memory, or is refused     |
+ * |    |                                                     | (gpu/ucx_test)                                        |
+ * | 11 | tags in another order than sent                     | programs_test, many_test                              |
+ * | 12 | probe, take, receive taken                          | probe_test, interleavings_test; never received: here  |
+ * | 13 | receives end when the other side closes             | here, and listener_test                               |
+ * | 14 | either side is shut down while it receives          | here, and lifecycle_test                              |
+ * | 15 | a listener is closed or dropped; its handler throws | listener_test, unclosed_test; there is no handler     |
+ * | 16 | close after n receives                              | does not exist: count them, and close                 |
+ * | 17 | why an endpoint is closed, on both sides            | here, endpoint_test, lifecycle_test                   |
+ * | 18 | a peer is killed                                    | death_test; without error handling: here              |
+ * | 19 | workers connected by address, 8 processes           | two_processes_test; here                              |
+ * | 20 | no peer, or none that answers in time               | two_processes_test, progress_test; messages: here     |
+ * | 21 | 4 servers, 100 clients each                         | many_test                                             |
+ * | 22 | objects left after teardown                         | lifecycle_test, unclosed_test                         |
+ * | 23 | transports in use                                   | worker_test, explain_test. UCX's own description of   |
+ * |    |                                                     | contexts and workers is not shown: `doctor` has its   |
+ * |    |                                                     | description of the transports                         |
+ * | 24 | two processes on two GPUs                           | gpu/ucx_test                                          |
+ * | 25 | every kind at every size in every mode              | here                                                  |
+ * | 26 | remote memory and its keys                          | remote_memory_test; zero bytes, many bytes: here      |
+ * | 27 | headers of parts, read and refused                  | message_parts_test                                    |
+ * | 28 | a progress thread that stops while it starts        | cannot occur: no thread makes progress                |
+ * | 29 | callbacks around progress, cancelling everything    | lifecycle_test, order_test                            |
+ * | 30 | delayed submission, futures of Python               | cannot occur: neither exists                          |
+ * | 31 | a request's memory type and description             | no such query: the caller knows the memory type, and  |
+ * |    |                                                     | `explain` reports the way (explain_test)              |
+ * | 32 | a cluster of 2 nodes with 2 workers each            | here                                                  |
  */
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects } from "@std/assert";
 import { createServer } from "node:net";
@@ -78,15 +78,15 @@ test("the caller's setting wins over the environment's, and the environment's ov
 // 3
 const library = ucxOfWheel();
 const missing = library === null ? `no UCX that knows CUDA: ${wheelAdvice}` : null;
-test(...needs(missing, "a UCX that knows CUDA and may not use it is not said to lack it"), async () => {
+test(...needs(missing, "a UCX that was built with CUDA and may not use it is not reported to lack it"), async () => {
   const result = await run(["GPU memory"], { CAUSEWAY_LIBUCP: library ?? "", UCX_TLS: "tcp" });
-  const { said, hasCuda } = result as { readonly said: string; readonly hasCuda: boolean }; // what the script prints
+  const { outcome, hasCuda } = result as { readonly outcome: string; readonly hasCuda: boolean }; // the script's output
   assertEquals(hasCuda, false);
-  assertMatch(said, /^TypeError: Cannot send GPU memory: .*UCX_TLS.*Copy it to the host/);
+  assertMatch(outcome, /^TypeError: Cannot send GPU memory: .*UCX_TLS.*Copy it to the host/);
 });
 
 // 5
-test("a listener has the port that it was given, and another one can have it afterwards", async () => {
+test("a listener has the port that it was given, and another listener can have it afterwards", async () => {
   const free = createServer();
   await new Promise<void>((resolve) => free.listen(0, "127.0.0.1", resolve));
   const address = free.address();
@@ -131,7 +131,7 @@ for (const how of pairings) {
 for (const tls of [undefined, "tcp"]) {
   const over = `UCX_TLS ${tls ?? "unset"}`;
   test(
-    `every kind of message comes back from a worker of this process, in every mode: ${over}`,
+    `every kind of message is echoed by a worker of this process, in every mode: ${over}`,
     patiently,
     async () => {
       for (const progress of progressModes) {
@@ -147,14 +147,14 @@ for (const tls of [undefined, "tcp"]) {
     },
   );
 
-  test(`every kind of message of up to 16 MiB comes back from another process: ${over}`, patiently, async () => {
+  test(`every kind of message of up to 16 MiB is echoed by another process: ${over}`, patiently, async () => {
     const modes = tls === undefined ? progressModes : ["event"] as const;
     assertEquals(await run(["echo", ...modes], { UCX_TLS: tls }), 66 * modes.length + 8);
   });
 }
 
 // 12
-test("a message that was taken and is never received holds up nobody", patiently, async () => {
+test("a message that was taken and is never received blocks neither messages nor a close", patiently, async () => {
   for (const tls of ["tcp", "sm"]) {
     using ucx = Ucx.open({ config: { TLS: tls } });
     const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
@@ -195,8 +195,8 @@ const waits: Readonly<Record<string, (endpoint: UcxEndpoint) => Promise<unknown>
 // 13, 14, 17
 for (const how of pairings) {
   for (const force of [false, true]) {
-    const heard = how === "listener" ? "and the other side hears of it" : "and who was given its address hears nothing";
-    test(`a side that closes ends all that it waits for, ${heard}: ${how}${force ? ", by force" : ""}`, async () => {
+    const notified = how === "listener" ? "and the other side is notified" : "and a peer by address is not notified";
+    test(`a side that closes ends its pending receives, ${notified}: ${how}${force ? ", by force" : ""}`, async () => {
       using ucx = Ucx.open();
       for (const closer of ["here", "there"] as const) {
         const { close, ...ends } = await pair(ucx, how);
@@ -234,10 +234,10 @@ for (const how of pairings) {
 // 18
 for (const tls of [undefined, "tcp"]) {
   test(
-    `whose death nobody is to notice takes nothing along: limits end what is pending, UCX_TLS ${tls ?? "unset"}`,
+    `the death of a peer without error handling harms nothing: limits end pending calls, UCX_TLS ${tls ?? "unset"}`,
     patiently,
     async () => {
-      const ends = await run(["unnoticed death"], { UCX_TLS: tls, UCX_LOG_LEVEL: "fatal" });
+      const ends = await run(["unreported death"], { UCX_TLS: tls, UCX_LOG_LEVEL: "fatal" });
       assert(Array.isArray(ends) && ends.includes("UCS_ERR_TIMED_OUT") && !ends.includes("done"), JSON.stringify(ends));
     },
   );
@@ -246,7 +246,7 @@ for (const tls of [undefined, "tcp"]) {
 // 19, 32
 for (const [processes, workers, bytes] of [[8, 1, 1000], [2, 2, 1 << 20]] as const) {
   test(
-    `${processes} processes with ${workers} workers each, connected by address, hear from all others`,
+    `${processes} processes with ${workers} workers each, connected by address, receive from all others`,
     patiently,
     async () => {
       const all = processes * workers;
@@ -257,7 +257,7 @@ for (const [processes, workers, bytes] of [[8, 1, 1000], [2, 2, 1 << 20]] as con
 
 // 20
 test(
-  "a limit ends whatever is sent to who does not take it, or awaited from who does not send",
+  "a limit ends sends that the peer does not receive, and receives for which it sends nothing",
   patiently,
   async () => {
     using ucx = Ucx.open();
@@ -290,7 +290,7 @@ test(
 );
 
 // 26
-test("memory of any size is registered, also of none, and a key says how much there is", async () => {
+test("memory of any size is registered, also zero bytes, and a key knows the size", async () => {
   using ucx = Ucx.open();
   await using owner = ucx.createWorker();
   await using user = ucx.createWorker();

@@ -1,6 +1,6 @@
 /**
- * Byte streams between two endpoints: what was written arrives, in order, whatever the chunks and the reads, and ends;
- * a writer is never further ahead than the window; whichever side leaves, the other is notified.
+ * Byte streams between two endpoints: the bytes written arrive, in order, whatever the chunks and reads, then the end;
+ * a writer is never further ahead than the window; whichever side closes, the other is notified.
  */
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { test } from "node:test";
@@ -69,7 +69,7 @@ async function readAll(readable: ReadableStream<Uint8Array>, { reads }: Plan): P
     if (value !== undefined) {
       const whole = new Uint8Array(value.buffer);
       const outside = [...whole.subarray(0, before), ...whole.subarray(before + value.length).subarray(0, 100)];
-      assert(outside.every((byte) => byte === 0xee), "bytes beside those that came were written");
+      assert(outside.every((byte) => byte === 0xee), "bytes beside the received ones were written");
       pieces.push(value);
     }
     if (done) break;
@@ -79,7 +79,7 @@ async function readAll(readable: ReadableStream<Uint8Array>, { reads }: Plan): P
 
 for (const tls of [undefined, "tcp", "sm,tcp"]) {
   for (const how of pairings) {
-    test(`what is written is read, in order, to its end, both ways: ${tls ?? "default"}, ${how}`, async () => {
+    test(`bytes written are read, in order, to the end, both ways: ${tls ?? "default"}, ${how}`, async () => {
       using ucx = Ucx.open(tls === undefined ? {} : { config: { TLS: tls } });
       let message = 0;
       await check(
@@ -108,7 +108,7 @@ for (const tls of [undefined, "tcp", "sm,tcp"]) {
 }
 
 for (const how of pairings) {
-  test(`a writer is never further ahead than the window, and goes on when somebody reads: ${how}`, async () => {
+  test(`a writer is never further ahead than the window, and continues when the other side reads: ${how}`, async () => {
     using ucx = Ucx.open();
     for (const chunk of [1000, 65_536, 300_001]) {
       const { here: ahead, there: behind, close } = await pair(ucx, how);
@@ -126,7 +126,7 @@ for (const how of pairings) {
       })();
       await until(() => accepted > streamWindow - chunk);
       await turns(50);
-      assert(accepted <= streamWindow, `${accepted} bytes are ahead of nobody`);
+      assert(accepted <= streamWindow, `${accepted} bytes were accepted before any read`);
       let read = 0;
       const reader = behind.readable.getReader({ mode: "byob" });
       const pieces: Uint8Array[] = [];
@@ -197,7 +197,7 @@ test("many endpoints, both directions at once", async () => {
 });
 
 for (const how of pairings) {
-  test(`abort has the reads fail, cancel has the writes fail: ${how}`, async () => {
+  test(`abort fails the reads, cancel fails the writes: ${how}`, async () => {
     using ucx = Ucx.open();
     const { here, there, close } = await pair(ucx, how);
     const reader = there.readable.getReader();
@@ -225,7 +225,7 @@ for (const how of pairings) {
   });
 }
 
-test("whoever closes an endpoint has what was written and closed read to its end, however late", async () => {
+test("a close waits until bytes that were written and closed are read to their end, however late", async () => {
   for (const tls of ["tcp", "sm,tcp"]) {
     for (const how of pairings) {
       using ucx = Ucx.open({ config: { TLS: tls } });
@@ -245,7 +245,7 @@ test("whoever closes an endpoint has what was written and closed read to its end
   }
 });
 
-// What the writer says of itself may still be in flight when the other side closes: then neither side was notified, and
+// The writer's control message may be in flight when the other side closes: then neither side was notified, and
 // the writer's close never ended, at times on a loaded machine and always at once.
 test("a close by force, and the other side's close, do not wait for a reader", async () => {
   for (
@@ -271,7 +271,7 @@ test("a close by force, and the other side's close, do not wait for a reader", a
   }
 });
 
-test("who begins to write while the other side is closing is told that nobody reads", async () => {
+test("a write that begins while the other side is closing fails: nothing reads it", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   const { here, there, close } = await pair(ucx, "addresses");
   const sent = there.send(new Uint8Array(2 ** 20), { tag: 9n }); // the close waits for it
@@ -285,7 +285,7 @@ test("who begins to write while the other side is closing is told that nobody re
 });
 
 for (const how of pairings) {
-  test(`streams fail with their endpoint: what was not closed was not written to its end: ${how}`, async () => {
+  test(`streams fail with their endpoint, as a stream that was not closed is incomplete: ${how}`, async () => {
     using ucx = Ucx.open();
     const { here, there, close } = await pair(ucx, how);
     const writer = here.writable.getWriter();
@@ -304,7 +304,7 @@ for (const how of pairings) {
   });
 }
 
-test("a close by force ends writes and reads here, and is told to those that wait at the other side", async () => {
+test("a close by force ends writes and reads here, and fails pending writes at the other side", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   const { here, there, close } = await pair(ucx, "addresses");
   const [stuck, remote] = [
@@ -321,7 +321,7 @@ test("a close by force ends writes and reads here, and is told to those that wai
   await close();
 });
 
-test("a reader that cancels before the writer has connected is heard of", async () => {
+test("a writer that connects after its reader has cancelled is notified", async () => {
   using ucx = Ucx.open();
   await using one = ucx.createWorker();
   await using other = ucx.createWorker();
@@ -385,7 +385,7 @@ test("pipes, responses, compression and signals work on them", async () => {
   });
 });
 
-test("the getters make each stream once; what are no bytes is refused, and the reader hears of it", async () => {
+test("the getters make each stream once; a chunk that is not bytes is refused, and fails the reader", async () => {
   using ucx = Ucx.open();
   for (const wrong of ["text", 5, null, {}, new Uint8Array(new SharedArrayBuffer(8))]) {
     const { here, there, close } = await pair(ucx, "addresses");
@@ -403,7 +403,7 @@ test("the getters make each stream once; what are no bytes is refused, and the r
   }
 });
 
-test("nonsense from the other side fails the stream and nothing else", async () => {
+test("an invalid message from the other side fails the stream and nothing else", async () => {
   using ucx = Ucx.open();
   for (const length of [BigInt(streamWindow) + 1n, 2n ** 40n, abortMark - 1n]) {
     const { here, there, close } = await pair(ucx, "addresses");
@@ -435,13 +435,13 @@ test(
   "endpoints that do not handle errors are closed while their streams are open, and no process ends",
   patiently,
   async () => {
-    // UCX 1.13 ended it with a failed assertion (ucp_worker.inl: (*ep_p)->worker == worker): news came too late.
+    // UCX 1.13 ended it with a failed assertion (ucp_worker.inl: (*ep_p)->worker == worker): a late message.
     const script = new URL("./open_streams_child.ts", import.meta.url);
     assertEquals(await runScriptForJson(script, { timeout: 30_000 }), "ended");
   },
 );
 
-test("a write that is in flight when its reader cancels ends, although nothing comes after it", async () => {
+test("a write that is in flight when its reader cancels ends, although no further message follows", async () => {
   const sent: (() => void)[] = [];
   const raw = { send: () => new Promise<void>((resolve) => sent.push(resolve)) };
   const writer = new ByteWriter(raw, () => {}, (news) => news, () => {});

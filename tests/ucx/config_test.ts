@@ -17,7 +17,7 @@ const known = {
 };
 const names = Object.keys(known) as (keyof typeof known)[];
 
-test("a letter more or less in the name of a transport's setting is an error that names it, and the right name is none", async () => {
+test("a misspelled name of a transport's setting is an error that names it, and the correct name is not", async () => {
   const misspelled = fc.tuple(fc.constantFrom(...names), fc.nat(30), fc.boolean()).map(([name, place, isMore]) => {
     const start = name.indexOf("_") + 1;
     const at = start + place % (name.length - start);
@@ -34,7 +34,7 @@ test("a letter more or less in the name of a transport's setting is an error tha
   );
 });
 
-test("settings of transports that are not here, and those that several have in common, are not misspelled", () => {
+test("settings of unavailable transports, and those that several have in common, are not refused as misspelled", () => {
   using ucx = Ucx.open();
   const isNew = Number(ucx.version.split(".")[1]) >= 20;
   for (

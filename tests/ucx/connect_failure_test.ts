@@ -14,13 +14,13 @@ import { ucxOfWheel, wheelAdvice } from "../support/wheel_ucx.ts";
 
 const version = fc.tuple(fc.integer({ min: 13, max: 24 }), fc.nat(5)).map(([minor, patch]) => `1.${minor}.${patch}`);
 
-test("an address says the version of its UCX", async () => {
+test("an address contains the version of its UCX", async () => {
   await check(fc.property(fc.uint8Array({ minLength: 1 }), version, (bytes, version) => {
     assertEquals(versionOf(withTrailer(withVersion(bytes, version), ownIdentity())), version);
   }));
 });
 
-test("versions of which one would end its process are refused, in either role, with both in the error", async () => {
+test("versions of which one would end the process are refused, in either role, with both in the error", async () => {
   await check(fc.property(version, version, (here, there) => {
     const [older = 0, newer = 0] = [here, there].map((one) => Number(one.split(".")[1])).toSorted((a, b) => a - b);
     if (older > 13 || newer < 21) return checkVersions(here, there);
@@ -30,7 +30,7 @@ test("versions of which one would end its process are refused, in either role, w
   }));
 });
 
-test("each failure of UCX's says what is known of the versions, and others are as they were", () => {
+test("each UCX failure includes what is known of the versions, and other errors are unchanged", () => {
   const attempt = { to: { host: "10.0.0.1", port: 5 }, version: "1.13.1", greets: false, secret: "proved" as const };
   // reset, timeout of the endpoint, unreachable, timed out, invalid parameter
   for (const status of [-25, -80, -6, -20, -5]) {
@@ -59,7 +59,7 @@ const reason = named === undefined || !existsSync(system) || realpathSync(named)
 
 for (const secret of ["-", "s3cret"]) {
   const how = secret === "-" ? "by a listener" : "with a secret";
-  const name = `two versions connect, or end in an error that says which, in both roles: ${how}`;
+  const name = `two versions connect, or end in an error that names them, in both roles: ${how}`;
   test(...withPatience(...needs(reason, name)), async () => {
     for (const [here, there] of [[named, system], [system, named]]) {
       const script = new URL("versions_child.ts", import.meta.url);

@@ -3,7 +3,7 @@ import { assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { Ucx, type UcxWorker } from "../../mod.ts";
 
-test("what is neither an address nor a host is named in the error, with what is expected", async () => {
+test("an argument that is neither an address nor a host is named in the error, with what is expected", async () => {
   using ucx = Ucx.open();
   await using worker = ucx.createWorker();
   for (
@@ -17,7 +17,7 @@ test("what is neither an address nor a host is named in the error, with what is 
   }
 });
 
-test("a host or a port that is spelled wrong is named, with what was probably meant", async () => {
+test("a misspelled option host or port is named, with the option that was probably meant", async () => {
   using ucx = Ucx.open();
   await using worker = ucx.createWorker();
   for (

@@ -1,6 +1,6 @@
 /**
  * How every use of an endpoint ends when the process at its other end is killed, or stopped for a while. The first
- * argument says what happens to it, the second seeds when, and which endpoints are a listener's; prints how each use
+ * argument selects what happens to it, the second seeds when, and which endpoints are a listener's; prints how each use
  * ended.
  */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
@@ -9,7 +9,7 @@ import { once } from "node:events";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import type { UcxActiveMessage } from "../../src/ucx/message/active_messages.ts";
+import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
@@ -34,7 +34,7 @@ interface Lane {
   message: UcxActiveMessage | null;
 }
 
-/** The next message; if there is none, rejects with the reason why the endpoint is closed. */
+/** The next message; after the last one, rejects with the reason why the endpoint is closed. */
 async function nextMessage(lane: Pick<Lane, "endpoint" | "worker">): Promise<UcxActiveMessage> {
   const both = [lane.endpoint.messages(), lane.worker.messages()];
   const { value, done } = await Promise.race(both.map((one) => one[Symbol.asyncIterator]().next()));
@@ -42,7 +42,7 @@ async function nextMessage(lane: Pick<Lane, "endpoint" | "worker">): Promise<Ucx
   return value;
 }
 
-/** What is sent, and the contents of the other side's memory. */
+/** The bytes sent, and the contents of the other side's memory. */
 const [out, table] = [contentOf(1, size), contentOf(3, size)];
 
 /** Reads bytes from the stream. */
@@ -79,7 +79,7 @@ const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
     await endpoint.recv(into, { tag: BigInt(200 + number) });
     return into;
   },
-  "recv of what never comes": ({ endpoint }) => endpoint.recv(new Uint8Array(8), { tag: 7n }),
+  "recv of a message never sent": ({ endpoint }) => endpoint.recv(new Uint8Array(8), { tag: 7n }),
   sendMany: ({ endpoint }) => endpoint.sendMany([out, out.subarray(0, 8), out], { tag: 2n }),
   async recvMany({ endpoint, number }) {
     const views = await endpoint.recvMany({ tag: BigInt(400 + number) });
@@ -90,7 +90,7 @@ const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
     });
   },
   // The second begins when the first has completed.
-  async "two recvMany of what never comes"({ endpoint }) {
+  async "two recvMany of messages never sent"({ endpoint }) {
     const both = [endpoint.recvMany({ tag: 7n }), endpoint.recvMany({ tag: 7n })];
     for (const end of await Promise.allSettled(both)) if (end.status === "rejected") throw end.reason;
   },
@@ -102,7 +102,7 @@ const ways: Readonly<Record<string, (lane: Lane) => Promise<unknown>>> = {
   },
   sendArray: ({ endpoint }) => endpoint.sendArray(new Float64Array(out.buffer)),
   async recvArray({ endpoint, worker }) {
-    // Until the worker knows its endpoint back, what arrives goes to the worker.
+    // Until the worker knows its endpoint back, messages are delivered to the worker.
     const end = new AbortController();
     const limits = { signal: end.signal };
     using array = await Promise.race([endpoint.recvArray(limits), worker.recvArray(limits)]).finally(() => end.abort());
@@ -155,8 +155,8 @@ interface Other {
 }
 
 /**
- * Starts the other process and connects a worker for each use with one of its workers: half of them by its listener, the
- * others by address, both ways.
+ * Starts the other process and connects a worker for each use with one of its workers: half of them by its listener,
+ * the others by address, both ways.
  */
 async function start(used: readonly string[]): Promise<Other> {
   const byListener = used.map((_, number) => (number + Number(seed)) % 2 === 0);
@@ -166,16 +166,16 @@ async function start(used: readonly string[]): Promise<Other> {
   assert(stdin !== null && stdout !== null && pid !== undefined);
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const line: string = await new Promise((resolve) => createInterface({ input: stdout }).once("line", resolve));
-  const said: { reached: (string | number)[]; key: string } = JSON.parse(line);
+  const peer: { reached: (string | number)[]; key: string } = JSON.parse(line);
   const workers = used.map(() => ucx.createWorker());
   stdin.write(`${JSON.stringify(workers.map(({ address }) => address.toHex()))}\n`);
   const lanes = await Promise.all(workers.map(async (worker, number): Promise<Lane> => {
-    const at = said.reached[number] ?? "";
+    const at = peer.reached[number] ?? "";
     const endpoint = await worker.connect(
       typeof at === "number" ? { host: "127.0.0.1", port: at } : Uint8Array.fromHex(at),
     );
     await worker.recv(new Uint8Array(1), { tag: BigInt(100 + number) });
-    const remote = endpoint.remote(Uint8Array.fromHex(said.key));
+    const remote = endpoint.remote(Uint8Array.fromHex(peer.key));
     return { number, worker, endpoint, remote, message: await nextMessage({ endpoint, worker }) };
   }));
   return { pid, ended, lanes };
@@ -224,7 +224,7 @@ async function wrongEnds(lanes: readonly Lane[], ends: readonly Promise<End>[]):
   for (const [i, end] of (await Promise.all(ends.map(within))).entries()) {
     if (end.how !== "UcxError") wrong.push(`pending ${names[i]}: ${end.how}`);
   }
-  died = performance.now(); // the same limit for what is begun now
+  died = performance.now(); // the same limit for operations that begin now
   const later = lanes.flatMap((lane) =>
     names.map(async (name) => {
       const { how } = await within(endOf(() => ways[name]?.(lane) ?? Promise.resolve()));
@@ -253,19 +253,19 @@ async function inPlace(call: (lane: Lane) => unknown): Promise<string[]> {
   const delay = 0.1 + Number(seed) % 20 / 100;
   const command = `sleep ${delay}; date +%s%N; kill -KILL ${pid}`;
   const { stdout } = spawn("sh", ["-c", command], { stdio: ["ignore", "pipe", "ignore"] });
-  const said = once(createInterface({ input: stdout }), "line");
+  const printed = once(createInterface({ input: stdout }), "line");
   const { how } = await endOf(() => Promise.resolve().then(() => call(lane)));
   const over = performance.now();
-  const after = over - (Number((await said)[0]) / 1e6 - performance.timeOrigin);
+  const after = over - (Number((await printed)[0]) / 1e6 - performance.timeOrigin);
   await ended;
-  assert(after > 0, `it has ended before, ${how}`);
+  assert(after > 0, `it ended before the kill, ${how}`);
   const wrong = how === "UcxError" && after < limit ? [] : [`${mode}: ${how} after ${after} ms`];
   const later = await endOf(() => Promise.resolve().then(() => call(lane)));
   if (later.how !== "UcxError") wrong.push(`later ${mode}: ${later.how}`);
   return [...wrong, ...await wrongClose(lane)];
 }
 
-/** The use of a lane as it ends while the other side lives: a close waits for what is sent, which is received. */
+/** The use of a lane as it ends while the other side lives: a close waits for its sends, which are received. */
 async function useOnce(lane: Lane): Promise<unknown> {
   if (names[lane.number] !== "close") return await use(lane);
   const send = lane.endpoint.send(out, { tag: 1n });
@@ -273,7 +273,7 @@ async function useOnce(lane: Lane): Promise<unknown> {
   return await send;
 }
 
-/** A call that waits in place while the other process is stopped, and goes on: it ends as if nothing had happened. */
+/** A call that waits in place while the other process is stopped and resumed: it ends normally. */
 async function inPlaceResumed(call: (lane: Lane) => Promise<void> | void): Promise<string[]> {
   const { pid, ended, lanes: [lane] } = await start(["send"]);
   assert(lane !== undefined);
@@ -293,7 +293,7 @@ async function inPlaceResumed(call: (lane: Lane) => Promise<void> | void): Promi
 }
 
 /** Uses that never end while the other side lives. */
-const endless: ReadonlySet<string> = new Set(["recv of what never comes", "two recvMany of what never comes"]);
+const endless: ReadonlySet<string> = new Set(["recv of a message never sent", "two recvMany of messages never sent"]);
 /** Uses that the other side acknowledges once it has received and checked the data. */
 const answered: ReadonlySet<string> = new Set([
   "send",
@@ -324,7 +324,7 @@ function assertAllContent(got: unknown, number: number, name: string): void {
 }
 
 const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
-  /** The other process has stopped answering when everything begins, and is then killed. */
+  /** The other process has stopped answering when every operation begins, and is then killed. */
   async stopped() {
     const { pid, ended, lanes } = await start(names);
     process.kill(pid, "SIGSTOP");
@@ -337,7 +337,7 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
     return await wrongEnds(lanes, ends);
   },
 
-  /** Everything is in flight again and again until the other process is killed. */
+  /** Every operation is in flight again and again until the other process is killed. */
   async flowing() {
     const { pid, ended, lanes } = await start(names);
     const ends = lanes.map((lane) => endOf(() => useForEver(lane)));
@@ -365,7 +365,7 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
 
   /**
    * The other process stops for longer than UCX's keep-alive interval, in the middle of half of all uses and before the
-   * other half, and goes on: nothing is lost, nothing is wrong.
+   * other half, and is resumed: no message is lost, no operation fails.
    */
   async resumed() {
     const { pid, ended, lanes } = await start(names);
@@ -391,13 +391,13 @@ const scenarios: Readonly<Record<string, () => Promise<string[]>>> = {
     const got: Record<string, unknown> = {};
     for (const [name, outcome] of Object.entries(outcomes)) got[name] = await outcome;
     const took = performance.now() - before;
-    assert(took < 5000, `${took} ms until all was over`);
+    assert(took < 5000, `${took} ms until all had ended`);
     for (const [name, number] of Object.entries(contents)) assertAllContent(got[name], number, name);
     for (const { endpoint, remote, number } of lanes) {
       if (names[number] !== "close") {
         const check = new Uint8Array(size);
         await endpoint.get(check, remote);
-        assertContent(check, 3); // what was put there
+        assertContent(check, 3); // the bytes put there
         assertEquals(await Promise.race([endpoint.closed, pause(0, "open")]), "open");
       }
       remote.close();

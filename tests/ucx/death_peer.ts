@@ -1,9 +1,10 @@
 /**
  * The process that dies in `death_child.ts`: many workers, so that each use of an endpoint has its own.
  * Prints how to reach each worker, by its address or the port of its listener, and the key of remote memory; reads as
- * many addresses, connects back where it does not listen, and serves until it is killed. Worker n receives messages with tag 1 and active messages, and answers each with tag 300 + n; it
- * sends messages with tag 200 + n, and active ones, as long as they are received. What else it does depends on its use;
- * the first argument has the names of the uses, the third whether each worker listens.
+ * many addresses, connects back where it does not listen, and serves until it is killed. Worker n receives messages
+ * with tag 1 and active messages, and answers each with tag 300 + n; it sends messages with tag 200 + n, and active
+ * ones, as long as they are received. What else it does depends on its use; the first argument has the names of the
+ * uses, the third whether each worker listens.
  */
 import process from "node:process";
 import { createInterface } from "node:readline";

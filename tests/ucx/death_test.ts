@@ -1,5 +1,5 @@
 /**
- * A process dies, or pauses, in the middle of everything that can be done with it: see `death_child.ts`, which runs
+ * A process dies, or pauses, in the middle of every operation that involves it: see `death_child.ts`, which runs
  * each scenario.
  */
 import { assertEquals } from "@std/assert";
@@ -17,7 +17,7 @@ const ownFailure = "Assertion `comp->count > 0' failed";
 
 /** Fails unless a scenario ends as it should. Its seed determines when the event happens. */
 async function checkScenario(mode: string, tls: string | undefined): Promise<void> {
-  // UCX warns of what dead peers leave behind.
+  // UCX warns of operations and memory that dead peers leave behind.
   const env = { UCX_TLS: tls, UCX_LOG_LEVEL: "error" };
   const once = (seed: number) => runScriptForJson(script, { args: [mode, `${seed}`], env, timeout: 30_000 });
   const run = async (seed: number) => {
@@ -35,7 +35,7 @@ for (const tls of [undefined, "tcp"]) {
   const over = `UCX_TLS ${tls ?? "unset"}`;
 
   test(
-    `whatever a peer that has stopped owes ends within 3 s of its death, and so does all that comes later: ${over}`,
+    `operations pending on a stopped peer end within 3 s of its death, and so do all later ones: ${over}`,
     patiently,
     async () => {
       await checkScenario("stopped", tls);
@@ -43,14 +43,14 @@ for (const tls of [undefined, "tcp"]) {
   );
 
   test(
-    `whatever is under way when a peer is killed ends within 3 s, and so does all that comes later: ${over}`,
+    `operations in flight when a peer is killed end within 3 s, and so do all later ones: ${over}`,
     patiently,
     async () => {
       await checkScenario("flowing", tls);
     },
   );
 
-  test(`a peer that stops and goes on has lost nothing: ${over}`, patiently, async () => {
+  test(`a peer that is stopped and resumed loses nothing: ${over}`, patiently, async () => {
     await checkScenario("resumed", tls);
   });
 }
@@ -60,7 +60,7 @@ for (const mode of ["sendSync", "recvSync"]) {
   for (const tls of [undefined, "tcp"]) {
     const over = `UCX_TLS ${tls ?? "unset"}`;
     test(
-      `whoever waits in place for a peer that is killed is told within 3 s: ${mode}, ${over}`,
+      `a call that waits in place for a peer that is killed fails within 3 s: ${mode}, ${over}`,
       patiently,
       async () => {
         await checkScenario(mode, tls);
@@ -69,7 +69,7 @@ for (const mode of ["sendSync", "recvSync"]) {
   }
 }
 
-test("who waits in place for a peer that stops and goes on has lost nothing", patiently, async () => {
+test("a call in place loses nothing when its peer is stopped and resumed", patiently, async () => {
   await checkScenario("resumedSendSync", undefined);
   await checkScenario("resumedRecvSync", "tcp");
 });

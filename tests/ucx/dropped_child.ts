@@ -1,6 +1,6 @@
 /**
  * Drops workers with connections, untaken messages and abandoned receives, and prints the system resources that the
- * process then holds: the argument is what is dropped, `workers` or `contexts` with their workers.
+ * process then holds: the argument selects the dropped objects, `workers` or `contexts` with their workers.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ const big = 1 << 20;
 
 /** Another process. */
 const child = spawn("sleep", ["1000"], { stdio: "ignore" });
-const somebody = identityOf(child.pid ?? 0);
+const livingProcess = identityOf(child.pid ?? 0);
 
 /** The system resources that a process holds. */
 interface Sample {
@@ -63,15 +63,15 @@ function useStack(deep: number): number {
   return deep === 0 ? 0 : 1 + useStack(deep - 1);
 }
 
-/** An abandoned operation that nobody awaits any more. */
-async function givenUp(operation: Promise<unknown>): Promise<void> {
+/** An operation that was abandoned: its promise is dropped. */
+async function abandoned(operation: Promise<unknown>): Promise<void> {
   try {
     await operation;
   } catch (error) {
     if (error instanceof UcxError || error instanceof DOMException) return;
     throw error;
   }
-  throw new Error("this must not end");
+  throw new Error("an abandoned operation was completed");
 }
 
 /** Two workers connected to each other, with an operation of every kind in flight. */
@@ -82,7 +82,7 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   if (accepted === null) throw new Error("the listener was closed");
   const [brief, taken] = await Promise.all([other.connect(listener), listener.accept()]);
   await listener.close(); // an open listener is not garbage
-  // What was awaited, or may have been, keeps nothing alive once it has ended.
+  // A promise that was awaited, or may have been, keeps nothing alive once it has settled.
   const over = [brief, taken].map(async (endpoint) => {
     endpoint?.writable.getWriter().closed.catch(() => {});
     endpoint?.readable.getReader().closed.catch(() => {});
@@ -94,7 +94,7 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   await late.close();
   await late.closed; // nor does awaiting a settled promise
   const [there, back] = [await one.connect(other.address), await other.connect(one.address)];
-  await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), somebody)); // its process is watched
+  await one.connect(withTrailer(other.address.subarray(0, -trailerBytes), livingProcess)); // its process is watched
   await exchange(there, other);
   await exchange(back, one);
   await exchange(byHost, one);
@@ -103,20 +103,20 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   await there.atomic("add", there.remote(region.key), 8, 1n);
   const timeout = 5;
   await Promise.all([
-    givenUp(one.recv(new Uint8Array(8), { tag: 99n, timeout })),
-    givenUp(one.recv(new Uint8Array(8), { tag: 99n, signal: AbortSignal.timeout(5) })),
-    givenUp(accepted.rawStream.recvAll(new Uint8Array(8), { timeout })), // UCX cannot cancel it
-    givenUp(one.recvMany({ tag: 98n, timeout })),
-    givenUp(there.send(new Uint8Array(new ArrayBuffer(big)), { tag: 97n, timeout })), // nobody receives it
-    givenUp(there.sendMessage(new Uint8Array(new ArrayBuffer(big)), { timeout })),
-    givenUp((async () => {
+    abandoned(one.recv(new Uint8Array(8), { tag: 99n, timeout })),
+    abandoned(one.recv(new Uint8Array(8), { tag: 99n, signal: AbortSignal.timeout(5) })),
+    abandoned(accepted.rawStream.recvAll(new Uint8Array(8), { timeout })), // UCX cannot cancel it
+    abandoned(one.recvMany({ tag: 98n, timeout })),
+    abandoned(there.send(new Uint8Array(new ArrayBuffer(big)), { tag: 97n, timeout })), // never received
+    abandoned(there.sendMessage(new Uint8Array(new ArrayBuffer(big)), { timeout })),
+    abandoned((async () => {
       for await (const message of other.messages({ timeout })) message.length; // taken, and not received
     })()),
   ]);
   return [one, other];
 }
 
-/** Sends messages that nobody asks for: one of them is taken, and not received. */
+/** Sends messages that are never received; one of them is taken. */
 async function exchange(from: UcxEndpoint, to: UcxWorker): Promise<void> {
   for (const size of [1, 100, 8192]) {
     await from.send(new Uint8Array(size), { tag: 1n });
@@ -175,7 +175,7 @@ for (let i = 0; i < roundsDropped; i++) {
 const after = sample();
 // The process continues as before.
 const [worker] = await used(ucx, "adaptive");
-await worker?.close({ timeout: 100 }); // nobody receives what was sent
+await worker?.close({ timeout: 100 }); // the messages sent are never received
 console.log(JSON.stringify({ before, most, after }));
 child.kill("SIGKILL");
 process.exit(0);

@@ -1,4 +1,4 @@
-/** The safety net below `close`: dropped workers and contexts are freed, but none that has a pending promise. */
+/** Workers and contexts that are dropped without `close` are freed, but none that has a pending promise. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { progressModes } from "../../src/ucx/progress.ts";
@@ -14,8 +14,8 @@ interface Result {
 }
 
 /**
- * Makes glibc return freed memory to the system, so that what stays is not freed: it adapts to keep blocks as large as
- * our messages. And keeps V8's young generation small, which otherwise grows by 10 MiB at some time, once.
+ * Makes glibc return freed memory to the system, so that only unfreed memory stays: by default it keeps blocks
+ * as large as our messages. And keeps V8's young generation small, which otherwise grows by 10 MiB at some time, once.
  */
 const frugal = {
   MALLOC_ARENA_MAX: "1",
@@ -25,7 +25,7 @@ const frugal = {
 };
 
 for (const what of ["workers", "contexts"]) {
-  test(`100 ${what} that are dropped cost nothing any more: descriptors, threads and memory`, patiently, async () => {
+  test(`100 ${what} that are dropped are freed: descriptors, threads and memory`, patiently, async () => {
     const options = {
       args: [what],
       gc: true,
@@ -40,16 +40,16 @@ for (const what of ["workers", "contexts"]) {
 }
 
 for (const mode of progressModes) {
-  test(`a worker that somebody waits for is not collected: ${mode}`, patiently, async () => {
+  test(`a worker with a pending promise is not collected: ${mode}`, patiently, async () => {
     const awaited = new URL("./awaited_child.ts", import.meta.url);
-    const came = await runScriptForJson(awaited, { args: [mode], gc: true, env: { UCX_LOG_LEVEL: "fatal" } });
-    const waits = Object.entries(came as Readonly<Record<string, unknown>>); // the script's output
+    const outcomes = await runScriptForJson(awaited, { args: [mode], gc: true, env: { UCX_LOG_LEVEL: "fatal" } });
+    const waits = Object.entries(outcomes as Readonly<Record<string, unknown>>); // the script's output
     assertEquals(waits.length, 14);
-    for (const [what, brought] of waits) assertEquals(brought, [1, 2, 3, ""], what);
+    for (const [what, outcome] of waits) assertEquals(outcome, [1, 2, 3, ""], what);
   });
 }
 
-test("CAUSEWAY_LEAKS=1 reports workers and contexts that were dropped, with who has made them", patiently, async () => {
+test("CAUSEWAY_LEAKS=1 reports dropped workers and contexts, with where they were created", patiently, async () => {
   const leaked = new URL("./leaked_child.ts", import.meta.url);
   const env = { CAUSEWAY_LEAKS: "1", UCX_LOG_LEVEL: "fatal" };
   const { code, stderr } = await runScript(leaked, { gc: true, env });
@@ -59,15 +59,15 @@ test("CAUSEWAY_LEAKS=1 reports workers and contexts that were dropped, with who 
     const [made = "", by = ""] = callers.filter((line) => !line.includes("/src/ucx/ucx.ts"));
     return [first, /at (\w+) .*leaked_child/.exec(made)?.[1], /at (\w+) .*leaked_child/.exec(by)?.[1]].join();
   });
-  const said = (what: string) => `${what} was never closed; freed by garbage collection. It was made`;
+  const reportOf = (what: string) => `${what} was never closed; freed by garbage collection. It was made`;
   const [worker, context] = ["dropWorkers", "dropContext"].map((by) => `${by},dropAll`);
   assertEquals(reports.toSorted(), [
-    `${said("Ucx")},${context}`,
-    `${said("UcxWorker")},${context}`,
-    `${said("UcxWorker")},${context}`,
-    `${said("UcxWorker")},${worker}`,
-    `${said("UcxWorker")},${worker}`,
-    `${said("UcxWorker")},${worker}`,
+    `${reportOf("Ucx")},${context}`,
+    `${reportOf("UcxWorker")},${context}`,
+    `${reportOf("UcxWorker")},${context}`,
+    `${reportOf("UcxWorker")},${worker}`,
+    `${reportOf("UcxWorker")},${worker}`,
+    `${reportOf("UcxWorker")},${worker}`,
   ]);
   const quiet = await runScript(leaked, { gc: true, env: { ...env, CAUSEWAY_LEAKS: undefined } });
   assertEquals([quiet.code, quiet.stderr], [0, ""]);

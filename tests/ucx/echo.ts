@@ -1,6 +1,6 @@
 /**
- * A program that echoes what it receives, the way it came, and one that checks the echo: every kind of message, in one
- * process or in two.
+ * A program that echoes messages, each as the kind that it received, and one that checks the echo: every kind of
+ * message, in one process or in two.
  *
  * @module
  */
@@ -11,14 +11,14 @@ import type { UcxListener } from "../../src/ucx/listen/listener.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { contentOf } from "../support/ucx_messages.ts";
 
-/** Tags of messages that announce how the next message comes, and of messages that carry keys. */
+/** Tags of messages that announce how the next message is sent, and of messages that carry keys. */
 const [orders, keys] = [1n, 2n];
 const tag = 3n;
 
 /** Content of all messages; the longest is all of it. */
 const pool = contentOf(0, 1 << 24);
 
-/** Tells the other side how to receive the next message. */
+/** Announces to the other side how to receive the next message. */
 interface Order {
   readonly kind: keyof typeof kinds;
   readonly bytes: number;
@@ -57,7 +57,7 @@ export const kinds = {
     send: (endpoint, bytes) => endpoint.sendMessage(bytes, { header: "echo" }),
     async receive(endpoint) {
       const { value, done } = await endpoint.messages()[Symbol.asyncIterator]().next();
-      if (done) throw new TypeError("there are no more messages");
+      if (done) throw new TypeError("the endpoint has ended");
       assertEquals(value.text, "echo");
       return await value.bytes();
     },
@@ -95,7 +95,7 @@ export const kinds = {
       return into;
     },
   },
-  /** Put where the other side says, and fetched from there. */
+  /** Written to memory that the other side names, and read from there. */
   remote: {
     async send(endpoint, bytes) {
       const key = new Uint8Array(4096);
@@ -119,14 +119,14 @@ export const kinds = {
 } as const satisfies Readonly<Record<string, Kind>>;
 
 function assertSame(bytes: Uint8Array, expected: Uint8Array): void {
-  assertEquals(Buffer.compare(bytes, expected), 0, `other bytes than those ${expected.length} have come`);
+  assertEquals(Buffer.compare(bytes, expected), 0, `the bytes received differ from the ${expected.length} sent`);
 }
 
 function way(kind: Order["kind"]): Kind {
   return kinds[kind];
 }
 
-/** Sends bytes as ordered, and checks what comes back. */
+/** Sends bytes as ordered, and checks the echo. */
 export async function echo(endpoint: UcxEndpoint, worker: UcxWorker, order: Order): Promise<void> {
   await endpoint.send(new TextEncoder().encode(JSON.stringify(order)), { tag: orders });
   const content = pool.subarray(0, order.bytes);
@@ -140,7 +140,7 @@ export async function serveEcho(listener: UcxListener, worker: UcxWorker): Promi
     for (;;) {
       const text = new Uint8Array(1000);
       const received = await endpoint.recv(text, { tag: orders }).catch(() => null);
-      if (received === null) break; // the client has gone
+      if (received === null) break; // the client has closed
       const order: Order = JSON.parse(new TextDecoder().decode(text.subarray(0, received.length)));
       const bytes = await way(order.kind).receive(endpoint, order, worker);
       await way(order.kind).send(endpoint, bytes, order);
@@ -149,7 +149,7 @@ export async function serveEcho(listener: UcxListener, worker: UcxWorker): Promi
   }
 }
 
-/** Runs all kinds at all sizes, each kind over its own connection. @returns how many messages came back */
+/** Runs all kinds at all sizes, each kind over its own connection. @returns how many messages were echoed */
 export async function echoAll(
   worker: UcxWorker,
   to: { readonly host: string; readonly port: number },

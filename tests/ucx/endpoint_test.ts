@@ -20,7 +20,7 @@ const cancelled = -16; // UCS_ERR_CANCELED
 const forced = "ucp_ep_close_nbx 7 flags 1";
 const graceful = "ucp_ep_close_nbx 7 flags 0";
 
-/** What has been opened: a scripted worker always may have news, so one left open would poll for ever. */
+/** Endpoints to close: a scripted worker always may have events, so one left open would poll for ever. */
 const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).forEach((stop) => stop()));
 
@@ -31,7 +31,7 @@ function open(handlesErrors = false): Scripted {
   return scripted;
 }
 
-/** Lets everything that is due run. */
+/** Runs everything that is due. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 4; round++) {
     for (let i = 0; i < 5; i++) await setImmediate();
@@ -60,7 +60,7 @@ test("a close waits for the sends, then flushes, then closes, then forgets the e
   assertEquals([ucp.log, forgotten, await endpoint.closed], [["ucp_request_free"], [7n], null]);
 });
 
-test("an end in order is said to the other side, if it can have an endpoint that handles errors; one by force is not", async () => {
+test("a graceful close notifies the peer, if it can have an endpoint with error handling; force does not", async () => {
   const end = async (handlesErrors: boolean, isUsed: boolean, force: boolean) => {
     const { ucp, endpoint } = open(handlesErrors);
     ucp.answers.push(...Array.from({ length: 3 }, () => 0n)); // everything completes at once
@@ -72,7 +72,7 @@ test("an end in order is said to the other side, if it can have an endpoint that
   assertEquals([await end(true, true, true), await end(true, false, false), await end(false, true, false)], [0, 0, 0]);
 });
 
-test("a request of UCX's own is freed once, and ours never", async () => {
+test("a request that UCX allocated is freed once, and ours never", async () => {
   const { ucp, endpoint } = open();
   const flush = endpoint.flush(); // request 1
   ucp.finish(1);
@@ -85,7 +85,7 @@ test("a request of UCX's own is freed once, and ours never", async () => {
   assertEquals(ucp.log, ["ucp_ep_flush_nbx", "ucp_request_free", "ucp_tag_send_nbx", "ucp_tag_send_nbx"]);
 });
 
-test("a receive in place that ends with its endpoint is given back once, and nobody gets what another one has", () => {
+test("a receive in place that ends with its endpoint releases its operation once", () => {
   const { ucp, endpoint, operations } = open();
   ucp.onProgress = () => {
     ucp.onProgress = () => ucp.finish(1, cancelled); // as UCX does once the receive is cancelled
@@ -96,7 +96,7 @@ test("a receive in place that ends with its endpoint is given back once, and nob
   assertEquals(operations.inUse, 0);
 });
 
-test("force does not wait for a send that UCX never ends, and who waits for it does not, either", async () => {
+test("force does not wait for a send that UCX never completes, and that send is rejected", async () => {
   const { ucp, endpoint } = open();
   const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "UCS_ERR_CANCELED");
   const closing = endpoint.close();
@@ -106,7 +106,7 @@ test("force does not wait for a send that UCX never ends, and who waits for it d
   await closing;
   assertEquals(await endpoint.closed, null);
   await send;
-  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced, "ucp_request_cancel"], "UCX has not given the request back");
+  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced, "ucp_request_cancel"], "UCX has not released the request");
 });
 
 test("force does not wait for a flush, and the flush that it cancels is no failure", async () => {
@@ -122,7 +122,7 @@ test("force does not wait for a flush, and the flush that it cancels is no failu
   assertEquals(await endpoint.closed, null);
 });
 
-test("an endpoint whose other side is gone closes by force: a flush would never end", async () => {
+test("an endpoint whose peer is gone closes by force: a flush would never end", async () => {
   const { ucp, endpoint } = open();
   const stuck = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
   const failure = new UcxError("ucp_worker_progress", reset);
@@ -141,11 +141,12 @@ test("an endpoint whose other side is gone closes by force: a flush would never 
   assertEquals(ucp.log, ["ucp_tag_send_nbx", forced, "ucp_request_cancel"], "nor for a send that UCX has not ended");
 });
 
-test("a lost endpoint ends its sends and its close, and says why; one that is closed is left alone", async () => {
+test("a lost endpoint ends its sends and its close with the reason; a closed one is left alone", async () => {
   const { ucp, endpoint, forgotten } = open();
-  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended"); // request 1
+  // Requests 1 and 2.
+  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
   const aborted = new AbortController();
-  const abort = assertRejects(() => endpoint.send(new Uint8Array(1), { signal: aborted.signal }), TypeError, "mine"); // 2
+  const abort = assertRejects(() => endpoint.send(new Uint8Array(1), { signal: aborted.signal }), TypeError, "mine");
   aborted.abort(new TypeError("mine"));
   const closing = endpoint.close(); // waits for both
   const lost = endpoint.lose(); // request 3
@@ -175,8 +176,8 @@ test("a lost endpoint ends its sends and its close, and says why; one that is cl
   await assertRejects(() => closed.endpoint.send(new Uint8Array(1)), TypeError, "the endpoint is closed");
 });
 
-// openucx 1.13 completed neither, in a fifth of all runs of death_test beside others.
-test("what UCX forgets when it has failed an endpoint ends all the same, for the reason that UCX gave", async () => {
+// openucx 1.13 completed neither, in a fifth of all runs of death_test beside other tests.
+test("operations that UCX never completes after it failed an endpoint end all the same, for UCX's reason", async () => {
   const { ucp, endpoint } = open();
   const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
   const flush = assertRejects(() => endpoint.flush(), UcxError, "The other process has ended");
@@ -204,7 +205,7 @@ test("a flush that fails is why the endpoint is closed, and it closes by force",
   assertEquals([reason.call, reason.status], ["ucp_ep_flush_nbx", reset]);
 });
 
-test("what UCX refuses at once is an error, and its memory is free", async () => {
+test("an operation that UCX refuses at once is an error, and its memory is released", async () => {
   const { ucp, endpoint } = open();
   ucp.answers.push(-6n); // UCS_ERR_UNREACHABLE
   const error = await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "compare UCX_TLS");
@@ -239,7 +240,7 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
   return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
 }
 
-test("a failure is reported by the endpoint that has the handle now", async () => {
+test("a failure is reported by the endpoint that has the handle at that time", async () => {
   const { ucp, worker, address } = openWorker();
   ucp.handles.push(0x70n, 0x70n);
   const first = await worker.connect(address);
@@ -262,7 +263,7 @@ test("a failure is reported by the endpoint that has the handle now", async () =
   ]);
 });
 
-test("a worker closes its endpoints, then itself, once, and says so to its context", async () => {
+test("a worker closes its endpoints, then itself, once, and notifies its context", async () => {
   const { ucp, worker, address, forgotten } = openWorker();
   ucp.handles.push(0x70n, 0x80n);
   await worker.connect(address);
@@ -281,7 +282,7 @@ test("a worker closes its endpoints, then itself, once, and says so to its conte
   assertEquals(forgotten(), 1);
 });
 
-test("what UCX has of a worker that could not be made is given back with its context", () => {
+test("UCX's part of a worker that could not be made is destroyed with its context", () => {
   const { log, functions } = new ScriptedUcp();
   const failing = { ...functions.activeMessage, ucp_worker_set_am_recv_handler: () => -4 }; // UCS_ERR_NO_MEMORY
   const ucp = { ...functions, activeMessage: failing };
@@ -297,7 +298,7 @@ test("what UCX has of a worker that could not be made is given back with its con
   assertEquals(log, ["ucp_worker_destroy", "ucp_cleanup"]);
 });
 
-test("what UCX calls is closed once, and only when the worker is gone", () => {
+test("callbacks that UCX calls are closed once, and only after the worker", () => {
   const ucp = new ScriptedUcp();
   const resources = scriptedResources(ucp);
   resources.keep({ close: () => ucp.log.push("close") });
@@ -306,7 +307,7 @@ test("what UCX calls is closed once, and only when the worker is gone", () => {
   assertEquals(ucp.log, ["ucp_worker_destroy", "close"]);
 });
 
-test("a receive that UCX does not give back is rejected all the same when its worker goes", async () => {
+test("a receive that UCX does not complete is rejected all the same when its worker is closed", async () => {
   const { ucp, worker, forgotten } = openWorker();
   const receive = assertRejects(() => worker.recv(new Uint8Array(4)), TypeError, "The worker was closed");
   worker.abort();
@@ -316,7 +317,7 @@ test("a receive that UCX does not give back is rejected all the same when its wo
   assertEquals(forgotten(), 1);
 });
 
-test("what has come before a failure is received, although the failure is reported first", async () => {
+test("a message that arrived before a failure is received, although the failure is reported first", async () => {
   const { ucp, worker, address } = openWorker();
   ucp.handles.push(0x70n);
   const endpoint = await worker.connect(address);
@@ -330,17 +331,17 @@ test("what has come before a failure is received, although the failure is report
   worker.abort();
 });
 
-test("a key that was closed stays until what uses it has ended", async () => {
+test("a key that was closed lives until the operations that use it have ended", async () => {
   const { ucp, worker, address } = openWorker();
   const endpoint = await worker.connect(address);
   const head = new Uint8Array(24);
   new DataView(head.buffer).setBigUint64(8, 8n, true); // bytes of the region
   const key = endpoint.remote(withTrailer(head, ownIdentity()));
-  const { buffer, goOn } = unwritten(8);
+  const { buffer, finishWriting } = unwritten(8);
   const put = endpoint.put(buffer, key);
   key.close();
   assert(!ucp.log.includes("ucp_rkey_destroy"));
-  goOn();
+  finishWriting();
   await put;
   assertEquals(ucp.log.slice(-2), ["ucp_put_nbx", "ucp_rkey_destroy"]);
   worker.abort();

@@ -9,7 +9,7 @@ import { ffiPort } from "../../src/ffi/port.ts";
 import { atNextTurn, isServing } from "../../src/ucx/event_loop.ts";
 import { Ucx } from "../../mod.ts";
 
-test("what is to be done at the next turn waits for sockets every few milliseconds, whoever asked for them", async (context) => {
+test("a task for the next turn waits for sockets every few milliseconds, with all later tasks", async (context) => {
   const port = ffiPort();
   const { turnWithSockets } = port;
   const serves: (() => void)[] = [];
@@ -58,7 +58,7 @@ async function saturate(ucx: Ucx, isOver: () => boolean): Promise<void> {
 }
 
 // A turn in which Deno serves sockets takes 0.3 ms: one every 4 ms took a fifth of the time of messages of 8 KiB.
-test("while nothing comes for sockets they are served seldom, and not never", async (context) => {
+test("while nothing arrives at sockets they are served seldom, but still served", async (context) => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   const times = servesDuring(context);
   const start = performance.now();
@@ -68,7 +68,7 @@ test("while nothing comes for sockets they are served seldom, and not never", as
   assert(times.length >= 1 && times.length <= elapsed / 50 + 4, `${times.length} times in ${elapsed} ms`);
 });
 
-test("when something comes for sockets they are served soon", async (context) => {
+test("when something arrives at sockets they are served soon", async (context) => {
   const server = createServer((_, response) => response.end("here")).listen(0, "127.0.0.1");
   await once(server, "listening");
   using ucx = Ucx.open({ config: { TLS: "sm" } });
@@ -90,7 +90,7 @@ test("when something comes for sockets they are served soon", async (context) =>
 
 for (const progress of ["adaptive", "event", "busy"] as const) {
   for (const tls of ["sm", "tcp"]) {
-    test(`answers go out within some turns beside saturating messages: ${progress}, ${tls}`, async (context) => {
+    test(`answers are sent within a few turns beside saturating messages: ${progress}, ${tls}`, async (context) => {
       const server = createServer((_, response) => response.end("here")).listen(0, "127.0.0.1");
       await once(server, "listening");
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;

@@ -12,7 +12,7 @@ import { runtimes } from "../support/runtimes.ts";
 
 const env = (secret: string | undefined) => ({ CAUSEWAY_SECRET: secret, UCX_TCP_CM_REUSEADDR: "y" });
 
-/** Starts a server, and waits until it says where it listens. */
+/** Starts a server, and waits until it prints its address. */
 async function listening(args: readonly string[], secret?: string) {
   const server = startProgram("ucx_server.ts", args, { env: env(secret) });
   const [, host = "", port = ""] = await server.until(/listening at (\S+) (\d+)\n/);
@@ -21,7 +21,7 @@ async function listening(args: readonly string[], secret?: string) {
 
 for (const secret of [undefined, "correct horse battery staple"]) {
   test(
-    `a client of the example gets its sums, ${secret === undefined ? "from anybody" : "by a secret"}`,
+    `a client of the example gets its sums, ${secret === undefined ? "without a secret" : "by a secret"}`,
     patiently,
     async () => {
       const { server, host, port } = await listening([], secret);
@@ -43,7 +43,7 @@ for (const secret of [undefined, "correct horse battery staple"]) {
 for (const other of runtimes) {
   const [title, options] = needs(
     other.missing,
-    `a client in ${other.name} finds its server again, which is started anew`,
+    `a client in ${other.name} reconnects to its server after a restart`,
   );
   test(title, { ...options, ...patiently }, async () => {
     const first = await listening([]);
@@ -64,7 +64,7 @@ for (const other of runtimes) {
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  test(`who sends the server no matrix is closed, and nobody else; ${signal} ends it`, patiently, async () => {
+  test(`a client that sends the server no matrix is closed, and no other; ${signal} ends it`, patiently, async () => {
     const { server: running, host, port } = await listening([]);
     using _ends = running;
     const { process: server, ended } = running;

@@ -1,4 +1,4 @@
-/** Reports what would be done with memory, and does nothing. */
+/** Reports how memory would be sent, and sends nothing. */
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { explain } from "../../src/ucx/explain.ts";
@@ -13,7 +13,7 @@ import {
   Ucx,
 } from "../../mod.ts";
 
-test("an endpoint says how memory would be sent: copied or not, what it waits for, and by which transports", async () => {
+test("an endpoint explains how it sends memory: copied or not, after which work, by which transports", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address);
@@ -52,7 +52,7 @@ test("an endpoint says how memory would be sent: copied or not, what it waits fo
   cuda.close();
 });
 
-test("another library's array is explained as what it is a view of: contiguous or not", () => {
+test("another library's array is explained like a view of it: contiguous or not", () => {
   using buffer = new HostMemoryResource().allocate(12);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [3], dtype: "float32" });
   const way = { transports: ["tcp/lo"], cuda: new PoolStaging(), handlesErrors: true };
@@ -68,7 +68,7 @@ test("another library's array is explained as what it is a view of: contiguous o
   assertStringIncludes(explain(onDevice, way), "a GPU's memory");
 });
 
-test("what keeps memory from going faster is said where it is known", () => {
+test("the reason why memory is sent no faster is given where it is known", () => {
   const shared = { transports: ["sysv/memory", "tcp/lo"], cuda: null, handlesErrors: true };
   const reason = "large messages are copied twice";
   assertStringIncludes(explain(new Uint8Array(1), shared), reason);

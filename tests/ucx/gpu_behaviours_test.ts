@@ -11,6 +11,6 @@ for (const { name, run } of ucxBehaviours) {
   });
 }
 
-test("simulated: memory of every place goes to another process and comes back", patiently, async () => {
+test("simulated: memory of every place is sent to another process and back", patiently, async () => {
   for (const size of [8, 1 << 20]) await sendToAnotherProcess("simulated", 0, size);
 });

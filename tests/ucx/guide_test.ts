@@ -39,7 +39,7 @@ async function reachable(port: number): Promise<void> {
     if (isThere) return;
     await pause(50);
   }
-  throw new Error(`Nobody listens at ${port}`);
+  throw new Error(`No server listens at ${port}`);
 }
 
 test("the guide's server and client talk to each other in two processes", patiently, async () => {

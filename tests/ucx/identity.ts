@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 
-/** The identity that another process of this machine would give itself. */
+/** The identity that another process of this machine computes for itself. */
 export function identityOf(pid: number): Uint8Array {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8");
   const start = text.slice(text.lastIndexOf(")") + 2).split(" ")[19];

@@ -206,7 +206,7 @@ class Run {
     const send = this.#ends.toReceiver.send(memory.memory, { tag, signal: end.signal });
     memory.close(); // the memory lives until UCX is done with it
     this.#sends.push({ end, outcome: outcomeOf(send) });
-    this.#log.push({ kind: "come", message });
+    this.#log.push({ kind: "arrive", message });
     this.#isLargeUnderWay ||= size > small;
   }
 
@@ -288,7 +288,7 @@ class Run {
     const reason = new Error("given up in the middle");
     receive.end.abort(reason);
     const outcome = await receive.outcome;
-    if ("value" in outcome || outcome.error !== reason) return; // it had completed: the model says how, too
+    if ("value" in outcome || outcome.error !== reason) return; // it had completed: the model determines how, too
     receive.givenUp = reason;
     if (sent !== undefined && sent.size > small) return; // it had the message, which is lost with it
     if (sent !== undefined) count("receives that a signal reached before their message");
@@ -379,7 +379,7 @@ function isReason(error: unknown, reason: unknown): boolean {
 
 function assertReceived(outcome: Outcome<Received>, sent: TagMessage, room: number, memory: Bordered): void {
   if (sent.size > room) {
-    assert("error" in outcome, `${sent.size} bytes in the room for ${room}`);
+    assert("error" in outcome, `${sent.size} bytes in memory for ${room}`);
     assertInstanceOf(outcome.error, UcxError);
     assertEquals(outcome.error.statusName, "UCS_ERR_MESSAGE_TRUNCATED");
     memory.assertUntouched(room); // the bytes that fit may have been written

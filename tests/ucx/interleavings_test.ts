@@ -7,10 +7,10 @@ const script = new URL("./interleavings_child.ts", import.meta.url);
 
 for (const { tls, name } of transports) {
   test(
-    `messages are matched as the rules say, whatever is given up, taken, timed out and closed meanwhile: ${name}`,
+    `messages are matched by the rules, whatever is cancelled, taken, timed out or closed meanwhile: ${name}`,
     patiently,
     async () => {
-      const env = { UCX_TLS: tls, UCX_LOG_LEVEL: "error" }; // UCX warns of messages that nobody has received
+      const env = { UCX_TLS: tls, UCX_LOG_LEVEL: "error" }; // UCX warns of messages that were never received
       const counts = await runScriptForJson(script, { env, timeout: 120_000 }) as Record<string, number>;
       for (const what of ["messages received", "abort receive", "abort send", "close it by force"]) {
         assert((counts[what] ?? 0) > 10, JSON.stringify(counts));

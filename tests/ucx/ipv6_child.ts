@@ -1,5 +1,5 @@
 /**
- * Connections over IPv6, by a UCX that makes them. The first argument says which: `native`, `secret`, or `refused`, an
+ * Connections over IPv6, by a UCX that makes them. The first argument selects one: `native`, `secret`, or `refused`, an
  * IPv4 address where UCX uses IPv6. Prints the version of UCX when all is as it should be.
  */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";

@@ -33,7 +33,7 @@ for (
   const [which, name] of Object.entries({
     native: "a listener at ::1 and its clients talk to each other: as UCX does",
     secret: "a listener at ::1 and its clients talk to each other: with a secret",
-    refused: "an IPv4 address is refused where UCX uses IPv6: nothing would come of it",
+    refused: "an IPv4 address is refused where UCX uses IPv6: it could not connect",
   })
 ) {
   const [title, options] = needs(reason, name);

@@ -1,16 +1,16 @@
 /**
- * Lets workers rest, and prints as JSON whether UCX's timers run at first, have stopped, stay so, and what happens at
- * the end. What connects the workers is the first argument:
+ * Lets workers idle, and prints as JSON whether UCX's timers run at first, have stopped, stay stopped, and the outcome
+ * at the end. The first argument selects how the workers connect:
  *
- * - `address`: two workers of this process, by address; then by bytes that do not say whose they are, until the endpoint
- *   is closed
+ * - `address`: two workers of this process, by address; then by an address without an identity, until the
+ *   endpoint is closed
  * - `host`: two workers of this process, by a listener
  * - `process`: a worker and one of another process, by address; then the other process is killed
  * - `client`: a listener here and a worker of another process; then the other process is killed
- * - `unchecked`: two workers of this process, by bytes that do not say whose they are
+ * - `unchecked`: two workers of this process, by an address without an identity
  *
- * At the end: whether a timer runs while there is a stranger and after it, or how long, in milliseconds, it took to
- * learn of the death.
+ * At the end: whether a timer runs while a peer is unidentified and after it has closed, or how long, in
+ * milliseconds, it took to report the death.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -74,7 +74,7 @@ async function connect(): Promise<UcxEndpoint> {
       const listener = one.listen();
       await start("call", `${listener.host} ${listener.port}`);
       const endpoint = await listener.accept();
-      if (endpoint === null) throw new Error("nobody has called");
+      if (endpoint === null) throw new Error("no client has connected");
       await endpoint.recv(new Uint8Array(1));
       return endpoint;
     }

@@ -1,6 +1,6 @@
 /**
  * UCX's timer wakes a worker only if it has a peer whose end the system does not report by itself. With the timer two
- * idle workers took 0.1 to 0.25 % of a processor, now nothing that can be told from the runtime's own.
+ * idle workers took 0.1 to 0.25 % of a processor, now no more than the runtime itself.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -28,20 +28,20 @@ async function run(mode: string): Promise<Facts | undefined> {
   return (await all).get(mode);
 }
 
-test("workers of one process rest, unless one of them is connected to a stranger", patiently, async () => {
+test("idle workers of one process stop UCX's timer, unless connected to an unknown process", patiently, async () => {
   assertEquals(await run("address"), { atFirst: true, rested: true, stillRested: true, end: [true, false] });
 });
 
-test("a listener on this machine and its clients rest", patiently, async () => {
+test("an idle listener on this machine and its clients stop UCX's timer", patiently, async () => {
   assertEquals(await run("host"), { atFirst: true, rested: true, stillRested: true, end: null });
 });
 
-test("a worker of which nothing is known keeps its peer awake", patiently, async () => {
+test("a worker of an unknown process keeps its peer's timer running", patiently, async () => {
   assertEquals(await run("unchecked"), { atFirst: true, rested: false, stillRested: false, end: null });
 });
 
 for (const [mode, how] of Object.entries({ process: "by its address", client: "by our listener" })) {
-  test(`who rests learns within 3 s that the other process was killed: connected ${how}`, patiently, async () => {
+  test(`an idle worker is notified within 3 s of the death of a process: connected ${how}`, patiently, async () => {
     const { end, ...facts } = await run(mode) ?? { end: null };
     assertEquals(facts, { atFirst: true, rested: true, stillRested: true });
     assert(typeof end === "number" && end < 3000, `it took ${end} ms`);

@@ -94,7 +94,7 @@ for (const tls of settings) {
     await assertRejects(() => sender.recv(new Uint8Array(1)), TypeError, "the worker is closed");
   });
 
-  test(`closing a worker ends its receives and lets go of their memory: ${over}`, async () => {
+  test(`closing a worker ends its receives and releases their memory: ${over}`, async () => {
     const pair = await open(tls);
     const { buffer, freed } = countedBuffer(64);
     const viewed = countedBuffer(64);
@@ -150,7 +150,7 @@ for (const tls of settings) {
     await sender.close();
   });
 
-  test(`an endpoint closes after what was sent has arrived: ${over}`, async () => {
+  test(`an endpoint closes after its sends have arrived: ${over}`, async () => {
     const pair = await open(tls);
     const { endpoint, receiver } = pair;
     const sends = [0, 1, 2].map((i) => endpoint.send(contentOf(i, i === 1 ? big : 100), { tag: 4n }));
@@ -185,7 +185,7 @@ for (const tls of settings) {
     await close(pair);
   });
 
-  // Without the worker's farewell, UCX before 1.14 aborts the process of the receiver: openucx/ucx#8175.
+  // Without the worker's last message, UCX before 1.14 aborts the process of the receiver: openucx/ucx#8175.
   test(`a receiver survives a sender that closes by force in the middle of a large send: ${over}`, async () => {
     for (let round = 0; round < 5; round++) {
       const { ucx, sender, receiver, endpoint } = await open(tls);
@@ -215,7 +215,7 @@ for (const tls of settings) {
     await close(pair);
   });
 
-  test(`a cancelled receive takes no message, and its memory is its owner's again: ${over}`, async () => {
+  test(`a cancelled receive takes no message, and its memory is released: ${over}`, async () => {
     const pair = await open(tls);
     const { endpoint, receiver } = pair;
     const controller = new AbortController();
@@ -231,7 +231,7 @@ for (const tls of settings) {
     const ended = receiver.recv(buffer, { tag: 1n, signal: stop.signal }).catch(() => freed());
     buffer.close();
     stop.abort();
-    assertEquals([freed(), await ended], [1, 1], "it is free when its owner hears of it");
+    assertEquals([freed(), await ended], [1, 1], "it is released when the promise is rejected");
     await endpoint.send(new Uint8Array([1, 2, 3]), { tag: 1n });
     const next = new Uint8Array(8);
     assertEquals(await receiver.recv(next, { tag: 1n }), { length: 3, tag: 1n });
@@ -248,7 +248,7 @@ for (const tls of settings) {
     await close(pair);
   });
 
-  test(`a send that is cancelled ends at once for its caller, and its memory is pinned until UCX is done: ${over}`, async () => {
+  test(`a cancelled send ends at once for its caller, and pins its memory until UCX is done: ${over}`, async () => {
     const pair = await open(tls);
     const { endpoint, receiver } = pair;
     const controller = new AbortController();
@@ -271,7 +271,7 @@ for (const tls of settings) {
     assertEquals(freed(), 1);
   });
 
-  test(`an endpoint that takes the handle of a forced one is the worker's to close: ${over}`, async () => {
+  test(`an endpoint that reuses the handle of a forced one is closed by its worker: ${over}`, async () => {
     const pair = await open(tls);
     const { sender, receiver } = pair;
     const made: UcxEndpoint[] = [];
@@ -304,7 +304,7 @@ for (const tls of settings) {
   });
 }
 
-test("a block that throws ends although a send of 50 MB is taken by nobody", patiently, async () => {
+test("a block that throws ends although its send of 50 MB is never received", patiently, async () => {
   using ucx = Ucx.open();
   await using other = ucx.createWorker();
   const start = performance.now();
@@ -323,7 +323,7 @@ test("a block that throws ends although a send of 50 MB is taken by nobody", pat
   assert(performance.now() - start < 8000, `${performance.now() - start} ms`);
 });
 
-test("a close with a timeout goes on by force, and one of a number that is none is refused", async () => {
+test("a close continues by force after its timeout, and an invalid timeout is refused", async () => {
   using ucx = Ucx.open();
   await using other = ucx.createWorker();
   await using worker = ucx.createWorker();
@@ -335,7 +335,7 @@ test("a close with a timeout goes on by force, and one of a number that is none 
   assertInstanceOf(await send, Error);
 });
 
-test("a worker that is closed at once while it answers who connects for a large message takes nothing else with it", async () => {
+test("a worker that is aborted while it answers a connecting peer's large message harms nothing else", async () => {
   // UCX 1.13 ended the process with a failed assertion (ucp_request.c: UCP_WIREUP_MSG_EP_REMOVED): such a worker stays.
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   for (let i = 0; i < 12; i++) {

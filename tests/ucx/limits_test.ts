@@ -1,4 +1,4 @@
-/** Limits end any operation they are given to, at any time, and consume nothing of what arrives later. */
+/** Limits end any operation they are given to, at any time, and consume no message that arrives later. */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -15,7 +15,7 @@ interface Scene {
   readonly other: UcxWorker;
 }
 
-/** Operations that wait for something that never comes. */
+/** Operations that never complete on their own. */
 const waits: Readonly<Record<string, (scene: Scene, limits: { signal?: AbortSignal; timeout?: number }) => unknown>> = {
   "worker.recv": ({ worker }, limits) => worker.recv(new Uint8Array(1), { tag: 5n, ...limits }),
   "endpoint.recv": ({ back }, limits) => back.recv(new Uint8Array(1), { tag: 5n, ...limits }),
@@ -58,7 +58,7 @@ for (const [name, wait] of Object.entries(waits)) {
   });
 }
 
-test("receives of several parts end with their endpoint, those that wait for others of their tag, too", async () => {
+test("receives of several parts end with their endpoint, also those queued behind others of their tag", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   await using other = ucx.createWorker();
@@ -68,7 +68,7 @@ test("receives of several parts end with their endpoint, those that wait for oth
   const ends = later.map((one) => assertRejects(() => one, TypeError, "closed"));
   await endpoint.close({ force: true });
   await Promise.all(ends);
-  // The worker's own receive goes on, and gets what arrives.
+  // The worker's own receive continues, and gets the message that arrives.
   const sender = await other.connect(worker.address);
   await sender.sendMany([Uint8Array.of(3)], { tag: 1n });
   assertEquals((await first).map((view) => [...view.buffer.bytes()]), [[3]]);
@@ -79,15 +79,15 @@ test("a receive into memory that waits for its stream ends with its endpoint", a
   await using worker = ucx.createWorker();
   await using other = ucx.createWorker();
   const endpoint = await worker.connect(other.address);
-  const { buffer, goOn } = unwritten(8);
+  const { buffer, finishWriting } = unwritten(8);
   const received = assertRejects(() => endpoint.recv(buffer), TypeError, "closed");
   await endpoint.close({ force: true });
   await received;
-  goOn();
+  finishWriting();
 });
 
 for (const count of [1, 150]) {
-  test(`a message of parts that is given up in the middle leaves nothing for the next of its tag: ${count}`, async () => {
+  test(`cancelling a message of parts in the middle leaves nothing for the next of its tag: ${count}`, async () => {
     using ucx = Ucx.open({ config: { TLS: "tcp" } });
     await using worker = ucx.createWorker();
     await using other = ucx.createWorker();
@@ -109,7 +109,7 @@ for (const count of [1, 150]) {
   });
 }
 
-test("receives of several parts take whole messages in turn, although one between them gives up", async () => {
+test("receives of several parts take whole messages in turn, although one between them times out", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   await using other = ucx.createWorker();
@@ -139,7 +139,7 @@ test("parts are bounded by the bytes that they may have together, however short 
   await large;
 });
 
-test("a taken message whose receive was ended while it waited for a stream can be received still", async () => {
+test("a taken message whose receive was cancelled while it waited for a stream can still be received", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address);
@@ -147,16 +147,16 @@ test("a taken message whose receive was ended while it waited for a stream can b
   let message = worker.take();
   for (; message === null; message = worker.take()) await pause(1);
   const taken = message;
-  const { buffer, goOn } = unwritten(8);
+  const { buffer, finishWriting } = unwritten(8);
   await assertRejects(() => taken.recv(buffer, { timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
   const into = new Uint8Array(3);
   assertEquals((await taken.recv(into)).length, 3);
   assertEquals([...into], [1, 2, 3]);
   await assertRejects(() => taken.recv(into), TypeError, "twice");
-  goOn();
+  finishWriting();
 });
 
-test("an endpoint that is closed by force while it connects over TCP takes nothing else with it", async () => {
+test("an endpoint that is closed by force while it connects over TCP harms nothing else", async () => {
   // UCX 1.13 ended the process with a failed assertion at every other such close.
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   for (let i = 0; i < 10; i++) {
@@ -175,7 +175,7 @@ test("an endpoint that is closed by force while it connects over TCP takes nothi
   }
 });
 
-test("what connects to a port that never answers ends by its signal, right after the call and later", async () => {
+test("connecting to a port that never answers ends by its signal, right after the call and later", async () => {
   const silent = createServer(() => {}).listen(0, "127.0.0.1");
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
@@ -194,7 +194,7 @@ test("what connects to a port that never answers ends by its signal, right after
   silent.close();
 });
 
-test("a worker's flush is about its open endpoints: one that closes is no error", async () => {
+test("a worker's flush covers its open endpoints: one that closes is no error", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   await using other = ucx.createWorker();
@@ -208,7 +208,7 @@ test("a worker's flush is about its open endpoints: one that closes is no error"
   await worker.flush();
 });
 
-test("what is no tag and no operand is refused before anything begins, and nothing is left to close", async () => {
+test("an invalid tag or operand is refused before anything begins, and nothing is left to close", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address, { errors: "none" });
@@ -233,18 +233,18 @@ test("what is no tag and no operand is refused before anything begins, and nothi
   // A key belongs to one endpoint, and stays valid as long as an operation in flight uses it.
   const other = await worker.connect(worker.address, { errors: "none" });
   await assertRejects(() => other.put(bytes, key), TypeError, "made by another");
-  const { buffer, goOn } = unwritten(8);
+  const { buffer, finishWriting } = unwritten(8);
   buffer.bytes().fill(3);
   const put = endpoint.put(buffer, key);
   key.close();
   await assertRejects(() => endpoint.put(bytes, key), TypeError, "its key is closed");
-  goOn();
+  finishWriting();
   await put;
   await endpoint.flush();
   assertEquals([...bytes], Array(8).fill(3));
 });
 
-test("memory that was transferred is nobody's to send or to receive into", async () => {
+test("memory that was transferred can be neither sent nor received into", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address);

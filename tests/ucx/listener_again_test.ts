@@ -1,4 +1,4 @@
-/** A listener's former port is free for the next listener there, or the error says how to make it so. */
+/** A listener's former port is free for the next listener there, or the error explains how to free it. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { SystemError } from "../../src/ffi/mod.ts";
@@ -29,7 +29,7 @@ test("a server with a secret listens at its port again at once", patiently, asyn
   for (let again = 0; again < 3; again++) assertEquals(await serve(port, "correct horse battery staple"), port);
 });
 
-test("where the port of a listener of UCX's is busy, the error says how it is not", patiently, async () => {
+test("where the port of a UCX listener is busy, the error explains how to avoid that", patiently, async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   await using listener = worker.listen({ host: "127.0.0.1" });

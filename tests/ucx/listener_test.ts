@@ -26,7 +26,7 @@ async function inScene(options: ListenOptions, act: (scene: Scene) => Promise<vo
   await listener.close();
 }
 
-/** The next connection; fails if there is none. */
+/** The next connection; fails if the listener is closed. */
 async function next(listener: UcxListener): Promise<UcxEndpoint> {
   const endpoint = await listener.accept();
   assert(endpoint !== null);
@@ -55,7 +55,7 @@ for (const host of ["127.0.0.1", "localhost"]) {
   });
 }
 
-test("connections are taken in the order in which they come, by a loop that ends with the listener", async () => {
+test("connections are accepted in the order of arrival, by a loop that ends with the listener", async () => {
   await inScene({}, async ({ client, server, listener }) => {
     const there: UcxEndpoint[] = [];
     for (let i = 0; i < 5; i++) {
@@ -112,7 +112,7 @@ test("a listener has its port at once, with a secret and without, and may be awa
   }
 });
 
-test("a wait for a connection has limits, and the connection that comes later is for the next one", async () => {
+test("a wait for a connection has limits, and a connection that arrives later is for the next wait", async () => {
   await inScene({}, async ({ client, listener }) => {
     const late = await assertRejects(() => listener.accept({ timeout: 20 }), UcxError);
     assertEquals(late.statusName, "UCS_ERR_TIMED_OUT");
@@ -132,14 +132,14 @@ test("a wait for a connection has limits, and the connection that comes later is
   });
 });
 
-test("what is about a worker's address is refused for a host", async () => {
+test("options for a worker's address are refused for a host", async () => {
   await inScene({}, async ({ client, listener }) => {
     const options = { unchecked: true };
     await assertRejects(() => client.connect(listener, options), TypeError, "{ unchecked } is about the bytes");
   });
 });
 
-test("whoever waits for a connection when the listener is closed gets none", async () => {
+test("a wait for a connection ends with null when the listener is closed", async () => {
   await inScene({}, async ({ listener }) => {
     const waiting = [listener.accept(), listener.accept()];
     await listener.close();
@@ -148,7 +148,7 @@ test("whoever waits for a connection when the listener is closed gets none", asy
   });
 });
 
-test("more connections than may wait are rejected, and counted; those that wait are served", async () => {
+test("connections beyond the backlog are rejected, and counted; those within it are served", async () => {
   await inScene({ backlog: 2 }, async ({ client, listener }) => {
     const outcomes = await Promise.all(Array.from({ length: 4 }, async () => {
       try {
@@ -167,18 +167,18 @@ test("more connections than may wait are rejected, and counted; those that wait 
   });
 });
 
-test("where nobody listens, and where nobody speaks UCX, connecting fails; a limit ends it", async () => {
+test("connecting fails where no program listens, or one that does not speak UCX; a limit ends it", async () => {
   await inScene({}, async ({ client, listener }) => {
     const { port } = listener;
     await listener.close();
     for (const secret of [{}, { secret: "s3cret" }]) {
-      const nobody = await assertRejects(() => client.connect({ host: "127.0.0.1", port, ...secret }), UcxError);
+      const failure = await assertRejects(() => client.connect({ host: "127.0.0.1", port, ...secret }), UcxError);
       // Newer versions of UCX say that the connection was reset.
-      if (nobody.statusName === "UCS_ERR_CONNECTION_RESET") {
-        assertStringIncludes(nobody.message, `at 127.0.0.1:${port} has hung up, or there is none`);
+      if (failure.statusName === "UCS_ERR_CONNECTION_RESET") {
+        assertStringIncludes(failure.message, `at 127.0.0.1:${port} has hung up, or there is none`);
       } else {
-        assertEquals(nobody.statusName, "UCS_ERR_NOT_CONNECTED");
-        assertStringIncludes(nobody.message, `Nobody listens at 127.0.0.1:${port}`);
+        assertEquals(failure.statusName, "UCS_ERR_NOT_CONNECTED");
+        assertStringIncludes(failure.message, `Nobody listens at 127.0.0.1:${port}`);
       }
     }
     const silent = createServer(() => {}); // accepts connections and sends nothing
@@ -221,7 +221,7 @@ test("a receive that is bound to an endpoint ends with it, and one of the worker
   });
 });
 
-test("what cannot be listened at is an error, and a port is taken once", async () => {
+test("an address that cannot be bound is an error, and a port has one listener", async () => {
   await inScene({}, ({ server, listener }) => {
     for (const secret of [{}, { secret: "s3cret" }]) {
       const refused = (options: ListenOptions, code: string, ...says: string[]) => {
@@ -241,7 +241,7 @@ test("what cannot be listened at is an error, and a port is taken once", async (
   });
 });
 
-test("a worker that is closed while it listens, or begins to connect, does neither any more", async () => {
+test("a worker that is closed while it listens, or begins to connect, stops both", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   const worker = ucx.createWorker();
   worker.listen();
@@ -270,7 +270,7 @@ test("without error handling large messages are copied once, where the system al
   assert(endpoint.transports().length > 0);
 });
 
-test("no more connections are open than allowed, and the next one comes in when one has gone", async () => {
+test("no more connections are open than allowed, and the next is accepted when one has closed", async () => {
   await inScene({ limits: { connections: 2 } }, async ({ client, listener }) => {
     const there = [await client.connect(listener), await client.connect(listener)];
     const here = [await next(listener), await next(listener)];
@@ -284,7 +284,7 @@ test("no more connections are open than allowed, and the next one comes in when 
 });
 
 for (const kind of ["messages", "messages and arrays", "large message", "large array", "large parts"] as const) {
-  test(`whoever sends more than is allowed is closed, and nobody else: ${kind}`, async () => {
+  test(`a client that sends more than is allowed is closed, and no other: ${kind}`, async () => {
     await inScene({ limits: { messages: 3, messageBytes: 1000 } }, async ({ client, listener }) => {
       const [bad, good] = [await client.connect(listener), await client.connect(listener)];
       const [fromBad, fromGood] = [await next(listener), await next(listener)];
@@ -314,7 +314,7 @@ for (const kind of ["messages", "messages and arrays", "large message", "large a
   });
 }
 
-test("limits that are none are refused before anybody listens", async () => {
+test("invalid limits are refused before the worker listens", async () => {
   await inScene({}, ({ server }) => {
     for (const name of ["connections", "messages", "messageBytes"]) {
       const limits = { [name]: NaN };

@@ -1,5 +1,5 @@
 /**
- * One process of `many_test.ts`. A server prints where it listens, and echoes each message of the given number of
+ * One process of `many_test.ts`. A server prints its port, and echoes each message of the given number of
  * clients. A process of clients has many workers, and connects each with all servers.
  * Arguments: `server`, the number of connections; or `clients`, the number of workers, and the ports.
  */
@@ -14,7 +14,7 @@ const [role, count = "0", ...ports] = process.argv.slice(2);
 const rounds = 3;
 const sizes = [1, 3000, 40_000];
 
-/** All clients' messages come to one worker: each client first says which tag is its own. */
+/** All clients' messages arrive at one worker: each client first sends its tag. */
 async function serve(endpoint: UcxEndpoint): Promise<void> {
   const messages = endpoint.messages()[Symbol.asyncIterator]();
   const { value: first } = await messages.next();

@@ -1,4 +1,4 @@
-/** Many of everything: clients, servers, endpoints of one worker, receives that wait, threads. */
+/** Many of everything: clients, servers, endpoints of one worker, pending receives, threads. */
 import { assert, assertEquals } from "@std/assert";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -9,7 +9,7 @@ import { patiently, runScriptForJson, startScript } from "../support/child.ts";
 import { scaled } from "../support/property.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
-test("four servers answer a hundred clients each, everyone with what is theirs", patiently, async () => {
+test("four servers answer a hundred clients each, every client with its own messages", patiently, async () => {
   const script = new URL("./many_child.ts", import.meta.url);
   const servers = Array.from({ length: 4 }, () => {
     const child = startScript(script, { args: ["server", "100"] }, ["ignore", "pipe", "inherit"]);
@@ -40,7 +40,7 @@ test("a thousand endpoints of one worker each carry their messages, and close", 
 });
 
 test(
-  "with 10,000 receives pending on other tags messages go to and fro, and each of those gets its own later",
+  "with 10,000 receives pending on other tags messages are exchanged, and each receive gets its own later",
   patiently,
   async () => {
     const count = 10_000;
@@ -80,9 +80,10 @@ test(
     }));
     failed.catch(() => {});
     /** The next message of every thread. */
-    const said = () => Promise.race([Promise.all(threads.map(async (one) => (await once(one, "message"))[0])), failed]);
-    const addresses = await said();
-    const results = said();
+    const nextMessages = () =>
+      Promise.race([Promise.all(threads.map(async (one) => (await once(one, "message"))[0])), failed]);
+    const addresses = await nextMessages();
+    const results = nextMessages();
     for (const thread of threads) thread.postMessage(addresses);
     assertEquals(await results, threads.map(() => (count - 1) * 200));
     await Promise.all(threads.map((thread) => thread.terminate()));

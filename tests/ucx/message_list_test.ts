@@ -17,7 +17,7 @@ const pieces = fc.array(
 );
 
 for (const tls of ["all", "tcp"]) {
-  test(`what is gathered from several pieces is scattered to several, byte by byte: UCX_TLS=${tls}`, async () => {
+  test(`a message gathered from several pieces is scattered to several, byte by byte: UCX_TLS=${tls}`, async () => {
     using ucx = Ucx.open({ config: { TLS: tls } });
     await using sender = ucx.createWorker();
     await using receiver = ucx.createWorker();
@@ -60,7 +60,7 @@ for (const tls of ["all", "tcp"]) {
   });
 }
 
-test("pieces that wait for a stream are gathered when they are there, without holding up the event loop", async () => {
+test("pieces that wait for a stream are gathered once written, without blocking the event loop", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
@@ -80,7 +80,7 @@ test("pieces that wait for a stream are gathered when they are there, without ho
   cuda.close();
 });
 
-test("a large message is scattered to pieces that a stream still uses, when it has done with them", async () => {
+test("a large message is scattered to pieces that a stream still uses once it is done with them", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
@@ -122,7 +122,7 @@ test("messages of one piece and of several follow each other, each with its own 
   assertEquals(lengths, [100, 300, 100]);
 });
 
-test("pieces that cannot be used are refused, and none of them is kept", async () => {
+test("pieces that cannot be used are refused, and none of them is retained", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using sender = ucx.createWorker();
   const endpoint = await sender.connect(sender.address);

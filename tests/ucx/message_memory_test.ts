@@ -1,4 +1,4 @@
-/** What can be sent, and received into: memory of every kind, unchanged, and nothing else. */
+/** Memory of every kind can be sent, and received into, unchanged; anything else is refused. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";
@@ -39,7 +39,7 @@ function bytesOf(memory: ArrayBuffer | ArrayBufferView<ArrayBuffer>): Uint8Array
     : new Uint8Array(memory);
 }
 
-test("JavaScript's memory of any kind is sent from its first byte to its last, and received into just there", async () => {
+test("JavaScript's memory of any kind is sent, and received into, from its first byte to its last", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
@@ -66,7 +66,7 @@ const arrays = fc.tuple(fc.array(fc.nat(4), { maxLength: 4 }), fc.constantFrom("
     return fc.record({ dtype: fc.constant(dtype), placed, seed: fc.nat() });
   });
 
-test("a view of any layout is sent as its elements in C order, and nothing of it is kept", async () => {
+test("a view of any layout is sent as its elements in C order, and not retained", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
@@ -89,7 +89,7 @@ test("a view of any layout is sent as its elements in C order, and nothing of it
   }));
 });
 
-test("a buffer whose elements were copied is not kept when its message has gone", async () => {
+test("a buffer whose elements were copied is not retained after its message was sent", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address);
@@ -112,7 +112,7 @@ class Foreign {
   __dlpack_device__ = (): unknown => this.view.__dlpack_device__();
 }
 
-test("another library's array is sent, and received into, as it is, and given back afterwards", async () => {
+test("another library's array is sent, and received into, in place, and released afterwards", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
@@ -136,7 +136,7 @@ test("another library's array is sent, and received into, as it is, and given ba
   assert(receiver.probe() === null);
 });
 
-test("a GPU's memory is UCX's with a context current, in which UCX can make progress", () => {
+test("UCX gets a GPU's memory with a context current, in which it can make progress", () => {
   const cuda = Cuda.simulate();
   const device = cuda.device(0);
   using arena = new NativeArena();

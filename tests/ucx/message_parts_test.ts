@@ -10,7 +10,7 @@ import { Bordered, contentOf, memoryKinds } from "../support/ucx_messages.ts";
 
 const part = fc.record({ bytes: fc.maxSafeNat(), isCuda: fc.boolean() }, { noNullPrototype: true });
 
-test("headers say how many parts there are, how long and whether on a GPU, a hundred to a header", async () => {
+test("headers contain the number of parts, their sizes and whether on a GPU, a hundred to a header", async () => {
   await check(fc.property(fc.array(part, { maxLength: 320 }), (parts) => {
     const headers = partHeaders(parts);
     assertEquals(headers.length, Math.max(1, Math.ceil(parts.length / 100)));
@@ -25,7 +25,7 @@ test("headers say how many parts there are, how long and whether on a GPU, a hun
   assertEquals([...header.subarray(409, 425)], [2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
 });
 
-test("what is no header is refused", () => {
+test("an invalid header is refused", () => {
   const [good = new Uint8Array(new ArrayBuffer(0))] = partHeaders([]);
   assertThrows(() => readPartHeader(good, partHeaderBytes - 1), TypeError, "Was it sent by sendMany?");
   for (const [at, value] of [[0, 2], [1, 101], [8, 128]] as const) {
@@ -81,7 +81,7 @@ test("three hundred parts are one message, from any sender by a mask", async () 
   assert(received.every(({ buffer }, i) => Buffer.compare(buffer.bytes(), parts[i] ?? new Uint8Array()) === 0));
 });
 
-test("a part that cannot be sent, a message that is none, and a limit end it, and nothing stays behind", async () => {
+test("a part that cannot be sent, an invalid message, and a limit end the call, and leave nothing behind", async () => {
   using ucx = Ucx.open();
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();

@@ -1,12 +1,12 @@
 /** A queue hands each item to one waiter, in order, even if others stop waiting. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
-import { MessageQueue } from "../../src/ucx/message/message_queue.ts";
+import { MessageQueue } from "../../src/ucx/active_messages/message_queue.ts";
 import { check, fc } from "../support/property.ts";
 
 const steps = fc.array(fc.constantFrom("push", "next", "return", "abort", "take"), { maxLength: 30 });
 
-test("each item comes to one taker, in order, whatever iterators return and waits are aborted meanwhile", async () => {
+test("each item is delivered to one taker, in order, whichever iterators return and waits are aborted", async () => {
   await check(
     fc.asyncProperty(steps, async (plan) => {
       let held = 0;
@@ -30,7 +30,7 @@ test("each item comes to one taker, in order, whatever iterators return and wait
       };
       const wait = (): Wait => {
         const one = { wants: true };
-        if (pushed > expected) expected++; // the item is there already
+        if (pushed > expected) expected++; // the item has already been pushed
         else waits.push(one);
         return one;
       };
@@ -58,7 +58,7 @@ test("each item comes to one taker, in order, whatever iterators return and wait
           [abort, abortable] = [new AbortController(), []];
         }
         await Promise.resolve();
-        assertEquals(held, waits.some(({ wants }) => wants) ? 1 : 0, "the process is kept alive by who waits alone");
+        assertEquals(held, waits.some(({ wants }) => wants) ? 1 : 0, "only a pending wait keeps the process alive");
       }
       queue.end();
       await Promise.all(settled);
@@ -70,7 +70,7 @@ test("each item comes to one taker, in order, whatever iterators return and wait
   );
 });
 
-test("an iteration ends when all is taken: with the failure that the queue has ended with, once", async () => {
+test("an iteration ends when all items are taken: with the error that ended the queue, once", async () => {
   const queue = new MessageQueue<string>();
   queue.push("a");
   queue.push("b");

@@ -1,9 +1,9 @@
 /**
- * One of two programs in separate networks, connected by one link. The first argument says what it is:
+ * One of two programs in separate networks, connected by one link. The first argument selects its role:
  *
  * - `server`, its address: prints the port it listens at, and echoes each message
  * - `client`, the server's address and port, a number of messages: sends them and compares the answers, one every 5 ms
- * - `cut`, the same: sends one message; then its input says that the link is cut, and it prints how everything ends
+ * - `cut`, the same: sends one message; then it reads that the link is cut, and prints how every operation ends
  */
 import { assert, assertEquals } from "@std/assert";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ const most = 200_000;
 const ucx = Ucx.open({ config: { TLS: "tcp" } });
 const worker = ucx.createWorker();
 
-/** Sends a message and compares what comes back. */
+/** Sends a message and compares the answer. */
 async function sendOne(endpoint: Awaited<ReturnType<typeof worker.connect>>, i: number): Promise<void> {
   const size = sizes[i % sizes.length] ?? 0;
   const into = new Uint8Array(size);
@@ -75,7 +75,7 @@ if (role === "client") {
     assertEquals(status, "UCS_ERR_TIMED_OUT", name);
     assert(after < 1500, `${name} after ${after} ms`);
   }
-  // What was sent is not acknowledged, so the system retries for minutes: the close has to be by force.
+  // The message sent is not acknowledged, so the system retries for minutes: the close has to be by force.
   const before = performance.now();
   await endpoint.close({ force: true });
   await worker.close();

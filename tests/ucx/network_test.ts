@@ -12,7 +12,7 @@ import { needs } from "../support/needs.ts";
 
 function run(command: string, ...args: string[]): string | null {
   const { status, stderr } = spawnSync(command, args, { encoding: "utf8" });
-  return status === 0 ? null : `${command} ${args.join(" ")}: ${stderr ?? "it is not there"}`.trim();
+  return status === 0 ? null : `${command} ${args.join(" ")}: ${stderr ?? "not found"}`.trim();
 }
 
 /** Two networks and the link between them, which last as long as the processes that hold them. */
@@ -20,7 +20,7 @@ class Networks {
   readonly #holders: ChildProcess[] = [];
   readonly addresses = ["10.99.0.1", "10.99.0.2"] as const;
 
-  /** @throws {Error} if the system does not let us */
+  /** @throws {Error} if the system does not permit it */
   constructor() {
     for (const _ of this.addresses) {
       // UCX looks for network devices in /sys, which shows those of the network in which it was mounted.
@@ -29,7 +29,7 @@ class Networks {
     }
   }
 
-  /** Connects them. @returns what is missing, or null */
+  /** Connects them. @returns the missing requirement, or null */
   async connect(): Promise<string | null> {
     await pause(200); // until both have their own network
     const [one, other] = this.#holders;
@@ -42,7 +42,7 @@ class Networks {
         inside(at, "ip", "link", "set", "lo", "up"),
       ]),
     ];
-    if (one?.pid === undefined || other?.pid === undefined) return "unshare is not there: install util-linux";
+    if (one?.pid === undefined || other?.pid === undefined) return "unshare is missing: install util-linux";
     const failed = steps().find((failed) => failed !== null);
     if (failed !== undefined) return failed;
     const isUp = (at: number) => inside(at, "grep", "-q", "up", `/sys/class/net/link${at}/operstate`) === null;
@@ -55,13 +55,13 @@ class Networks {
     assertEquals(run("nsenter", ...this.#inside(0), "ip", "link", "set", "link0", state), null);
   }
 
-  /** Drops a percentage of all packets. @returns what is missing, or null */
+  /** Drops a percentage of all packets. @returns the missing requirement, or null */
   lose(percent: number): string | null {
     const rule = ["qdisc", "add", "dev", "link0", "root", "netem", "loss", `${percent}%`];
     return run("nsenter", ...this.#inside(0), "tc", ...rule);
   }
 
-  /** Starts `network_child.ts` in one of them. */
+  /** Starts `network_child.ts` in one of the networks. */
   start(at: 0 | 1, ...args: string[]): ChildProcess {
     const flags = process.versions["bun"] === undefined
       ? ["run", "-A", "--no-check", "--quiet", "--no-lock", "--node-modules-dir=manual"]
@@ -96,7 +96,7 @@ function linesOf({ stdout }: ChildProcess): AsyncIterator<string> {
 
 async function next(lines: AsyncIterator<string>): Promise<string> {
   const { value, done } = await lines.next();
-  if (done) throw new Error("it has ended");
+  if (done) throw new Error("the process has ended");
   return value;
 }
 
@@ -104,7 +104,7 @@ async function whatIsMissing(): Promise<{ readonly networks: string | null; read
   if (process.platform !== "linux") return { networks: "no Linux", loss: "no Linux" };
   using trial = new Networks();
   const failed = await trial.connect();
-  const networks = failed === null ? null : `no networks of our own: run as root with CAP_NET_ADMIN and iproute2`;
+  const networks = failed === null ? null : `no networks for this test: run as root with CAP_NET_ADMIN and iproute2`;
   const loss = networks ?? (trial.lose(1) === null ? null : "no lossy links: load the kernel's module sch_netem");
   return { networks, loss };
 }
@@ -130,7 +130,7 @@ async function startBoth(networks: Networks, role: string, ...args: string[]) {
 }
 
 test(
-  ...needs(missing.networks, "messages over a link that fails for moments all come, whole and in order"),
+  ...needs(missing.networks, "messages over a link that fails for moments all arrive, whole and in order"),
   async () => {
     using networks = new Networks();
     await networks.connect();
@@ -146,7 +146,7 @@ test(
   },
 );
 
-test(...ifNot(missing.loss, "messages over a link that loses packets all come, whole and in order"), async () => {
+test(...ifNot(missing.loss, "messages over a link that loses packets all arrive, whole and in order"), async () => {
   using networks = new Networks();
   await networks.connect();
   assertEquals(networks.lose(3), null);
@@ -156,7 +156,7 @@ test(...ifNot(missing.loss, "messages over a link that loses packets all come, w
 });
 
 test(
-  ...needs(missing.networks, "over a cut link limits end what is pending, and a close by force does not wait"),
+  ...needs(missing.networks, "over a cut link limits end pending operations, and a close by force does not wait"),
   async () => {
     using networks = new Networks();
     await networks.connect();

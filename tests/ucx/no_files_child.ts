@@ -1,4 +1,4 @@
-/** Prints whether a living process seems gone when no file can be opened, and whether it can be found then. */
+/** Prints whether a living process is reported as gone when no file can be opened, and whether it can be found then. */
 import { spawn } from "node:child_process";
 import process from "node:process";
 import { NativeArena } from "../../src/ffi/arena.ts";

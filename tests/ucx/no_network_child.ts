@@ -19,8 +19,8 @@ for (const asking of [{}, { secret }]) {
     await listener.close();
   });
 }
-const nobody = { host: "no.such.name.invalid", port: 1 };
-await outcome("connect by name", () => worker.connect(nobody));
-await outcome("connect with a secret, by name", () => worker.connect({ ...nobody, secret }));
+const unknownHost = { host: "no.such.name.invalid", port: 1 };
+await outcome("connect by name", () => worker.connect(unknownHost));
+await outcome("connect with a secret, by name", () => worker.connect({ ...unknownHost, secret }));
 console.log(JSON.stringify(outcomes));
 process.exit(0);

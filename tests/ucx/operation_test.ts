@@ -1,4 +1,4 @@
-/** Operations in native memory: what UCX reads, and that each leaves the ring once, in order of completion. */
+/** Operations in native memory: the parameters UCX reads, and that each leaves the ring once, in completion order. */
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { test } from "node:test";
 import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
@@ -52,7 +52,7 @@ const programs = fc.array(
   { maxLength: 40 },
 );
 
-test("each operation that ends is read once, in the order of the ends, with what came of it, however many there are", () => {
+test("any number of completed operations are read once each, in order of completion, with their results", () => {
   check(fc.property(programs, (program) => {
     const operations = new OperationPool(100);
     const begun: [Operation, Kind][] = [];
@@ -94,7 +94,7 @@ test("each operation that ends is read once, in the order of the ends, with what
   }));
 });
 
-test("the lower half of an answer says which it is: over, failed with which status, or a request that is under way", () => {
+test("the lower half of an answer tells completion, failure with a status, and a pending request apart", () => {
   const others = new Set(
     [0n, ...Array.from({ length: 100 }, (_, i) => BigInt(-1 - i))].map((one) => BigInt.asUintN(32, one)),
   );
@@ -105,7 +105,7 @@ test("the lower half of an answer says which it is: over, failed with which stat
   }));
 });
 
-test("the parameters say what UCX is to do, and no two operations share a byte", () => {
+test("the parameters describe the operation to UCX, and no two operations share a byte", () => {
   const operations = new OperationPool(300);
   const mine = Array.from({ length: 200 }, () => operations.take());
   const places = mine.map((operation) => {
@@ -129,8 +129,8 @@ test("the parameters say what UCX is to do, and no two operations share a byte",
       (steps) => {
         for (const { which, kind, memoryType, own, given } of steps) {
           const operation = mine[which];
-          if (operation === undefined) throw new TypeError("there are more");
-          operation.prepare(kind, memoryType, given, own ? "ours" : "its own");
+          if (operation === undefined) throw new TypeError("too few operations");
+          operation.prepare(kind, memoryType, given, own ? "ours" : "ucx");
           const parameters = struct(ucp_request_param_t).at(operation.parameters);
           const mask = own
             ? request | cb | user_data | memory_type | (kind === "plain" ? 0 : NO_IMM_CMPL) |

@@ -1,6 +1,6 @@
 /**
- * UCX knows no streams: it gets memory once all is written that the home stream's next work would find, and the event
- * loop keeps running until then.
+ * UCX knows no streams: it gets memory once all writes are done that the home stream's next work would see, and the
+ * event loop keeps running until then.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
@@ -49,7 +49,7 @@ function setUp(options: Parameters<typeof Cuda.simulate>[0]) {
   return { cuda, device, streams, pinned: new PinnedMemoryResource(device), waits };
 }
 
-/** Enqueues the steps: each write sets its own byte to 1. Returns the bytes that the next work of `home` would find. */
+/** Enqueues the steps: each write sets its own byte to 1. Returns the bytes that the next work of `home` would see. */
 function enqueue(
   cuda: Cuda,
   streams: readonly CudaStream[],
@@ -89,7 +89,7 @@ async function loop() {
   return { worker, endpoint, [Symbol.asyncDispose]: close };
 }
 
-test("page-locked memory is sent after all that its home stream would wait for, of default streams too", async () => {
+test("page-locked memory is sent after all work its home stream would wait for, on default streams too", async () => {
   await using ends = await loop();
   const { worker, endpoint } = ends;
   await check(
@@ -108,7 +108,7 @@ test("page-locked memory is sent after all that its home stream would wait for, 
       if (isTurned) seen.reverse();
       const held = waits() - before;
       assertEquals(due.filter((byte) => seen[byte] !== 1), []);
-      assertEquals(held, 0, "the event loop was held up");
+      assertEquals(held, 0, "the event loop was blocked");
       device.synchronize();
       cuda.close();
     }),
@@ -116,7 +116,7 @@ test("page-locked memory is sent after all that its home stream would wait for, 
   );
 });
 
-test("page-locked memory is received into after all that its home stream would wait for", async () => {
+test("page-locked memory is received into after all work that its home stream would wait for", async () => {
   await using ends = await loop();
   const { worker, endpoint } = ends;
   await check(
@@ -131,14 +131,14 @@ test("page-locked memory is received into after all that its home stream would w
       const held = waits() - before;
       device.synchronize(); // everything due before the message is written now
       assertEquals(due.filter((byte) => buffer.bytes()[byte] !== 7), []);
-      assertEquals(held, 0, "the event loop was held up");
+      assertEquals(held, 0, "the event loop was blocked");
       cuda.close();
     }),
     200,
   );
 });
 
-test("messages go and are taken in the order in which they were asked for, whichever must wait for a stream", async () => {
+test("messages are sent and received in the order of the calls, whichever must wait for a stream", async () => {
   await using ends = await loop();
   const { worker, endpoint } = ends;
   const pending = fc.array(fc.tuple(fc.boolean(), fc.boolean(), lane), { minLength: 2, maxLength: 8 });
@@ -175,7 +175,7 @@ function busy() {
   return { buffer, cuda };
 }
 
-test("what waits for its memory ends with its endpoint or its worker, and a close waits for it", async () => {
+test("an operation that waits for its memory ends with its endpoint or worker, and a close waits for it", async () => {
   await using ends = await loop();
   const { worker } = ends;
   const error = new UcxError("ucp_worker_progress", -25);
@@ -193,7 +193,7 @@ test("what waits for its memory ends with its endpoint or its worker, and a clos
     await act(one, aborter);
     await ended;
     buffer.close();
-    cuda.close(); // would wait for the buffer if anything held it
+    cuda.close(); // would wait for the buffer if anything retained it
     await one.close();
   }
   const { buffer, cuda } = busy();
@@ -221,7 +221,7 @@ test("what waits for its memory ends with its endpoint or its worker, and a clos
   await into;
 });
 
-test("a copy that waits for its elements has their length, whatever its operation had before", async () => {
+test("a copy that waits for its elements has their length, whatever its pooled operation had before", async () => {
   await using ends = await loop();
   const { worker, endpoint } = ends;
   const { device, pinned } = setUp({ schedule: "latest" });

@@ -1,13 +1,13 @@
 /**
  * The second process of the tests. Prints its worker's address, reads the first process's address from standard input,
- * both in hexadecimal, and does what its first argument says; the second argument is the seed of the messages.
+ * both in hexadecimal, and does what its first argument selects; the second argument is the seed of the messages.
  *
- * - `exchange`: sends its messages, receives those of the first process, says so, and ends when its input does
+ * - `exchange`: sends its messages, receives those of the first process, prints that, and ends when its input does
  * - `leave`: sends its messages, closes everything and ends
  * - `idle`: does nothing until it is killed
- * - `deaf`: never answers anything, not even that it is reachable, until it is killed
- * - `call`: as `idle`, but what it reads is `host port` of a listener, to which it connects and sends a byte
- * - `listen`: says `ready`, receives messages with tag 7 and says their lengths, until it is killed
+ * - `unresponsive`: never answers anything, not even that it is reachable, until it is killed
+ * - `call`: as `idle`, but reads `host port` of a listener, to which it connects and sends a byte
+ * - `listen`: prints `ready`, receives messages with tag 7 and prints their lengths, until it is killed
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -23,7 +23,7 @@ const ucx = Ucx.open();
 const worker = ucx.createWorker();
 console.log(worker.address.toHex());
 // The thread that would answer blocks, like that of a busy process that is then killed.
-if (mode === "deaf") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30_000);
+if (mode === "unresponsive") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30_000);
 const input = createInterface({ input: process.stdin });
 const ended = new Promise<void>((resolve) => input.once("close", resolve));
 if (mode !== "exchange") ended.then(() => process.exit(1)); // the first process is gone: do not outlive it

@@ -54,7 +54,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 for (const how of ["by a descriptor", "without one"]) {
-  test(`who ends is reported after the time that UCX has for it, and nobody else: ${how}`, patiently, async () => {
+  test(`only a process that ends is reported, after the time that UCX has for it: ${how}`, patiently, async () => {
     const [one, other] = [start(), start()];
     const sleeping = sleeper();
     let unseen = 0;
@@ -77,7 +77,7 @@ for (const how of ["by a descriptor", "without one"]) {
     await kill(one.child);
     await until(() => first.lost > 0);
     const took = performance.now() - killed;
-    assert(took > 900, "UCX has a second to say so itself");
+    assert(took > 900, "UCX has a second to report it itself");
     assert(again.lost > 0 && took < 20_000, `it took ${took} ms`);
     assertEquals([second, forgotten, own].map(({ lost }) => lost), [0, 0, 0]);
     assertEquals(unseen, 1, "UCX has been asked to check its peers again");
@@ -89,7 +89,7 @@ for (const how of ["by a descriptor", "without one"]) {
   });
 }
 
-test("an endpoint that UCX has failed is lost after the time that UCX has to end what is in flight", async () => {
+test("an endpoint that UCX has failed is lost after the time that UCX has to end operations in flight", async () => {
   let unseen = 0;
   const watch = new PeerLiveness({ watchAlso: () => {} }, () => unseen++);
   const [failed, closed] = [endpoint(), endpoint()];
@@ -105,7 +105,7 @@ test("an endpoint that UCX has failed is lost after the time that UCX has to end
   watch.close();
 });
 
-test("however many endpoints lead to a process it takes one descriptor, which goes with the last", async () => {
+test("any number of endpoints to a process take one descriptor, which is closed with the last", async () => {
   const { child, process } = start();
   let set: DescriptorSet | undefined;
   const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) }, () => {});
@@ -122,7 +122,7 @@ test("however many endpoints lead to a process it takes one descriptor, which go
   await kill(child);
 });
 
-test("watching makes no timer, and does not keep the process alive", patiently, async () => {
+test("watching creates no timer, and does not keep the process alive", patiently, async () => {
   const { code, stdout } = await runScript(new URL("./peer_liveness_child.ts", import.meta.url));
   assertEquals([code, stdout.trim()], [0, "0 timers"]);
 });

@@ -72,22 +72,22 @@ function isUnderWay({ event }: PendingCopy): boolean {
 const size = 3 * stagedFrom;
 
 type Step =
-  | { readonly do: "lend"; readonly bytes: number; readonly copy: boolean }
-  | { readonly do: "give back"; readonly which: number };
+  | { readonly do: "reserve"; readonly bytes: number; readonly copy: boolean }
+  | { readonly do: "release"; readonly which: number };
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     fc.record({
-      do: fc.constant("lend" as const),
+      do: fc.constant("reserve" as const),
       bytes: fc.integer({ min: stagedFrom, max: 6 * stagedFrom }),
       copy: fc.boolean(),
     }),
-    fc.record({ do: fc.constant("give back" as const), which: fc.nat() }),
+    fc.record({ do: fc.constant("release" as const), which: fc.nat() }),
   ),
   { maxLength: 30 },
 );
 
-test("pieces are lent to one at a time, when what used them is done, and never more bytes of them than allowed", async () => {
+test("a piece has one user at a time, after its last copy, and no more bytes are in use than allowed", async () => {
   await check(fc.property(steps, fc.nat(), fc.integer({ min: 0, max: 20 }), (program, seed, units) => {
     const cuda = Cuda.simulate({ schedule: "latest", seed, devices: 1 });
     const device = cuda.device(0);
@@ -95,47 +95,47 @@ test("pieces are lent to one at a time, when what used them is done, and never m
     using stream = device.createStream({ nonBlocking: true });
     using buffer = device.memory.allocate(6 * stagedFrom, { stream });
     const withPool = device.memoryInfo().free;
-    const lent: { readonly piece: StagingPiece; readonly bytes: number }[] = [];
+    const reserved: { readonly piece: StagingPiece; readonly bytes: number }[] = [];
     const copies = new Map<bigint, PendingCopy>();
     for (const step of program) {
-      if (step.do === "give back") {
-        if (lent.length > 0) lent.splice(step.which % lent.length, 1)[0]?.piece.release();
+      if (step.do === "release") {
+        if (reserved.length > 0) reserved.splice(step.which % reserved.length, 1)[0]?.piece.release();
         continue;
       }
       const piece = staging.reserve(buffer, step.bytes);
-      const inUse = lent.reduce((sum, { bytes }) => sum + bytes, 0);
+      const inUse = reserved.reduce((sum, { bytes }) => sum + bytes, 0);
       if (piece === null) {
-        // Pieces are at most a quarter longer than requested, and those not lent make room.
-        assert(inUse * 1.25 + step.bytes * 1.25 > units * stagedFrom, "there was room for it");
+        // Pieces are at most a quarter longer than requested, and those not in use make room.
+        assert(inUse * 1.25 + step.bytes * 1.25 > units * stagedFrom, "the piece would have fitted");
         continue;
       }
-      assert(inUse + step.bytes <= units * stagedFrom, "more are lent than allowed");
-      for (const { piece: { ptr }, bytes } of lent) {
-        assert(piece.ptr + BigInt(step.bytes) <= ptr || ptr + BigInt(bytes) <= piece.ptr, "two have the same bytes");
+      assert(inUse + step.bytes <= units * stagedFrom, "more bytes are in use than allowed");
+      for (const { piece: { ptr }, bytes } of reserved) {
+        assert(piece.ptr + BigInt(step.bytes) <= ptr || ptr + BigInt(bytes) <= piece.ptr, "two pieces overlap");
       }
       const copy = copies.get(piece.ptr);
-      // The event of a freed piece is closed: what is there now was allocated after all the GPU's pending work.
-      assert(copy === undefined || !isUnderWay(copy), "it is lent although a copy still uses it");
+      // The event of a freed piece is closed: a piece there now was allocated after all the GPU's pending work.
+      assert(copy === undefined || !isUnderWay(copy), "it is reserved although a copy still uses it");
       copies.delete(piece.ptr);
-      lent.push({ piece, bytes: step.bytes });
+      reserved.push({ piece, bytes: step.bytes });
       if (step.copy) copies.set(piece.ptr, piece.copy(stream, piece.ptr, buffer.ptr, step.bytes));
       assert(withPool - device.memoryInfo().free <= units * stagedFrom * 1.01 + (2 << 20), "more is kept than allowed");
     }
     staging.close();
-    for (const { piece } of lent) piece.release(); // UCX held these until now
+    for (const { piece } of reserved) piece.release(); // UCX held these until now
     buffer.close();
     assertEquals(staging.reserve(buffer, stagedFrom), null);
     for (let i = 0; i < 5; i++) reclaim(); // the simulator answers queries late, too
-    assert(device.memoryInfo().free >= withPool, "pieces are left");
+    assert(device.memoryInfo().free >= withPool, "pieces were not freed");
     cuda.close();
   }));
 });
 
-test("what goes through a piece is what needs one: long, of a pool or managed, and not while its stream is captured", () => {
+test("only memory that needs a piece uses one: large, of a pool or managed, its stream not being captured", () => {
   const { device, from: stream } = simulated();
   const staging = new PoolStaging();
   opened.push(() => staging.close());
-  const lends = (buffer: MemoryBuffer, bytes: number) => {
+  const reserves = (buffer: MemoryBuffer, bytes: number) => {
     const piece = staging.reserve(buffer, bytes);
     assertEquals(staging.isFor(buffer, bytes), piece !== null);
     piece?.release();
@@ -145,12 +145,12 @@ test("what goes through a piece is what needs one: long, of a pool or managed, a
   using managed = new ManagedMemoryResource(device).allocate(size, { stream });
   using alone = new SynchronousMemoryResource(device).allocate(size, { stream });
   using host = new HostMemoryResource().allocate(size);
-  assertEquals([pool, managed, alone, host].map((one) => lends(one, size)), [true, true, false, false]);
-  assertEquals([lends(pool, stagedFrom), lends(pool, stagedFrom - 1)], [true, false]);
+  assertEquals([pool, managed, alone, host].map((one) => reserves(one, size)), [true, true, false, false]);
+  assertEquals([reserves(pool, stagedFrom), reserves(pool, stagedFrom - 1)], [true, false]);
   assertEquals(new PoolStaging(0).reserve(pool, size), null);
   assertEquals(new PoolStaging().isFor(pool, device.totalMemory / 16 + 1), false);
-  stream.capture(() => assertEquals(lends(pool, size), false)).close();
-  assertEquals(lends(pool, size), true);
+  stream.capture(() => assertEquals(reserves(pool, size), false)).close();
+  assertEquals(reserves(pool, size), true);
 });
 
 test("a GPU whose memory is used up sends as UCX does", () => {
@@ -184,14 +184,14 @@ function scene(seed = 0) {
   return { ...gpu, ...scripted, staging };
 }
 
-/** The kinds of memory that go through pieces. */
+/** The kinds of memory that are sent through pieces. */
 const kinds: readonly ((device: CudaStream["device"]) => MemoryResource)[] = [
   (device) => device.memory,
   (device) => new ManagedMemoryResource(device),
 ];
 
 for (const kind of kinds) {
-  test(`a send has what its stream has written by then, whatever comes after it: ${kind.toString().slice(12)}`, async () => {
+  test(`a send has the bytes its stream wrote before, none written later: ${kind.toString().slice(12)}`, async () => {
     for (let seed = 0; seed < 8; seed++) {
       const { device, driver, from, other, ucp, endpoint } = scene(seed);
       using buffer = kind(device).allocate(size, { stream: from });
@@ -213,7 +213,7 @@ for (const kind of kinds) {
     }
   });
 
-  test(`a receive ends when what has come is where it belongs, and no more than that: ${kind.toString().slice(12)}`, async () => {
+  test(`a receive ends when the message, and no more, is in its memory: ${kind.toString().slice(12)}`, async () => {
     for (let seed = 0; seed < 8; seed++) {
       const { device, to, other, ucp, receiver, progress } = scene(seed);
       using buffer = kind(device).allocate(size, { stream: to });
@@ -226,7 +226,7 @@ for (const kind of kinds) {
       writeTo(at, content, other);
       ucp.finish(1, 0, length);
       assertEquals((await receive).length, length);
-      assertEquals(progress.cancelAll(new TypeError("nothing is under way")), 0);
+      assertEquals(progress.cancelAll(new TypeError("no operation is in flight")), 0);
       const bytes = bytesAt(buffer.ptr, size, other);
       assertEquals(bytes.subarray(0, length), content);
       assert(bytes.subarray(length).every((byte) => byte === 0xee));
@@ -234,24 +234,24 @@ for (const kind of kinds) {
   });
 }
 
-test("a receive that is waited for in place is where it belongs, whether its message was here or comes", () => {
+test("a receive in place ends with the message in its memory, whether it had arrived before or not", () => {
   for (const isHere of [true, false]) {
     const { device, to, other, ucp, receiver } = scene();
     using buffer = device.memory.allocate(size, { stream: to });
     const content = contentOf(7, size);
-    const come = () => {
+    const arrive = () => {
       writeTo(ucp.memoryOf(1), content, other);
       ucp.finish(1, 0, size);
       ucp.onProgress = null;
     };
-    if (isHere) ucp.onBegin = come;
-    else ucp.onProgress = come;
+    if (isHere) ucp.onBegin = arrive;
+    else ucp.onProgress = arrive;
     assertEquals(receiver.recvSync(buffer, none, null, plainTags).length, size);
     assertEquals(bytesAt(buffer.ptr, size, other), content);
   }
 });
 
-test("a receive whose message was here when it began ends when it is where it belongs", async () => {
+test("a receive whose message had arrived before it began ends when the message is in its memory", async () => {
   const { device, to, other, ucp, receiver } = scene();
   using buffer = device.memory.allocate(size, { stream: to });
   const content = contentOf(8, size);
@@ -263,7 +263,7 @@ test("a receive whose message was here when it began ends when it is where it be
   assertEquals(bytesAt(buffer.ptr, size, other), content);
 });
 
-test("a receive that fails, or is given up, ends at once, and its piece is lent again when nothing uses it", async () => {
+test("a receive that fails or is cancelled ends at once, and its piece is reused once no copy uses it", async () => {
   const { device, to, other, ucp, receiver, operations, staging } = scene();
   using buffer = device.memory.allocate(size, { stream: to });
   buffer.fill(0xee, { stream: to });
@@ -282,7 +282,7 @@ test("a receive that fails, or is given up, ends at once, and its piece is lent 
   end.abort(new RangeError("enough"));
   await assertRejects(() => receive, RangeError, "enough");
   assertEquals(operations.inUse, 0);
-  assertEquals(ucp.log.includes("ucp_request_cancel"), false); // UCX has returned it already
+  assertEquals(ucp.log.includes("ucp_request_cancel"), false); // UCX has completed it already
   const next = staging.reserve(buffer, size);
   assertNotEquals(next?.ptr, at); // its copy has not run
   to.synchronize();
@@ -294,7 +294,7 @@ test("a receive that fails, or is given up, ends at once, and its piece is lent 
   again?.release();
 });
 
-test("a closed buffer is an error before anything is taken", async () => {
+test("a closed buffer is an error before any operation or piece is allocated", async () => {
   const { device, driver, from, to, endpoint, receiver, operations } = scene();
   const buffer = device.memory.allocate(size, { stream: from });
   buffer.close();
@@ -305,7 +305,7 @@ test("a closed buffer is an error before anything is taken", async () => {
   assertEquals([operations.inUse, driver.calls("cuMemAlloc_v2")], [0, 0]);
 });
 
-test("once UCX has been given memory of a GPU, a context is current whenever it makes progress", async () => {
+test("once UCX has received GPU memory, a context is current whenever it makes progress", async () => {
   const { cuda, device, endpoint, progress, ucp } = scene();
   const { cuCtxGetCurrent, cuCtxSetCurrent } = cuda.driver.context;
   using arena = new NativeArena();
@@ -317,14 +317,14 @@ test("once UCX has been given memory of a GPU, a context is current whenever it 
     current.push(out.value);
     news();
   };
-  /** Calls UCX with no context, as a library leaves it that takes away its own. */
+  /** Calls UCX without a current context, as a library leaves the thread that pops its own. */
   const seen = async (way: () => unknown) => {
     current.length = 0;
     assertEquals(cuCtxSetCurrent(0n), 0);
     await way();
     return [...new Set(current)];
   };
-  assertEquals(await seen(() => progress.poll()), [0n]); // what is the host's needs none
+  assertEquals(await seen(() => progress.poll()), [0n]); // host memory needs no context
   using memory = new SynchronousMemoryResource(device).allocate(8);
   const sends = [endpoint.send(memory)];
   const ways: Record<string, () => unknown> = {
@@ -353,7 +353,7 @@ test("once UCX has been given memory of a GPU, a context is current whenever it 
   await Promise.all(sends);
 });
 
-test("what comes while the stream is captured is an error of its message, and nothing of the graph", async () => {
+test("a message that arrives while the stream is captured is an error, and adds nothing to the graph", async () => {
   const { device, to, ucp, receiver, operations } = scene();
   using buffer = device.memory.allocate(size, { stream: to });
   const receive = receiver.recv(buffer, none, null, plainTags);
@@ -366,7 +366,7 @@ test("what comes while the stream is captured is an error of its message, and no
   graph.close();
 });
 
-test("streams wake up who sleeps, once each, and what is done is settled in the order of each stream", async () => {
+test("streams wake up a sleeping worker, once each, and copies are settled in the order of each stream", async () => {
   const { device, driver, from, to } = simulated();
   const staging = new PoolStaging();
   opened.push(() => staging.close());
@@ -396,7 +396,7 @@ test("streams wake up who sleeps, once each, and what is done is settled in the 
   assertEquals(ended.toSorted(), ["0 null", "1 null", "2 null", "3 null"]);
   const asked = driver.calls("cuEventQuery");
   assertEquals(made.map((copy) => copy.outcome()), [null, null, null, null]);
-  assertEquals(driver.calls("cuEventQuery"), asked, "CUDA was asked for what was known");
+  assertEquals(driver.calls("cuEventQuery"), asked, "CUDA was queried for a known outcome");
   assert(ended.indexOf("0 null") < ended.indexOf("2 null") && ended.indexOf("1 null") < ended.indexOf("3 null"));
   for (const piece of pieces) piece.release();
 });

@@ -116,7 +116,7 @@ test("a message is received once, into memory that it fits into, and refused mem
 });
 
 for (const tls of ["tcp", "sm,self"]) {
-  test(`whoever has sent what was taken is done when the worker goes that has taken it: ${tls}`, async () => {
+  test(`the send of a taken message ends when the worker that has taken it is closed: ${tls}`, async () => {
     using ucx = Ucx.open({ config: { TLS: tls } });
     const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
     const to = await sender.connect(receiver.address);

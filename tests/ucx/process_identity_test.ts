@@ -1,5 +1,5 @@
 /**
- * Workers' processes: seen while they live, told apart from others, and reported gone once they are.
+ * Workers' processes: found while they live, told apart from others, and reported as gone once they have ended.
  */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -27,12 +27,12 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-test("this process is the one that libc and the runtime name, and is not looked after by itself", () => {
+test("this process is the one that libc and the runtime name, and does not watch itself", () => {
   assertEquals(ownIdentity(), identityOf(process.pid));
   assertEquals(PeerProcess.find(ownIdentity()), null);
 });
 
-test("another process is seen until it ends, and not found after that", patiently, async () => {
+test("another process is found until it ends, and not after that", patiently, async () => {
   const child = await started("sleep", "100");
   const identity = identityOf(child.pid);
   const found = PeerProcess.find(identity);
@@ -45,7 +45,7 @@ test("another process is seen until it ends, and not found after that", patientl
   assertEquals(PeerProcess.find(identity), null);
 });
 
-test("a process that has ended and is not asked for its exit code is not watched: its descriptor could be read for ever", async () => {
+test("a zombie process is not watched: its descriptor could be read for ever", async () => {
   // The shell does not wait for the child that it started before it becomes another program.
   const parent = await started("sh", "-c", "sleep 0.1 & echo $!; exec sleep 100");
   assert(parent.stdout !== null);
@@ -58,7 +58,7 @@ test("a process that has ended and is not asked for its exit code is not watched
 });
 
 /** Whether an identity of this machine belongs to an existing process. */
-function isSomebody(identity: Uint8Array): boolean {
+function isExistingProcess(identity: Uint8Array): boolean {
   const pid = new DataView(identity.buffer, identity.byteOffset + 24).getUint32(0);
   return existsSync(`/proc/${pid}/stat`) && identityOf(pid).toHex() === identity.toHex();
 }
@@ -70,15 +70,15 @@ test("a process of another machine, another start or another number is not this 
     const other = identity.slice();
     other[at] = (other[at] ?? 0) ^ 1;
     // By chance a process with the other number may exist, even one started within the same clock tick (CI, loaded).
-    if (!isSomebody(other)) assertEquals(PeerProcess.find(other), null, `byte ${at}`);
+    if (!isExistingProcess(other)) assertEquals(PeerProcess.find(other), null, `byte ${at}`);
   }
   assertNotEquals(PeerProcess.find(identity), null);
   assertEquals(PeerProcess.find(new Uint8Array(identity.length)), null);
   await end(child);
 });
 
-test("a process that has ended is gone although nobody has asked for its exit code", patiently, async () => {
-  // The inner shell's parent becomes a program that never asks.
+test("a process that has ended is gone although its parent has not read its exit code", patiently, async () => {
+  // The inner shell's parent becomes a program that never reads it.
   const parent = await started("sh", "-c", "sh -c 'echo $$; exec sleep 0.3' & exec sleep 100");
   assert(parent.stdout !== null);
   assert(parent.stdout !== null);
@@ -92,7 +92,7 @@ test("a process that has ended is gone although nobody has asked for its exit co
   await end(parent);
 });
 
-test("a program's name says nothing about its state", patiently, async () => {
+test("a program's name is not mistaken for its state", patiently, async () => {
   const folder = mkdtempSync(`${tmpdir()}/causeway-`);
   const program = `${folder}/a) Z 1 (b) Z`;
   copyFileSync("/usr/bin/sleep", program);
@@ -103,7 +103,7 @@ test("a program's name says nothing about its state", patiently, async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("nobody is taken for gone where no file can be opened", patiently, async () => {
+test("no process is reported as gone where no file can be opened", patiently, async () => {
   // Every endpoint to a living process was closed by force once this process had lacked descriptors for two seconds.
   const { code, stdout, stderr } = await runScript(new URL("./no_files_child.ts", import.meta.url));
   assertEquals([code, stdout.trim()], [0, "false true"], stderr);

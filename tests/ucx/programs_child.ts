@@ -130,7 +130,7 @@ async function assertOutcome({ message, memory, room, outcome }: Receive): Promi
     assertStrictEquals(result, cancelled);
     memory.assertUntouched(0);
   } else if (message.size > room) {
-    assert(result instanceof UcxError, `${message.size} bytes in the room for ${room}`);
+    assert(result instanceof UcxError, `${message.size} bytes in memory for ${room}`);
     assertEquals([result.statusName, result.call], ["UCS_ERR_MESSAGE_TRUNCATED", "ucp_tag_recv_nbx"]);
     memory.assertUntouched(room); // the bytes that fit may have been written
     truncated++;
@@ -144,7 +144,7 @@ async function assertOutcome({ message, memory, room, outcome }: Receive): Promi
 await check(fc.asyncProperty(fc.array(operations, { minLength: 1, maxLength: 40, size: "max" }), run), 200);
 assert(messages > 500 && truncated > 5, `${messages} messages, ${truncated} of them truncated`);
 
-// The same pair of workers afterwards: nothing is left over that a receive for any tag could match.
+// The same pair of workers afterwards: no message is left over that a receive for any tag could match.
 const controller = new AbortController();
 const last = receiver.recv(new Uint8Array(8), { mask: 0n, signal: controller.signal });
 await turns(50);

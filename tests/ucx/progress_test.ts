@@ -1,4 +1,4 @@
-/** How a worker waits: its cost, what it never blocks, and that it misses nothing. */
+/** How a worker waits: its cost, that it never blocks the event loop, and that it misses no message. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import process from "node:process";
@@ -28,7 +28,7 @@ async function pairOf(progress: ProgressMode, tls: string) {
 
 for (const progress of progressModes) {
   for (const tls of ["tcp", "sm"]) {
-    test(`whenever a message comes, however long its receiver has slept, it arrives: ${progress}, ${tls}`, async () => {
+    test(`a message is received however long its receiver has slept: ${progress}, ${tls}`, async () => {
       const { endpoint, receiver, close } = await pairOf(progress, tls);
       const pauses = fc.array(fc.record({ before: fc.nat(5), after: fc.nat(5), size: fc.nat(3000) }), { maxLength: 6 });
       await check(
@@ -49,7 +49,7 @@ for (const progress of progressModes) {
     });
   }
 
-  test(`with 1,000 receives pending and nothing to do, a worker takes no processor's time: ${progress}`, async () => {
+  test(`with 1,000 receives pending and nothing to do, a worker takes no processor time: ${progress}`, async () => {
     const { endpoint, receiver, close } = await pairOf(progress, "sm,tcp");
     const receives = Array.from({ length: 1000 }, () => receiver.recv(new Uint8Array(8)));
     await Promise.all([endpoint.send(new Uint8Array(8)), receives[0]]);
@@ -104,7 +104,7 @@ for (const tls of ["sm", "tcp"]) {
 // In Bun timers fired 10 ms late beside saturating messages over TCP: each of two workers of a thread fell asleep
 // between two messages, and woke up again, hundreds of times a second.
 for (const progress of progressModes) {
-  test(`while messages flow nobody falls asleep between them: ${progress}`, async () => {
+  test(`while messages flow no worker falls asleep between them: ${progress}`, async () => {
     const { functions: { wakeup } } = openUcp();
     const { ucp_worker_arm: arm } = wakeup;
     let asleep = 0;
@@ -136,7 +136,7 @@ for (const progress of progressModes) {
 }
 
 // Each check took 0.1 ms of polling and a second turn of the event loop, which gain an idle program nothing.
-test("a worker that UCX wakes to look whether its peers live falls asleep in the same turn", async () => {
+test("a worker that UCX wakes to check its peers falls asleep in the same turn", async () => {
   const { functions: { wakeup, worker } } = openUcp();
   const { ucp_worker_arm: arm } = wakeup;
   const { ucp_worker_progress: progress } = worker;
@@ -151,7 +151,7 @@ test("a worker that UCX wakes to look whether its peers live falls asleep in the
     using ucx = Ucx.open({ config: { TLS: "sm", KEEPALIVE_INTERVAL: "50ms" } });
     await using receiver = ucx.createWorker();
     await using sender = ucx.createWorker();
-    // Of bytes that do not say whose they are nothing is known, so UCX keeps checking.
+    // The address has no identity, so its process is unknown and UCX keeps checking.
     const endpoint = await sender.connect(receiver.address.slice(0, -trailerBytes), { unchecked: true });
     await Promise.all([endpoint.send(new Uint8Array(8)), receiver.recv(new Uint8Array(8))]);
     const end = new AbortController();
@@ -170,7 +170,7 @@ test("a worker that UCX wakes to look whether its peers live falls asleep in the
   }
 });
 
-test("in place and awaited, messages are the same, and poll tells how many operations have ended", async () => {
+test("in place and awaited, messages are the same, and poll returns how many operations have ended", async () => {
   const { endpoint, receiver, sender, close } = await pairOf("adaptive", "sm");
   const into = new Uint8Array(100);
   const steps = fc.array(
@@ -244,7 +244,7 @@ test("workers that have slept leave no descriptor open", async () => {
   assert(openFiles() <= before, `${openFiles()} files are open, ${before} were`);
 });
 
-test("a mode that there is not is refused", () => {
+test("an unknown mode is refused", () => {
   using ucx = Ucx.open();
   const options = { progress: "lazy" } as unknown as { progress: ProgressMode };
   assertThrows(() => ucx.createWorker(options), RangeError, "expected one of adaptive, busy, event");

@@ -1,11 +1,11 @@
 /**
  * Every kind of array that Python programs hand to UCXX, Python's own buffers and NumPy's and CuPy's arrays in each
- * layout: we see in it what Python reports, and it is sent and received into, or refused and left untouched.
+ * layout: we report the same facts as Python, and it is sent and received into, or refused and left untouched.
  *
- * UCXX has 177 cases: nine facts (address, read-only, owner, element size, dimensions, shape, strides, bytes, contiguity)
- * of 13 buffers, and six of five arrays each of NumPy and CuPy. Here all nine are checked for each, for 15 buffers and
- * 12 arrays each: 351. Contiguity is by NumPy's definition, where an axis with one element, or an array without any,
- * counts as contiguous in both orders; UCXX's differs.
+ * UCXX has 177 cases: nine facts (address, read-only, owner, element size, dimensions, shape, strides, bytes,
+ * contiguity) of 13 buffers, and six of five arrays each of NumPy and CuPy. Here all nine are checked for each, for 15
+ * buffers and 12 arrays each: 351. Contiguity is by NumPy's definition, where an axis with one element, or an array
+ * without any, counts as contiguous in both orders; UCXX's differs.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { existsSync } from "node:fs";
@@ -68,7 +68,7 @@ def content(it):
 def owner_of(it):
     return it.obj if isinstance(it, memoryview) else it
 
-# Python's own view, which keeps the owner, too, is over.
+# Releases Python's own view, which retains the owner, too.
 def alone(it, owner):
     if isinstance(it, memoryview): it.release()
     return sys.getrefcount(owner)
@@ -116,23 +116,23 @@ interface Facts {
 /** Checks the facts of one array, then sends it and receives into it. */
 async function tryOne(main: PyObject, expression: string, library: string | null): Promise<void> {
   using object = main.$get("made").$call(expression, library); // the object itself, not a view
-  const told: Facts = JSON.parse(main["facts"](object));
+  const facts: Facts = JSON.parse(main["facts"](object));
   const view = StridedMemoryView.from(object);
   const { layout, dtype } = view;
-  const isEmpty = told.nbytes === 0; // memoryview and NumPy report arbitrary strides for these
+  const isEmpty = facts.nbytes === 0; // memoryview and NumPy report arbitrary strides for these
   assertEquals([view.nbytes, [...view.shape], dtype.itemsize, view.shape.length, view.readonly], [
-    told.nbytes,
-    [...told.shape],
-    told.itemsize,
-    told.ndim,
-    told.readonly,
+    facts.nbytes,
+    [...facts.shape],
+    facts.itemsize,
+    facts.ndim,
+    facts.readonly,
   ]);
-  assertEquals([layout.isContiguousC, layout.isContiguousF], [told.c, told.f]);
+  assertEquals([layout.isContiguousC, layout.isContiguousF], [facts.c, facts.f]);
   if (!isEmpty) {
-    assertEquals(`${view.ptr}`, told.address);
-    const extents = told.shape;
-    const strides = view.strides.map((stride, axis) => extents[axis] === 1 ? 0 : stride * told.itemsize);
-    assertEquals(strides, told.strides.map((stride, axis) => extents[axis] === 1 ? 0 : stride));
+    assertEquals(`${view.ptr}`, facts.address);
+    const extents = facts.shape;
+    const strides = view.strides.map((stride, axis) => extents[axis] === 1 ? 0 : stride * facts.itemsize);
+    assertEquals(strides, facts.strides.map((stride, axis) => extents[axis] === 1 ? 0 : stride));
   }
   view.close();
   if (!isEmpty) checkOwner(main, expression, library);
@@ -141,19 +141,19 @@ async function tryOne(main: PyObject, expression: string, library: string | null
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
   const endpoint = await sender.connect(receiver.address);
-  const message = Uint8Array.from({ length: told.nbytes }, (_, i) => 2 * i + 1);
-  const into = new Uint8Array(told.nbytes);
+  const message = Uint8Array.from({ length: facts.nbytes }, (_, i) => 2 * i + 1);
+  const into = new Uint8Array(facts.nbytes);
   await endpoint.send(object);
-  assertEquals(await receiver.recv(into), { length: told.nbytes, tag: 0n });
-  assertEquals(into.toHex(), told.content);
-  if (!told.c) await assertRejects(() => endpoint.send(object, { copy: false }), TypeError, "in C order");
-  if (told.c && !told.readonly) {
+  assertEquals(await receiver.recv(into), { length: facts.nbytes, tag: 0n });
+  assertEquals(into.toHex(), facts.content);
+  if (!facts.c) await assertRejects(() => endpoint.send(object, { copy: false }), TypeError, "in C order");
+  if (facts.c && !facts.readonly) {
     await endpoint.send(message);
     await receiver.recv(object);
     assertEquals(main["content"](object), message.toHex());
   } else {
-    await assertRejects(() => receiver.recv(object), TypeError, told.readonly ? "read-only" : "in C order");
-    assertEquals(main["content"](object), told.content);
+    await assertRejects(() => receiver.recv(object), TypeError, facts.readonly ? "read-only" : "in C order");
+    assertEquals(main["content"](object), facts.content);
   }
   assert(receiver.probe(0n, 0n) === null);
 }
@@ -166,8 +166,8 @@ function checkOwner(main: PyObject, expression: string, library: string | null):
   const kept = main["alone"](object, owner);
   assert(main["grows"](owner) !== true, "it was resized under its view");
   view.close();
-  assert(main["alone"](object, owner) < kept, "its owner was not kept");
-  assert(main["grows"](owner) !== false, "its owner is kept for ever");
+  assert(main["alone"](object, owner) < kept, "its owner was not retained");
+  assert(main["grows"](owner) !== false, "its owner is retained for ever");
 }
 
 function open(): PyObject {
@@ -180,7 +180,7 @@ function open(): PyObject {
 const found = findPython();
 for (const expression of buffers) {
   const missing = typeof found === "string" ? found : null;
-  test(...needs(missing, `Python's ${expression} is what it says, sent and received into`), async () => {
+  test(...needs(missing, `Python's ${expression} is viewed as Python reports it, sent and received into`), async () => {
     await tryOne(open(), expression, null);
   });
 }
@@ -189,7 +189,7 @@ for (const library of ["numpy", "cupy"]) {
   const isGpuMissing = library === "cupy" && !existsSync("/dev/nvidiactl");
   const missing = isGpuMissing ? "no NVIDIA GPU: run on a machine that has one" : findPython(library);
   for (const expression of arrays) {
-    const name = `${library}'s ${expression} is what it says, sent and received into`;
+    const name = `${library}'s ${expression} is viewed as Python reports it, sent and received into`;
     test(...needs(typeof missing === "string" ? missing : null, name), async () => {
       await tryOne(open(), expression, library);
     });

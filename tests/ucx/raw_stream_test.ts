@@ -1,4 +1,4 @@
-/** UCX's stream: bytes arrive in order, as many as requested, at the peer connected to. */
+/** UCX's stream: bytes arrive in order, as many as requested, at the connected peer. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { UcxError } from "../../src/ucx/error.ts";
@@ -16,7 +16,7 @@ const plans = fc.record({
 
 for (const tls of [undefined, "tcp", "sm,tcp"]) {
   for (const how of pairings) {
-    test(`what is received is what was sent, whatever the pieces: ${tls ?? "default"}, ${how}`, async () => {
+    test(`the bytes sent are received, whatever the pieces: ${tls ?? "default"}, ${how}`, async () => {
       using ucx = Ucx.open(tls === undefined ? {} : { config: { TLS: tls } });
       const { here, there, close } = await pair(ucx, how);
       let message = 0;
@@ -61,7 +61,7 @@ for (const tls of [undefined, "tcp", "sm,tcp"]) {
   }
 }
 
-test("a receive that waits does not hold up a close, and ends with the endpoint", async () => {
+test("a pending receive does not block a close, and ends with the endpoint", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   const { here, there, close } = await pair(ucx, "addresses");
   const endless = assertRejects(() => there.rawStream.recvAll(new Uint8Array(8)), TypeError, "endpoint was closed");
@@ -74,7 +74,7 @@ test("a receive that waits does not hold up a close, and ends with the endpoint"
   await close();
 });
 
-test("receives fail when the other side goes; limits and mistakes are said", async () => {
+test("receives fail when the other side closes; limits and misspelled options are errors", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   const { here, there, close } = await pair(ucx, "listener");
   const { rawStream } = there;
@@ -88,7 +88,7 @@ test("receives fail when the other side goes; limits and mistakes are said", asy
   await turns(10);
   const late = new Uint8Array(4);
   await assertRejects(() => rawStream.recvAll(late, { timeout: 5 }), UcxError, "UCS_ERR_TIMED_OUT");
-  await here.rawStream.send(Uint8Array.of(1, 2, 3, 4, 5, 6)); // the first four belong to the receive that was given up
+  await here.rawStream.send(Uint8Array.of(1, 2, 3, 4, 5, 6)); // the first four belong to the receive that timed out
   const next = new Uint8Array(2);
   await rawStream.recvAll(next);
   assertEquals([...late, ...next], [1, 2, 3, 4, 5, 6]);

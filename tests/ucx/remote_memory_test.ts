@@ -1,4 +1,4 @@
-/** Memory that peers read and write directly: every byte is where a model says, and nothing beside it changes. */
+/** Memory that peers read and write directly: every byte is as a model predicts, and no byte beside it changes. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ffiPort, littleEndian } from "../../src/ffi/mod.ts";
@@ -48,7 +48,7 @@ const accesses = fc.array(
 );
 
 for (const tls of ["tcp", "sm"]) {
-  test(`what is put, got and changed by number is what a model says, and nothing beside it: ${tls}`, async () => {
+  test(`puts, gets and atomic operations change what a model predicts, and no byte beside it: ${tls}`, async () => {
     using ucx = Ucx.open({ config: { TLS: tls } });
     await using owner = ucx.createWorker();
     await using user = ucx.createWorker();
@@ -96,7 +96,7 @@ for (const tls of ["tcp", "sm"]) {
   });
 }
 
-test("what does not fit, is no key or no number is refused before anything is touched", async () => {
+test("a range that does not fit, an invalid key or number is refused before any memory is touched", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   await using owner = ucx.createWorker();
   await using user = ucx.createWorker();
@@ -131,7 +131,7 @@ test("what does not fit, is no key or no number is refused before anything is to
   assertThrows(() => endpoint.remote(region.key), TypeError, "the endpoint is closed");
 });
 
-test("registered memory stays although its buffer is closed, until the region is, or its worker", async () => {
+test("registered memory lives although its buffer is closed, until the region is closed, or its worker", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   const owner = ucx.createWorker();
   const user = ucx.createWorker();
@@ -165,7 +165,7 @@ test("a key that is closed after its worker is harmless, and so is one that is n
   closed.close();
 });
 
-test("without remote memory nobody reads or writes it, whatever key they have made up, and none is used", async () => {
+test("without remote memory no peer reads or writes it, whatever key it forges, and no key is accepted", async () => {
   // With it any peer that reaches a worker over TCP can: a key holds an address, and nothing else.
   const config = { TLS: "tcp" };
   using careful = Ucx.open({ config, remoteMemory: false });
@@ -192,7 +192,7 @@ test("without remote memory nobody reads or writes it, whatever key they have ma
   user.abort(); // UCX waits for an answer to the get
 });
 
-test("a fence is refused while something waits for a stream, and orders what comes after it behind what has begun", async () => {
+test("a fence is refused while a call waits for a stream, and orders later operations after earlier ones", async () => {
   for (const tls of ["tcp", "sm"]) {
     using ucx = Ucx.open({ config: { TLS: tls } });
     await using owner = ucx.createWorker();
@@ -213,10 +213,10 @@ test("a fence is refused while something waits for a stream, and orders what com
       assert(memory.subarray(0, 100_000).every((byte) => byte === Number(round)), `round ${round}`);
       await Promise.all([put, added]);
     }
-    const { buffer, goOn } = unwritten(8);
+    const { buffer, finishWriting } = unwritten(8);
     const waiting = endpoint.put(buffer, remote);
     assertThrows(() => user.fence(), TypeError, "Await them first");
-    goOn();
+    finishWriting();
     await waiting;
     user.fence();
     await endpoint.flush();

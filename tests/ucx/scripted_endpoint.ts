@@ -4,7 +4,7 @@
  * @module
  */
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
-import { takeMessageLimits } from "../../src/ucx/message/message_limits.ts";
+import { takeMessageLimits } from "../../src/ucx/active_messages/message_limits.ts";
 import type { OperationPool } from "../../src/ucx/operation.ts";
 import type { PoolStaging } from "../../src/ucx/pool_staging.ts";
 import { Progress } from "../../src/ucx/progress.ts";
@@ -12,7 +12,7 @@ import { causewayProtocol } from "../../src/ucx/protocol.ts";
 import { Receiver } from "../../src/ucx/receiver.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
-/** What has been opened; its progress must be stopped: a scripted worker always may have news. */
+/** An opened endpoint; its progress must be stopped: a scripted worker always may have events. */
 export interface Scripted {
   readonly ucp: ScriptedUcp;
   /** Its handle is 7. */

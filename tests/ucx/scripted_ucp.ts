@@ -1,5 +1,5 @@
 /**
- * A libucp that does nothing on its own: operations end when the test says so. For orders of events that the real
+ * A libucp that does nothing on its own: operations end when the test ends them. For orders of events that the real
  * library shows only occasionally.
  *
  * @module
@@ -26,7 +26,7 @@ const quiet = new Set([
   "ucp_worker_set_am_recv_handler",
 ]);
 
-/** UCS_ERR_BUSY: there may be news, so no worker sleeps. */
+/** UCS_ERR_BUSY: there may be events, so no worker sleeps. */
 const busy = -15;
 
 /** A scripted libucp. */
@@ -37,7 +37,7 @@ export class ScriptedUcp {
   readonly log: string[] = [];
   /** Handles that ucp_ep_create returns, first to last; then new ones. */
   readonly handles: bigint[] = [];
-  /** What the next functions that begin an operation return instead of a request. */
+  /** Values that the next functions that begin an operation return instead of a request. */
   readonly answers: bigint[] = [];
   /** Called once, before the next function that begins an operation returns. */
   onBegin: (() => void) | null = null;

@@ -1,4 +1,4 @@
-/** A client that does not know the secret reaches nothing, is counted, and keeps no other client waiting. */
+/** A client that does not know the secret reaches no worker, is counted, and keeps no other client waiting. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createHmac } from "node:crypto";
 import { connect, createServer, type Socket } from "node:net";
@@ -27,7 +27,7 @@ const theirs = new TextEncoder().encode("the client's address");
 
 /** An acceptor that asks for a secret, the clients admitted, and the number refused. */
 function acceptor(given: Partial<SecretAcceptorContext> = {}) {
-  const met: string[] = [];
+  const admitted: string[] = [];
   const seen = { refused: 0, arrived: 0 };
   const opened = listenWithSecret({ host: "127.0.0.1", port: 0 }, {
     secret: "s3cret",
@@ -36,35 +36,35 @@ function acceptor(given: Partial<SecretAcceptorContext> = {}) {
     address: () => ours,
     hasRoom: () => true,
     accept: (address) => {
-      met.push(new TextDecoder().decode(address));
+      admitted.push(new TextDecoder().decode(address));
       seen.arrived++;
     },
     refused: () => seen.refused++,
     ...given,
   });
   acceptors.push(opened);
-  return { acceptor: opened, met, seen };
+  return { acceptor: opened, admitted, seen };
 }
 
 /** Waits until a condition holds. */
 async function until(isSo: () => boolean): Promise<void> {
   for (let i = 0; i < 200 && !isSo(); i++) await pause(10);
-  assert(isSo(), "it never came to be so");
+  assert(isSo(), "the condition was never met");
 }
 
 test("both sides learn each other's address if they share the secret, and nothing otherwise", async () => {
   const bytes = fc.uint8Array({ minLength: 1, maxLength: 40 });
   await check(
     fc.asyncProperty(bytes, bytes, async (one, other) => {
-      const { acceptor: { host, port, close }, met, seen } = acceptor({ secret: one });
+      const { acceptor: { host, port, close }, admitted, seen } = acceptor({ secret: one });
       const isSame = `${one}` === `${other}`;
       const found = await connectWithSecret({ host, port }, other, theirs, never).catch((error: unknown) => error);
       if (isSame) assertEquals(found, ours);
       else assertInstanceOf(found, SecretError);
       assertEquals(await connectWithSecret({ host, port }, one, theirs, never), ours);
       await until(() => seen.arrived === (isSame ? 2 : 1));
-      assertEquals([met.length, seen.refused], [isSame ? 2 : 1, isSame ? 0 : 1]);
-      assertEquals(met[0], "the client's address");
+      assertEquals([admitted.length, seen.refused], [isSame ? 2 : 1, isSame ? 0 : 1]);
+      assertEquals(admitted[0], "the client's address");
       close();
     }),
     20,
@@ -78,13 +78,13 @@ function recorded(socket: Socket): Uint8Array[] {
   return chunks;
 }
 
-test("a proof that was listened to opens nothing, at the same acceptor or as the listener's own", async () => {
-  const { acceptor: { host, port }, met, seen } = acceptor();
+test("a recorded proof is worthless, replayed at the same acceptor or as the listener's own", async () => {
+  const { acceptor: { host, port }, admitted, seen } = acceptor();
   // A man in the middle: forwards everything, and records what the client sent.
-  const said: Uint8Array[] = [];
+  const recording: Uint8Array[] = [];
   const middle = createServer((client) => {
     const server = connect(port, host);
-    client.on("data", (chunk: Uint8Array) => said.push(chunk)).pipe(server).pipe(client);
+    client.on("data", (chunk: Uint8Array) => recording.push(chunk)).pipe(server).pipe(client);
     client.on("error", () => {});
     server.on("error", () => {});
   });
@@ -93,12 +93,12 @@ test("a proof that was listened to opens nothing, at the same acceptor or as the
   assert(typeof address === "object" && address !== null);
   assertEquals(await connectWithSecret({ host, port: address.port }, "s3cret", theirs, never), ours);
   middle.close();
-  assertEquals(met.length, 1);
+  assertEquals(admitted.length, 1);
   const replay = connect(port, host);
   recorded(replay);
-  for (const chunk of said) replay.write(chunk);
+  for (const chunk of recording) replay.write(chunk);
   await until(() => seen.refused === 1);
-  assertEquals(met.length, 1);
+  assertEquals(admitted.length, 1);
   replay.destroy();
 
   // A false listener that sends the client's own proof back, under the client's own address.
@@ -106,10 +106,10 @@ test("a proof that was listened to opens nothing, at the same acceptor or as the
     client.on("error", () => {});
     client.write("causeway 1\n");
     client.write(new Uint8Array(32));
-    let heard = new Uint8Array(0);
+    let received = new Uint8Array(0);
     client.on("data", (chunk: Uint8Array) => {
-      heard = Uint8Array.from([...heard, ...chunk]);
-      if (heard.length === 32 + 4 + theirs.length + 32) client.write(heard.subarray(32));
+      received = Uint8Array.from([...received, ...chunk]);
+      if (received.length === 32 + 4 + theirs.length + 32) client.write(received.subarray(32));
     });
   });
   await new Promise<void>((resolve) => mirror.listen(0, "127.0.0.1", resolve));
@@ -123,7 +123,7 @@ test("a proof that was listened to opens nothing, at the same acceptor or as the
   mirror.close();
 });
 
-test("the proof is an HMAC of all that was said, by another program's reckoning", async () => {
+test("the proof is an HMAC of the whole exchange, as computed by another program", async () => {
   const { acceptor: { host, port }, seen } = acceptor();
   const socket = connect(port, host);
   const chunks = recorded(socket);
@@ -145,7 +145,7 @@ test("the proof is an HMAC of all that was said, by another program's reckoning"
   socket.destroy();
 });
 
-test("garbage and silence are refused and counted, and others come in meanwhile", async () => {
+test("garbage and silent clients are refused and counted, and others are admitted meanwhile", async () => {
   const { acceptor: { host, port }, seen } = acceptor();
   await check(
     fc.asyncProperty(fc.uint8Array({ minLength: 69, maxLength: 400 }), async (garbage) => {
@@ -167,44 +167,44 @@ test("garbage and silence are refused and counted, and others come in meanwhile"
   });
   const start = performance.now();
   assertEquals(await connectWithSecret({ host, port }, "s3cret", theirs, never), ours);
-  assert(performance.now() - start < 250, "somebody who says nothing kept another one waiting");
+  assert(performance.now() - start < 250, "a silent client kept another one waiting");
   await until(() => seen.refused === refused + 3);
   for (const socket of silent) socket.destroy();
 });
 
-test("whoever says nothing makes room for those who come later, and is counted; the last ones are asked", async () => {
+test("silent clients make room for later ones, and are counted; the last ones still get the challenge", async () => {
   // 64 silent connections blocked all other clients for 5 s: https://en.wikipedia.org/wiki/Slowloris_(cyber_attack)
   const { acceptor: { host, port }, seen } = acceptor({ handshakes: 4, patience: 20_000 });
   const silent: Socket[] = [];
-  const heard: Uint8Array[][] = [];
+  const chunks: Uint8Array[][] = [];
   for (let i = 0; i < 10; i++) {
     const socket = connect(port, host);
     silent.push(socket);
-    heard.push(recorded(socket));
-    await until(() => (heard[i]?.length ?? 0) > 0);
+    chunks.push(recorded(socket));
+    await until(() => (chunks[i]?.length ?? 0) > 0);
   }
   assertEquals(seen.refused, 6);
   const start = performance.now();
   for (let i = 0; i < 10; i++) assertEquals(await connectWithSecret({ host, port }, "s3cret", theirs, never), ours);
-  assert(performance.now() - start < 2000, "those who say nothing kept others waiting");
-  assertEquals([seen.refused, seen.arrived], [7, 10]); // each admitted client had proved it before the next one came
-  // A dropped client is told that the secret was not the reason.
-  await until(() => heard[0]?.at(-1)?.length === 4 || (heard[0]?.flatMap((chunk) => [...chunk]).length ?? 0) >= 47);
-  assertEquals(heard[0]?.flatMap((chunk) => [...chunk]).slice(43), [255, 255, 255, 255]);
+  assert(performance.now() - start < 2000, "silent clients kept others waiting");
+  assertEquals([seen.refused, seen.arrived], [7, 10]); // each admitted client proved it before the next connected
+  // A dropped client is notified that the secret was not the reason.
+  await until(() => chunks[0]?.at(-1)?.length === 4 || (chunks[0]?.flatMap((chunk) => [...chunk]).length ?? 0) >= 47);
+  assertEquals(chunks[0]?.flatMap((chunk) => [...chunk]).slice(43), [255, 255, 255, 255]);
   for (const socket of silent) socket.destroy();
 });
 
-test("whoever knows the secret is told that there is no room; whoever does not is told nothing", async () => {
+test("only a client that knows the secret is notified that there is no room", async () => {
   const full = acceptor({ hasRoom: () => false });
   const refused = await assertRejects(() => connectWithSecret(full.acceptor, "s3cret", theirs, never), UcxError);
   assertEquals(refused.statusName, "UCS_ERR_REJECTED");
   assertStringIncludes(refused.message, "accepts no more");
   const wrong = await assertRejects(() => connectWithSecret(full.acceptor, "guess", theirs, never), SecretError);
   assertStringIncludes(wrong.message, "Is the secret the same?");
-  assertEquals([full.seen.refused, full.met], [2, []]);
+  assertEquals([full.seen.refused, full.admitted], [2, []]);
 });
 
-test("who connects to another program, to none, or no longer, is told", async () => {
+test("connecting to another program or to none, and an abort, are errors", async () => {
   const other = createServer((socket) => socket.on("error", () => {}).end("220 mail.example ESMTP ready\r\n"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const address = other.address();
@@ -228,7 +228,7 @@ test("who connects to another program, to none, or no longer, is told", async ()
   silent.close();
 });
 
-test("a secret is a text or bytes as they were; whatever else is given for one is an error", () => {
+test("a secret is a string or a copy of bytes; any other value is an error", () => {
   assertEquals([takeSecret({}), takeSecret({ secret: "x" })], [null, "x"]);
   const bytes = Uint8Array.of(1, 2);
   const taken = takeSecret({ secret: bytes });
@@ -239,7 +239,7 @@ test("a secret is a text or bytes as they were; whatever else is given for one i
   }
 });
 
-test("nobody is let in because a secret was not set, or was cleared", async () => {
+test("no client is admitted because a secret was not set, or was cleared", async () => {
   using ucx = Ucx.open();
   await using worker = ucx.createWorker();
   const unset = { secret: undefined } as object;
@@ -260,7 +260,7 @@ test("nobody is let in because a secret was not set, or was cleared", async () =
   await (await connecting).close();
 });
 
-test("limits hold for those who know the secret and come together", async () => {
+test("limits hold for clients that know the secret and connect at the same time", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker();
   await using client = ucx.createWorker();
@@ -275,7 +275,7 @@ test("limits hold for those who know the secret and come together", async () => 
   assertEquals([open.length, refused.length, listener.rejected], [2, 8, 8]);
 });
 
-test("whoever knows the secret and is not there any more keeps no place", patiently, async () => {
+test("a client that knows the secret and is gone does not count as a connection", patiently, async () => {
   using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
   await using server = ucx.createWorker();
   await using client = ucx.createWorker();
@@ -291,7 +291,7 @@ test("whoever knows the secret and is not there any more keeps no place", patien
   await there.close();
 });
 
-test("workers that share a secret send each other everything; others reach nobody", async () => {
+test("workers that share a secret exchange messages of every kind; others reach no worker", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker();
   await using client = ucx.createWorker();
@@ -322,7 +322,7 @@ test("workers that share a secret send each other everything; others reach nobod
   assertThrows(() => server.listen({ secret: "x", port }), Error, "EADDRINUSE");
 });
 
-test("one side with a secret, the other without: both ways end soon, and say what is missing", patiently, async () => {
+test("with a secret on one side only, connecting fails soon either way, and says why", patiently, async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker();
   await using client = ucx.createWorker();
@@ -346,7 +346,7 @@ test("one side with a secret, the other without: both ways end soon, and say wha
   assertStringIncludes(silent.message, `at 127.0.0.1:${open.port} has asked for a secret. Does the listener have one?`);
 });
 
-test("Deno's --allow-net is needed by names alone, and its lack is an error", patiently, async () => {
+test("Deno's --allow-net is needed only for names, and its lack is an error", patiently, async () => {
   const isBun = process.versions["bun"] !== undefined;
   const child = new URL("no_network_child.ts", import.meta.url);
   const outcomes = await runScriptForJson(child, { permissions: ["--allow-ffi"] }) as Record<string, string>;

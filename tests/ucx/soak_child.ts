@@ -11,7 +11,7 @@ import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { Cuda } from "../../src/cuda/mod.ts";
 import { PinnedMemoryResource } from "../../src/memory/mod.ts";
 import { Python } from "../../src/python/mod.ts";
-import type { UcxActiveMessage } from "../../src/ucx/message/active_messages.ts";
+import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import type { Sendable } from "../../src/ucx/message_memory.ts";
 import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
@@ -25,7 +25,7 @@ const [role = "", seed = "0", count = "0", python = ""] = process.argv.slice(2);
 const perBatch = 500;
 const batches = Math.ceil(Number(count) / perBatch);
 const tags = 4;
-/** Tags of messages that report that a batch has arrived, and that all of it was right. */
+/** Tags of messages that report that a batch has arrived, and that all of it was correct. */
 const [done, right] = [98n, 99n];
 const largest = 16 << 20;
 
@@ -53,7 +53,7 @@ interface Message {
   readonly size: number;
   readonly start: number;
   readonly kind: Kind;
-  /** Where it is put to, or got from. */
+  /** The offset that it is put to, or got from. */
   readonly at: number;
 }
 
@@ -203,7 +203,7 @@ async function sendBatch(batch: number, to: Receiver): Promise<void> {
 
 const tagged: ReadonlySet<Message["way"]> = new Set(["awaited", "in place", "parts"]);
 
-/** Where messages come from. */
+/** The source of messages. */
 interface Sender {
   readonly endpoint: UcxEndpoint;
   readonly messages: AsyncIterator<UcxActiveMessage>;
@@ -223,7 +223,7 @@ async function receiveBatch(batch: number, from: Sender, table: Uint8Array): Pro
     const message = left[below(tags)]?.shift();
     if (message?.way === "parts") ends.push(receiveParts(message));
     else if (message !== undefined) ends.push(receiveOne(message, below(2) * 10));
-    if (below(50) === 0) await turns(below(5)); // so that some arrive before they are asked for
+    if (below(50) === 0) await turns(below(5)); // so that some arrive before they are received
   }
   ends.push(receiveActive(plan.filter(({ way }) => way === "active"), from));
   ends.push(receiveArrays(plan.filter(({ way }) => way === "array"), from));
@@ -233,17 +233,17 @@ async function receiveBatch(batch: number, from: Sender, table: Uint8Array): Pro
   for (const message of plan.filter(({ way }) => way === "put")) {
     check(table.subarray(message.at, message.at + message.size), contentOfMessage(message), "put");
   }
-  assertEquals(worker.probe(0n, 0n), null, "a message came twice");
+  assertEquals(worker.probe(0n, 0n), null, "a message arrived twice");
 }
 
 /** Receives active messages, in the order sent. */
 async function receiveActive(expected: readonly Message[], { messages }: Sender): Promise<void> {
   for (const message of expected) {
-    const { value: came, done } = await messages.next();
+    const { value: received, done } = await messages.next();
     assert(done !== true);
-    assertEquals([came.text, came.length], [`${message.tag}`, message.size]);
+    assertEquals([received.text, received.length], [`${message.tag}`, message.size]);
     const { memory, bytes, close } = memoryOf(message.kind, message.size);
-    await came.recv(memory);
+    await received.recv(memory);
     check(bytes, contentOfMessage(message), "active");
     close();
   }
@@ -259,7 +259,7 @@ async function receiveArrays(expected: readonly Message[], { endpoint }: Sender)
   }
 }
 
-/** Reads what is written, in order, in pieces of other sizes. */
+/** Reads the bytes written, in order, in pieces of other sizes. */
 async function read(expected: readonly Message[], { reader }: Sender): Promise<void> {
   const all = new Uint8Array(expected.reduce((sum, { size }) => sum + size, 0));
   for (let at = 0; at < all.length;) {

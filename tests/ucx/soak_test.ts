@@ -16,7 +16,7 @@ const python = findPython("numpy"); // without it JavaScript's arrays stand in f
 for (const tls of [undefined, "tcp"]) {
   const messages = scaled(50_000);
   test(
-    `${messages} messages of any kind and size all come once, whole and in order, and memory stays flat: UCX_TLS ${
+    `${messages} messages of any kind and size all arrive once, whole and in order, and memory stays flat: UCX_TLS ${
       tls ?? "unset"
     }`,
     { timeout: Math.max(patiently.timeout, messages) },

@@ -22,7 +22,7 @@ function written(host: string, port: number): Uint8Array {
   return new Uint8Array(ffiPort().memory(addr, addrlen)).slice();
 }
 
-test("an IPv4 address is its four bytes and its port, in network byte order, and is read as it was", async () => {
+test("an IPv4 address is its four bytes and its port, in network byte order, and is read back unchanged", async () => {
   await check(fc.property(fc.ipV4(), ports, (host, port) => {
     const bytes = written(host, port);
     const expected = [2, 0, port >> 8, port & 255, ...host.split(".").map(Number), 0, 0, 0, 0, 0, 0, 0, 0];
@@ -31,7 +31,7 @@ test("an IPv4 address is its four bytes and its port, in network byte order, and
   }));
 });
 
-test("an IPv6 address, however it is spelled, is read in the spelling that URLs have", async () => {
+test("an IPv6 address in any spelling is read back in the spelling of URLs", async () => {
   await check(fc.property(fc.ipV6(), ports, (host, port) => {
     fc.pre(URL.canParse(`http://[${host}]/`)); // not all spellings are valid in a URL
     const bytes = written(host, port);
@@ -40,13 +40,13 @@ test("an IPv6 address, however it is spelled, is read in the spelling that URLs 
   }));
 });
 
-test("an address names its interface by name or number, which is read as a number", () => {
+test("an address has its interface by name or number, which is read back as a number", () => {
   assertEquals(readSocketAddress(written("fe80::1%lo", 5)), { host: "fe80::1%1", port: 5 }); // lo is the first of all
   assertEquals(readSocketAddress(written("fe80::1%7", 5)), { host: "fe80::1%7", port: 5 });
   assertThrows(() => written("fe80::1%nosuch", 5), TypeError, "no interface nosuch");
 });
 
-test("localhost is this machine without being looked up, other names are; what is no port or no name is an error", async () => {
+test("other names than localhost are looked up; an invalid port or name is an error", async () => {
   assertEquals([0, 4, 6].map((family) => numericHost("localhost", family as 0 | 4 | 6)), [
     "127.0.0.1",
     "127.0.0.1",
@@ -59,7 +59,7 @@ test("localhost is this machine without being looked up, other names are; what i
   for (const port of [-1, 65536, 1.5, NaN]) assertThrows(() => written("127.0.0.1", port), RangeError, "port");
 });
 
-test("UCX is given addresses of the family of its own connections alone", () => {
+test("only addresses of the family of UCX's own connections are given to UCX", () => {
   checkFamily("127.0.0.1", 4);
   checkFamily("::1", 6);
   assertThrows(() => checkFamily("::1", 4), TypeError, "Cannot use the IPv6 address ::1");

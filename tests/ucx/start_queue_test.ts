@@ -1,4 +1,4 @@
-/** Operations that wait for their memory: in which order they begin, and what releases what. */
+/** Operations that wait for their memory: in which order they begin, and when their memory is released. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { StartQueue } from "../../src/ucx/start_queue.ts";
@@ -25,7 +25,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 20 },
 );
 
-test("what waits begins in its turn, once, or ends with the reason and lets go of its memory, once", async () => {
+test("a waiting operation begins in its turn, or ends with the reason and releases its memory, once", async () => {
   await check(
     fc.asyncProperty(steps, async (program) => {
       const queue = new StartQueue();
@@ -101,14 +101,14 @@ function begun(log: readonly string[]): string[] {
   return log.filter((line) => line.startsWith("begin"));
 }
 
-test("what waits for nothing begins before the call returns", () => {
+test("an operation that waits for nothing begins before the call returns", () => {
   let isBegun = false;
   const options = { ready: null, release: () => {} };
   void new StartQueue().add(options, () => Promise.resolve(void (isBegun = true)));
   assertEquals(isBegun, true);
 });
 
-test("an operation that cannot begin in its turn says why, and the next one begins", async () => {
+test("an operation that cannot begin in its turn fails with the reason, and the next one begins", async () => {
   const queue = new StartQueue();
   const release = () => {};
   const first = queue.add({ ready: Promise.resolve(), release }, () => {

@@ -7,7 +7,7 @@ import { check, fc } from "../support/property.ts";
 import { turns } from "../support/ucx_messages.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
-/** A delivery, and what reached which endpoint. */
+/** A delivery, and the messages that reached each endpoint. */
 function delivery() {
   const endpoints = new Map<bigint, string[]>();
   const resources = scriptedResources(new ScriptedUcp());
@@ -23,7 +23,7 @@ const peer = fc.integer({ min: 1, max: 3 });
 const steps = fc.array(
   fc.oneof(
     fc.record({
-      step: fc.constant("said" as const),
+      step: fc.constant("sent" as const),
       handle,
       peer,
       kind: fc.constantFrom("cancelled", "writing", "taken", "closed"),
@@ -34,14 +34,14 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-test("an endpoint is told what its own peer has said by its handle since another one had it, and lasts", async () => {
+test("an endpoint gets its own peer's lasting messages by its handle since another peer had it", async () => {
   await check(
     fc.property(steps, (plan) => {
       const { endpoints, delivery: subject, close } = delivery();
       const history: { handle: bigint; peer: number; kind: string }[] = []; // for handles without an endpoint
       for (const one of plan) {
         if (one.step === "gone") endpoints.delete(one.handle);
-        else if (one.step === "said") {
+        else if (one.step === "sent") {
           const { handle, peer, kind } = one;
           const open = endpoints.get(handle);
           const before = open?.length;
@@ -49,17 +49,17 @@ test("an endpoint is told what its own peer has said by its handle since another
           if (open === undefined) history.push({ handle, peer, kind });
           else assertEquals(open.length, (before ?? 0) + 1);
         } else if (!endpoints.has(one.handle)) {
-          const heard: string[] = [];
-          endpoints.set(one.handle, heard);
+          const delivered: string[] = [];
+          endpoints.set(one.handle, delivered);
           subject.made(one.handle, one.peer);
-          const said = history.filter(({ handle }) => handle === one.handle);
-          const last = said.findLastIndex(({ kind, peer }, i) =>
+          const sent = history.filter(({ handle }) => handle === one.handle);
+          const last = sent.findLastIndex(({ kind, peer }, i) =>
             kind === "closed" ||
             (kind !== "taken" &&
-              said.slice(i).some((later) => later.kind !== "taken" && later.kind !== "closed" && later.peer !== peer))
+              sent.slice(i).some((later) => later.kind !== "taken" && later.kind !== "closed" && later.peer !== peer))
           );
-          const expected = said.slice(last + 1).filter(({ kind, peer }) => kind !== "taken" && peer === one.peer);
-          assertEquals(heard.toSorted(), [...new Set(expected.map(({ kind }) => kind))].toSorted());
+          const expected = sent.slice(last + 1).filter(({ kind, peer }) => kind !== "taken" && peer === one.peer);
+          assertEquals(delivered.toSorted(), [...new Set(expected.map(({ kind }) => kind))].toSorted());
           for (let i = history.length - 1; i >= 0; i--) if (history[i]?.handle === one.handle) history.splice(i, 1);
         }
       }
@@ -69,21 +69,21 @@ test("an endpoint is told what its own peer has said by its handle since another
   );
 });
 
-test("of peers that have no endpoint here a number is remembered, the latest", () => {
+test("the latest messages of peers without an endpoint are remembered, up to a number", () => {
   const { endpoints, delivery: subject, close } = delivery();
   const count = mostEarly + 100;
   for (let i = 0; i < count; i++) subject.deliver({ kind: "cancelled", taken: 0, sender: 5 }, BigInt(i));
   assertEquals(subject.remembered, mostEarly);
-  for (const [at, heard] of [[99, []], [100, ["cancelled"]], [count - 1, ["cancelled"]]] as const) {
+  for (const [at, delivered] of [[99, []], [100, ["cancelled"]], [count - 1, ["cancelled"]]] as const) {
     endpoints.set(BigInt(at), []);
     subject.made(BigInt(at), 5);
-    assertEquals(endpoints.get(BigInt(at)), [...heard]);
+    assertEquals(endpoints.get(BigInt(at)), [...delivered]);
   }
   close();
 });
 
 for (const end of ["in order", "at once"] as const) {
-  test(`what a peer that has left has said does not end the stream to another one: left ${end}`, async () => {
+  test(`messages of a peer that has left do not end the stream to another one: left ${end}`, async () => {
     // UCX reuses the handle of the departed peer for the next endpoint: 20 times out of 20 over TCP.
     using ucx = Ucx.open({ config: { TLS: "tcp" } });
     await using bob = ucx.createWorker();

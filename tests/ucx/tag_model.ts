@@ -1,5 +1,5 @@
 /**
- * UCX's documented tag matching, as a function of the whole history: it shares no code with what it judges.
+ * UCX's documented tag matching, as a function of the whole history: it shares no code with the code under test.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface TagReceive {
 
 /** An event on the queues of one worker. */
 export type TagEvent<R extends TagReceive> =
-  | { readonly kind: "come"; readonly message: TagMessage }
+  | { readonly kind: "arrive"; readonly message: TagMessage }
   | { readonly kind: "post"; readonly receive: R }
   /** The earliest matching message is taken, to be received later. */
   | { readonly kind: "take"; readonly match: TagReceive }
@@ -49,7 +49,7 @@ export function stateAfter<R extends TagReceive>(events: readonly TagEvent<R>[])
   let posted: R[] = [];
   const received = new Map<R, TagMessage>();
   for (const event of events) {
-    if (event.kind === "come") {
+    if (event.kind === "arrive") {
       const receive = posted.find((one) => fits(one, event.message));
       if (receive === undefined) unexpected.push(event.message);
       else received.set(receive, event.message);

@@ -35,7 +35,7 @@ const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 100 }), fc.constantFro
   maxLength: 6,
 });
 
-test("what one side sends the other receives, in pieces of any size, in both directions, to the end", async () => {
+test("one side receives what the other sends, in pieces of any size, in both directions, to the end", async () => {
   await check(
     fc.asyncProperty(sizes, sizes, async (sends, receives) => {
       const [one, other] = await pair();
@@ -65,7 +65,7 @@ test("what one side sends the other receives, in pieces of any size, in both dir
   );
 });
 
-test("an end that waits for the other side lets it read what was sent, and ends with it", async () => {
+test("an end that waits for the other side lets it read all bytes sent, and ends with it", async () => {
   const [one, other] = await pair();
   await other.send(new Uint8Array(100)); // never read: a close would drop what is in flight
   const sent = one.send(contentOf(1, 20_000_000)); // more than the system buffers at once
@@ -87,7 +87,7 @@ test("an end that waits for the other side lets it read what was sent, and ends 
   await finished;
 });
 
-test("a close ends what waits here and there, and nothing is sent or received after it", async () => {
+test("a close ends pending calls on both sides, and nothing is sent or received after it", async () => {
   const [one, other] = await pair();
   const [mine, theirs] = [one.receive(1), other.receive(1)];
   await pause(20);
@@ -110,7 +110,7 @@ test("a close ends what waits here and there, and nothing is sent or received af
   stuck.close();
 });
 
-test("it speaks TCP: another program's sockets connect, and are connected to", async () => {
+test("it speaks TCP: it accepts another program's sockets, and connects to them", async () => {
   const received: Uint8Array[] = [];
   const listener = listen(async (connection) => {
     received.push(await connection.receive(5) ?? new Uint8Array(0));
@@ -134,7 +134,7 @@ test("it speaks TCP: another program's sockets connect, and are connected to", a
   server.close();
 });
 
-test("where nobody listens, where a port is taken, and where a signal is aborted, it is an error that says so", async () => {
+test("no listener, a port in use and an aborted signal are errors that say so", async () => {
   const listener = listen((connection) => connection.close());
   const taken = assertThrows(() => listenTcp(listener, () => {}, () => {}), SystemError, "EADDRINUSE");
   assertEquals(taken.call, "bind");
@@ -184,7 +184,7 @@ async function refusedConnect(): Promise<SystemError> {
   throw new Error("Every port that was closed was taken at once");
 }
 
-test("connections that come together are all accepted, and other work goes on between them", async () => {
+test("connections that arrive together are all accepted, and other work runs between them", async () => {
   let accepted = 0;
   const listener = listen((connection) => {
     accepted++;

@@ -82,7 +82,7 @@ for (
   const [tls, progress] of [["tcp", "event"], ["sm,tcp", "event"], ["tcp", "busy"], ["sm,tcp", "adaptive"]] as const
 ) {
   const how = `${tls}, ${progress}`;
-  test(`an operation whose memory is transferred while UCX is at it says so, and others go on: ${how}`, async () => {
+  test(`an operation whose memory is transferred in flight is an error, and others continue: ${how}`, async () => {
     using ucx = Ucx.open({ config: { TLS: tls } });
     const { here, there, close, workers: [receiver, sender] } = await connected(ucx, progress);
     const ends = { here, there, sender, receiver };
@@ -133,7 +133,7 @@ async function connected(ucx: Ucx, progress: ProgressMode = "event") {
 }
 
 for (const tls of ["tcp", "sm,tcp"]) {
-  test(`a receive whose memory is transferred while its worker sleeps is taken back before its message comes: ${tls}`, async () => {
+  test(`a receive whose memory is transferred while its worker sleeps is cancelled in time: ${tls}`, async () => {
     using ucx = Ucx.open({ config: { TLS: tls } });
     const { here, close, workers: [receiver] } = await connected(ucx);
     for (const size of [1, 5000, big]) {
@@ -146,13 +146,13 @@ for (const tls of ["tcp", "sm,tcp"]) {
       const into = new Uint8Array(new ArrayBuffer(size));
       await Promise.all([sent, receiver.recv(into, { tag: 3n })]);
       assert(into.every((byte) => byte === 9), "the message is the next receive's");
-      assert(moved.every((byte) => byte === 0), "nothing was written to what is another's");
+      assert(moved.every((byte) => byte === 0), "transferred memory was written to");
     }
     await close();
   });
 }
 
-test("what UCX is done with may be transferred at once", async () => {
+test("memory that UCX is done with may be transferred at once", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   const { here, close, workers: [receiver] } = await connected(ucx);
   const memory = bytesOf(8);
@@ -166,7 +166,7 @@ test("what UCX is done with may be transferred at once", async () => {
   await close();
 });
 
-test("memory that is transferred before its turn comes is never sent, nor received into", async () => {
+test("memory that is transferred before its operation begins is never sent, nor received into", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   const { here, close, workers: [receiver] } = await connected(ucx);
   const cuda = Cuda.simulate({ schedule: "latest" });

@@ -90,11 +90,11 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     return transports;
   },
 
-  /** What was sent arrives, although the sender has closed everything and exited. */
+  /** Messages sent arrive, although the sender has closed everything and exited. */
   async leave() {
     const seed = process.pid;
     const { endpoint, ended } = await startPeer("leave", seed);
-    await setTimeout(300); // so that what fits into UCX's own buffers is here before it is asked for
+    await setTimeout(300); // so that messages that fit into UCX's buffers arrive before they are received
     await receivePlan(worker, planOf(seed, count), seed);
     assertEquals(await ended, 0);
     await endpoint.close({ force: true });
@@ -122,7 +122,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     const stop = new AbortController();
     const receive = worker.recv(new Uint8Array(8), { tag: 99n, signal: stop.signal })
       .then(() => received = "a message", () => received = "an end");
-    // Larger than UCX buffers: they wait for the peer, which never asks for them.
+    // Larger than UCX buffers: they wait for the peer, which never receives them.
     const sends = Array.from({ length: 4 }, () => within(peer.endpoint.send(new Uint8Array(2 << 20), { tag: 1n })));
     const outcomes = Promise.allSettled(sends);
     await setTimeout(100);
@@ -145,8 +145,8 @@ const scenarios: Record<string, () => Promise<unknown>> = {
 
   /** So are sends to a peer killed before it ever answered, whose death UCX does not check for on its own. */
   async unanswered() {
-    const { child, endpoint, ended } = await startPeer("deaf");
-    const small = endpoint.send(new Uint8Array(8), { tag: 1n }).then(() => "taken in", (error) => error);
+    const { child, endpoint, ended } = await startPeer("unresponsive");
+    const small = endpoint.send(new Uint8Array(8), { tag: 1n }).then(() => "buffered", (error) => error);
     const large = Array.from({ length: 4 }, () => within(endpoint.send(new Uint8Array(2 << 20), { tag: 1n })));
     const outcomes = Promise.allSettled(large);
     await turns(20);
@@ -162,7 +162,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     assertEquals(statuses.size, 1, `sends and endpoint say the same: ${[...statuses]}`);
     assert(statuses.has("UCS_ERR_CONNECTION_RESET") || statuses.has("UCS_ERR_ENDPOINT_TIMEOUT"), `${[...statuses]}`);
     const first = await within(small);
-    assert(first === "taken in" || first instanceof UcxError, `${first}`);
+    assert(first === "buffered" || first instanceof UcxError, `${first}`);
     assertEquals(await within(endpoint.close()), undefined);
     return "sends rejected";
   },
@@ -216,5 +216,5 @@ const result = await scenario();
 const start = performance.now();
 await worker.close();
 ucx.close();
-assert(performance.now() - start < 2000, "a worker closes soon, whatever has become of its peers");
+assert(performance.now() - start < 2000, "a worker closes soon, whether or not its peers live");
 console.log(JSON.stringify(result));

@@ -13,12 +13,12 @@ function run(scenario: string, tls: string | undefined): Promise<unknown> {
 }
 
 for (const { tls, name, between } of transports) {
-  test(`messages cross between two processes both ways, in order per tag: ${name}`, patiently, async () => {
+  test(`two processes exchange messages both ways, in order per tag: ${name}`, patiently, async () => {
     const paths = await run("exchange", tls);
     assert(Array.isArray(paths) && paths.length > 0 && paths.every((path) => between.test(path)), String(paths));
   });
 
-  test(`what was sent arrives, although its sender closes at once and ends: ${name}`, patiently, async () => {
+  test(`messages sent arrive, although their sender closes at once and ends: ${name}`, patiently, async () => {
     await run("leave", tls);
   });
 
@@ -26,14 +26,14 @@ for (const { tls, name, between } of transports) {
     assertEquals(await run("closing", tls), "closed");
   });
 
-  test(`the address of a process that is gone is refused, or the first send is: ${name}`, patiently, async () => {
+  test(`the address of a process that is gone is refused, or the first send fails: ${name}`, patiently, async () => {
     const outcome = await run("gone", tls);
     assert(outcome === "refused" || outcome === "noticed", String(outcome));
   });
 }
 
 for (const { tls, name } of [...transports, { tls: "self,sm,tcp", name: "UCX_TLS=self,sm,tcp" }]) {
-  test(`a killed peer is noticed within 5 s while nothing is under way: ${name}`, patiently, async () => {
+  test(`a killed peer is noticed within 5 s while nothing is in flight: ${name}`, patiently, async () => {
     const status = await run("idle", tls);
     assert(status === "UCS_ERR_CONNECTION_RESET" || status === "UCS_ERR_ENDPOINT_TIMEOUT", String(status));
   });

@@ -1,4 +1,4 @@
-"""The other side of the tests of UCXX's protocol: UCXX itself. `listen` says its port; `connect PORT` connects.
+"""The other side of the tests of UCXX's protocol: UCXX itself. `listen` prints its port; `connect PORT` connects.
 
 Then it answers what comes, in the order of `talk`, and ends with a message on the last tag.
 """

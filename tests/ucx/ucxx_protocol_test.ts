@@ -42,7 +42,7 @@ const known: readonly (readonly [messageTag: bigint, tag: bigint, onTheWire: big
   [most, most, 0x843fbdb1c5aba09fn],
 ];
 
-test("a tag goes over the wire as UCXX's does", () => {
+test("a tag is hashed on the wire as UCXX hashes it", () => {
   for (const [messageTag, tag, onTheWire] of known) assertEquals(ucxxTag(messageTag, tag), onTheWire);
 });
 
@@ -52,7 +52,7 @@ test("a greeting has UCXX's 16 bytes", () => {
   assertEquals(writeGreeting(0x0123456789abcdefn).toHex(), "efcdab89674523010dc0b2132a4d3a97");
 });
 
-test("a greeting is read as it was written, and with any bit changed refused", () => {
+test("a greeting is read as it was written, and refused with any bit changed", () => {
   check(
     fc.property(word, fc.nat(127), (messageTag, bit) => {
       const greeting = writeGreeting(messageTag);
@@ -64,7 +64,7 @@ test("a greeting is read as it was written, and with any bit changed refused", (
   );
 });
 
-test("two sides that have greeted agree on every tag, and one connection's are not another's", () => {
+test("two sides that have greeted agree on every tag, and the tags of two connections differ", () => {
   check(
     fc.property(word, word, fc.array(fc.record({ tag: word, exact: fc.boolean() })), (a, b, tags) => {
       fc.pre(a !== b);
@@ -80,7 +80,7 @@ test("two sides that have greeted agree on every tag, and one connection's are n
   );
 });
 
-test("a program that counts its messages in the tag gets the right ones, and takes no more and more memory", () => {
+test("a program that counts its messages in the tag gets the right ones, in bounded memory", () => {
   const tags = new HashedTags(2n);
   for (let tag = 0n; tag < 10_000n; tag++) {
     assertEquals(tags.of({ tag }), ucxxTag(2n, tag));
@@ -88,7 +88,7 @@ test("a program that counts its messages in the tag gets the right ones, and tak
   }
 });
 
-test("tags that cannot be said are refused", () => {
+test("tags that cannot be encoded are refused", () => {
   const tags = new UcxxTags(1n, 2n);
   for (const tag of [-1n, most + 1n]) {
     for (const exact of [false, true]) {
@@ -115,7 +115,7 @@ test("an active message has UCXX's header before the program's own", () => {
   assertEquals(ucxxMessages.write(new TextEncoder().encode("from C++"), false).toHex(), plain);
 });
 
-test("the program's header is read as it was written, and other bytes are nobody's message", () => {
+test("the program's header is read as it was written, and other bytes are not a message", () => {
   check(
     fc.property(fc.uint8Array({ maxLength: 100 }), fc.boolean(), fc.nat(200), (header, isCuda, cut) => {
       const written = new Uint8Array(ucxxMessages.write(header, isCuda));
@@ -198,7 +198,7 @@ test("several parts, and both ways that wait in place, have the same tags", asyn
   await close();
 });
 
-test("two clients that use the same tag are not taken for each other", async () => {
+test("two clients that use the same tag get their own messages", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker({ protocol: "ucxx" });
   await using client = ucx.createWorker({ protocol: "ucxx" });
@@ -217,7 +217,7 @@ test("two clients that use the same tag are not taken for each other", async () 
   }
 });
 
-test("active messages come with the program's header, which has less room than UCX gives", async () => {
+test("active messages arrive with the program's header, which has less room than with UCX alone", async () => {
   using ucx = Ucx.open();
   const { here, there, close } = await pair(ucx);
   const messages = here.messages()[Symbol.asyncIterator]();
@@ -240,7 +240,7 @@ test("active messages come with the program's header, which has less room than U
   await close();
 });
 
-test("an endpoint by address has no tags but exact ones: UCXX does not greet there", async () => {
+test("an endpoint by address has only exact tags: UCXX does not greet there", async () => {
   using ucx = Ucx.open();
   await using alice = ucx.createWorker({ protocol: "ucxx" });
   await using bob = ucx.createWorker({ protocol: "ucxx" });
@@ -255,7 +255,7 @@ test("an endpoint by address has no tags but exact ones: UCXX does not greet the
   assertEquals((await toAlice.recv(into, { tag: 4n, exact: true, timeout: 5000 })).length, 1);
 });
 
-test("exact and a limit for greetings are UCXX's, and refused otherwise; so is a protocol that nobody speaks", async () => {
+test("exact tags and a limit for greetings need UCXX's protocol; an unknown protocol is refused", async () => {
   using ucx = Ucx.open();
   // @ts-expect-error: there is no such protocol
   assertThrows(() => ucx.createWorker({ protocol: "ucx-py" }), RangeError, "causeway or ucxx");
@@ -280,7 +280,7 @@ test("exact and a limit for greetings are UCXX's, and refused otherwise; so is a
   assertThrows(() => ucxx.listen({ timeout: -1 }), RangeError, "-1 ms");
 });
 
-test("who greets with other bytes is rejected and counted; the next one is served", async () => {
+test("a client that greets with other bytes is rejected and counted; the next one is served", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker({ protocol: "ucxx" });
   await using stranger = ucx.createWorker();
@@ -297,7 +297,7 @@ test("who greets with other bytes is rejected and counted; the next one is serve
   assertEquals([into[0], listener.rejected], [3, 1]);
 });
 
-test("who does not greet keeps nobody waiting, and is rejected when its time is over", async () => {
+test("a client that does not greet keeps no other waiting, and is rejected after its timeout", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker({ protocol: "ucxx" });
   await using stranger = ucx.createWorker();
@@ -308,7 +308,7 @@ test("who does not greet keeps nobody waiting, and is rejected when its time is 
   const [, here] = await Promise.all([client.connect(listener), listener.accept()]);
   assert(here !== null);
   assertEquals(listener.rejected, 0);
-  assert(performance.now() - begun < 700, "another one had to wait for it");
+  assert(performance.now() - begun < 700, "another client had to wait for it");
   assertInstanceOf(await silent.closed, UcxError);
   const after = performance.now() - begun;
   assert(after >= 690 && after < 2500, `${after} ms`);
@@ -316,7 +316,7 @@ test("who does not greet keeps nobody waiting, and is rejected when its time is 
 });
 
 for (const limit of [{ backlog: 4 }, { limits: { connections: 4 } }]) {
-  test(`whoever does not greet makes room for those who come later, and is counted: ${JSON.stringify(limit)}`, async () => {
+  test(`clients that do not greet make room for later ones, and are counted: ${JSON.stringify(limit)}`, async () => {
     // As many silent connections as the backlog caused every other client to be rejected for 5 s.
     using ucx = Ucx.open();
     await using server = ucx.createWorker({ protocol: "ucxx" });
@@ -327,13 +327,13 @@ for (const limit of [{ backlog: 4 }, { limits: { connections: 4 } }]) {
     for (let i = 0; i < 6; i++) silent.push(await stranger.connect(listener));
     const start = performance.now();
     for (let i = 0; i < 3; i++) await Promise.all([client.connect(listener), listener.accept()]);
-    assert(performance.now() - start < 4000, "those who say nothing kept others waiting");
+    assert(performance.now() - start < 4000, "silent clients kept others waiting");
     assertEquals(listener.rejected, "backlog" in limit ? 3 : 5);
     for (const endpoint of silent.slice(0, 3)) assertInstanceOf(await endpoint.closed, UcxError);
   });
 }
 
-test("connections that have greeted and wait to be taken keep others out, who are told", async () => {
+test("connections that have greeted and wait for accept keep others out, which get an error", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker({ protocol: "ucxx" });
   await using client = ucx.createWorker({ protocol: "ucxx" });
@@ -349,7 +349,7 @@ test("connections that have greeted and wait to be taken keep others out, who ar
   assertStringIncludes(error.message, `UCX ${ucx.version}`); // the usual cause is a different version
 });
 
-test("connections that have greeted and were taken do not", async () => {
+test("connections that have greeted and were accepted do not keep others out", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker({ protocol: "ucxx" });
   await using client = ucx.createWorker({ protocol: "ucxx" });
@@ -358,7 +358,7 @@ test("connections that have greeted and were taken do not", async () => {
   assertEquals(listener.rejected, 0);
 });
 
-test("a listener that is closed meanwhile hands nobody over", async () => {
+test("a listener that is closed before a greeting accepts no connection", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker({ protocol: "ucxx" });
   await using stranger = ucx.createWorker();
@@ -372,7 +372,7 @@ test("a listener that is closed meanwhile hands nobody over", async () => {
   assertEquals([await listener.accept(), listener.rejected], [null, 0]);
 });
 
-test("a listener that does not greet ends in an error that says so, after 5 s if nothing else was said", async () => {
+test("connecting to a listener that does not greet is an error that says so, by default after 5 s", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker();
   await using client = ucx.createWorker({ protocol: "ucxx" });
@@ -394,7 +394,7 @@ test("a listener that does not greet ends in an error that says so, after 5 s if
   assertEquals(await client.connect(listener, { signal }).catch((error: unknown) => error), reason);
 });
 
-test("a client is told of a listener that greets with other bytes", async () => {
+test("connecting to a listener that greets with other bytes is an error", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker();
   await using client = ucx.createWorker({ protocol: "ucxx" });
@@ -428,7 +428,7 @@ function testWithUcxx(behaviour: string, run: () => Promise<void>): void {
 }
 
 for (const role of ["listen", "connect"]) {
-  testWithUcxx(`UCXX's own package and we understand each other where UCXX ${role}s`, async () => {
+  testWithUcxx(`UCXX's own package and Causeway interoperate where UCXX ${role}s`, async () => {
     const { path, version } = itsUcx();
     const url = new URL("./ucxx_child.ts", import.meta.url);
     const result = await runScriptForJson(url, { args: [python, role], env: { CAUSEWAY_LIBUCP: path } });
@@ -449,14 +449,14 @@ function peer(...args: string[]): { lines: AsyncIterator<string>; ended: Promise
   };
 }
 
-testWithUcxx("another version of UCX ends in an error that says ours, in both roles", async () => {
+testWithUcxx("another version of UCX ends in an error that names our version, in both roles", async () => {
   using ucx = Ucx.open();
   await using worker = ucx.createWorker({ protocol: "ucxx" });
   const theirs = peer("listen");
   const { value: port } = await theirs.lines.next();
   const begun = performance.now();
   const outcome = await worker.connect({ host: "127.0.0.1", port: Number(port) }).catch((error: unknown) => error);
-  assert(performance.now() - begun < 6000, "a connection that cannot be has no end");
+  assert(performance.now() - begun < 6000, "connecting to an incompatible UCX did not end");
   theirs.stop();
   await theirs.ended;
   if (ucx.version === itsUcx().version) return; // they interoperate, as above

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { patiently, runScriptForJson } from "../support/child.ts";
 
 test(
-  "what is left open does not keep the process alive, and memory in flight is not freed",
+  "objects left open do not keep the process alive, and memory in flight is not freed",
   patiently,
   async () => {
     const script = new URL("./unclosed_child.ts", import.meta.url);
@@ -12,7 +12,7 @@ test(
   },
 );
 
-test("who listens, or waits for messages, stays alive, and ends afterwards", patiently, async () => {
+test("a process that listens, or waits for messages, stays alive, and ends afterwards", patiently, async () => {
   const script = new URL("./listening_child.ts", import.meta.url);
   assertEquals(await runScriptForJson(script, { timeout: 30_000 }), "late");
 });

@@ -1,5 +1,5 @@
 /**
- * What workers and endpoints accept, and how they refuse the rest: settings, addresses, memory and tags.
+ * Settings, addresses, memory and tags that workers and endpoints accept, and how they refuse others.
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ import { check, fc } from "../support/property.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
 import { transports } from "./transports.ts";
 
-test("UCX says its version, where it is, and what it can use", () => {
+test("UCX reports its version, its path, and what it can use", () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   assert(/^\d+\.\d+\.\d+/.test(ucx.version), ucx.version);
   assert(ucx.path.startsWith("/") && ucx.path.includes("libucp.so"), ucx.path);
@@ -25,7 +25,7 @@ test("UCX says its version, where it is, and what it can use", () => {
   assert(usable.includes("tcp/lo"), usable.join(" "));
 });
 
-test("libucp is opened from the file that is given, one in a process, and from nowhere else", () => {
+test("libucp is opened from the given file, one per process, and from nowhere else", () => {
   using ucx = Ucx.open();
   using again = Ucx.open({ library: ucx.path });
   assertEquals([again.path, again.version], [ucx.path, ucx.version]);
@@ -57,13 +57,13 @@ test("a setting that UCX does not know, or not with this value, is an error that
   Ucx.open().close(); // none of the failures has left anything behind
 });
 
-test("an address ends in the checksum that zip and Ethernet have, which both runtimes compute alike", () => {
+test("an address ends in the checksum that zip and Ethernet use, which both runtimes compute alike", () => {
   const whole = withTrailer(new TextEncoder().encode("12345"), new TextEncoder().encode("6789"));
   // As computed by Python: zlib.crc32(b"123456789" + bytes(24)).
   assertEquals(new DataView(whole.buffer).getUint32(whole.length - 4), 0x15a33761);
 });
 
-test("an address that is damaged, cut or made up is refused before UCX sees it, and an intact one connects", async () => {
+test("a damaged, truncated or forged address is refused before UCX sees it, and an intact one connects", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   await using other = ucx.createWorker();
@@ -88,7 +88,7 @@ test("an address that is damaged, cut or made up is refused before UCX sees it, 
   for (const good of [address, address.slice(), inside]) await (await worker.connect(good)).close();
 });
 
-test("the address of a worker that is not Causeway's is UCX's part of ours, and is taken unchecked", async () => {
+test("the address of another library's worker is UCX's part of ours, and is accepted unchecked", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   await using other = ucx.createWorker();
@@ -101,7 +101,7 @@ test("the address of a worker that is not Causeway's is UCX's part of ours, and 
   assertContent(into, 1);
 });
 
-test("a worker that no transport reaches is refused with what to compare", async () => {
+test("a worker that no transport reaches is refused with the settings to compare", async () => {
   using here = Ucx.open({ config: { TLS: "self" } });
   using there = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = here.createWorker();
@@ -110,7 +110,7 @@ test("a worker that no transport reaches is refused with what to compare", async
   assertEquals([error.statusName, error.call], ["UCS_ERR_UNREACHABLE", "ucp_ep_create"]);
 });
 
-test("an address is read once and is the caller's to keep", async () => {
+test("a worker's address is a copy, which outlives the worker", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   const worker = ucx.createWorker();
   const { address } = worker;
@@ -190,7 +190,7 @@ test("a tag or a mask of more than 64 bits is refused: UCX would see others", as
   }
 });
 
-test("a message that is too long is an error with a reason, and is gone", async () => {
+test("a message that is too long is an error with a reason, and is consumed", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address);
@@ -207,7 +207,7 @@ test("a message that is too long is an error with a reason, and is gone", async 
   await Promise.all([endpoint.send(new Uint8Array([5])), worker.recv(new Uint8Array(8), { mask: 0n })]);
 });
 
-test("a timeout that no timer can wait for is none", async () => {
+test("a timeout that is too long for a timer never fires", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   const endpoint = await worker.connect(worker.address);

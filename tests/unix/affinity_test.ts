@@ -19,7 +19,7 @@ for (const processor of allowedProcessors()) {
   });
 }
 
-test("a processor that is not there is refused by the system, and one that cannot be before", () => {
+test("a missing processor is refused by the system, and an invalid number before", () => {
   const error = assertThrows(() => runOn(4000), SystemError, "Cannot run on processor 4000: sched_setaffinity failed");
   assertEquals(error.code, "EINVAL");
   for (const processor of [-1, 0.5, NaN, 2 ** 40]) assertThrows(() => runOn(processor), RangeError, "a number from 0");

@@ -11,7 +11,7 @@ import { check, fc } from "../support/property.ts";
 
 const { eventfd, eventfd_write, close } = libc().files;
 
-test("a set can be read exactly while one of its descriptors can be, and a closed one is in it no more", async () => {
+test("a set can be read exactly while one of its descriptors can be; a closed one is removed from it", async () => {
   const steps = fc.array(
     fc.record({ do: fc.constantFrom("add" as const, "ring" as const, "close" as const), at: fc.nat(3) }),
     { maxLength: 20 },
@@ -41,13 +41,13 @@ test("a set can be read exactly while one of its descriptors can be, and a close
   }));
 });
 
-test("what is no descriptor is refused", () => {
+test("an invalid descriptor is refused", () => {
   const set = new DescriptorSet();
   assertThrows(() => set.add(1_000_000), FfiError, "epoll_ctl");
   set.close();
 });
 
-test("a process can be read when it has ended, and who has no process has no descriptor", async () => {
+test("a process's descriptor can be read when it has ended; an unknown process has no descriptor", async () => {
   const child = spawn("sleep", ["100"], { stdio: "ignore" });
   using descriptor = openProcess(child.pid ?? 0);
   assert(descriptor !== null);

@@ -1,6 +1,6 @@
 /**
  * Two laws of file descriptors: no program that is started inherits one, and no call that fails, or is refused, leaves
- * one open. And one of waits for them: an ended wait leaves nothing behind.
+ * one open. And one law of waits for them: an ended wait leaves nothing behind.
  */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
@@ -41,7 +41,7 @@ function rawPair(arena: NativeArena): [number, number] {
   return [one, other];
 }
 
-test("no program that is started inherits a descriptor, whichever way it came", async () => {
+test("no program that is started inherits a descriptor, however it was opened", async () => {
   const before = filesByDescriptor();
   const path = abstractName();
   using listener = UnixListener.listen(path);
@@ -60,14 +60,14 @@ test("no program that is started inherits a descriptor, whichever way it came", 
   for (const end of [one, other, socket, accepted]) end.close();
 });
 
-test("what fails or is refused leaves no file open", async () => {
+test("a call that fails or is refused leaves no file open", async () => {
   const times = 20;
   const path = abstractName();
   using taken = UnixListener.listen(path);
   const nowhere = abstractName();
   const ways: Record<string, () => unknown> = {
-    "listening where somebody does": () => assertThrows(() => UnixListener.listen(path), SystemError, "EADDRINUSE"),
-    "connecting where nobody listens": () =>
+    "listening at a path in use": () => assertThrows(() => UnixListener.listen(path), SystemError, "EADDRINUSE"),
+    "connecting without a listener": () =>
       assertRejects(() => UnixSocket.connect(nowhere, { timeout: 30 }), SystemError, "ECONNREFUSED"),
     "reading a text": () => assert((readTextFile("/proc/self/stat") ?? "") !== ""),
     "reading no text": () => assertEquals(readTextFile("/nonexistent"), null),
@@ -80,7 +80,7 @@ test("what fails or is refused leaves no file open", async () => {
   assertEquals(taken.path, path);
 });
 
-test("who may not connect is disconnected at once, not when the garbage is collected", async () => {
+test("a client that is not allowed is disconnected at once, not when the garbage is collected", async () => {
   const path = abstractName();
   let asked = 0;
   using listener = UnixListener.listen(path, { allow: () => ++asked < 0 });
@@ -92,11 +92,11 @@ test("who may not connect is disconnected at once, not when the garbage is colle
   assertEquals(openFiles() - before, clients.length);
   for (const client of clients) assertEquals(await client.receive(), null);
   for (const client of clients) client.close();
-  stop.abort(new Error("nobody came"));
-  await assertRejects(() => accepting, Error, "nobody came");
+  stop.abort(new Error("no client was allowed"));
+  await assertRejects(() => accepting, Error, "no client was allowed");
 });
 
-test("a wait for a listener, and for a message to go out, can be ended", async () => {
+test("waits to connect and to send can be cancelled", async () => {
   const stop = new AbortController();
   const connecting = UnixSocket.connect(abstractName(), { timeout: 1e9, signal: stop.signal });
   stop.abort(new Error("enough"));
@@ -112,7 +112,7 @@ test("a wait for a listener, and for a message to go out, can be ended", async (
   for (const end of [one, other]) end.close();
 });
 
-test("of all that comes with a message only files are taken for files", () => {
+test("of a message's control data only descriptors are taken for files", () => {
   const SO_PASSCRED = 16; // the kernel reports a message's sender: three numbers, none of them a descriptor
   const { setsockopt } = ffiPort().bind("libc.so.6", 0n, {
     setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
@@ -138,7 +138,7 @@ test("of all that comes with a message only files are taken for files", () => {
   );
 });
 
-test("a call that a signal interrupts is made again, any other failure is an error", () => {
+test("a call that a signal interrupts is repeated, any other failure is an error", () => {
   const place = new DataView(ffiPort().memory(libc().sockets.__errno_location(), 4));
   const codes = fc.constantFrom(errno.EINTR, errno.EAGAIN, errno.EPIPE, errno.ENOENT);
   check(
@@ -150,9 +150,9 @@ test("a call that a signal interrupts is made again, any other failure is an err
         place.setInt32(0, code, littleEndian);
         return -1;
       });
-      const told = failures.findIndex((code) => code !== errno.EINTR);
-      assertEquals(answer, told < 0 ? result : -(failures[told] ?? 0));
-      assertEquals(calls, (told < 0 ? failures.length : told) + 1);
+      const reported = failures.findIndex((code) => code !== errno.EINTR);
+      assertEquals(answer, reported < 0 ? result : -(failures[reported] ?? 0));
+      assertEquals(calls, (reported < 0 ? failures.length : reported) + 1);
     }),
   );
 });
@@ -174,7 +174,7 @@ function counted(): { readonly stop: AbortController; readonly listeners: () => 
   return { stop, listeners: () => listeners };
 }
 
-test("a wait that is over listens to its signal no more", async () => {
+test("a wait that has ended no longer listens to its signal", async () => {
   using arena = new NativeArena();
   const [one, other] = rawPair(arena);
   const { stop, listeners } = counted();
@@ -187,7 +187,7 @@ test("a wait that is over listens to its signal no more", async () => {
   for (const end of [one, other]) FileDescriptor.adopt(end).close();
 });
 
-test("a wait that was ended keeps no process alive", patiently, async () => {
+test("a cancelled wait does not keep the process alive", patiently, async () => {
   const { code, signal, stderr } = await runScript(new URL("./ended_wait_child.ts", import.meta.url));
   assertEquals([code, signal], [0, null], stderr);
 });

@@ -1,4 +1,4 @@
-/** Ends a wait for something that never comes, and exits on its own: nothing is left to wait for. */
+/** Cancels a wait for bytes that never arrive, and exits on its own: nothing keeps the process alive. */
 import { AF, SOCK } from "../../bindings/libc.ts";
 import { untilReady } from "../../src/unix/poll.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";

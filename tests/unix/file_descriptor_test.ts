@@ -16,7 +16,7 @@ function isOurs(fd: number): boolean {
   }
 }
 
-test("closing closes once, and giving away does not close", () => {
+test("a descriptor is closed once, and one that was taken is not closed", () => {
   const before = openFiles();
   const file = fileWith(new Uint8Array(1));
   const { number } = file;
@@ -24,7 +24,7 @@ test("closing closes once, and giving away does not close", () => {
   assertEquals([file.isClosed, isOurs(number)], [true, false]);
   const next = fileWith(new Uint8Array(1)); // usually has the same number by now
   file.close();
-  assertEquals(isOurs(next.number), true, "a second close does not close somebody else's file");
+  assertEquals(isOurs(next.number), true, "a second close does not close another file of that number");
   assertThrows(() => file.number, TypeError, "Cannot use a closed FileDescriptor");
   const given = next.take();
   next.close();
@@ -35,7 +35,7 @@ test("closing closes once, and giving away does not close", () => {
   assert(openFiles() <= before, "no file is left open"); // the collector may have closed others
 });
 
-test("what is only dropped is closed by the garbage collector, what was closed or given away is not", async () => {
+test("a dropped descriptor is closed by the garbage collector, a taken one is not", async () => {
   const dropped = () => Array.from({ length: 50 }, () => fileWith(new Uint8Array(1)).number);
   const given = () => fileWith(new Uint8Array(1)).take();
   const numbers = dropped();

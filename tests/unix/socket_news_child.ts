@@ -1,6 +1,6 @@
 /**
- * Prints what is known of a connection to one of the runtime's servers: before it exists, once it does, and after the
- * event loop has looked at it. In a separate process, because what other tests leave open has news, too.
+ * Prints whether a connection to one of the runtime's servers is reported: before it exists, once it does, and after
+ * the event loop has handled it. In a separate process, because sockets that other tests leave open have news, too.
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -31,7 +31,7 @@ const { address, bytes } = arena.bytes(16); // struct sockaddr_in
 const { port } = server.address() as AddressInfo;
 bytes.set([AF_INET, 0, port >> 8, port & 255, 127, 0, 0, 1]);
 const client = libc().sockets.socket(AF_INET, SOCK_STREAM, 0);
-if (libc().sockets.connect(client, address, bytes.length) !== 0) throw new Error("Nobody listens");
+if (libc().sockets.connect(client, address, bytes.length) !== 0) throw new Error("No server listens");
 const there = hasNews();
 const [socket] = await connected as [Socket];
 const after = await quiet();

@@ -1,4 +1,4 @@
-/** What the system reports of the descriptors that tell a runtime of its sockets, against what was done to them. */
+/** Whether the descriptors that notify a runtime of its sockets have news, against the operations on them. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { EFD } from "../../bindings/libc.ts";
@@ -27,7 +27,7 @@ function sets(count: number) {
   return { made, [Symbol.dispose]: () => arena.close() };
 }
 
-test("there is news as long as something can be read of one that is open", () => {
+test("there is news as long as an open descriptor is readable", () => {
   const steps = fc.array(fc.tuple(fc.nat(3), fc.constantFrom("write", "read", "close")), { maxLength: 12 });
   check(
     fc.property(steps, (todo) => {
@@ -50,6 +50,6 @@ test("there is news as long as something can be read of one that is open", () =>
   );
 });
 
-test("a connection to a server of the runtime's is news until the event loop has looked at it", patiently, async () => {
+test("a connection to a server of the runtime is news until the event loop has handled it", patiently, async () => {
   assertEquals(await runScriptForJson(new URL("./socket_news_child.ts", import.meta.url)), [false, true, false]);
 });

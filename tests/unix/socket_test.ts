@@ -1,4 +1,4 @@
-/** Messages and open files go from process to process, whole, in order, and without leaking a descriptor. */
+/** Messages and open files are sent between processes, whole, in order, and without leaking a descriptor. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ const abstractName = () => `@causeway-test-${process.pid}-${names++}`;
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytesOf = (string: string) => new TextEncoder().encode(string);
 
-test("what is sent arrives: every message whole, in order, with its files", async () => {
+test("every message sent arrives whole, in order, with its files", async () => {
   const message = fc.record({
     data: fc.uint8Array({ minLength: 1, maxLength: 3000 }),
     files: fc.array(fc.uint8Array({ minLength: 0, maxLength: 30 }), { maxLength: 5 }),
@@ -61,7 +61,7 @@ test("what is sent arrives: every message whole, in order, with its files", asyn
   assert(openFiles() <= before - 2, "both ends are closed");
 });
 
-test("more than fits the socket waits until the other side reads, and the event loop goes on", async () => {
+test("a send that does not fit the socket waits until the other side reads, and the event loop continues", async () => {
   const [one, other] = UnixSocket.pair();
   const count = 40;
   let sent = 0;
@@ -78,7 +78,7 @@ test("more than fits the socket waits until the other side reads, and the event 
   other.close();
 });
 
-test("a message that waits to be sent can be called back, and the others keep their order", async () => {
+test("a message that waits to be sent can be cancelled, and the others keep their order", async () => {
   const [one, other] = UnixSocket.pair();
   const stop = new AbortController();
   const sending = Array.from({ length: 12 }, (_, i) => {
@@ -86,7 +86,7 @@ test("a message that waits to be sent can be called back, and the others keep th
     return one.send(new Uint8Array(65536).fill(i), [], options).then(() => i, (error: Error) => error.message);
   });
   await delay(20);
-  stop.abort(new Error("called back"));
+  stop.abort(new Error("cancelled"));
   const received: (number | undefined)[] = [];
   const reading = (async () => {
     for (let message = await other.receive(); message !== null; message = await other.receive()) {
@@ -98,14 +98,14 @@ test("a message that waits to be sent can be called back, and the others keep th
   await reading;
   other.close();
   assertEquals(received, outcomes.filter((outcome) => typeof outcome === "number"));
-  assert(outcomes.includes("called back") && received.length >= 8);
+  assert(outcomes.includes("cancelled") && received.length >= 8);
   await assertRejects(() => one.send(Uint8Array.of(1), [], { signal: AbortSignal.abort(new Error("never")) }), Error);
 });
 
 for (const runtime of runtimes) {
   for (const kind of ["path", "abstract"] as const) {
     test(
-      ...needs(runtime.missing, `files go to ${runtime.name} and back over a socket that is a ${kind}`),
+      ...needs(runtime.missing, `files are sent to ${runtime.name} and back over a socket of kind ${kind}`),
       async () => {
         const path = kind === "path" ? join(scratchFolder(), "s") : abstractName();
         const before = openFiles();
@@ -119,10 +119,10 @@ for (const runtime of runtimes) {
           await socket.send(Uint8Array.of(count), files);
           const answer = await socket.receive();
           assert(answer !== null);
-          const told = JSON.parse(text(answer.data)) as { contents: number[][]; data: number[]; parent: number };
-          assertEquals(told.data, [count]);
-          assertEquals(told.contents, files.map((_, i) => [i, 7]));
-          assertEquals(told.parent, process.pid);
+          const report = JSON.parse(text(answer.data)) as { contents: number[][]; data: number[]; parent: number };
+          assertEquals(report.data, [count]);
+          assertEquals(report.contents, files.map((_, i) => [i, 7]));
+          assertEquals(report.parent, process.pid);
           assertEquals(answer.descriptors.map((file) => text(contentOf(file))), [`file of ${socket.peer.pid}`]);
           for (const file of files) assertEquals(text(contentOf(file)), "seen", "it is the same file, no copy");
           for (const file of [...files, ...answer.descriptors]) file.close();
@@ -133,7 +133,7 @@ for (const runtime of runtimes) {
         assertEquals(existsSync(path), false);
         // The child's pipes close in their own time.
         await until(() => openFiles() <= before);
-        assert(openFiles() <= before, `${openFiles() - before} descriptors are left`);
+        assert(openFiles() <= before, `${openFiles() - before} descriptors are still open`);
       },
     );
   }
@@ -166,7 +166,7 @@ test("more files than expected are refused and closed, and the next message arri
   other.close();
 });
 
-test("a message that is longer than fits is refused, and the files that came with it are closed", async () => {
+test("a message that is too long is refused, and its files are closed", async () => {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(8);
   assertEquals(libc().sockets.socketpair(AF.UNIX, SOCK.SEQPACKET | SOCK.NONBLOCK, 0, address), 0);
@@ -184,7 +184,7 @@ test("a message that is longer than fits is refused, and the files that came wit
   for (const one of message?.descriptors ?? []) one.close();
 });
 
-test("what does not fit into this process' table of files is an error, and what fitted is closed", async () => {
+test("files that do not fit into this process's file table are an error, and the others are closed", async () => {
   const limits = { prlimit64: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" } } as const;
   const { prlimit64 } = ffiPort().bind("libc.so.6", 0n, limits);
   const [one, other] = UnixSocket.pair();
@@ -214,7 +214,7 @@ test("what does not fit into this process' table of files is an error, and what 
   for (const one_ of [one, other, file]) one_.close();
 });
 
-test("waiting ends by signal or by closing, and loses nothing", async () => {
+test("waiting ends by signal or by closing, and loses no message", async () => {
   const [one, other] = UnixSocket.pair();
   const controller = new AbortController();
   const reason = new Error("enough");
@@ -235,18 +235,18 @@ test("waiting ends by signal or by closing, and loses nothing", async () => {
   await assertRejects(() => accepting, TypeError, "closed UnixListener");
 });
 
-test("who may not connect is disconnected", async () => {
+test("a client that is not allowed is disconnected", async () => {
   const path = abstractName();
   using listener = UnixListener.listen(path, { allow: ({ pid }) => pid !== process.pid });
   const stop = new AbortController();
   const accepting = listener.accept({ signal: stop.signal });
   using socket = await UnixSocket.connect(path);
   assertEquals(await socket.receive(), null);
-  stop.abort(new Error("nobody came"));
-  await assertRejects(() => accepting, Error, "nobody came");
+  stop.abort(new Error("no client was allowed"));
+  await assertRejects(() => accepting, Error, "no client was allowed");
 });
 
-test("who may not listen is not talked to", async () => {
+test("a client disconnects from a listener that is not allowed", async () => {
   const path = abstractName();
   using listener = UnixListener.listen(path);
   const before = openFiles();
@@ -273,7 +273,7 @@ test("connecting waits for a listener as long as its options say", async () => {
   assertEquals(taken.code, "EADDRINUSE");
 });
 
-test("what cannot be sent, owned or bound is refused before anything is touched", async () => {
+test("an invalid message, descriptor or path is refused before anything is sent, closed or bound", async () => {
   const [one, other] = UnixSocket.pair();
   for (const length of [0, 65537]) {
     await assertRejects(() => one.send(new Uint8Array(length)), RangeError, "expected 1 to 65536");
@@ -286,7 +286,7 @@ test("what cannot be sent, owned or bound is refused before anything is touched"
   FileDescriptor.adopt(number).close();
   file.close(); // does not close the file that has that number by now
   one.close();
-  assertEquals(await other.receive(), null, "nothing of all this was sent");
+  assertEquals(await other.receive(), null, "none of these messages was sent");
   other.close();
   for (const path of ["", "@", "x".repeat(108)]) {
     assertThrows(() => UnixListener.listen(path), RangeError, "expected 1 to 107");

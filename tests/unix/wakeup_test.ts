@@ -24,31 +24,31 @@ const threads = openLibrary({
   },
 }).functions.threads;
 
-test("a thread says it once, and the event loop hears it and was never blocked", async () => {
+test("a thread signals once, and the event loop is notified and was never blocked", async () => {
   using arena = new NativeArena();
   const thread = arena.out("u64");
   const wakeup = createWakeup();
-  let heard = false;
-  const said = wakeup.signalled.then(() => heard = true);
+  let isSignalled = false;
+  const notified = wakeup.signalled.then(() => isSignalled = true);
   let turns = 0;
   while (turns < 20) {
     await delay(1);
     turns++;
   }
-  assertEquals(heard, false);
+  assertEquals(isSignalled, false);
   assertEquals(threads.pthread_create(thread.$address, 0n, wakeup.callback, wakeup.argument), 0);
   assertEquals(threads.pthread_join(thread.value, 0n), 0);
-  await said;
-  assert(heard);
+  await notified;
+  assert(isSignalled);
 });
 
 /** How native code and the waiter can interleave. */
-const ends = ["said", "cancelled", "given up", "said, then given up", "given up, then said"] as const;
+const ends = ["signalled", "cancelled", "given up", "signalled, then given up", "given up, then signalled"] as const;
 
-test("whatever ends a wakeup, it settles, and no file of the program is ever closed by it", async () => {
+test("however a wakeup ends, it settles, and never closes a file of the program", async () => {
   const thread = new NativeArena();
   const id = thread.out("u64");
-  const say = ({ callback, argument }: Wakeup) => {
+  const signal = ({ callback, argument }: Wakeup) => {
     assertEquals(threads.pthread_create(id.$address, 0n, callback, argument), 0);
     assertEquals(threads.pthread_join(id.value, 0n), 0);
   };
@@ -64,13 +64,13 @@ test("whatever ends a wakeup, it settles, and no file of the program is ever clo
       for (const end of program) {
         const wakeup = createWakeup();
         settled.push(wakeup.signalled);
-        if (end.startsWith("said")) say(wakeup);
-        open(); // takes the number of what was closed
+        if (end.startsWith("signalled")) signal(wakeup);
+        open(); // takes the number of a closed descriptor
         if (end.endsWith("given up")) wakeup.giveUp();
         if (end.startsWith("given up")) {
           wakeup.giveUp();
           open();
-          if (end.endsWith("said")) say(wakeup);
+          if (end.endsWith("signalled")) signal(wakeup);
           else leftOpen++; // held for native code, which never signalled
         }
         if (end === "cancelled") wakeup.cancel();

@@ -62,7 +62,7 @@ test("a copy of another type has the values of the array", () => {
   }
 });
 
-test("closing a copy frees its memory, and closing a view of memory that is elsewhere already frees nothing", () => {
+test("closing a copy frees its memory, and closing a view of memory that is in place already frees nothing", () => {
   using cuda = Cuda.simulate({ check: true });
   const device = cuda.device(0);
   const copy = StridedMemoryView.zeros([1000], { device });
@@ -97,7 +97,7 @@ test("on another stream an array of the same device is ordered on both sides unt
   );
 });
 
-test("a place that is none, an option that is none and a stream of the wrong device are refused", () => {
+test("an invalid place, an unknown option and a stream of the wrong device are refused", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const view = StridedMemoryView.zeros([2]);
   for (const wrong of ["gpu", 0, null]) {

@@ -72,7 +72,7 @@ test("every other view of the same memory has the elements that it should", () =
   );
 });
 
-test("iteration gives what is selected along the first axis, and reads nothing", () => {
+test("iteration yields the views along the first axis, and reads nothing", () => {
   check(
     fc.property(cases, ({ view, model: { shape, at } }) => {
       if (shape.length === 0) {
@@ -125,7 +125,7 @@ test("neighbours on the last axis are joined and split by types of other sizes, 
   assertEquals(packed.view("uint8").toArray(), [0x33, 0x33, 0x33]);
 });
 
-test("sizes are told by a view itself", () => {
+test("a view reports its sizes", () => {
   const view = StridedMemoryView.zeros([2, 3], "float32");
   assertEquals([view.ndim, view.size, view.itemsize, view.nbytes], [2, 6, 4, 24]);
   assert(view.isContiguous && !view.T.isContiguous && view.T.T.isContiguous);

@@ -65,7 +65,7 @@ test("a view in C order is exported as its first element's address and its shape
   );
 });
 
-test("what Arrow cannot express is refused, with what to do", () => {
+test("views that Arrow cannot express are refused, and the error says what to do", () => {
   const view = StridedMemoryView.fromTypedArray(new Float32Array(12), { shape: [3, 4] });
   assertThrows(() => view.permuted([1, 0]).toArrowDevice(), ExchangeError, "Copy to such memory first");
   assertThrows(() => view.sliced(slice(), slice(0, 2)).toArrowDevice(), ExchangeError, "C order without gaps");
@@ -190,7 +190,7 @@ test("lists whose child has too few elements are refused as a view, and stay the
   );
 });
 
-test("an array is what its type says, or is not made", () => {
+test("an array that does not match its type is not made", () => {
   const bytes = bytesOf(Int32Array.of(0, 1, 2, 3));
   const numbers = new ArrowArray({ field: arrowField("i"), length: 4, buffers: [null, bytes] });
   const make = (parts: Partial<ConstructorParameters<typeof ArrowArray>[0]>) => () =>

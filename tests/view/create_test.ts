@@ -47,7 +47,7 @@ test("zeros and full have the shape, the dtype and the value that were asked for
   assertThrows(() => StridedMemoryView.zeros([1], "float33"), TypeError, "Expected a dtype");
 });
 
-test("given memory is where the array is, whatever it held before, and the array owns what it allocated", () => {
+test("the array is in the given memory, whatever that held before, and owns what it allocated", () => {
   using cuda = Cuda.simulate({ check: true });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -122,7 +122,7 @@ test("memory that is not where the array was wanted is refused, and freed", () =
   assertThrows(() => StridedMemoryView.arange(2).copy({ memory: pool, device: "host" }), TypeError, "both to agree");
 });
 
-test("a range is every number from the start on that the stop has not reached", () => {
+test("a range has every number from the start to the stop, which it excludes", () => {
   const bound = fc.integer({ min: -50, max: 50 }).map((value) => value / 4);
   const step = fc.integer({ min: -12, max: 12 }).filter((value) => value !== 0).map((value) => value / 4);
   check(
@@ -153,7 +153,7 @@ test("a range is every number from the start on that the stop has not reached", 
   assertThrows(() => StridedMemoryView.arange(300, "uint8"), RangeError, "from 0 to 255");
 });
 
-test("nested arrays become an array of their shape, and toArray gives them back", () => {
+test("nested arrays become an array of their shape, and toArray returns them", () => {
   const nested = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 }).chain((shape) =>
     fc.tuple(
       fc.constant(shape),

@@ -22,7 +22,7 @@ const reads: Readonly<Record<string, (view: StridedMemoryView<"uint8">) => boole
 
 for (const [kind, Resource] of Object.entries(kinds)) {
   for (const [name, isSeven] of Object.entries(reads)) {
-    test(`${name} of ${kind} memory sees what its home stream was given to do`, () => {
+    test(`${name} of ${kind} memory sees the work of its home stream`, () => {
       check(
         fc.property(fc.nat(1000), (seed) => {
           using cuda = Cuda.simulate({ seed, schedule: "latest", check: true });
@@ -40,7 +40,7 @@ for (const [kind, Resource] of Object.entries(kinds)) {
     });
   }
 
-  test(`set and fill of ${kind} memory come between what its home stream was given before and is given next`, () => {
+  test(`set and fill of ${kind} memory are ordered between its home stream's earlier and later work`, () => {
     check(
       fc.property(fc.nat(1000), fc.boolean(), (seed, isFill) => {
         using cuda = Cuda.simulate({ seed, schedule: "latest", check: true });

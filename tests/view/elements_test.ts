@@ -45,7 +45,7 @@ function indices(shape: readonly number[], volume: number): (readonly [number[],
   });
 }
 
-test("an element is what its bytes are, wherever it lies, and an index may count from the end", () => {
+test("an element is read from its bytes, wherever it lies, and an index may count from the end", () => {
   check(
     fc.property(cases, (one) => {
       const { bytes, view } = made(one);
@@ -101,7 +101,7 @@ test("packed elements are read and written between their neighbours", () => {
   assertThrows(() => view.asTypedArray(), TypeError);
 });
 
-test("an index that is none says what was expected", () => {
+test("the error for an invalid index says what was expected", () => {
   const view = StridedMemoryView.fromArray([[1, 2, 3], [4, 5, 6]]);
   assertThrows(() => view.get(1), RangeError, "Expected 2 indices for shape (2, 3), got 1");
   assertThrows(() => view.get(0, 0, 0), RangeError, "Expected 2 indices for shape (2, 3), got 3");
@@ -156,7 +156,7 @@ test("a view as a typed array shares its memory, of any class, and closing the b
   assertThrows(() => view.get(0), TypeError, "closed");
 });
 
-test("the memory of a read-only view is a typed array for those who say that they only read", () => {
+test("the memory of a read-only view is a typed array for callers that declare that they only read", () => {
   const own = Uint8Array.of(1, 2, 3);
   const view = StridedMemoryView.fromTypedArray(own);
   const lasting = StridedMemoryView.fromBuffer(view.buffer, { shape: [3], dtype: "uint8", readonly: true });
@@ -174,7 +174,7 @@ test("the memory of a read-only view is a typed array for those who say that the
   assertEquals([own[0], lasting.get(0), lasting.equals(view)], [2, 2, true]);
 });
 
-test("arithmetic with views is refused with where there is some, and a view without axes is its element", () => {
+test("arithmetic with views is refused, naming libraries for it, and a view without axes is its element", () => {
   const view = StridedMemoryView.arange(3, "int32");
   const untyped: number = view as unknown as number;
   for (const ask of [() => untyped * 2, () => untyped + 1, () => +untyped, () => "x: " + untyped, () => untyped > 1]) {
@@ -199,7 +199,7 @@ test("arithmetic with views is refused with where there is some, and a view with
   assertThrows(() => Number(there), TypeError, "Cannot read an element of device memory from the host");
 });
 
-test("what is no typed array without a copy says why, and how to have one", () => {
+test("a view that is no typed array without a copy says why, and how to get one", () => {
   const view = StridedMemoryView.arange(6, "int32").reshaped([2, 3]);
   assertThrows(() => view.T.asTypedArray(), TypeError, "expected contiguous elements in C order");
   assertEquals(view.T.contiguous().asTypedArray(), Int32Array.of(0, 3, 1, 4, 2, 5));
@@ -213,7 +213,7 @@ test("what is no typed array without a copy says why, and how to have one", () =
   assertEquals(StridedMemoryView.full([2], { re: 1, im: -2 }).asTypedArray(), Float64Array.of(1, -2, 1, -2));
 });
 
-test("elements of device memory are not the host's to use, and the error names what copies them", async () => {
+test("the host cannot use elements of device memory, and the error names the call that copies them", async () => {
   using cuda = Cuda.simulate();
   using view = StridedMemoryView.full([2, 2], 1.5, { dtype: "float32", device: cuda.device(0) });
   const asks = [

@@ -29,7 +29,7 @@ const looks: fc.Arbitrary<Look> = fc.record({
   from: fc.nat(side >> 3),
 });
 
-test("a large typed array has the elements, and none of what its memory had before, however they lie", async () => {
+test("a large typed array has the elements, and nothing that its memory held before, in any layout", async () => {
   const square = new Uint8Array(side * side).map((_, i) => i % 251);
   const there = StridedMemoryView.fromTypedArray(square, { shape: [side, side] });
   await check(

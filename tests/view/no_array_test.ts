@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Cuda, HostMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
-test("what is nearly an array is refused with what makes one of it", () => {
+test("a value that is nearly an array is refused, and the error names what makes an array of it", () => {
   const cases: readonly (readonly [unknown, string])[] = [
     [[1, 2], "StridedMemoryView.fromArray() copies nested arrays of numbers"],
     ["text", "new TextEncoder().encode(text)"],
@@ -29,7 +29,7 @@ test("what is nearly an array is refused with what makes one of it", () => {
   }
 });
 
-test("what is no buffer is refused at once: bytes, an address, and what is left of a buffer that was cloned", () => {
+test("anything but a buffer is refused at once: bytes, an address, and the clone of a buffer", () => {
   const own = new HostMemoryResource().allocate(16);
   const view = { shape: [2], dtype: "int8" } as const;
   const cases: readonly (readonly [unknown, string])[] = [
@@ -45,13 +45,13 @@ test("what is no buffer is refused at once: bytes, an address, and what is left 
   assertEquals(StridedMemoryView.fromBuffer(own, view).shape, [2]);
 });
 
-test("extents that are given one by one are told from options: a shape is an array", () => {
+test("extents that are given one by one are not mistaken for options: a shape is an array", () => {
   const zeros = StridedMemoryView.zeros as (...args: readonly unknown[]) => unknown;
   assertThrows(() => zeros(2, 3), TypeError, "Expected shape to be an array, got 2: write [2, 3]");
   assertThrows(() => zeros(2), TypeError, "Expected shape to be an array, got 2: write [2]");
 });
 
-test("a layout that was cloned, as for a Worker, is refused with how to make it anew, and that makes the same", () => {
+test("a cloned layout, as for a Worker, is refused, and the call that the error names makes an equal one", () => {
   check(
     fc.property(fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 3 }), (shape) => {
       const size = shape.reduce((product, extent) => product * extent, 1);

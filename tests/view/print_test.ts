@@ -127,7 +127,7 @@ function printed(array: TypedArray, shape?: readonly number[]): string {
   return StridedMemoryView.fromTypedArray(array, shape === undefined ? {} : { shape }).toString();
 }
 
-test("a matrix, a scalar, nothing, signs and what is no number, as one would look them up", () => {
+test("a matrix, a scalar, an empty array, signs, NaN and infinity, as written out here", () => {
   assertEquals(printed(Float32Array.of(1, 2, 3, 4), [2, 2]), "[[1. 2.]\n [3. 4.]]");
   assertEquals(printed(Float64Array.of(-0, NaN, -Infinity, 0.5)), "[-0.   nan -inf  0.5]");
   assertEquals(printed(Float64Array.of(1 / 3, 12345.678)), "[3.33333333e-01 1.23456780e+04]");

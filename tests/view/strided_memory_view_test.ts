@@ -109,7 +109,7 @@ test("slices, permutations and reshapes of a view have the same memory, where th
         assertEquals(gridOf(part.layout), gridOf(expected));
         assertStrictEquals(part.buffer, buffer);
         assertEquals(part.offset, offset);
-        assert(part.readonly, "a part of what must not be written must not be written");
+        assert(part.readonly, "a part of a read-only view is read-only");
         assertEquals(part.nbytes, expected.volume * expected.itemsize);
       }
     }),
@@ -161,7 +161,7 @@ test("every class of typed array is viewed in place, whole or in part, at its ow
   }
 });
 
-test("small typed arrays are seen where they stay, and writes are seen from both sides", () => {
+test("small typed arrays are viewed at a stable address, and writes are seen from both sides", () => {
   // Bun keeps arrays of up to some tens of bytes in memory that moves when their buffer is first accessed.
   for (let length = 1; length <= 16; length++) {
     const arrays = [
@@ -197,7 +197,7 @@ test("a typed array takes any shape with as many elements", () => {
   }
 });
 
-test("memory that may move or that threads share is refused, and so is what is no array", () => {
+test("memory that may move or that threads share is refused, and so is anything but an array", () => {
   const shared = new Uint8Array(new SharedArrayBuffer(8)) as unknown as TypedArray; // its type excludes it
   assertThrows(() => StridedMemoryView.from(shared), TypeError, "shared memory");
   for (const length of [8, 0]) {
@@ -230,7 +230,7 @@ test("a view of a view is the view itself", () => {
   assertEquals([ordered.ptr, ordered.stream, ordered.readonly], [there.ptr, other, true]);
 });
 
-test("closing a view that is no import leaves its buffer alone", () => {
+test("closing a view that is not an import leaves its buffer alone", () => {
   using buffer = resource.allocate(8);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" });
   view.close();
@@ -277,7 +277,7 @@ test("a view of an ArrayBuffer that was transferred has no elements: its memory 
       await assertRejects(() => one.toTypedArray(), TypeError, "transferred");
     }
     assert(taken instanceof ArrayBuffer && taken.byteLength === 4096);
-    assertEquals(StridedMemoryView.from(array).shape, [0], "what is left of the array is empty");
+    assertEquals(StridedMemoryView.from(array).shape, [0], "the detached array is empty");
   }
   const memory = new wasm.Memory({ initial: 1 });
   const view = StridedMemoryView.from(new Uint8Array(memory.buffer));
@@ -341,7 +341,7 @@ test("typed arrays are copied from and into as views of one axis", () => {
   assertEquals([...view.buffer.bytes()], [...new Uint8Array(new Int16Array([1, -2, 3, 4, -5, 6]).buffer)]);
 });
 
-test("copies between other types, other shapes, and into what is read-only are refused", () => {
+test("copies between different types or shapes, and into read-only views, are refused", () => {
   using buffer = resource.allocate(24);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32" });
   const readonly = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32", readonly: true });
@@ -384,7 +384,7 @@ test("element types without a typed array are refused by name", async () => {
   }
 });
 
-test("device memory is read after what its home stream holds, in C order, without blocking", async () => {
+test("device memory is read after its home stream's work, in C order, without blocking", async () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   using stream = device.createStream();

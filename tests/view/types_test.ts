@@ -17,7 +17,7 @@ const named = <N extends DTypeName>(view: StridedMemoryView<N>): N => view.dtype
 
 const text = (value: string): string => value;
 
-test("a dtype that is not given is not taken from what the view is assigned to", () => {
+test("a dtype that is not given is not inferred from the type that the view is assigned to", () => {
   const doubles = StridedMemoryView.zeros([2]);
   // @ts-expect-error -- float64
   const zeros: StridedMemoryView<"float32"> = StridedMemoryView.zeros([2]);
@@ -60,7 +60,7 @@ test("a dtype that is not given is not taken from what the view is assigned to",
   ]);
 });
 
-test("a dtype is known that is given, alone or in options, or that values have of themselves", () => {
+test("a dtype is known if it is given, alone or in options, or if the values determine it", () => {
   const ints = StridedMemoryView.zeros([2], "int32");
   const known = {
     zeros: StridedMemoryView.zeros([2]),
@@ -115,7 +115,7 @@ test("a dtype is known that is given, alone or in options, or that values have o
   assertEquals(others.map(({ dtype }) => dtype.name), ["int64", "bool", "complex128", "int64", "bool"]);
 });
 
-test("what only the running program knows is a view of any dtype", () => {
+test("a dtype known only at run time gives a view of any dtype", () => {
   const maybe = (dtype?: "float32") => StridedMemoryView.zeros([1], dtype);
   const wide = (options?: CreateOptions) => StridedMemoryView.arange(1, options);
   const narrow = (options: CreateOptions<"float32">) => StridedMemoryView.fromArray([1], options);
@@ -130,7 +130,7 @@ test("what only the running program knows is a view of any dtype", () => {
   );
 });
 
-test("a name that is none does not compile, nor one of another convention, nor a misspelled option", () => {
+test("an unknown dtype name does not compile, nor one of another convention, nor a misspelled option", () => {
   const buffer = MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), 0, 8);
   const view = StridedMemoryView.zeros([1]);
   const wrong = [
@@ -173,7 +173,7 @@ test("a name that is none does not compile, nor one of another convention, nor a
   assertThrows(() => kernel.launch(cuda.device(0).defaultStream, 1, 1, [["unit32", 1]]), TypeError, "Expected a dtype");
 });
 
-test("hasDType tells the compiler, and says what dtype.equals does", async () => {
+test("hasDType narrows the type, and returns what dtype.equals does", async () => {
   const names = DType.all().map(({ name }) => name);
   check(
     fc.property(fc.constantFrom(...names), fc.constantFrom(...names), (name, other) => {

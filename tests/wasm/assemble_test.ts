@@ -61,6 +61,6 @@ test("a function that leaves a number returns it", () => {
   assertEquals(sum(2 ** 31 - 1, 1), -(2 ** 31));
 });
 
-test("what is no function is refused by the engine, and cannot run", () => {
+test("an invalid function is refused by the engine, and cannot run", () => {
   assertThrows(() => compile({ parameters: 0, locals: [], body: [["i32.add"]] }));
 });

@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { enlist, run, scratch } from "../../src/wasm/mod.ts";
 
-test("of many functions the one is called that was meant, with its numbers in their order", () => {
+test("of many functions the chosen one is called, with its arguments in order", () => {
   const memory = new DataView(scratch(64).buffer);
   const functions = Array.from({ length: 20 }, (_, i) =>
     enlist({
@@ -24,7 +24,7 @@ test("of many functions the one is called that was meant, with its numbers in th
   }
 });
 
-test("a function of other numbers than three is not called", () => {
+test("a function of other than three arguments is not called", () => {
   const two = enlist({ parameters: 2, locals: [], body: [] });
   assertThrows(() => run(two, 1, 2, 3));
 });

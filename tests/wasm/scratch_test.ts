@@ -9,7 +9,7 @@ const load = compile({
   body: [["local.get", 0], ["i32.load", 0]],
 });
 
-test("there is as much memory as was asked for, the same for all, and what is there stays when it grows", () => {
+test("there is as much memory as requested, the same for all callers, and its contents stay when it grows", () => {
   const before = scratch(16);
   before.set([1, 2, 3, 4], 8);
   assertEquals(load(8), 0x04030201);
@@ -19,10 +19,10 @@ test("there is as much memory as was asked for, the same for all, and what is th
   assertEquals([...after.subarray(8, 12)], [1, 2, 3, 4]);
   after[after.length - 4] = 5;
   assertEquals(load(after.length - 4), 5);
-  assert(scratch(0) === after, "nobody grows what is large enough, nor looks at it anew");
+  assert(scratch(0) === after, "memory that is large enough is neither grown nor viewed again");
 });
 
-test("memory has an end, for those who ask and for functions", () => {
+test("memory has an end, for callers and for functions", () => {
   assertThrows(() => scratch(2 ** 26 + 1), RangeError, "Expected at most 67108864 bytes, got 67108865");
   const { length } = scratch(0);
   assertThrows(() => load(length - 3));

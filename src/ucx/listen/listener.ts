@@ -7,7 +7,7 @@ import { checkMade, checkOptions, none, type OptionNames, showAs } from "../../l
 import type { Acceptor } from "./acceptor.ts";
 import type { UcxEndpoint } from "../endpoint.ts";
 import { checkTimeout, greetingLimit, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
-import { checkLimitNumbers, messageLimitNames, type MessageLimits } from "../message/message_limits.ts";
+import { checkLimitNumbers, messageLimitNames, type MessageLimits } from "../active_messages/message_limits.ts";
 import type { Protocol } from "../protocol.ts";
 import { type Secret, takeSecret } from "./secret_handshake.ts";
 import { numericHost } from "./socket_address.ts";

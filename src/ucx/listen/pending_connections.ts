@@ -4,7 +4,7 @@
  * @module
  */
 import type { UcxEndpoint } from "../endpoint.ts";
-import { MessageQueue } from "../message/message_queue.ts";
+import { MessageQueue } from "../active_messages/message_queue.ts";
 
 /** How many connections a listener accepts. */
 export interface ConnectionLimits {

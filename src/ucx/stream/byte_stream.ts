@@ -46,7 +46,7 @@ export class ByteStream {
       if (!canNotify && this.#isClosing) return;
       sendControl(own, control, sender());
     };
-    this.#waitsFor = (end) => own.context.progress.waitsFor(end);
+    this.#waitsFor = (end) => own.worker.progress.waitsFor(end);
   }
 
   // law ucx/ByteStream.streams: ucx/dropped

@@ -8,8 +8,8 @@ import { UCS_MEMORY_TYPE } from "../../../bindings/ucp_types.ts";
 import { littleEndian } from "../../ffi/mod.ts";
 import { none } from "../../layout/mod.ts";
 import type { EndpointOperations } from "../endpoint_operations.ts";
-import { handleMessages, type Incoming, type MessageTaker } from "../message/message_handler.ts";
-import { sendActiveMessage } from "../message_sender.ts";
+import { handleMessages, type Incoming, type MessageTaker } from "../active_messages/message_handler.ts";
+import { sendActiveMessage } from "../active_messages/message_sender.ts";
 import type { WorkerResources } from "../worker_resources.ts";
 
 /** The id by which UCX tells these from other active messages. */

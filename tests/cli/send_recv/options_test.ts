@@ -84,7 +84,7 @@ const bad: { readonly [args: string]: RegExp } = {
   "positional": /positional/,
 };
 
-test("what is not supported is refused with the reason", () => {
+test("unsupported options are refused with the reason", () => {
   for (const [args, reason] of Object.entries(bad)) {
     const error = assertThrows(() => parseOptions(args.split(" ")), UsageError, undefined, args);
     assertMatch(error.message, reason, args);

@@ -15,7 +15,7 @@ test("the report is UCXX's, line by line", patiently, async () => {
   assertEquals(masked(stdout), masked(ofUcxx));
 });
 
-test("from UCXX's own times comes what UCXX made of them", () => {
+test("UCXX's own times give UCXX's results", () => {
   // Its round trips are known to 2 ns: twice the latencies, whose fractions it truncated.
   const times = [46707, 44819, 31317].map((latency) => 2 * latency);
   const report = formatReport({
@@ -91,7 +91,7 @@ test("bytes are formatted as Python formats them: rounded to the even digit in t
 });
 
 for (const api of ["tag", "am", "stream", "rma"] as const) {
-  test(`--json has the report's keys, and the server is where it was put: ${api}`, patiently, async () => {
+  test(`--json has the report's keys, and both sides run on the given processor: ${api}`, patiently, async () => {
     const [cpu = 0] = allowedProcessors();
     const args = ["-n", "64KiB", "--n-iter", "4", "--json", "--transfer-api", api, "-b", `${cpu}`, "-c", `${cpu}`];
     const { code, stdout, stderr } = await sendRecv([...args, "--reuse-alloc"], { UCX_TLS: "tcp" });
@@ -111,7 +111,7 @@ for (const api of ["tag", "am", "stream", "rma"] as const) {
   });
 }
 
-test("what UCX warns of goes to standard error: the JSON is all that is printed", patiently, async () => {
+test("UCX's warnings go to standard error: only the JSON is printed", patiently, async () => {
   const args = ["-n", "8", "--n-iter", "2", "--json"];
   const { code, stdout, stderr, ucx } = await sendRecv(args, { UCX_TLS: "tcp,nonesuch" });
   assertEquals([code, stderr], [0, ""]);

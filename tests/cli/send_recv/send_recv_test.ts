@@ -13,7 +13,7 @@ import { needs } from "../../support/needs.ts";
 import { main, options, sendRecv, ucxLine } from "./command.ts";
 import { masked, ofUcxx } from "./ucxx_report.ts";
 
-test("what waits in place moves the same bytes, between two processes", patiently, async () => {
+test("synchronous waits move the same bytes, between two processes", patiently, async () => {
   const { code, stdout, stderr } = await sendRecv(["-n", "5000", "--n-iter", "20", "--sync", "--errors", "none"]);
   assertEquals([code, stderr], [0, ""]); // the command compares what came back
   assertMatch(stdout, /\nSync +\| True\nError handling +\| False\n/);
@@ -64,7 +64,7 @@ test("server and client may be two commands", patiently, async () => {
   assertEquals(await ended, { code: 0, stderr: "" });
 });
 
-test("two commands that were have other options both say so", patiently, async () => {
+test("two commands with different options both say so", patiently, async () => {
   await using server = await startServer(["-n", "2000"]);
   const { ended, port } = server;
   const client = await sendRecv(["-n", "3000", "--client-only", "-p", `${port}`]);
@@ -119,7 +119,7 @@ test("every round trip is printed when it is over, if asked for", patiently, asy
   assertMatch(stderr, /^warm-up 0 +\| .*B\/s, \d+ns\n0 +\| .*ns\n1 +\| .*ns\n$/);
 });
 
-test("a progress line is written now and then, and taken away", () => {
+test("a progress line is written now and then, and erased", () => {
   const written: string[] = [];
   {
     using line = new ProgressLine(4000, (text) => written.push(text));
@@ -138,7 +138,7 @@ test("a GPU's memory without a GPU is refused", patiently, async () => {
   assertMatch(stderr, /^causeway: Cannot use /);
 });
 
-test("the other programs are asked for the same", () => {
+test("the other programs get the same options", () => {
   const asked = options(
     "-n",
     "64",
@@ -202,7 +202,7 @@ const getUcxx = "UCXX is not named: pip install ucxx-cu13 numpy, and CAUSEWAY_UC
 const ownFailure = "UCXX's benchmark has failed with exit code 1: AssertionError";
 
 test(
-  ...needs(python === "" ? getUcxx : null, "the real UCXX runs beside, and its report has the same keys"),
+  ...needs(python === "" ? getUcxx : null, "the real UCXX runs for comparison, and its report has the same keys"),
   async () => {
     const args = ["-n", "1000", "-x", "2", "--n-iter", "3", "--against", "ucxx", "--runs", "2"];
     let compared = await sendRecv(args, { CAUSEWAY_PYTHON: python });
@@ -225,7 +225,7 @@ test(
   },
 );
 
-test("a server whose client's process is gone does not stay", patiently, async () => {
+test("a server whose client's process has ended ends, too", patiently, async () => {
   const client = startScript(main, { args: ["send-recv", "--n-iter", "100000000", "-n", "10", "-v"] });
   await using _ = { [Symbol.asyncDispose]: () => stop(client) };
   client.stdout?.resume();

@@ -35,9 +35,9 @@ for (const api of ["tag", "am", "rma"] as const) {
           await using both = await pair();
           using objects = new Objects({ bytes, ndim: 3, memory: "host" }, 0);
           const asked = { api, sync: false, bytes };
-          const lent = objects.empty();
-          objects.overwrite(lent);
-          using region = both.server.register(lent);
+          const exposed = objects.empty();
+          objects.overwrite(exposed);
+          using region = both.server.register(exposed);
           using remote = both.toServer.remote(region.key);
           const link = linkOver(both.toServer, asked, remote);
           const seen: boolean[] = [];
@@ -62,8 +62,8 @@ for (const api of ["tag", "am", "rma"] as const) {
           assert(times.every((time) => Number.isSafeInteger(time) && time > 0), `${times}`);
           assertEquals(indices, [0, 1, 2, 3]);
           assertEquals(seen, [true, true, true, true, true]);
-          assertEquals(await objects.holds(lent), api === "rma");
-          lent.buffer.close();
+          assertEquals(await objects.holds(exposed), api === "rma");
+          exposed.buffer.close();
         },
       );
     }

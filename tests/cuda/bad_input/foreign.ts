@@ -156,7 +156,7 @@ export const foreignRows: readonly Row[] = [
     /Cannot prefetch .*another Cuda/,
   ],
   [
-    "prefetch what is not managed",
+    "prefetch memory that is not managed",
     ({ own, pinned }) => new ManagedMemoryResource(own.device).prefetch(pinned, null, { stream: own.stream }),
     TypeError,
     /managed memory/,
@@ -168,7 +168,7 @@ export const foreignRows: readonly Row[] = [
     /another Cuda/,
   ],
   [
-    "advise about what is not managed",
+    "advise about memory that is not managed",
     ({ own, pinned }) => new ManagedMemoryResource(own.device).advise(pinned, "SET_READ_MOSTLY", null),
     TypeError,
     /managed memory/,

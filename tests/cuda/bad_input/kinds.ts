@@ -33,7 +33,7 @@ export const kindsRows: readonly Row[] = [
     /by launch\(.*\): expected an array of arguments, one for each of 3 parameters, got undefined/,
   ],
   [
-    "launch with a buffer that is in no array",
+    "launch with a buffer that is not in an array",
     ({ own }) => own.kernel.launch(own.stream, 1, 1, any(own.buffer)),
     TypeError,
     /expected an array of arguments.*, got an instance of MemoryBuffer/,

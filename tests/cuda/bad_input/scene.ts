@@ -1,5 +1,5 @@
 /**
- * What bad input is tried on: one of everything, of this device, of others, and closed.
+ * The objects that bad input is tried on: one of everything, of this device, of others, and closed.
  *
  * @module
  */
@@ -93,7 +93,7 @@ export interface Scene {
   readonly pinned: MemoryBuffer;
 }
 
-/** An invalid call, the class of its error, and what the message says. */
+/** An invalid call, the class of its error, and a pattern of its message. */
 export type Row = readonly [
   what: string,
   call: (scene: Scene) => unknown,

@@ -21,25 +21,25 @@ import { args, noNumbers, noSizes, type Row } from "./scene.ts";
 export const valuesRows: readonly Row[] = [
   // words
   [
-    "an attribute that is none",
+    "an unknown attribute",
     ({ own }) => own.device.attribute("FROBS" as DeviceAttribute),
     TypeError,
     /attribute FROBS/,
   ],
   [
-    "an attribute of kernels that is none",
+    "an unknown attribute of kernels",
     ({ own }) => own.kernel.attribute("FROBS" as "NUM_REGS"),
     TypeError,
     /attribute FROBS/,
   ],
   [
-    "an advice that is none",
+    "unknown advice",
     ({ own }) => new ManagedMemoryResource(own.device).advise(own.managed, "FROB" as "SET_READ_MOSTLY", null),
     TypeError,
     /advice FROB/,
   ],
   [
-    "a capture mode that is none",
+    "an unknown capture mode",
     ({ own }) => own.stream.capture(() => {}, { mode: "strict" as "global" }),
     TypeError,
     /mode strict/,
@@ -47,13 +47,13 @@ export const valuesRows: readonly Row[] = [
   ["a kernel's name with NUL", ({ own }) => own.program.kernel("a\0d"), TypeError, /contains NUL/],
   ["PTX with NUL", ({ own }) => own.device.loadPtx(".version\0"), TypeError, /contains NUL/],
   [
-    "a dtype that is none",
+    "an unknown dtype",
     ({ own }) => own.kernel.launch(own.stream, 1, 1, [0n, ["frob" as "int8", 1], ["uint32", 1]]),
     TypeError,
     /add, argument 1: /,
   ],
   [
-    "an argument of JavaScript",
+    "an argument that is a JavaScript value",
     ({ own }) =>
       own.kernel.launch(own.stream, 1, 1, [new Float32Array(4) as unknown as KernelArg, ["uint32", 1], ["uint32", 1]]),
     TypeError,
@@ -212,7 +212,7 @@ export const valuesRows: readonly Row[] = [
   ],
   ["fill a byte with 256", ({ own }) => own.buffer.fill(256, { stream: own.stream }), RangeError, /from 0 to 255/],
   [
-    "fill what is no multiple",
+    "fill a size that is no multiple",
     ({ own }) => MemoryBuffer.fromPointer(64n, 6, { device: own.device }).fill(1, { stream: own.stream, width: 4 }),
     RangeError,
     /multiple/,

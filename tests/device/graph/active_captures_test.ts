@@ -20,7 +20,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 40, size: "max" },
 );
 
-test("who takes part in a capture is whom the driver names, with several Cudas whose handles are the same", () => {
+test("the streams of a capture are those that the driver names, with several Cudas of the same handles", () => {
   check(
     fc.property(steps, (program) => {
       // Created in the same way, they have the same handles.
@@ -70,7 +70,7 @@ test("who takes part in a capture is whom the driver names, with several Cudas w
   );
 });
 
-test("what one Cuda captures is nothing to another one with the same handles", () => {
+test("a capture of one Cuda does not affect another one with the same handles", () => {
   using one = Cuda.simulate({ seed: 1 });
   using other = Cuda.simulate({ seed: 1 });
   const [here, there] = [one, other].map((cuda) => cuda.device(0).createStream());

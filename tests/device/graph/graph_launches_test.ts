@@ -1,5 +1,5 @@
 /**
- * What a graph uses is freed after its launches, on any library's streams, and nothing is kept of completed launches.
+ * Memory of a graph is freed after its launches, on any library's streams, and nothing is kept of completed launches.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -37,7 +37,7 @@ const step = fc.record({
 });
 
 test(
-  "memory that graphs use is given to nobody else before the last launch, whoever's streams they are on",
+  "memory that graphs use is not reused before the last launch, whichever library's streams they are on",
   patiently,
   async () => {
     await check(

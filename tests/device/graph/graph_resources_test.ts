@@ -1,4 +1,4 @@
-/** What a graph uses is kept until the last object made from the graph is closed, and released once. */
+/** The resources of a graph are kept until the last object made from the graph is closed, and released once. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import type { PtxKernel } from "../../../src/ptx/mod.ts";

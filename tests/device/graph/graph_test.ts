@@ -95,7 +95,7 @@ function contents(device: CudaDevice, buffers: readonly MemoryBuffer[], stream: 
   });
 }
 
-test("a program that is captured and launched n times does what it does n times over, in every order of the simulator", () => {
+test("a program captured and launched n times does the same as n direct runs, in every simulated order", () => {
   const schedule = fc.constantFrom("latest" as const, "random" as const, "round-robin" as const);
   check(
     fc.property(steps, fc.nat(4), fc.nat(), schedule, (program, launches, seed, schedule) => {
@@ -170,7 +170,7 @@ test("whatever fails while a graph is made, nothing of it is left and the stream
   }
 });
 
-test("what captured work uses is released when the graph, all that was made of it and its launches are gone", async () => {
+test("resources of captured work are released when the graph, all made from it and its launches are gone", async () => {
   interface Scene {
     readonly device: CudaDevice;
     readonly stream: CudaStream;

@@ -40,7 +40,7 @@ test(...needs(missing, "a program becomes PTX, or machine code that begins as EL
   assertEquals(Array.from(cubin.subarray(0, 4)), [0x7f, 0x45, 0x4c, 0x46]);
 });
 
-test(...needs(missing, "an error shows what the compiler said and the line that it is about"), () => {
+test(...needs(missing, "an error shows the compiler's message and the line that it is about"), () => {
   const wrong = source.replace("x[i] *= a", "x[i] *= b");
   const request = { name: "my scale.cu", source: wrong, options: [], target: "ptx" } as const;
   const error = assertThrows(() => compileSource(request), CompileError, 'identifier "b" is undefined');
@@ -65,18 +65,18 @@ const ways: Readonly<
   "through a macro": (path) => ({ head: `#define FILE "${path}"\n#include FILE` }),
   "in two lines": (path) => ({ head: `#inc\\\nlude "${path}"` }),
   "in two lines of Windows": (path) => ({ head: `#inc\\\r\nlude "${path}"` }),
-  "in two lines of 1989": (path) => ({ head: `??=inc??/\nlude "${path}"`, options: ["--std=c++11"] }),
+  "in two lines with trigraphs": (path) => ({ head: `??=inc??/\nlude "${path}"`, options: ["--std=c++11"] }),
   "after a comment": (path) => ({ head: `/* a */ # /* b */ include /* c */ "${path}"` }),
   "after a comment of two lines": (path) => ({ head: `/* a\n */#include "${path}"` }),
   "by a digraph": (path) => ({ head: `%:include "${path}"` }),
   next: (path) => ({ head: `#include_next "${path}"` }),
   "by an option": (path) => ({ head: "", options: [`--pre-include=${path}`] }),
   "by an option of two parts": (path) => ({ head: "", options: ["-include", path] }),
-  "by its being there": (path) => ({ head: existing(`__has_include("${path}.2")`) }),
-  "by its being there, put together": (path) => ({
+  "by its existence": (path) => ({ head: existing(`__has_include("${path}.2")`) }),
+  "by its existence, put together": (path) => ({
     head: `#define JOIN(a, b) a##b\n${existing(`JOIN(__has_in, clude)("${path}.2")`)}`,
   }),
-  "by its being there, put together by an option": (path) => ({
+  "by its existence, put together by an option": (path) => ({
     head: existing(`JOIN(__has_in, clude)("${path}.2")`),
     options: ["-DJOIN(a,b)=a##b"],
   }),
@@ -86,7 +86,7 @@ function existing(condition: string): string {
   return `#if ${condition}\n#define VALUE 2\n#else\n#define VALUE 1\n#endif`;
 }
 
-test(...needs(missing, "a program is what its files say now, however it comes to them"), () => {
+test(...needs(missing, "a program reflects its files' current content, however it depends on them"), () => {
   const cuda = Cuda.simulate();
   const folder = mkdtempSync(join(tmpdir(), "causeway-header-"));
   const cache = join(folder, "cache");
@@ -119,7 +119,7 @@ test(...needs(missing, "a program is what its files say now, however it comes to
     const constant = 'extern "C" __global__ void put(int *at) { *at = VALUE; }';
     const options = ["-DVALUE=5", `-I${folder}`, "--std=c++17", "--use_fast_math", "-default-device"];
     assertEquals([1, 2].map(() => run(constant, options)), [5, 5]);
-    assertEquals(readdirSync(cache).length, 1, "and what looks at nothing else is kept");
+    assertEquals(readdirSync(cache).length, 1, "and a program without dependencies is kept");
   } finally {
     setCache("off");
     rmSync(folder, { recursive: true });
@@ -127,7 +127,7 @@ test(...needs(missing, "a program is what its files say now, however it comes to
   }
 });
 
-test("code is made once per key, and again if the file is damaged", () => {
+test("code is generated once per key, and again if the file is damaged", () => {
   const folder = mkdtempSync(join(tmpdir(), "causeway-cache-"));
   setCache(folder);
   try {

@@ -47,7 +47,7 @@ test("a launch is refused exactly if it exceeds a limit, and the error names tho
   );
 });
 
-test("where no limit is exceeded the error says so, and where the driver cannot be asked what the driver has said", () => {
+test("where no limit is exceeded the error says so, and where none can be queried it is the driver's", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using stream = device.createStream();

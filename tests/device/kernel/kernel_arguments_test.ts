@@ -89,7 +89,7 @@ test("a number arrives as the bits of its type, and only at a parameter of its s
   );
 });
 
-test("a driver before CUDA 12.4 does not tell the parameters: then they are taken as they come", () => {
+test("a driver before CUDA 12.4 does not report the parameters: then any arguments are accepted", () => {
   using cuda = Cuda.simulate({ driverVersion: 12030 });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -116,7 +116,7 @@ test("the driver is asked for the parameters of a kernel once", () => {
   assertEquals([asked, SimulatedDriver.of(cuda.driver)?.calls("cuFuncGetParamInfo")], [4, 4]);
 });
 
-test("a kernel accepts memory exactly if its device can reach it, whichever device it is of", () => {
+test("a kernel accepts memory exactly if its device can reach it, whichever device it belongs to", () => {
   const kinds = fc.constantFrom("pool", "opened pool", "synchronous", "managed", "pinned");
   check(
     fc.property(kinds, fc.nat(1), fc.nat(1), fc.boolean(), (kind, owner, at, isForeign) => {

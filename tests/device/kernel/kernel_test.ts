@@ -27,7 +27,7 @@ function setUp(count: number, devices = 1, driverVersion = 13000) {
   return { cuda, seen, simulated: SimulatedDriver.of(cuda.driver) };
 }
 
-test("arguments arrive whole, however many there are", () => {
+test("arguments arrive intact, however many there are", () => {
   const words = fc.array(fc.bigInt({ min: -(1n << 63n), max: (1n << 64n) - 1n }), {
     minLength: 1,
     maxLength: 60,
@@ -38,7 +38,7 @@ test("arguments arrive whole, however many there are", () => {
       const { cuda, seen } = setUp(args.length);
       using stream = cuda.device(0).createStream();
       using program = cuda.device(0).loadPtx("anything");
-      if (args.length > 1) { // what exists for few arguments does not exist for many
+      if (args.length > 1) { // a launch with fewer arguments is refused
         const few = () => program.kernel("stub").launch(stream, 1, 1, args.slice(0, 1));
         assertThrows(few, TypeError, `expected ${args.length} arguments, one for each parameter, got 1`);
       }
@@ -64,7 +64,7 @@ test("where the driver reports no parameters, there is room for any number of ar
   cuda.close();
 });
 
-test("what cannot be launched is refused with its place, before the driver is asked", () => {
+test("a launch with invalid values is refused, naming the argument, before the driver is called", () => {
   const { cuda, simulated } = setUp(1);
   using stream = cuda.device(0).createStream();
   using program = cuda.device(0).loadPtx("anything");
@@ -94,7 +94,7 @@ test("what cannot be launched is refused with its place, before the driver is as
   assertEquals(simulated?.calls("cuLaunchKernel"), 0);
 });
 
-test("a program is unloaded once, retains its context until then, and returns no kernels after", () => {
+test("a program is unloaded once, retains its context until then, and returns no kernels afterwards", () => {
   const { cuda, simulated } = setUp(1);
   const program = cuda.device(0).loadPtx("anything");
   program.kernel("stub");
@@ -129,7 +129,7 @@ test("a kernel is launched on streams of its own device only", () => {
   assertEquals(simulated?.calls("cuLaunchKernel"), 0);
 });
 
-test("a kernel gets all shared memory that its device gives a block, and more is refused with the number", () => {
+test("a kernel gets the shared memory that its device allows a block, and more is refused with the number", () => {
   check(
     fc.property(fc.array(fc.integer({ min: 0, max: 260_000 }), { minLength: 1, maxLength: 6 }), (sizes) => {
       const { cuda, seen } = setUp(1);
@@ -160,7 +160,7 @@ test("a kernel gets all shared memory that its device gives a block, and more is
   );
 });
 
-test("a text that is no PTX at all is told from PTX that is wrong", () => {
+test("text that is no PTX at all is distinguished from invalid PTX", () => {
   using cuda = Cuda.simulate();
   const hint = "The text does not begin as PTX does, with .version: device.compile(source) takes CUDA C++";
   for (const text of ["hello", "kernel.ptx", "", "__global__ void f() {}", "# .version"]) {

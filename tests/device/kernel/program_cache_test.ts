@@ -37,7 +37,7 @@ function setUp(hasFailed = false) {
   return { cuda, get, closed, closeRest };
 }
 
-test("each device keeps the programs that it has used most recently, and closes what it does not keep, once idle", () => {
+test("each device keeps the programs that it has used most recently, and closes the others once idle", () => {
   check(
     fc.property(fc.array(fc.tuple(fc.nat(1), fc.nat(300)), { minLength: 300, maxLength: 900 }), (uses) => {
       const { cuda, get, closed, closeRest } = setUp();

@@ -1,6 +1,6 @@
 /**
  * Calls one C function so often that the runtime compiles the call, which takes another path than the first calls:
- * `hot.ts <library> <type>`, with the values on standard input. Prints the values that did not come back.
+ * `hot.ts <library> <type>`, with the values on standard input. Prints the values that changed.
  *
  * Runs in a separate process because compilers only do so while the loop has seen a single function.
  */

@@ -40,7 +40,7 @@ test("short-lived streams leave no events behind: there are as many as streams t
   }
 });
 
-test("behind streams that never come to an end the marks of others are used again", () => {
+test("marks of other streams are reused behind streams that never complete", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   const stuck = new Set<CudaEvent>();
@@ -66,7 +66,7 @@ test("behind streams that never come to an end the marks of others are used agai
   assertEquals(live(cuda).events, 0);
 });
 
-test("a mark of which it is unknown whether it has passed is not reused, and none is queried during a capture", () => {
+test("a mark that may not have passed is not reused, and none is queried during a capture", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   const marks = new StreamMarks(cuda.devices);
@@ -84,7 +84,7 @@ test("a mark of which it is unknown whether it has passed is not reused, and non
   for (const stream of streams) stream.close();
 });
 
-test("whatever streams share a mark, a receiver comes after all that its buffer's stream held, however late it reads", async () => {
+test("whatever streams share a mark, a receiver comes after its buffer's work, however late it reads", async () => {
   await check(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.constantFrom("old", "new", "synchronize", "receive"), fc.nat(2)), { maxLength: 25 }),

@@ -18,7 +18,7 @@ const order = fc.integer({ min: 2, max: 7 }).chain((users) =>
   fc.shuffledSubarray(Array.from({ length: users }, (_, i) => i), { minLength: users, maxLength: users })
 );
 
-test("a buffer that several processes have is freed after the last has let go, in whatever order they do", async () => {
+test("a buffer shared with several processes is freed after the last has released it, in any order", async () => {
   await check(
     fc.asyncProperty(order, fc.boolean(), fc.integer({ min: 0, max: 1000 }), async (order, isPool, seed) => {
       const here = Cuda.simulate({ schedule: "latest", seed });
@@ -42,8 +42,8 @@ test("a buffer that several processes have is freed after the last has let go, i
       for (const one of order) {
         const [mine, user, channel] = [shared[one], users[one], channels[one]];
         if (mine === undefined || user === undefined || channel === undefined) throw new TypeError("No such user");
-        assertEquals([...new Set(readBuffer(mine, user))], [0x22], `what process ${one} reads before it lets go`);
-        assertEquals(simulatorOf(here).live.allocations, 1, "the memory while somebody has it");
+        assertEquals([...new Set(readBuffer(mine, user))], [0x22], `what process ${one} reads before it releases`);
+        assertEquals(simulatorOf(here).live.allocations, 1, "the memory while a process uses it");
         mine.close();
         await until("the return", () => channel.owner.shared === 0);
         left--;

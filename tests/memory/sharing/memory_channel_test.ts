@@ -1,5 +1,5 @@
 /**
- * Values that contain memory go from process to process, in order, and the memory is kept as long as it is in use. The
+ * Values that contain memory are sent between processes, in order, and the memory is kept as long as it is in use. The
  * other process is another simulated driver; the connection is a real socket.
  */
 import { needs } from "../../support/needs.ts";
@@ -128,7 +128,7 @@ async function passOn(schedule: Schedule, seed: number, owner: Owner): Promise<v
   await assertNothingLeft(all);
 }
 
-test("memory that was sent and closed is used again only after the receiver's work, whatever the schedule", async () => {
+test("memory that was sent and closed is reused only after the receiver's work, whatever the schedule", async () => {
   await check(
     fc.asyncProperty(
       fc.constantFrom<Schedule>("latest", "random", "round-robin"),
@@ -140,7 +140,7 @@ test("memory that was sent and closed is used again only after the receiver's wo
   );
 });
 
-test("pools, events and several buffers go in one value, and a pool goes once", async () => {
+test("pools, events and several buffers are sent in one value, and a pool is sent once", async () => {
   const all = ends();
   const device = all.here.device(1);
   const stream = device.createStream();
@@ -170,7 +170,7 @@ test("pools, events and several buffers go in one value, and a pool goes once", 
   await assertNothingLeft(all);
 });
 
-test("two channels between the same processes carry the same memory, and either end of it leaves the other", async () => {
+test("two channels between the same processes carry the same memory, and closing one leaves the other", async () => {
   const { here, there, owner, user } = ends("latest");
   const [one, other] = UnixSocket.pair();
   const second = { owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
@@ -210,7 +210,7 @@ test("a receiver that is gone, or closes without reading, returns everything", a
     assertEquals(live(here).allocations, how === "closed" ? 0 : 1, how);
     if (how === "gone") other.close();
     else user?.close();
-    await until(`the release of one who is ${how}`, () => owner.shared === 0);
+    await until(`the release by a receiver that is ${how}`, () => owner.shared === 0);
     assertEquals(live(here).allocations, 0);
     for (const closing of [owner, pool, stream]) closing.close();
     await until("the end", () => one.isClosed && other.isClosed);
@@ -219,7 +219,7 @@ test("a receiver that is gone, or closes without reading, returns everything", a
   }
 });
 
-test("a channel that is closed while its memory is out ends when the memory is back", async () => {
+test("a channel that is closed while its memory is in use ends when the memory is returned", async () => {
   const [here, there] = [Cuda.simulate(), Cuda.simulate()];
   const [one, other] = UnixSocket.pair();
   const [owner, user] = [new MemoryChannel(one, here), new MemoryChannel(other, there)];
@@ -240,9 +240,9 @@ test("a channel that is closed while its memory is out ends when the memory is b
   await assertNothingLeft({ here, there });
 });
 
-// The owner's connection stays open until the memory is back, so its end cannot notify a user that keeps the memory
-// until no more messages come: a pipeline of two processes waited for ever.
-test("who keeps memory hears that its owner has closed the channel, after all that was sent", async () => {
+// The owner's connection stays open until the memory is returned, so its end cannot tell a user that keeps the memory
+// until no more messages arrive: a pipeline of two processes hung.
+test("a process that keeps memory is notified that its owner closed the channel, after all values", async () => {
   const all = ends();
   const stream = all.here.device(0).createStream();
   const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
@@ -261,7 +261,7 @@ test("who keeps memory hears that its owner has closed the channel, after all th
   await assertNothingLeft(all);
 });
 
-test("memory that is closed where the context is lost, or no mark can be made, goes back to its owner all the same", async () => {
+test("memory closed in a lost context, or where no mark can be made, is still returned to its owner", async () => {
   for (const code of [CUresult.CUDA_ERROR_ILLEGAL_ADDRESS, CUresult.CUDA_ERROR_OUT_OF_MEMORY]) {
     for (const isClosedFirst of [false, true]) {
       const all = ends();
@@ -286,18 +286,18 @@ test("memory that is closed where the context is lost, or no mark can be made, g
   }
 });
 
-test("what comes back after its Cuda was closed has nothing left to come before, and the channel goes on", async () => {
+test("memory returned after its Cuda was closed needs no order any more, and the channel still works", async () => {
   for (const kept of ["nothing", "another device"] as const) {
     const { here, there, owner, user } = ends();
     const [device, other] = [here.device(1), here.device(0)];
     const keeping = kept === "nothing" ? null : other.memory.allocate(8);
     const memory = new SynchronousMemoryResource(device).allocate(64);
-    const lent = [device.defaultStream, other.defaultStream].map((stream) =>
+    const sentBuffers = [device.defaultStream, other.defaultStream].map((stream) =>
       MemoryBuffer.fromPointer(memory.ptr, 64, { device, stream })
     );
-    await owner.send(lent);
+    await owner.send(sentBuffers);
     const copies = await user.receive() as MemoryBuffer[];
-    for (const one of [...lent, memory, here]) one.close();
+    for (const one of [...sentBuffers, memory, here]) one.close();
     for (const one of copies) one.close();
     await until("the release", () => owner.shared === 0);
     await user.send("after");
@@ -306,7 +306,7 @@ test("what comes back after its Cuda was closed has nothing left to come before,
   }
 });
 
-test("where a stream cannot wait for what the receiver did the host waits, before the memory is free", async () => {
+test("where a stream cannot wait for the receiver's work the host waits, before the memory is free", async () => {
   const all = ends("latest");
   const [mine, theirs] = [all.here.device(0).createStream(), all.there.device(0).createStream()];
   const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
@@ -327,7 +327,7 @@ test("where a stream cannot wait for what the receiver did the host waits, befor
   await assertNothingLeft(all);
 });
 
-test("a value that cannot be imported is returned, and the channel goes on", async () => {
+test("a value that cannot be imported is returned, and the channel still works", async () => {
   const all = ends("random", 0, 1);
   const device = all.here.device(1); // the other side has one device
   const stream = device.createStream();
@@ -347,7 +347,7 @@ test("a value that cannot be imported is returned, and the channel goes on", asy
   await assertNothingLeft(all);
 });
 
-test("within one process of CUDA the driver says that it is the same one", async () => {
+test("an import within the exporting process is refused by the driver", async () => {
   using cuda = Cuda.simulate();
   const [one, other] = UnixSocket.pair();
   using owner = new MemoryChannel(one, cuda);
@@ -358,7 +358,7 @@ test("within one process of CUDA the driver says that it is the same one", async
   await until("the release", () => owner.shared === 0);
 });
 
-test("what is no value is refused before anything is sent, and nothing stays shared", async () => {
+test("an invalid value is refused before anything is sent, and nothing stays shared", async () => {
   const all = ends();
   const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
   using buffer = pool.allocate(8);
@@ -386,7 +386,7 @@ test("what is no value is refused before anything is sent, and nothing stays sha
   for (const one of [all.user, all.owner, pool]) one.close();
 });
 
-test("a channel connects to one who listens, and a wait for a value can be ended", async () => {
+test("a channel connects to a listener, and a wait for a value can be ended", async () => {
   const path = `@causeway-channel-${process.pid}`;
   using listener = UnixListener.listen(path);
   using here = Cuda.simulate();
@@ -404,7 +404,7 @@ test("a channel connects to one who listens, and a wait for a value can be ended
 
 for (const runtime of runtimes) {
   test(
-    ...needs(runtime.missing, `a channel to ${runtime.name} carries values and files, and takes back what is refused`),
+    ...needs(runtime.missing, `a channel to ${runtime.name} carries values and files, and reclaims refused memory`),
     async () => {
       const path = `@causeway-channel-${process.pid}-${runtime.name}`;
       using here = Cuda.simulate();
@@ -418,7 +418,7 @@ for (const runtime of runtimes) {
       const { file: read, back } = await channel.receive() as { file: string; back: FileDescriptor };
       assertEquals([read, new TextDecoder().decode(contentOf(back))], ["what is in it", "what is in it"]);
       back.close();
-      // A simulated pool exists in this process only, and the other one has to say so.
+      // A simulated pool exists in this process only, and the other one has to report that.
       using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
       using buffer = pool.allocate(64);
       await channel.send({ buffer });
@@ -457,7 +457,7 @@ test("a wait for a value ends with the first error that has ended the channel", 
   }
 });
 
-test("what is no message of a channel ends it on both sides", async () => {
+test("an invalid message ends the channel on both sides", async () => {
   using cuda = Cuda.simulate();
   const [one, other] = UnixSocket.pair();
   using user = new MemoryChannel(other, cuda);

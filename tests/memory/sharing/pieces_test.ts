@@ -20,7 +20,7 @@ import { intercept } from "../../support/intercept.ts";
 import { check, fc } from "../../support/property.ts";
 import { live, pair, sharedPool } from "./pair.ts";
 
-test("a piece may be imported as often as one likes: the last close gives it back, after everybody's work", () => {
+test("a piece may be imported any number of times: the last close returns it, after the work of all", () => {
   type Step = readonly ["import" | "close" | "use" | "close a pool", number];
   const what = fc.constantFrom("import", "import", "import", "close", "close", "use", "use", "use", "close a pool");
   const step: fc.Arbitrary<Step> = fc.tuple(what, fc.nat(5));
@@ -80,12 +80,12 @@ test("a piece may be imported as often as one likes: the last close gives it bac
   );
 });
 
-test("while a piece stays in use, others over it come and go and leave no event", () => {
+test("while an import of a piece stays in use, others open and close and leave no event", () => {
   using both = pair();
   const { here, there } = both;
   const [pool, imported] = sharedPool(both);
-  using lent = pool.allocate(64);
-  const descriptor = lent.exportDescriptor();
+  using exported = pool.allocate(64);
+  const descriptor = exported.exportDescriptor();
   const open = imported.importBuffer(descriptor);
   for (let i = 0; i < 100; i++) {
     const stream = there.device(0).createStream();
@@ -99,16 +99,16 @@ test("while a piece stays in use, others over it come and go and leave no event"
   here.device(0).synchronize();
 });
 
-test("the last close of a piece comes after the work on each stream that others over it were closed on", () => {
+test("the last close of a piece comes after the work on each stream that other imports of it were closed on", () => {
   using both = pair("latest");
   const { here, there } = both;
   const [pool, imported] = sharedPool(both);
-  using lent = pool.allocate(64);
-  lent.fill(5, { stream: here.device(0).defaultStream });
+  using exported = pool.allocate(64);
+  exported.fill(5, { stream: here.device(0).defaultStream });
   here.device(0).synchronize();
   for (let used = 0; used < 4; used++) {
     const streams = Array.from({ length: 4 }, () => there.device(0).createStream());
-    const copies = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
+    const copies = streams.map((stream) => imported.importBuffer(exported.exportDescriptor(), { stream }));
     const sink = new PinnedMemoryResource(there.device(0)).allocate(64);
     const stream = streams[used];
     assert(stream !== undefined);
@@ -138,14 +138,14 @@ test("a pool is destroyed as often as it was imported, and never while anything 
           },
         }));
         using file = pool.exportPool();
-        const lent = [0, 1, 2].map(() => pool.allocate(8));
+        const exported = [0, 1, 2].map(() => pool.allocate(8));
         const open: { close(): void }[] = [imported];
         for (const pieces of imports) {
           const again = DeviceMemoryResource.importPool(there.device(0), file);
           assertEquals(again.pool.handle, imported.pool.handle, "as on a GPU");
           open.push(again);
           for (const at of pieces) {
-            const descriptor = lent[at]?.exportDescriptor();
+            const descriptor = exported[at]?.exportDescriptor();
             if (descriptor !== undefined) open.push(again.importBuffer(descriptor));
           }
         }
@@ -155,7 +155,7 @@ test("a pool is destroyed as often as it was imported, and never while anything 
           drainFrees();
         }
         assertEquals([codes, live(there).pools], [new Array(1 + imports.length).fill(0), 0]);
-        for (const one of lent) one.close();
+        for (const one of exported) one.close();
       },
     ),
     60,
@@ -166,10 +166,10 @@ test("a pool of which another library of the process has memory is closed quietl
   using both = pair();
   const { here, there } = both;
   const [pool, imported] = sharedPool(both);
-  using lent = pool.allocate(64);
+  using exported = pool.allocate(64);
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(64);
-  bytes.set(Uint8Array.fromHex(lent.exportDescriptor().data));
+  bytes.set(Uint8Array.fromHex(exported.exportDescriptor().data));
   const out = arena.out("ptr");
   const { cuMemPoolImportPointer } = there.driver.poolSharing;
   const take = () => cuMemPoolImportPointer(out.$address, imported.pool.handle, address);
@@ -180,7 +180,7 @@ test("a pool of which another library of the process has memory is closed quietl
   here.device(0).synchronize();
 });
 
-test("a piece that comes to its former place again is counted anew, and keeps its pool", () => {
+test("a piece that is mapped at its former address again is counted anew, and keeps its pool", () => {
   using both = pair();
   const { there } = both;
   const [pool, imported] = sharedPool(both);
@@ -198,9 +198,9 @@ test("a piece that comes to its former place again is counted anew, and keeps it
   intercept(there.driver, "pool", ({ cuMemFreeAsync }) => ({
     cuMemFreeAsync: (_, stream) => (frees++, cuMemFreeAsync(real, stream)),
   }));
-  using lent = pool.allocate(64);
+  using exported = pool.allocate(64);
   for (let i = 1; i <= 2; i++) {
-    const copy = imported.importBuffer(lent.exportDescriptor());
+    const copy = imported.importBuffer(exported.exportDescriptor());
     if (i === 2) imported.close();
     drainFrees();
     assertEquals([copy.ptr, live(there).pools, frees], [mapped, 1, i - 1]);
@@ -217,10 +217,10 @@ test("a checked and an unchecked Cuda of one process know of each other's import
   const device = Cuda.over(driver).device(0);
   using file = pool.exportPool();
   const again = DeviceMemoryResource.importPool(device, file);
-  using lent = pool.allocate(64);
-  lent.fill(7, { stream: both.here.device(0).defaultStream });
+  using exported = pool.allocate(64);
+  exported.fill(7, { stream: both.here.device(0).defaultStream });
   both.here.device(0).synchronize();
-  const [one, other] = [imported, again].map((way) => way.importBuffer(lent.exportDescriptor()));
+  const [one, other] = [imported, again].map((way) => way.importBuffer(exported.exportDescriptor()));
   assert(one !== undefined && other !== undefined);
   assertEquals(one.ptr, other.ptr);
   one.close();
@@ -233,7 +233,7 @@ test("a checked and an unchecked Cuda of one process know of each other's import
   assertEquals(live(both.there).allocations, 0);
 });
 
-test("imported pieces are returned in order also where the driver has nothing left to mark their end with", () => {
+test("imported pieces are returned in order also where the driver has no event left to mark their end", () => {
   for (const call of ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"]) {
     const here = Cuda.simulate();
     const reports: string[] = [];
@@ -243,8 +243,8 @@ test("imported pieces are returned in order also where the driver has nothing le
     const imported = DeviceMemoryResource.importPool(there.device(0), file);
     const device = there.device(0);
     const streams = [device.createStream(), device.createStream()];
-    const lent = pool.allocate(64);
-    const buffers = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
+    const exported = pool.allocate(64);
+    const buffers = streams.map((stream) => imported.importBuffer(exported.exportDescriptor(), { stream }));
     const [used] = streams;
     if (used !== undefined) buffers[0]?.fill(1, { stream: used });
     SimulatedDriver.of(there.driver)?.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
@@ -254,7 +254,7 @@ test("imported pieces are returned in order also where the driver has nothing le
     there.close();
     drainFrees();
     assertEquals([call, reports, live(there).allocations, live(there).events], [call, [], 0, 0]);
-    lent.close();
+    exported.close();
     pool.close();
     here.close();
   }

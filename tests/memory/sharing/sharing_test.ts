@@ -24,7 +24,7 @@ import { until } from "../../support/until.ts";
 import { readBuffer } from "../../support/buffers.ts";
 import { live, pair, sent, sharedPool, size } from "./pair.ts";
 
-test("what one process writes into memory of a shared pool the other reads, and back", () => {
+test("each process reads what the other writes into memory of a shared pool", () => {
   const before = openFiles();
   for (const device of [0, 1]) {
     using both = pair("latest");
@@ -200,8 +200,8 @@ test("memory is not imported to a stream of another Cuda, and closing it in a lo
       ],
     ] as const
   ) {
-    using lent = owner.allocate(64);
-    const descriptor = sent(lent.exportDescriptor());
+    using exported = owner.allocate(64);
+    const descriptor = sent(exported.exportDescriptor());
     const before = live(there).allocations;
     assertThrows(() => reader.importBuffer(descriptor, { stream: foreign }), TypeError, "another Cuda");
     assertEquals(live(there).allocations, before);
@@ -235,47 +235,47 @@ test("imported memory that is closed in a lost context, in whatever order, notif
       [new SynchronousMemoryResource(here.device(0)), new SynchronousMemoryResource(there.device(0))],
     ] as const
   ) {
-    using lent = owner.allocate(64);
-    const descriptor = sent(lent.exportDescriptor());
+    using exported = owner.allocate(64);
+    const descriptor = sent(exported.exportDescriptor());
     const device = there.device(0);
     const [one, other] = [device.createStream(), device.createStream()];
-    let told = 0;
-    const onRelease = () => void told++;
+    let notified = 0;
+    const onRelease = () => void notified++;
     const buffers = [one, other, one].map((stream) => reader.importBuffer(descriptor, { stream, onRelease }));
     isLost = true;
     for (const buffer of buffers) buffer.close();
     drainFrees();
     isLost = false;
-    assertEquals([told, live(there).allocations], [3, 0]);
+    assertEquals([notified, live(there).allocations], [3, 0]);
     for (const stream of [one, other]) stream.close();
   }
   imported.close();
 });
 
 test("an error while imported memory is returned in the background is reported, and ends nothing", async () => {
-  const heard: unknown[] = [];
-  const onError = (error: unknown) => void heard.push(error);
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
   process.on("unhandledRejection", onError);
   try {
     using both = pair("latest");
     const { here, there } = both;
-    using lent = new SynchronousMemoryResource(here.device(0)).allocate(64);
+    using exported = new SynchronousMemoryResource(here.device(0)).allocate(64);
     using stream = there.device(0).createStream();
     const onRelease = () => {
       throw new Error("the owner is not there");
     };
-    const descriptor = sent(lent.exportDescriptor());
+    const descriptor = sent(exported.exportDescriptor());
     const copy = new SynchronousMemoryResource(there.device(0)).importBuffer(descriptor, { stream, onRelease });
     copy.fill(1, { stream });
     copy.close();
     await until(() => live(there).allocations === 0);
-    assertEquals([heard, live(there).allocations], [[], 0]);
+    assertEquals([errors, live(there).allocations], [[], 0]);
   } finally {
     process.off("unhandledRejection", onError);
   }
 });
 
-test("memory of no bytes is shared like any other", () => {
+test("memory of zero bytes is shared like any other", () => {
   using both = pair();
   const { here, there } = both;
   const [pool, imported] = sharedPool(both);
@@ -292,7 +292,7 @@ test("memory of no bytes is shared like any other", () => {
   imported.close();
 });
 
-test("what cannot be shared is refused, with the way to have some that can", () => {
+test("memory that cannot be shared is refused, and the error says which memory can", () => {
   using both = pair();
   const { here } = both;
   const [pool, imported] = sharedPool(both);
@@ -317,7 +317,7 @@ test("what cannot be shared is refused, with the way to have some that can", () 
   imported.close();
 });
 
-test("what is not what it should be is refused, and nothing is left behind", () => {
+test("an invalid descriptor is refused, and nothing is left behind", () => {
   using both = pair();
   const { here, there } = both;
   const [pool, imported] = sharedPool(both);

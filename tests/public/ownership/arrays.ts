@@ -24,7 +24,7 @@ function lending<T>(memory: CountedMemory, use: (view: StridedMemoryView) => T):
   return use(viewOf(buffer));
 }
 
-function droppedLoans(use: (view: StridedMemoryView) => unknown): Dropped {
+function droppedExports(use: (view: StridedMemoryView) => unknown): Dropped {
   const memory = new CountedMemory();
   return { once: () => void lending(memory, use), ended: () => memory.freed };
 }
@@ -51,7 +51,7 @@ function staysOnError(exported: { readonly ptr: bigint; close(): void }, take: (
 export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
   "`view.toDlpack()`": {
     ends: () => endsByClose((view) => view.toDlpack()),
-    drop: () => droppedLoans((view) => view.toDlpack()),
+    drop: () => droppedExports((view) => view.toDlpack()),
   },
   "`tensor.take()`": {
     ends() {
@@ -80,7 +80,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
       const tensor = viewOf(buffer).toDlpack();
       staysOnError(tensor, () => StridedMemoryView.fromDlpack(tensor)); // the call does not say where it will be used
     },
-    drop: () => droppedLoans((view) => StridedMemoryView.fromDlpack(view)),
+    drop: () => droppedExports((view) => StridedMemoryView.fromDlpack(view)),
   },
   "`StridedMemoryView.fromCudaArrayInterface(object)`": {
     ends() {
@@ -140,7 +140,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
         return array.toArrowDevice();
       });
     },
-    drop: () => droppedLoans((view) => view.toArrowDevice()),
+    drop: () => droppedExports((view) => view.toArrowDevice()),
   },
   "`exported.take()`": {
     ends() {
@@ -166,7 +166,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
       const exported = new ArrowArray({ field: arrowField("n"), length: 2, buffers: [] }).toArrowDevice();
       staysOnError(exported, () => StridedMemoryView.fromArrowDevice(exported)); // nulls are not numbers
     },
-    drop: () => droppedLoans((view) => StridedMemoryView.fromArrowDevice(view)),
+    drop: () => droppedExports((view) => StridedMemoryView.fromArrowDevice(view)),
   },
   "`ArrowArray.from(source)`": {
     ends() {
@@ -178,7 +178,7 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
       array.close();
       assertThrows(() => slice.get(0), TypeError, "closed");
     },
-    drop: () => droppedLoans((view) => ArrowArray.from(view)),
+    drop: () => droppedExports((view) => ArrowArray.from(view)),
   },
   "`ArrowStream.from(source)`": {
     ends() {
@@ -192,11 +192,11 @@ export const arrayRows: Readonly<Record<string, OwnershipRow>> = {
       liveExports();
       assertEquals(memory.freed, 1);
     },
-    drop: () => droppedLoans(streamOf),
+    drop: () => droppedExports(streamOf),
   },
   "`exportArrowStream(arrays)`": {
     ends: () => endsByClose((view) => exportOf(view)),
-    drop: () => droppedLoans((view) => exportOf(view)),
+    drop: () => droppedExports((view) => exportOf(view)),
   },
 };
 

@@ -237,7 +237,7 @@ ways = {"DLPack": "from_dlpack", "CUDA array interface": "from_cuda_array_interf
 def take(array, convention):
     return getattr(StridedMemoryView, ways[convention])(array, stream_ptr=-1)
 def make(data, dtype, shape, convention):
-    "Its views are of arrays of others, which are what is taken apart here."
+    "Its views are of other libraries' arrays, which are inspected here."
     if convention != "DLPack": raise TypeError("a StridedMemoryView of cuda.core speaks DLPack alone")
     array = values(data, dtype, shape)
     if place == "gpu":

@@ -88,7 +88,7 @@ export class ForeignArray {
         const { rows, cols } = part;
         const place = { data: this.#at(part), deviceType: 2, deviceId: device, code: 1, bits: 8 };
         const made = foreignTensor("versioned", { shape: [rows, cols], strides: [side, 1], deleter, ...place });
-        this.#lend(made.ptr, made.free);
+        this.#addUser(made.ptr, made.free);
         return new DlpackTensor(made.ptr, [1, 3], { isReleased: () => !releases.has(made.ptr) });
       },
     };
@@ -118,7 +118,7 @@ export class ForeignArray {
     let structs = 2;
     const freeStructs = () => --structs > 0 || arena.close();
     releases.set(schema, freeStructs);
-    this.#lend(deviceArray, () => {
+    this.#addUser(deviceArray, () => {
       assertEquals(driver.event.cuEventDestroy_v2(event), 0);
       freeStructs();
     });
@@ -133,7 +133,7 @@ export class ForeignArray {
     this.#streams.order(this.#streams.named(this.lane), stream);
   }
 
-  #lend(key: bigint, free: () => void): void {
+  #addUser(key: bigint, free: () => void): void {
     this.#users++;
     assert(!releases.has(key));
     releases.set(key, () => {

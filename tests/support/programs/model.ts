@@ -176,7 +176,7 @@ export class Holders {
   /** Closes an array: its memory is freed or returned once unpinned. */
   close(array: ArrayHolder): void {
     array.isClosed = true;
-    this.#goIfUnused(array);
+    this.#endIfUnused(array);
   }
 
   /** Ends a lease or a guest: the work it has enqueued comes before what its giver does next. */
@@ -189,7 +189,7 @@ export class Holders {
     if (!loan.isLease) of.guests--;
     else {
       of.pins--;
-      this.#goIfUnused(of);
+      this.#endIfUnused(of);
     }
   }
 
@@ -224,10 +224,10 @@ export class Holders {
     if (of.home !== null && !isForeignArray(of)) this.#order.after(of.home, one.mark);
     join(of.mark, one.mark);
     of.pins--;
-    this.#goIfUnused(of);
+    this.#endIfUnused(of);
   }
 
-  #goIfUnused(array: ArrayHolder): void {
+  #endIfUnused(array: ArrayHolder): void {
     if (!array.isClosed || array.pins > 0 || array.isOver) return;
     array.isOver = true;
     const { from, home } = array;
@@ -249,7 +249,7 @@ export class Holders {
   }
 
   /**
-   * Frees memory on its home stream, after all its uses: what was promised must order them, or the program is wrong.
+   * Frees memory on its home stream, after all its uses: promises must order them, or the program is wrong.
    */
   #free({ block, home }: ArrayHolder): void {
     if (home === null) throw new Error("A program frees memory without a home");

@@ -112,7 +112,7 @@ class ProgramRun {
     }
     this.#slots = new PinnedMemoryResource(cuda.device(0)).allocate(bytes + 1);
     this.#slots.bytes().fill(0xee);
-    if (program.hasPeers) this.#letPeersIn();
+    if (program.hasPeers) this.#enablePeerAccess();
   }
 
   /** What the reads returned: known once the Cuda is closed. */
@@ -193,7 +193,7 @@ class ProgramRun {
   }
 
   #look({ live, released, streams }: Extract<Step, { do: "look" }>): void {
-    assertEquals(liveExports() - this.#liveBefore, live, "as many exports are out as were not released");
+    assertEquals(liveExports() - this.#liveBefore, live, "as many exports are live as were not released");
     for (const [id, { source }] of this.#exports) {
       if (source === null) continue;
       assertEquals([id, source.released], [id, released.includes(id)], "an export knows whether it was released");
@@ -220,7 +220,7 @@ class ProgramRun {
   }
 
   /** Enables peer access between contexts, as the runtimes of other libraries do: it covers memory that has no pool. */
-  #letPeersIn(): void {
+  #enablePeerAccess(): void {
     const { raw } = this.#streams;
     const { devices } = this.#program;
     for (let device = 0; device < devices; device++) {
@@ -355,7 +355,7 @@ class ProgramRun {
       to.bytes.set(new Uint8Array(ffiPort().memory(array, layout.deviceArray.size)));
       moveRaw(to.address, array, "array");
       moveRaw(schemaTo.address, schema, "schema");
-      assertEquals(pointerAt(array, layout.array.release), 0n, "what was moved needs no release");
+      assertEquals(pointerAt(array, layout.array.release), 0n, "a moved struct needs no release");
       [schema, array] = [schemaTo.address, to.address];
     }
     const { event, struct, runs } = takeStruct(array);
@@ -516,6 +516,6 @@ function resourceOf(device: CudaDevice, kind: Resource): MemoryResource {
 }
 
 function given<T>(value: T | undefined): T {
-  assert(value !== undefined, "the program names what there is");
+  assert(value !== undefined, "the program names only what exists");
   return value;
 }

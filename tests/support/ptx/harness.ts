@@ -29,7 +29,7 @@ export class FlatMemory implements PtxMemory {
         return { bytes: buffer.view, offset: Number(offset) };
       }
     }
-    throw new RangeError("nothing lives there");
+    throw new RangeError("no memory at this address");
   }
 }
 

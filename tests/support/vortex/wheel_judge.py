@@ -152,7 +152,7 @@ def judged(case):
         message = array_message(case["length"], case["tree"])
         array = serde.decode_ipc_array(message, dtype_message(base64.b64decode(case["dtype"])))
         return {"rows": rows(array.to_arrow_array())}
-    except BaseException as error:  # a panic of Rust's is none of Exception
+    except BaseException as error:  # a Rust panic is not an Exception
         return {"error": str(error).split("\n")[0]}
 
 

@@ -54,7 +54,7 @@ test("frames are refused that hold more or less than the rows, or other strings 
   refused(utf8, 0, zstd(bytes(1, 2, 3, 4)), "4 bytes after the last string");
 });
 
-test("a dictionary must be as large as is said", () => {
+test("a dictionary must have the stated size", () => {
   const tree = node("vortex.zstd", proto([1, 5]), [bytes(1, 2, 3)]);
   refused(numbers("u16"), 0, tree, "Buffer 0 of vortex.zstd has 3 bytes, expected 5");
 });
@@ -76,7 +76,7 @@ function pco(meta: Bytes, page: Bytes, count: number, header: Bytes = bytes(4, 1
   return node("vortex.pco", proto([1, header], [2, proto([1, proto([1, count])])]), [meta, page]);
 }
 
-test("pco's chunks are refused whose parts cannot be", () => {
+test("pco's chunks with impossible parts are refused", () => {
   const u32 = numbers("u32");
   const meta = constant(7, 32);
   assertEquals(decodeTree({ dtype: u32, length: 5, tree: pco(meta, bytes(), 5) }).length, 5);
@@ -121,7 +121,7 @@ test("pco's chunks are refused whose parts cannot be", () => {
   refused(numbers("f32"), 5, pco(bits([3, 4], [24, 8], [0, 4]), bytes(), 5), "with 24 bits, expected 1 to 23 of f32");
 });
 
-test("parts that no quantized float has are refused, of every width; the largest that it can have are not", () => {
+test("impossible parts of quantized floats are refused, of every width; the largest possible ones are not", () => {
   const widths = [
     { ptype: "f16", width: 16, most: 10 },
     { ptype: "f32", width: 32, most: 23 },

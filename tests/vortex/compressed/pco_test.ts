@@ -117,7 +117,7 @@ const choices: fc.Arbitrary<PcoChoice> = fc.record({
 /** The type of a choice. */
 const typeOf = ({ family, bits }: PcoChoice) => `${family}${bits}` as PcoType;
 
-test("what was encoded in any way that the format knows is decoded bit for bit", () => {
+test("numbers encoded in any way that the format knows are decoded bit for bit", () => {
   const seen = new Set<string>();
   check(
     fc.property(choices, (choice) => {
@@ -147,7 +147,7 @@ const chunks: readonly WrittenChunk[] = JSON.parse(
   readFileSync(new URL("../../data/vortex/pco_chunks.json", import.meta.url), "utf8"),
 );
 
-test("what pco's own library has written is decoded bit for bit", () => {
+test("chunks that pco's own library has written are decoded bit for bit", () => {
   const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, "base64"));
   for (const { type, mode, delta, header, meta, pages, lengths, sha256 } of chunks) {
     const count = lengths.reduce((sum, length) => sum + length, 0);

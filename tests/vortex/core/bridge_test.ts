@@ -244,7 +244,7 @@ test("a session that allows unknown encodings describes them, and does not decod
   assertThrows(() => array.toArrow(), VortexError, "Unknown encoding: vortex.primitive");
 });
 
-test("a type of extension is what the session says, and where it says nothing a field that says so", () => {
+test("an extension's type is given by the session, or else named by the field's metadata", () => {
   const storage = { kind: "primitive", ptype: "i32", nullable: false } as const;
   const metadata = Uint8Array.of(7, 8);
   const dtype = writeDType({ kind: "extension", id: "mine.day", storage, metadata, nullable: false });
@@ -267,7 +267,7 @@ test("a type of extension is what the session says, and where it says nothing a 
   assertThrows(() => fromVortexMetadata(tree, { session }).toArrow(), VortexError, "metadata of mine.day (at dtype)");
 });
 
-test("what is to be kept must be something that can be kept", () => {
+test("only encodings that can be kept can be named as such", () => {
   const keep = ["runend"] as unknown as readonly "runEnd"[]; // as an untyped program writes it
   assertThrows(() => fromVortexMetadata(numbers(0, [new Uint8Array(0)])).toArrow({ keep }), TypeError, "Cannot keep");
 });
@@ -291,10 +291,10 @@ const [capsules, capsuleOptions] = needs(
 
 test(capsules, { ...capsuleOptions, ...patiently }, () => {
   const python = openPyVortex();
-  python.run("numbers = vx.array(pa.array([1, 2, 3], pa.uint32())); told = numbers.__vortex_array_metadata__()");
-  using told: PyObject = python.evaluate("told");
-  using array = fromVortexMetadata(told.$value() as VortexMetadata);
+  python.run("numbers = vx.array(pa.array([1, 2, 3], pa.uint32())); metadata = numbers.__vortex_array_metadata__()");
+  using metadata: PyObject = python.evaluate("metadata");
+  using array = fromVortexMetadata(metadata.$value() as VortexMetadata);
   assertEquals(array.toArrow().toArray(), [1, 2, 3]);
-  assertThrows(() => fromVortexMetadata(told.$value() as VortexMetadata), ExchangeError, "twice");
+  assertThrows(() => fromVortexMetadata(metadata.$value() as VortexMetadata), ExchangeError, "twice");
   python.run("import gc; fresh = numbers.__vortex_array_metadata__(); del fresh; gc.collect()"); // never taken
 });

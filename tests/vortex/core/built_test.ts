@@ -1,6 +1,6 @@
 /**
  * Arrays of every dtype, in every encoding close to Arrow's own, nested in each other, keep their values: here, in
- * PyVortex, and when they come back from PyVortex or from their own description.
+ * PyVortex, and when they are read back from PyVortex or from their own description.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -153,7 +153,7 @@ test("a short text is padded with zeros for Arrow, whatever it was padded with",
   }));
 });
 
-test("metadata that says nothing is refused as PyVortex does", () => {
+test("needless metadata is refused as by PyVortex", () => {
   const truth: VortexDType = { kind: "bool", nullable: false };
   const short = node("vortex.primitive", u8, 1, [], [Uint8Array.of(1)]);
   const trees: readonly VortexMetadata[] = [

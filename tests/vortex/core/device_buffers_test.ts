@@ -56,7 +56,7 @@ test("a buffer is returned after what a program itself has enqueued on it", () =
   buffer?.copyTo(into, { stream });
   assertEquals(stream.isDone, false);
   array.close();
-  assertEquals(done, [true], "it was returned below a copy");
+  assertEquals(done, [true], "it was returned during a copy");
 });
 
 test("memory of this package, on the host or a device, is a buffer that stays its owner's", () => {

@@ -21,7 +21,7 @@ import {
 /** How Rust's Arrow handles slices and gaps is out of scope here. */
 const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
 
-const [name, options] = needs(missingPyVortex, "arrays of every type come by messages with their values, and go back");
+const [name, options] = needs(missingPyVortex, "arrays of every type are received by messages and sent back");
 
 test(name, { ...options, ...patiently }, () => {
   const python = openPyVortex();

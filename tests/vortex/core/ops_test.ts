@@ -143,7 +143,7 @@ function primitive(ptype: "u8" | "u16", values: Uint8Array<ArrayBuffer> | Uint16
   return { kind: "primitive", dtype, length: values.length, validity: null, values };
 }
 
-const [pieces, piecesOptions] = needs(missingPyVortex, "arrays come from a stream of messages in pieces of any size");
+const [pieces, piecesOptions] = needs(missingPyVortex, "arrays are read from a message stream in pieces of any size");
 
 test(pieces, { ...piecesOptions, ...patiently }, async () => {
   const python = openPyVortex();

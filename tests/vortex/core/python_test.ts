@@ -1,6 +1,6 @@
 /**
  * Our arrays in Python are Arrow arrays, and describe their nodes as PyVortex does: a consumer that takes a buffer
- * keeps it until it returns it, and buffers that no consumer takes come back on their own.
+ * keeps it until it returns it, and buffers that no consumer takes are returned on their own.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -96,7 +96,7 @@ function arrayOf({ dtype, length, tree }: BuiltArray): VortexArray {
 }
 
 /** Exports that are still outstanding once all garbage is collected. */
-async function stillLent(python: Python, tries = 20): Promise<number> {
+async function liveAfterCollection(python: Python, tries = 20): Promise<number> {
   for (let i = 0; i < tries && liveExports() > 0; i++) {
     await collectGarbage();
     python.run("gc.collect()");
@@ -124,11 +124,11 @@ test(whole, wholeOptions, async () => {
     }),
     200,
   );
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await liveAfterCollection(python), 0);
 });
 
 const [consumer, consumerOptions] = withPython(
-  "a consumer has the buffers that it took until it returns them, and no other",
+  "a consumer holds the buffers that it took until it returns them, and no others",
 );
 
 test(consumer, consumerOptions, async () => {
@@ -153,15 +153,15 @@ test(consumer, consumerOptions, async () => {
     const taken = Math.min(most, 4);
     assertEquals(take(array, most), taken);
     array.close();
-    // Buffers it did not take come back on their own; those it took stay in place, although capsule and array are gone.
-    assertEquals(await stillLent(python, taken > 0 ? 2 : 20) > 0, taken > 0, `${most}`);
+    // Buffers it did not take are returned; those it took stay in place, although capsule and array are gone.
+    assertEquals(await liveAfterCollection(python, taken > 0 ? 2 : 20) > 0, taken > 0, `${most}`);
     using held: PyObject = allBytes.$call();
     assertEquals(
       (held.$value() as Uint8Array[]).map((one) => [...one]),
       columns.slice(0, taken).map((one) => [...one]),
     );
     giveBack();
-    assertEquals(await stillLent(python), 0);
+    assertEquals(await liveAfterCollection(python), 0);
   }
 });
 
@@ -204,7 +204,7 @@ test(polars, polarsOptions, async () => {
     assertEquals(lists.$value() as unknown, expected, reader);
   }
   array.close();
-  assertEquals(await stillLent(python), 0);
+  assertEquals(await liveAfterCollection(python), 0);
 });
 
 const [options, optionsOptions] = withPython("options of a consumer that are None are ignored, and others are refused");

@@ -155,7 +155,7 @@ test("dictionaries and runs are kept on a device where they are asked for, and d
   assertThrows(() => array.toArrowDevice({ stream, keep: all }), TypeError, "Cannot keep all");
 });
 
-test("an array that cannot be decoded leaves no memory on the device, nor what was decoded before it", () => {
+test("an array that cannot be decoded leaves no memory on the device, nor that of parts decoded before it", () => {
   const u8: VortexDType = { kind: "primitive", ptype: "u8", nullable: false };
   const codes = (code: number) => primitiveNode([0, code], "u8");
   const dict = (code: number): BuiltArray => ({

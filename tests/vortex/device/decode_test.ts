@@ -32,7 +32,7 @@ test("words of every size are unpacked from every width, and have no bit of thei
   }
 });
 
-test("what has been handed over on the device is decoded where it is, and on another one it is copied", () => {
+test("buffers that were handed over on the device are decoded in place, and copied to another one", () => {
   let handed = 0;
   check(
     fc.property(fc.nat(2 ** 24), fc.nat(), fc.boolean(), (seed, schedule, elsewhere) => {
@@ -64,7 +64,7 @@ test("what has been handed over on the device is decoded where it is, and on ano
   assert(handed > 20, `handed over only ${handed} buffers`);
 });
 
-test("what is malformed is refused by a device as by the host, and no memory is kept", () => {
+test("malformed arrays are refused by a device as by the host, and no memory is kept", () => {
   using cuda = Cuda.simulate();
   const u8 = { kind: "primitive", ptype: "u8", nullable: true } as const;
   const dict = (validity: readonly boolean[] | null) =>

@@ -20,7 +20,7 @@ test("every range that is not empty lies in exactly one read, and none is in a r
   }));
 });
 
-test("a read holds no run of more than `gap` bytes that nobody wants, and begins and ends with wanted ones", () => {
+test("a read holds no run of more than `gap` unwanted bytes, and begins and ends with wanted ones", () => {
   check(fc.property(ranges, limits, (ranges, limits) => {
     for (const { offset, length, parts } of coalesce(ranges, limits)) {
       const wanted = new Uint8Array(length);
@@ -61,7 +61,7 @@ test("neighbours that may be read together are", () => {
   }));
 });
 
-test("reads come in the order in which their first range is needed", () => {
+test("reads are in the order in which their first range is needed", () => {
   check(fc.property(ranges, limits, (ranges, limits) => {
     const firsts = coalesce(ranges, limits).map(({ parts }) => Math.min(...parts));
     assertEquals(firsts, firsts.toSorted((one, other) => one - other));

@@ -1,4 +1,4 @@
-/** File footers that lie: an error names and refuses each lie before anything is built from it. */
+/** File footers with false claims: each is refused by name before anything is built from it. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
@@ -58,14 +58,14 @@ const segment = { offset: 64, length: body.length };
 const part = (offset: number | bigint, length: number, ...more: { readonly table: [{ u8: number }] }[]) => ({
   table: [{ u64: offset }, { u32: length }, { u8: 3 }, ...more],
 });
-const lies: readonly (readonly [what: string, changes: Partial<FileEnd>, error: string])[] = [
+const falseClaims: readonly (readonly [what: string, changes: Partial<FileEnd>, error: string])[] = [
   ["a version that is not known", { version: 2 }, "version is 2"],
   ["no dtype", { dtype: null }, "pass { dtype }"],
   ["no layout", { postscript: (fields) => void (fields[1] = null) }, "lacks a layout"],
   ["no footer", { postscript: (fields) => void (fields[3] = null) }, "lacks a layout or a footer"],
   ["a part behind the end", { postscript: (fields) => void (fields[1] = part(64, 2 ** 31)) }, "part 1 ends at"],
-  ["a part where no number reaches", { postscript: (fields) => void (fields[0] = part(2n ** 63n, 8)) }, ""],
-  ["a part that is no flatbuffer", { postscript: (fields) => void (fields[1] = part(64, 24)) }, ""],
+  ["a part beyond the largest number", { postscript: (fields) => void (fields[0] = part(2n ** 63n, 8)) }, ""],
+  ["a part that is not a flatbuffer", { postscript: (fields) => void (fields[1] = part(64, 24)) }, ""],
   ["a part of no bytes", { postscript: (fields) => void (fields[3] = part(64, 0)) }, ""],
   [
     "a part that is compressed",
@@ -73,13 +73,13 @@ const lies: readonly (readonly [what: string, changes: Partial<FileEnd>, error: 
     "compressed by scheme 1",
   ],
   ["a segment behind the end", { segments: [{ offset: 64, length: 2 ** 31 }] }, "segment 0 ends at"],
-  ["a segment where no number reaches", { segments: [{ offset: 2 ** 62, length: 8 }] }, "segment 0 ends at"],
+  ["a segment beyond the largest number", { segments: [{ offset: 2 ** 62, length: 8 }] }, "segment 0 ends at"],
   ["segments in disorder", { segments: [segment, { offset: 8, length: 8 }] }, "before the previous one"],
-  ["an alignment that nobody needs", { segments: [{ ...segment, alignment: 17 }] }, "2^17"],
+  ["an excessive alignment", { segments: [{ ...segment, alignment: 17 }] }, "2^17"],
   ["a segment that is compressed", { segments: [{ ...segment, compression: 1 }] }, "compressed or encrypted"],
   ["a segment that is encrypted", { segments: [{ ...segment, encryption: 1 }] }, "compressed or encrypted"],
   ["segments that are compressed in some way", { footer: (fields) => void (fields[3] = { tables: [[]] }) }, "may be"],
-  ["a layout of which nobody knows", { layout: { ...flat, id: "of.the.future" } }, "vortex.of.the.future is unknown"],
+  ["an unknown layout", { layout: { ...flat, id: "of.the.future" } }, "vortex.of.the.future is unknown"],
   ["a segment that is not there", { layout: { ...flat, segments: [1] } }, "segment 1 of 1"],
   ["a flat layout without a segment", { layout: { ...flat, segments: [] } }, "0 segments"],
   ["a flat layout of parts", { layout: { ...flat, children: [flat] } }, "has 1 children, expected 0"],
@@ -89,25 +89,25 @@ const lies: readonly (readonly [what: string, changes: Partial<FileEnd>, error: 
   }, ""],
   ["columns of other rows", { dtype: table, layout: { ...columns, rows: 4 } }, "has 3 rows, expected 4"],
   ["too few columns", { dtype: table, layout: { ...columns, children: [flat] } }, "has 1 children, expected 2"],
-  ["columns of what is no struct", { layout: columns }, "cannot have the dtype"],
-  ["a list of what is none", { layout: { id: "list", rows: 3, children: [flat, flat] } }, "cannot have the dtype"],
+  ["columns of another dtype", { layout: columns }, "cannot have the dtype"],
+  ["a list of another dtype", { layout: { id: "list", rows: 3, children: [flat, flat] } }, "cannot have the dtype"],
   ["a dictionary without codes", { layout: { id: "dict", rows: 3, children: [flat] } }, "has 1 children"],
   ["zones without a table", { layout: { id: "zoned", rows: 3, children: [flat] } }, "has 1 children"],
   ["an index of nothing", { layout: { id: "indexed", rows: 3 } }, "has no child"],
   ["fewer rows than in the segment", { layout: { ...flat, rows: 2 } }, "segment 0"],
   ["more rows than in the segment", { layout: { ...flat, rows: 2 ** 52 } }, "segment 0"],
   ["an encoding that is not listed", { arrayIds: [] }, "encoding 0 of 0"],
-  ["an encoding that nobody knows", { arrayIds: ["of.the.future"] }, "of.the.future"],
+  ["an unknown encoding", { arrayIds: ["of.the.future"] }, "of.the.future"],
 ];
 
-for (const [what, changes, error] of lies) {
+for (const [what, changes, error] of falseClaims) {
   test(`refused: ${what}`, async () => {
     const failure = await assertRejects(() => valuesOf(fileOf(changes)), VortexError, error);
     assert(failure.path !== "");
   });
 }
 
-test("what does not end like a file is refused as another one", async () => {
+test("a source that does not end like a file of Vortex is refused as another format", async () => {
   const sound = fileOf();
   for (let at = sound.length - 4; at < sound.length; at++) {
     const bytes = sound.slice();
@@ -118,7 +118,7 @@ test("what does not end like a file is refused as another one", async () => {
   await assertRejects(() => valuesOf(new Uint8Array([...sound, 0])), VortexError, "VTXF");
 });
 
-test("layouts in each other, and again and again, end where the limits say", async () => {
+test("nested and repeated layouts are read up to the limits", async () => {
   const nested = (depth: number): LaidOut =>
     depth === 0 ? flat : { id: "indexed", rows: 3, children: [nested(depth - 1)] };
   assertEquals(await valuesOf(fileOf({ layout: nested(20) })), [1n, 2n, 3n]);
@@ -129,7 +129,7 @@ test("layouts in each other, and again and again, end where the limits say", asy
   await assertRejects(() => valuesOf(fileOf({ layout: many }), { limits: { nodes: 500 } }), VortexError, "limit");
 });
 
-test("zones and statistics that make no sense spare nothing, and change no rows", async () => {
+test("meaningless zones and statistics exclude nothing, and change no rows", async () => {
   const writer = new FileWriter();
   const data = writer.flat(primitiveNode([1, 2, 3], "i64"), 3);
   const word = writer.flat(primitiveNode([1, 2, 3], "i64"), 3);
@@ -137,7 +137,7 @@ test("zones and statistics that make no sense spare nothing, and change no rows"
   const metadata = new Uint8Array([1, ...zones]);
   const bombs = writer.flat(node("vortex.constant", new Uint8Array(0), [scalarOf(1n, "i64")]), 2 ** 50);
   const tables: readonly (readonly [LaidOut, Uint8Array])[] = [
-    [{ ...word, rows: 2 }, metadata], // no struct
+    [{ ...word, rows: 2 }, metadata], // not a struct
     [{ ...word, rows: 3 }, metadata], // for other zones
     [word, Uint8Array.of(1)],
     [word, Uint8Array.of(2, ...zones)],

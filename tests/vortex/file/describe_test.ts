@@ -59,7 +59,7 @@ test("parts have their names, rows and bytes, and the first piece of a column it
   assertEquals(file.explain().split("\n").slice(2).map((line) => line.trim().split(":")[0]), ["root", "a", "0", "b"]);
 });
 
-test("a segment whose end lies is refused", async () => {
+test("a segment with a false end is refused", async () => {
   const writer = new FileWriter();
   const bytes = writer.finish({ dtype: i64, layout: writer.flat(primitiveNode([1], "i64"), 1) });
   const { body } = segmentOf(primitiveNode([1], "i64"), () => 0);

@@ -187,7 +187,7 @@ vx.io.write(pa.table({f"c{i}": rng.integers(0, 2**30, 600_000) + np.arange(600_0
   const between = file.readStatistics.bytes;
   const filter: VortexFilter = { column: "c3", op: "<", value: 2 ** 36 };
   for await (const batch of file.scan({ columns: ["c7"], filter })) rows += batch.length;
-  assert(file.readStatistics.bytes - between < (between - before) / 2, "zones did not spare anything");
+  assert(file.readStatistics.bytes - between < (between - before) / 2, "zones did not exclude anything");
   assert(file.explain().includes("c3: zoned, 600000 rows"), file.explain());
   assertEquals(file.statistics.get("c3")?.nullCount, 0);
 });
@@ -226,7 +226,7 @@ test(wrong, { ...wrongOptions, ...patiently }, async () => {
   );
 });
 
-test("what is no file, and what is not in one, is refused", async () => {
+test("a missing file, and anything but a file of Vortex, is refused", async () => {
   await assertRejects(() => openVortex(new Uint8Array(3)), VortexError, "too few");
   await assertRejects(() => openVortex(new Uint8Array(100)), VortexError, "VTXF");
   await assertRejects(() => openVortex(7 as never), TypeError, "expected bytes, a Blob, a path");

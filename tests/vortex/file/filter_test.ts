@@ -24,7 +24,7 @@ const root: VortexDType = {
   nullable: false,
 };
 
-test("what is no filter, or asks what cannot be asked, is refused with the way out", () => {
+test("an invalid filter, or one that its column does not support, is refused with the way out", () => {
   const wrong: [unknown, string][] = [
     [null, "Cannot filter by null: expected { column, op, value }"],
     [{ column: "a", op: "=>", value: 1 }, 'Cannot filter by { column: "a", op: "=>", value: 1 }'],
@@ -46,7 +46,7 @@ test("what is no filter, or asks what cannot be asked, is refused with the way o
   for (const [filter, message] of wrong) assertThrows(() => bindFilter(filter as never, root), TypeError, message);
 });
 
-test("a column that is not there is answered with the nearest name, and with those that there are", () => {
+test("the error for a missing column has the nearest name, and the existing names", () => {
   const of = (names: readonly string[]): VortexDType => ({
     kind: "struct",
     names,
@@ -94,7 +94,7 @@ test("columns are found by name, or by the names that lead to them", () => {
   assertEquals(columnsOf(bindFilter(filter, root)), [[0], [4, 0]]);
 });
 
-test("integers of 64 bits and fractions compare by what they are", () => {
+test("integers of 64 bits and fractions compare by their exact values", () => {
   const values = fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.bigInt({ min: -5n, max: 5n }));
   check(fc.property(values, fc.oneof(values, fc.double({ noNaN: true }), fc.integer()), (value, literal) => {
     const expected = value < literal ? -1 : value > literal ? 1 : 0;
@@ -102,7 +102,7 @@ test("integers of 64 bits and fractions compare by what they are", () => {
   }));
 });
 
-test("floats stand in one order, in which every one has its place", () => {
+test("floats have one total order", () => {
   const key = (value: number): [bigint] | [] => {
     const bits = new DataView(new ArrayBuffer(8));
     bits.setFloat64(0, value);
@@ -118,7 +118,7 @@ test("floats stand in one order, in which every one has its place", () => {
   }));
 });
 
-test("bytes stand in the order of Buffer.compare", () => {
+test("bytes are ordered as by Buffer.compare", () => {
   const bytes = fc.uint8Array({ maxLength: 5, max: 2 });
   check(fc.property(bytes, bytes, (one, other) => {
     assertEquals(compareBytes(one, other), Buffer.compare(one, other));

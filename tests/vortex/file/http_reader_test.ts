@@ -7,7 +7,7 @@ import { type RangeServerOptions, serveRanges } from "../../support/range_server
 
 const bytes = Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7) % 253);
 
-test("ranges come from a server, with the headers that were given, by as many requests as there are reads", async () => {
+test("ranges are read from a server, with the given headers, by as many requests as reads", async () => {
   await using server = await serveRanges(bytes);
   const reader = await openReader(new HttpReader(server.url, { headers: { authorization: "Bearer it" } }));
   assertEquals([reader.size, reader.gap], [300_000, 65_536]);
@@ -71,7 +71,7 @@ const faults: Record<string, { readonly spoil: RangeServerOptions["spoil"]; read
 };
 
 for (const [name, { spoil, message }] of Object.entries(faults)) {
-  test(`a server that sends ${name} is told of`, async () => {
+  test(`a server that sends ${name} is reported`, async () => {
     await using server = await serveRanges(bytes, {
       spoil: (answer, request) => request > 1 && spoil?.(answer, request),
     });
@@ -81,14 +81,14 @@ for (const [name, { spoil, message }] of Object.entries(faults)) {
   });
 }
 
-test("what the network says comes with the URL", async () => {
+test("an error of the network names the URL", async () => {
   const server = await serveRanges(bytes);
   await server[Symbol.asyncDispose]();
   await assertRejects(() => openReader(server.url), VortexError, `Cannot read ${server.url}: `);
   assertThrows(() => new HttpReader(server.url, { header: {} } as never), TypeError, "did you mean headers?");
 });
 
-test("a fetch of one's own makes the requests, and closing ends those under way", async () => {
+test("a custom fetch makes the requests, and closing ends those under way", async () => {
   await using server = await serveRanges(bytes);
   const asked: string[] = [];
   const own = (url: URL, init: RequestInit) => {

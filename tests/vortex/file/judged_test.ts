@@ -81,7 +81,7 @@ test(title, options, async () => {
     const sums = { read: 0, whole: 0, found: 0 };
     for (const one of all) await compare(one, sums);
     assert(sums.found > filesOfACase, "filters find too little to say anything");
-    assert(sums.read < 0.9 * sums.whole, `${sums.read} of ${sums.whole} bytes were read: zones spare too little`);
+    assert(sums.read < 0.9 * sums.whole, `${sums.read} of ${sums.whole} bytes were read: zones exclude too little`);
   });
   await check(property, 1, { endOnFailure: true }); // the judge's seeds do not shrink
 });

@@ -40,7 +40,7 @@ function columnOf(rows: number, cuts: readonly number[], outer: number, wrap: nu
   return { layout: layouts[wrap] ?? data, ends };
 }
 
-test("a batch ends where the first of its pieces does that is not too small, and no sooner", async () => {
+test("a batch ends with the first of its pieces that is not too small, and no sooner", async () => {
   const columns = fc.array(
     fc.record({ cuts: fc.array(fc.nat(99), { maxLength: 6 }), outer: fc.nat(9), wrap: fc.nat(2) }),
     { minLength: 1, maxLength: 3 },
@@ -84,7 +84,7 @@ test("a batch ends where the first of its pieces does that is not too small, and
   }));
 });
 
-test("batches end with pieces unless their size was said", async () => {
+test("batches end with pieces unless their size was given", async () => {
   const writer = new FileWriter();
   const pieces = [10_000, 20_000, 5000].map((rows) => {
     const numbers = Array.from({ length: rows }, (_, i) => i);

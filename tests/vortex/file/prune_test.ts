@@ -77,19 +77,19 @@ const rowsOf = fc.array(
   { maxLength: 5 },
 );
 
-type Told = "exact" | "wide" | "none";
+type Exactness = "exact" | "wide" | "none";
 
-/** What the statistics say of each column, from exact to nothing; bounds of texts may be wider than necessary. */
-const told = fc.record({
-  min: fc.constantFrom<Told>("exact", "wide", "none"),
-  max: fc.constantFrom<Told>("exact", "wide", "none"),
+/** What the statistics know of each column, from exact to nothing; bounds of texts may be wider than necessary. */
+const statistics = fc.record({
+  min: fc.constantFrom<Exactness>("exact", "wide", "none"),
+  max: fc.constantFrom<Exactness>("exact", "wide", "none"),
   nullCount: fc.boolean(),
   nanCount: fc.boolean(),
   /** Whether a zero has lost its sign. */
   zero: fc.boolean(),
 });
 
-type Tell = typeof told extends fc.Arbitrary<infer One> ? One : never;
+type Tell = typeof statistics extends fc.Arbitrary<infer One> ? One : never;
 
 type Rows = readonly Readonly<Record<string, RowValue>>[];
 
@@ -101,13 +101,13 @@ function boundsOf(name: string, rows: Rows, tell: Tell): ColumnBounds {
   );
   const compared = (
     value: Exclude<RowValue, null> | undefined,
-    told: string,
+    kind: string,
     widen: (bytes: Uint8Array) => Uint8Array,
   ) => {
-    if (value === undefined || told === "none") return undefined;
+    if (value === undefined || kind === "none") return undefined;
     const known = columns[name]?.compared(value);
     if (known === 0 && tell.zero) return 0;
-    return told === "wide" && known instanceof Uint8Array ? widen(known) : known;
+    return kind === "wide" && known instanceof Uint8Array ? widen(known) : known;
   };
   return {
     rows: rows.length,
@@ -118,10 +118,10 @@ function boundsOf(name: string, rows: Rows, tell: Tell): ColumnBounds {
   };
 }
 
-test("rows that are left unread are none that a filter wants, whatever is known of them", () => {
+test("no row that a filter wants is left unread, whatever is known of it", () => {
   let pruned = 0;
   check(
-    fc.property(filter, rowsOf, fc.array(told, { minLength: 4, maxLength: 4 }), (filter, rows, tells) => {
+    fc.property(filter, rowsOf, fc.array(statistics, { minLength: 4, maxLength: 4 }), (filter, rows, tells) => {
       const predicate = bindFilter(filter, root);
       const bounds = Object.keys(columns).map((name, at) => {
         const tell = tells[at];
@@ -133,10 +133,10 @@ test("rows that are left unread are none that a filter wants, whatever is known 
     }),
     5000,
   );
-  assert(pruned > 500, `${pruned} of 5000 filters were seen to be in vain`);
+  assert(pruned > 500, `${pruned} of 5000 filters were found to match nothing`);
 });
 
-test("with one value in all rows and everything known of it, what no row is wanted by is seen", () => {
+test("with one value in all rows and everything known of it, a filter that wants no row is recognized", () => {
   const names = fc.constantFrom(...Object.keys(columns));
   const cases = names.chain((name) => {
     const column = columns[name];
@@ -161,19 +161,19 @@ test("with one value in all rows and everything known of it, what no row is want
 
 test("of rows that are all null, only is_null wants any", () => {
   const bounds = { rows: 4, nullCount: 4 };
-  const isVain = (filter: VortexFilter) => isFalsified(bindFilter(filter, root), () => bounds);
-  assert(!isVain({ column: "int", op: "is_null" }));
-  assert(isVain({ column: "int", op: "is_not_null" }));
-  assert(isVain({ column: "float", op: ">", value: 1 }));
-  assert(isVain({ not: { column: "text", op: "starts_with", value: "a" } }));
+  const matchesNothing = (filter: VortexFilter) => isFalsified(bindFilter(filter, root), () => bounds);
+  assert(!matchesNothing({ column: "int", op: "is_null" }));
+  assert(matchesNothing({ column: "int", op: "is_not_null" }));
+  assert(matchesNothing({ column: "float", op: ">", value: 1 }));
+  assert(matchesNothing({ not: { column: "text", op: "starts_with", value: "a" } }));
 });
 
 test("where nothing is known of a column, nothing is left unread", () => {
   check(
     fc.property(filter, (filter) => {
-      const isVain = isFalsified(bindFilter(filter, root), () => null);
+      const matchesNothing = isFalsified(bindFilter(filter, root), () => null);
       // Except where the filter can hold for no row at all.
-      if (isVain) assertEquals(holdsForAnything(filter), false);
+      if (matchesNothing) assertEquals(holdsForAnything(filter), false);
     }),
     500,
   );

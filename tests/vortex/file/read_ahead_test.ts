@@ -49,7 +49,7 @@ test("every range that is taken is right, whatever is dropped and however late r
   );
 });
 
-test("no more is held than was said, but for one read that somebody waits for", async () => {
+test("no more is held than allowed, but for one read that the caller awaits", async () => {
   await check(
     fc.asyncProperty(rangesOf, options, fc.nat(30), async (ranges, options, gap) => {
       const { reader, seen } = await counted(gap, () => 3);
@@ -64,7 +64,7 @@ test("no more is held than was said, but for one read that somebody waits for", 
   );
 });
 
-test("with room for everything, nothing is read twice and neighbours come together", async () => {
+test("with room for everything, nothing is read twice and neighbours are read together", async () => {
   await check(
     fc.asyncProperty(rangesOf, async (ranges) => {
       const { reader, seen } = await counted(0, () => 1);
@@ -79,7 +79,7 @@ test("with room for everything, nothing is read twice and neighbours come togeth
   );
 });
 
-test("what was dropped before its turn is not read, and cannot be taken", async () => {
+test("a range that was dropped before its turn is not read, and cannot be taken", async () => {
   const { reader, seen } = await counted(0, () => 1);
   const ranges = [{ offset: 0, length: 100 }, { offset: 500, length: 100 }, { offset: 1000, length: 100 }];
   const ahead = new ReadAhead(reader, ranges, { bytes: 100, requests: 1 });
@@ -90,7 +90,7 @@ test("what was dropped before its turn is not read, and cannot be taken", async 
   await assertRejects(() => ahead.take(1), RangeError, "Cannot take range 1: it is gone");
 });
 
-test("an error of the source comes to who takes the range, and the next ones can be taken", async () => {
+test("an error of the source reaches the caller that takes the range, and the next ones can be taken", async () => {
   let reads = 0;
   const reader = await openReader({
     size: 1000,

@@ -49,13 +49,13 @@ for (const [name, source] of Object.entries(sources)) {
   });
 }
 
-test("what is no source says what is one", async () => {
+test("the error for anything but a source says what a source is", async () => {
   await assertRejects(() => openReader(17 as never), TypeError, "Cannot open 17 as a Vortex file: expected bytes");
   await assertRejects(() => openReader({ size: 3 } as never), TypeError, "as a Vortex file");
   await assertRejects(() => openReader(new URL("ftp://example.org/a")), TypeError, "expected a URL that begins with");
 });
 
-test("a reader that gives too much, too little or something else is told so", async () => {
+test("a reader that returns too much, too little or something else is an error that says so", async () => {
   for (const size of [-1, 1.5, NaN, 2 ** 60]) {
     await assertRejects(
       () => openReader({ size, read: () => Promise.reject() }),
@@ -69,7 +69,7 @@ test("a reader that gives too much, too little or something else is told so", as
   }
 });
 
-test("a file that was cut off since it was opened is noticed", async () => {
+test("a file that was cut off since it was opened is detected", async () => {
   const short = join(scratchFolder(), "short");
   writeFileSync(short, bytes);
   const reader = await openReader(short);
@@ -78,7 +78,7 @@ test("a file that was cut off since it was opened is noticed", async () => {
   reader.close();
 });
 
-test("a source is closed once, and not below a read that is under way", async () => {
+test("a source is closed once, and not during a read", async () => {
   let closed = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   const reader = await openReader({

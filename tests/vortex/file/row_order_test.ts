@@ -37,7 +37,7 @@ const integers = (["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"] as cons
 }));
 const word = fc.oneof(fc.bigInt({ min: -3n, max: 3n }), fc.bigInt({ min: -(2n ** 65n), max: 2n ** 65n }));
 
-test("integers of all widths, beside integers and fractions, also those that none of them is", async () => {
+test("integers of all widths, against integers and fractions, also those that no row equals", async () => {
   const literal = fc.oneof(word, fc.double({ noNaN: true }), fc.constantFrom(0.5, -2.5, 2 ** 63, -Infinity));
   await check(
     fc.asyncProperty(

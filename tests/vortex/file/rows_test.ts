@@ -5,7 +5,7 @@ import { check, fc } from "../../support/property.ts";
 
 const zones = fc.array(fc.integer({ min: 1, max: 20 }), { maxLength: 3 });
 
-test("rows are kept iff their zones are wanted, in ranges between which something is left out", async () => {
+test("rows are kept exactly if their zones are wanted, in ranges that do not touch", async () => {
   await check(
     fc.property(fc.nat(100), fc.nat(100), zones, fc.infiniteStream(fc.boolean()), (one, other, zones, dice) => {
       const [start, end] = [Math.min(one, other), Math.max(one, other)];
@@ -24,7 +24,7 @@ test("rows are kept iff their zones are wanted, in ranges between which somethin
   );
 });
 
-test("batches have all rows in order, and as many as they may", async () => {
+test("batches have all rows in order, and as many as allowed", async () => {
   const ranges = fc.array(fc.record({ start: fc.nat(99), size: fc.integer({ min: 1, max: 50 }) }), { maxLength: 4 });
   await check(fc.property(ranges, fc.integer({ min: 1, max: 60 }), (ranges, most) => {
     const all = ranges.map(({ start, size }) => ({ start, end: start + size }));
@@ -38,7 +38,7 @@ test("batches have all rows in order, and as many as they may", async () => {
   }));
 });
 
-test("of a file of more rows than can be counted, the first come at once", () => {
+test("of a file of more rows than can be counted, the first are read at once", () => {
   const ranges = keptRows({ start: 0, end: 2 ** 53 - 1 }, [1], ({ start }) => start % 2 === 0);
   const [first] = batchesOf(ranges, 1);
   assertEquals(first, { start: 0, end: 1 });

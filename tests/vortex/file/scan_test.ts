@@ -73,7 +73,7 @@ const shapes = fc.letrec<{ shape: Shape }>((tie) => ({
   ),
 })).shape;
 
-test("layouts in each other have the rows of what they are made of", async () => {
+test("nested layouts have the rows of their parts", async () => {
   const cases = fc.record({ values: integers, shape: shapes, isTable: fc.boolean() });
   const scans = fc.record({ one: fc.nat(20), other: fc.nat(20), batchRows: fc.integer({ min: 1, max: 5 }) });
   await check(fc.asyncProperty(cases, scans, async ({ values, shape, isTable }, { one, other, batchRows }) => {
@@ -164,7 +164,7 @@ function hugeFile(columns: number, chunks: number, chunkRows: number, spread = 0
   return { source, reads, segments, segmentBytes: body.length, rows };
 }
 
-test("of a file far larger than memory, wanted columns are read, and no further ahead than was said", async () => {
+test("of a file far larger than memory, wanted columns are read, and no further ahead than allowed", async () => {
   const [columns, chunks, chunkRows] = [50, 300, 8192];
   const { source, reads, segments, segmentBytes, rows } = hugeFile(columns, chunks, chunkRows, 2 ** 30); // 16 TB
   const readAhead = 2 ** 20;
@@ -235,7 +235,7 @@ test("a file that claims more rows than can be counted gives its first ones, or 
   }
 });
 
-test("zones are believed as far as they are understood", async () => {
+test("zones are used as far as they are understood", async () => {
   const utf8 = new TextEncoder();
   const lies = (length: number) =>
     primitiveNode(new Array<number>(length).fill(-1), "i64", new Array(length).fill(true));
@@ -245,7 +245,7 @@ test("zones are believed as far as they are understood", async () => {
     const specs = ids.map((id) => [2, proto([1, utf8.encode(`vortex.${id}`)])] as const);
     return joined(Uint8Array.of(version), proto([1, length], ...specs));
   };
-  // Tables that lie: if they are believed, no row is above 0.
+  // False tables: if they are used, no row is above 0.
   const tables: readonly (readonly [metadata: Uint8Array, table: RawNode, rows: number, isBelieved: boolean])[] = [
     [metadata(1, 2, "max"), struct(lies(2)), 2, true],
     [metadata(1, 4, "max"), struct(lies(1)), 1, true],
@@ -266,7 +266,7 @@ test("zones are believed as far as they are understood", async () => {
   }
 });
 
-test("a filter may look at columns that are not wanted, which do not come", async () => {
+test("a filter may use columns that are not requested, which are not returned", async () => {
   const writer = new FileWriter();
   const columns = [[1, 2, 3], [4, 5, 6], [7, 8, 9]].map((column) => writer.flat(primitiveNode(column, "i64"), 3));
   const layout: LaidOut = { id: "struct", rows: 3, children: columns };
@@ -296,7 +296,7 @@ test("a source is closed once: with its file, or when it is refused", async () =
   assertEquals(closed, 2);
 });
 
-test("what is asked for must be there", async () => {
+test("requested columns and rows must exist", async () => {
   const { source } = hugeFile(3, 2, 10);
   using file = await openVortex(source);
   assertThrows(() => file.scan({ columns: ["d"] }), TypeError, '"c0", "c1", "c2"');

@@ -85,7 +85,7 @@ function outcome(read: () => VortexArray): boolean {
   }
 }
 
-test("what is damaged below covers every encoding", () => {
+test("the arrays that are damaged below cover every encoding", () => {
   const met = new Set<string>();
   const visit = ({ id, children }: RawNode): void => {
     met.add(id);

@@ -5,7 +5,7 @@ import { check, fc } from "../../support/property.ts";
 import { numberTree } from "../../support/vortex/number_trees.ts";
 import { decodeTree, idsOf, judge, rowsOf, withWheel } from "../../support/vortex/wheel.ts";
 
-test(...withWheel("encodings in each other are decoded to what PyVortex decodes them to, bit for bit"), () => {
+test(...withWheel("nested encodings are decoded as by PyVortex, bit for bit"), () => {
   const met = new Set<string>();
   check(
     fc.property(fc.nat(2 ** 24), (seed) => {

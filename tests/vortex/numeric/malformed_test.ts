@@ -22,7 +22,7 @@ function refused(dtype: VortexDType, length: number, tree: RawNode, text: string
 /** A message of row patches, with u8 indices by default. */
 const patchesOf = (count: number, offset = 0, ptype = 0) => proto([1, count], [2, offset], [3, ptype]);
 
-test("packed words are refused whose width, offset, size, children or patches cannot be", () => {
+test("packed words with an impossible width, offset, size, children or patches are refused", () => {
   const packed = (metadata: Uint8Array<ArrayBuffer>, bytes: number, ...children: RawNode[]) =>
     node("fastlanes.bitpacked", metadata, [new Uint8Array(bytes)], ...children);
   const i8 = numbers("i8");
@@ -54,7 +54,7 @@ test("packed words are refused whose width, offset, size, children or patches ca
   refused(numbers("u64"), 2 ** 40, packed(proto([1, 0]), 0), "Decoding would allocate");
 });
 
-test("blocks of their own widths are refused where a block's bytes are not there, or are of no width", () => {
+test("blocks of their own widths are refused where a block's bytes are missing, or fit no width", () => {
   const packed = (ends: number[], bytes = 1024, length = 3) => ({
     dtype: numbers("u8"),
     length,
@@ -156,7 +156,7 @@ test("runs, differences, blocks of values, patches by lane and rare values are r
   refused(u8, 2 ** 40, sparse(4), "Decoding would allocate");
 });
 
-test("fractions, upper parts, instants and decimals are refused whose parts cannot be", () => {
+test("fractions, upper parts, instants and decimals with impossible parts are refused", () => {
   const [f64, f32] = [numbers("f64"), numbers("f32")];
   const alp = (e: number, f: number, ptype: PType = "i64") =>
     node("vortex.alp", proto([1, e], [2, f]), [], primitiveNode([1, 2], ptype));
@@ -215,7 +215,7 @@ test("fractions, upper parts, instants and decimals are refused whose parts cann
   refused(decimal, 1, parts(v2, proto([1, 4], [2, Uint8Array.of(7)]), 1), "names i64: expected an unsigned integer");
 });
 
-test("a reference that is null, too large or missing is refused, and so are signs where none are", () => {
+test("a reference that is null, too large or missing is refused, and so are signs where none are allowed", () => {
   const differences = (metadata: Uint8Array<ArrayBuffer>) =>
     node("fastlanes.for", metadata, [], primitiveNode([1], "u8", [true]));
   refused(numbers("u8", true), 1, differences(scalarOf(null, "u8")), "it is null, but u8 is not nullable");
@@ -242,7 +242,7 @@ test("damaged trees are refused by an error that names a node, or decoded: nothi
   assert(refusals > 500, `refused only ${refusals}`);
 });
 
-test(...withWheel("what is decoded of damaged data is what PyVortex decodes, unless that refuses it"), () => {
+test(...withWheel("damaged data is decoded as by PyVortex, unless PyVortex refuses it"), () => {
   let same = 0;
   check(
     fc.property(fc.nat(2 ** 24), (seed) => {

@@ -28,7 +28,7 @@ test("indices of each block are looked up in its own values, in any slice", () =
   );
 });
 
-test("an index beyond its block's values is refused if its row is there, and so are blocks without values", () => {
+test("an index beyond its block's values is refused if its row is not null, and so are blocks without values", () => {
   const values = Uint8Array.of(10, 11, 12, 13);
   const decode = (starts: number[], index: number, validity: Uint8Array | null = null) => {
     const indices = new Uint8Array(2048);

@@ -68,7 +68,7 @@ test("integers of 64 bits become the nearest float, the ends of each exponent an
   assertEquals(new Float64Array(out.buffer), Float64Array.from(words, Number));
 });
 
-test("exponents beyond what a float's integer has in digits are refused", () => {
+test("exponents beyond the digits of a float's integer are refused", () => {
   assertThrows(() => alpStep(64, 19, 0), Error, "Expected exponents up to 18, got 19 and 0");
   assertThrows(() => alpStep(64, 0, 19), Error, "got 0 and 19");
   assertThrows(() => alpStep(32, 11, 0), Error, "up to 10");

@@ -6,7 +6,7 @@ import { bytesOf, randomWords, wordsOf } from "../../support/vortex/words.ts";
 
 const codeArrays = [Uint8Array, Uint16Array, Uint32Array, Float64Array] as const;
 
-test("each code is looked up, to the bit, and codes of rows that are not there say nothing", () => {
+test("each code is looked up, to the bit, and codes of null rows mean nothing", () => {
   const column = fc.record({
     width: fc.constantFrom(1, 2, 4, 8, 16, 32),
     count: fc.integer({ min: 1, max: 250 }),
@@ -33,7 +33,7 @@ test("each code is looked up, to the bit, and codes of rows that are not there s
   );
 });
 
-test("a code without a value is refused, if its row is there", () => {
+test("a code without a value is refused if its row is not null", () => {
   const take = (validity: Uint8Array | null) =>
     takeInto(new Uint8Array(8), new Uint8Array(12), 4, Uint8Array.of(2, 3), validity);
   take(Uint8Array.of(0b01));

@@ -5,7 +5,7 @@ import { check, fc } from "../../support/property.ts";
 import { pack } from "../../support/vortex/fastlanes.ts";
 import { anyBits, bytesOf, randomWords } from "../../support/vortex/words.ts";
 
-test("words of every size come back from every width", () => {
+test("words of every size are unpacked from every width", () => {
   for (const bits of [8, 16, 32, 64] as const) {
     for (let width = 0; width <= bits; width++) {
       const words = randomWords(bits * 100 + width, 2048, width);
@@ -17,7 +17,7 @@ test("words of every size come back from every width", () => {
   }
 });
 
-test("any slice of a packed column is unpacked, with steps or without, whatever stands beside it", () => {
+test("any slice of a packed column is unpacked, with steps or without, whatever its neighbours are", () => {
   const slice = fc.record({
     bits: anyBits,
     width: fc.nat(64),

@@ -17,7 +17,7 @@ const chosen = [
 ];
 
 test(
-  ...withWheel("what PyVortex has compressed is decoded to what PyVortex decodes it to, bit for bit"),
+  ...withWheel("columns that PyVortex has compressed are decoded as by PyVortex, bit for bit"),
   () => {
     const met = new Set<string>();
     check(

@@ -10,7 +10,7 @@ import { zstdFrame } from "../../support/vortex/zstd_frames.ts";
 
 const ids = ["vortex.fsst", "vortex.onpair", "vortex.zstd", "vortex.pco"];
 
-test("strings as codes and what compressors store are decoded to what was encoded, bit for bit", () => {
+test("strings as codes and compressed arrays are decoded to what was encoded, bit for bit", () => {
   const met = new Set<string>();
   check(
     fc.property(fc.nat(2 ** 24), (seed) => {

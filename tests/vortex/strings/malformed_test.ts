@@ -39,7 +39,7 @@ function fsst(
   );
 }
 
-test("FSST's codes are refused that stand for nothing, end too early, or are of other strings than is said", () => {
+test("FSST's codes that are unassigned, end too early, or are of other strings than stated are refused", () => {
   assertEquals(decodeTree({ dtype: utf8, length: 2, tree: fsst({}) }).length, 2);
   refused(utf8, 2, fsst({ codes: bytes(1, 255, 0x78) }), "row 0 has the code 1, which is unassigned");
   const unknown = fsst({ codes: bytes(1, 0x41, 0), places: [0, 2, 3], lengths: [1, 2] });
@@ -86,7 +86,7 @@ test("FSST's codes are refused that stand for nothing, end too early, or are of 
   refused(utf8, 1, one, "has 1 buffers, expected 2 to 3");
 });
 
-test("lengths and places of any integer type are refused that are too large or negative", () => {
+test("lengths and places of any integer type that are too large or negative are refused", () => {
   const row = (length: bigint, ptype: PType) =>
     node(
       "vortex.fsst",
@@ -124,7 +124,7 @@ function onPair(
   );
 }
 
-test("OnPair's codes are refused that stand for nothing, or are of other strings than is said", () => {
+test("OnPair's codes that are unassigned, or are of other strings than stated, are refused", () => {
   assertEquals(decodeTree({ dtype: utf8, length: 2, tree: onPair({}) }).length, 2);
   refused(utf8, 2, onPair({ codes: [0, 2, 0] }), "row 0 has the code 2, which is unassigned");
   refused(utf8, 2, onPair({ codes: [0, 65536, 0] }), "code 1 is 65536, expected 0 to 65535", "$.children[1]");

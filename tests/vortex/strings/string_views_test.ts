@@ -113,7 +113,7 @@ test("FSST's codes give their strings in any number of buffers", () => {
   );
 });
 
-test("text is refused exactly where a row that is not null is none, in any number of buffers", () => {
+test("text is refused exactly where a non-null row is not text, in any number of buffers", () => {
   const text = fc.string({ unit: "binary", maxLength: 30 }).map((one) => new TextEncoder().encode(one));
   const row = fc.record({
     bytes: fc.oneof({ weight: 9, arbitrary: text }, fc.uint8Array({ maxLength: 20 })),

@@ -58,7 +58,7 @@ function sameOfDamaged(seed: number, count: number): number {
   return same;
 }
 
-test(...withWheel("what is decoded of damaged strings and compressed numbers is what PyVortex decodes"), () => {
+test(...withWheel("damaged strings and compressed numbers are decoded as by PyVortex"), () => {
   let same = 0;
   check(fc.property(fc.nat(2 ** 24), (seed) => void (same += sameOfDamaged(seed, 100))), 2, { endOnFailure: true });
   assert(same > 30, `compared only ${same}`);
@@ -68,7 +68,7 @@ test(...withWheel("products of integers beyond all floats have the sign that PyV
   assertEquals(sameOfDamaged(8281221, 1), 1); // a tree of random words that once failed
 });
 
-test(...withWheel("strings as codes and what compressors store are decoded by PyVortex to what was encoded"), () => {
+test(...withWheel("strings as codes and compressed arrays are decoded by PyVortex to what was encoded"), () => {
   check(
     fc.property(fc.nat(2 ** 24), (seed) => {
       const trees = Array.from({ length: 70 }, (_, index) => codeTree(seed + index));

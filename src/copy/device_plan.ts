@@ -62,7 +62,7 @@ const shortAxis = 8;
  * @param canLaunch whether a kernel can reach both sides; if not, the result is null for copies that only a kernel
  *   could do
  */
-export function planCopy(problem: CoalescedCopy, canLaunch: boolean): CopyPlan | null {
+export function planDeviceCopy(problem: CoalescedCopy, canLaunch: boolean): CopyPlan | null {
   const { axes, word, words, conversion } = problem;
   if (words === 0) return { kind: "nothing" };
   if (conversion === null && isContiguous(axes)) return { kind: "contiguous", bytes: words * word };

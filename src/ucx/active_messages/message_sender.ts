@@ -3,17 +3,17 @@
  *
  * @module
  */
-import { UCP_AM_SEND_FLAG } from "../../bindings/ucp_types.ts";
-import { NativeArena } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
-import { StridedMemoryView } from "../view/mod.ts";
-import { type ActiveMessageFormat, arrayMessages } from "./message/active_messages.ts";
-import { writeArrayHeader } from "./array_header.ts";
-import type { EndpointOperations } from "./endpoint_operations.ts";
-import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
-import { isList, type Pieces } from "./message_list.ts";
-import { isOnGpu } from "./message_memory.ts";
-import type { Operation } from "./operation.ts";
+import { UCP_AM_SEND_FLAG } from "../../../bindings/ucp_types.ts";
+import { NativeArena } from "../../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { StridedMemoryView } from "../../view/mod.ts";
+import { type ActiveMessageFormat, arrayMessages } from "./active_messages.ts";
+import { writeArrayHeader } from "../array_header.ts";
+import type { EndpointOperations } from "../endpoint_operations.ts";
+import { checkLimits, limitOptionNames, type LimitOptions } from "../limit.ts";
+import { isList, type Pieces } from "../message_list.ts";
+import { isOnGpu } from "../message_memory.ts";
+import type { Operation } from "../operation.ts";
 
 /** Options of {@linkcode UcxEndpoint.sendMessage}. */
 export interface SendMessageOptions extends LimitOptions {
@@ -27,12 +27,12 @@ const sendMessageOptionNames: OptionNames<SendMessageOptions> = { ...limitOption
 
 /** Sends the active messages of one endpoint. */
 export class MessageSender {
-  readonly #own: EndpointOperations;
+  readonly #operations: EndpointOperations;
   readonly #longestHeader: () => number;
 
   /** `longestHeader`: the maximum size of a header, in bytes. */
   constructor(own: EndpointOperations, longestHeader: () => number) {
-    this.#own = own;
+    this.#operations = own;
     this.#longestHeader = longestHeader;
   }
 
@@ -41,13 +41,13 @@ export class MessageSender {
     checkOptions(options, sendMessageOptionNames);
     const { header = "" } = options;
     const bytes = typeof header === "string" ? new TextEncoder().encode(header) : header;
-    await this.#send(this.#own.context.protocol.messages, what, bytes, options);
+    await this.#send(this.#operations.worker.protocol.messages, what, bytes, options);
   }
 
   /** As {@linkcode UcxEndpoint.sendArray}. */
   async sendArray(what: unknown, options: LimitOptions): Promise<void> {
     checkOptions(options, limitOptionNames);
-    this.#own.open("send");
+    this.#operations.openHandle("send");
     const view = StridedMemoryView.from(what);
     try {
       await this.#send(arrayMessages, view, writeArrayHeader(view), options);
@@ -62,8 +62,8 @@ export class MessageSender {
     header: Uint8Array,
     limits: SendMessageOptions,
   ): Promise<void> {
-    const own = this.#own;
-    own.open("send");
+    const own = this.#operations;
+    own.openHandle("send");
     const most = this.#longestHeader() - format.added;
     if (header.length > most) {
       throw new RangeError(`Cannot send a header of ${header.length} bytes: UCX takes up to ${most} here`);
@@ -100,7 +100,7 @@ export function sendActiveMessage(
   return own.later(operation, ready, limits, () => {
     operation.prepare("plain", operation.memoryType, UCP_AM_SEND_FLAG.REPLY); // so that the receiver knows the sender
     const { address, count, parameters } = operation;
-    const { ucp, progress } = own.context;
+    const { ucp, progress } = own.worker;
     const length = BigInt(header.length);
     const { ucp_am_send_nbx } = ucp.activeMessage;
     progress.begun(operation, ucp_am_send_nbx(own.handle, id, head.address, length, address, count, parameters));

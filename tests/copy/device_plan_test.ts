@@ -1,8 +1,8 @@
-/** What the planner decides, and that it reports it. The copies themselves are in device_copy_test.ts. */
+/** The planner's decisions, and its reports of them. The copies themselves are in device_copy_test.ts. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../mod.ts";
-import { explainPlan, planCopy } from "../../src/copy/copy_plan.ts";
+import { explainPlan, planDeviceCopy } from "../../src/copy/device_plan.ts";
 import { coalesce } from "../../src/copy/coalesced_copy.ts";
 import { shapes } from "../support/strided_oracle.ts";
 import { check, fc } from "../support/property.ts";
@@ -12,11 +12,11 @@ const { dense } = StridedLayout;
 
 function explain(source: StridedLayout, destination: StridedLayout, options: { launch?: boolean; at?: bigint } = {}) {
   const { launch = true, at = 0n } = options;
-  const plan = planCopy(coalesce(source, destination, { from: at, to: at }), launch);
+  const plan = planDeviceCopy(coalesce(source, destination, { from: at, to: at }), launch);
   return plan === null ? null : explainPlan(plan);
 }
 
-test("what lies alike on both sides is one copy, in whatever order and direction", () => {
+test("elements laid out alike on both sides are one copy, in whatever order and direction", () => {
   const layout = dense([4, 6, 8], 4);
   for (const same of [layout, layout.transposed(), layout.sliced(slice(null, null, -1)), layout.permuted([1, 2, 0])]) {
     assertEquals(explain(same, same), "one copy of 768 bytes by the driver");
@@ -25,7 +25,7 @@ test("what lies alike on both sides is one copy, in whatever order and direction
   assertEquals(explain(dense([], 4), dense([], 4)), "one copy of 4 bytes by the driver");
 });
 
-test("wide rows are the driver's, narrow ones a kernel's where there can be one", () => {
+test("wide rows are copied by the driver, narrow ones by a kernel where one can run", () => {
   const wide = dense([10, 256], 4).sliced(slice(), slice(0, 200));
   assertEquals(explain(wide, dense([10, 200], 4)), "10 rows of 800 bytes by the driver");
   const boxes = dense([5, 10, 256], 4).sliced(slice(), slice(0, 8), slice(0, 200));
@@ -36,7 +36,7 @@ test("wide rows are the driver's, narrow ones a kernel's where there can be one"
   assertEquals(explain(narrow, dense([10, 4], 4), { launch: false }), "10 rows of 16 bytes by the driver");
 });
 
-test("what is read along one axis and written along another goes through tiles", () => {
+test("elements read along one axis and written along another go through tiles", () => {
   const turned = (itemsize: number) => explain(dense([256, 512], itemsize).transposed(), dense([512, 256], itemsize));
   const kernel = (bytes: number, side: number) =>
     `a kernel over 131072 words of ${bytes} bytes as 512 x 256, in tiles of ${side} x ${side} through shared memory`;
@@ -56,7 +56,7 @@ test("elements are joined to the widest words that both sides and both addresses
   assertEquals(words(1n), 1);
 });
 
-test("a copy that cannot be is refused: other shapes, other sizes, a destination that meets itself", () => {
+test("an impossible copy is refused: other shapes, other sizes, a destination that overlaps itself", () => {
   const layout = dense([2, 3], 4);
   assertThrows(() => coalesce(layout, dense([3, 2], 4)), RangeError, "expected equal shapes");
   assertThrows(() => coalesce(layout, dense([2, 3], 8)), RangeError, "elements of equal size");

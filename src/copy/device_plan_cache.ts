@@ -8,7 +8,7 @@ import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import type { Run } from "../memory/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
-import { type CopyPlan, needsKernel, planCopy } from "./copy_plan.ts";
+import { type CopyPlan, needsKernel, planDeviceCopy } from "./device_plan.ts";
 import { coalesce, type CopyAlignment, packedProblem } from "./coalesced_copy.ts";
 import { canReachBoth, type CopyOperand, devicesBetween, isHost, kernelDevice, type Reach } from "./copy_operand.ts";
 import { planPacked } from "./packed_plan.ts";
@@ -39,13 +39,13 @@ interface Decided {
 /** The last plan for each destination: copies are often repeated, and planning costs as much as a small copy. */
 const decided = new WeakMap<StridedLayout, Decided>();
 
-// law copy/planFor: copy/conversion, copy/peer_copy, copy/home_order
+// law copy/devicePlanFor: copy/conversion, copy/peer_copy, copy/home_order
 /**
  * The plan, or null if it takes more than one step: neither the driver nor a kernel can do it alone.
  *
  * @param reaches which devices can use which memory: as it is now, or as it will be once access is granted
  */
-export function planFor(
+export function devicePlanFor(
   source: CopyOperand,
   destination: CopyOperand,
   stream: CudaStream,
@@ -88,7 +88,7 @@ function decide(
   }
   const problem = coalesce(source, destination, alignment, conversion);
   const [fromOffset, toOffset] = [BigInt(problem.fromOffset), BigInt(problem.toOffset)];
-  return { plan: planCopy(problem, canLaunch), fromOffset, toOffset };
+  return { plan: planDeviceCopy(problem, canLaunch), fromOffset, toOffset };
 }
 
 /** Whether a kernel can move each element of a side in one piece, if it can reach them. */
