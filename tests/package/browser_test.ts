@@ -8,10 +8,10 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
-import { test } from "node:test";
 import { patiently } from "../support/child.ts";
 import { layoutExamples, toProgram } from "../support/layout_examples.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { scratchFolder } from "../support/scratch.ts";
 import { installed } from "./installed.ts";
 
@@ -85,7 +85,7 @@ async function reportOf(url: string, report: Promise<string>): Promise<string> {
 }
 
 const [title, { skip }] = needs(missing, "layouts and dtypes do in a browser what their documentation says");
-test(title, { skip, ...patiently }, async () => {
+testOnce(title, { skip, ...patiently }, async () => {
   installed();
   const { promise, resolve } = Promise.withResolvers<string>();
   const server = createServer((request, response) => {

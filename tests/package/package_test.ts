@@ -10,6 +10,7 @@ import { findBun } from "../../tools/bun.ts";
 import { patiently } from "../support/child.ts";
 import { assertPrinted, type Example, examplesOf } from "../support/examples.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { scratchFolder } from "../support/scratch.ts";
 import { installed, root, run } from "./installed.ts";
@@ -301,7 +302,7 @@ test(...needs(node ?? null, "in Node layouts work, and everything else is an Ffi
 });
 
 // Deno's own types of node: are not those of @types/node, which the repository uses: they lacked an option.
-test(
+testOnce(
   ...needs(deno?.missing ?? null, "a Deno project with a link to the repository checks every subpath, and runs"),
   () => {
     const folder = scratchFolder();
@@ -339,15 +340,18 @@ test("build output is not part of the tree", () => {
   assertEquals(["/api/", "/dist/"].filter((folder) => !ignored.includes(folder)), []);
 });
 
-test(...needs(deno?.missing ?? null, "deno task docs writes a page for every subpath and every public name"), () => {
-  const out = scratchFolder();
-  const { tasks: { docs } } = JSON.parse(read("deno.json")) as { tasks: { docs: string } };
-  assert(docs.startsWith("deno doc ") && docs.includes("--output=api "), docs);
-  const command = docs.replace("deno", deno?.command[0] ?? "").replace("--output=api", `--output=${out}`);
-  run(["/bin/sh", "-c", command], root);
-  const symbols = readFileSync(join(out, "all_symbols.html"), "utf8");
-  const names = Object.values(publicNames).flat().map((name) => name.replace(/^type /, ""));
-  assert(names.length > 200);
-  assertEquals(names.filter((name) => !symbols.includes(`>${name}<`)), []);
-  assertEquals(subpaths.filter((name) => !existsSync(join(out, name.replace(/^causeway/, ""), "index.html"))), []);
-});
+testOnce(
+  ...needs(deno?.missing ?? null, "deno task docs writes a page for every subpath and every public name"),
+  () => {
+    const out = scratchFolder();
+    const { tasks: { docs } } = JSON.parse(read("deno.json")) as { tasks: { docs: string } };
+    assert(docs.startsWith("deno doc ") && docs.includes("--output=api "), docs);
+    const command = docs.replace("deno", deno?.command[0] ?? "").replace("--output=api", `--output=${out}`);
+    run(["/bin/sh", "-c", command], root);
+    const symbols = readFileSync(join(out, "all_symbols.html"), "utf8");
+    const names = Object.values(publicNames).flat().map((name) => name.replace(/^type /, ""));
+    assert(names.length > 200);
+    assertEquals(names.filter((name) => !symbols.includes(`>${name}<`)), []);
+    assertEquals(subpaths.filter((name) => !existsSync(join(out, name.replace(/^causeway/, ""), "index.html"))), []);
+  },
+);
