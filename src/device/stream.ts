@@ -120,7 +120,7 @@ export class CudaStream {
   // law device/CudaStream.handle: device/idle_streams
   /**
    * `CUstream`, the same as `cudaStream_t`. It is valid until the stream is closed, or this object is collected.
-   * Whoever holds it may enqueue work that is not tracked here: from now on every idle check queries the driver.
+   * Its holder may enqueue work that is not tracked here: from now on every idle check queries the driver.
    *
    * @throws {TypeError} if the stream is closed
    */

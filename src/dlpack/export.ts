@@ -1,6 +1,7 @@
 /**
  * DLPack exports: an array as a tensor for any library. An export is planned, then copied if necessary, ordered and
- * written.
+ * written. Python's capsules around a tensor are made by `Array.__dlpack__` (`src/python/guest/array.py`), and for
+ * NumPy's arrays by `exportTensor` (`src/python/export_array.ts`).
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * The operations of an endpoint: they begin in turn, and end with the endpoint.
+ * The operations of an endpoint: they begin in turn, and end with the endpoint. What a new kind of request takes is in
+ * `mod.ts`.
  *
  * @module
  */

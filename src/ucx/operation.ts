@@ -3,7 +3,8 @@
  *
  * An operation is a record that a completion callback fills in (`native/`), the parameters of the UCX call, and room
  * for UCX's own request. On completion the callback puts the operation's number into a ring, which JavaScript drains:
- * the cost of a completion does not depend on how many operations are pending.
+ * the cost of a completion does not depend on how many operations are pending. What a new kind of request takes is in
+ * `mod.ts`.
  *
  * @module
  */
@@ -125,7 +126,7 @@ export class Operation extends TakenMemory {
   /** Whether it was handed to UCX, and whether UCX is done with it. */
   isBegun = false;
   isDone = false;
-  /** Whether nobody awaits it any more: it is free as soon as UCX is done with it. */
+  /** Whether it is no longer awaited: it is free as soon as UCX is done with it. */
   isAbandoned = false;
   /** Whether the caller blocks on it, and then returns it to the pool. */
   isWaitedFor = false;

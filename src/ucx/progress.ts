@@ -90,7 +90,7 @@ export class Progress {
   readonly #operations: OperationPool;
   readonly #mode: ProgressMode;
   readonly #progress: UcpFunctions["worker"]["ucp_worker_progress"];
-  /** Operations in flight, and how many of them nobody awaits any more. */
+  /** Operations in flight, and how many of them are no longer awaited. */
   #pending: number;
   #abandoned: number;
   #isStopped = false;
@@ -375,7 +375,7 @@ export class Progress {
   /** Keeps the worker from being collected until the returned function is called. Does not keep the process alive. */
   keep(): () => void {
     this.#keeps++;
-    this.#queueTurn(); // it may be asleep as a worker that nobody awaits
+    this.#queueTurn(); // it may be asleep as a worker that is not awaited
     let isKept = true;
     return () => {
       if (isKept) this.#keeps--; // what ends a wait drives UCX: the next sleep finds out
@@ -441,7 +441,7 @@ export class Progress {
 
   #keepAlive(): void {
     this.#resources.watch?.keepAlive(this.#isAwaited);
-    this.#queueTurn(); // it may be asleep as a worker that nobody awaits
+    this.#queueTurn(); // it may be asleep as a worker that is not awaited
   }
 
   // law ucx/Progress.lands: ucx/pool_staging

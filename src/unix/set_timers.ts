@@ -1,5 +1,5 @@
 /**
- * The timers in another library's descriptor set, by which it wakes up whoever sleeps on the set.
+ * The timers in another library's descriptor set, by which it wakes up threads that sleep on the set.
  *
  * @module
  */
