@@ -13,6 +13,9 @@ const serveAtLeastEvery = 50;
 /** The same, where it cannot be known, or the events are another thread's: they are still pending after a serve. */
 const serveUnknownEvery = 4;
 
+/** How many turns at most serve sockets one after the other: events of another thread stay pending. */
+const mostServes = 4;
+
 /** Tells whether sockets have events; undefined before the lookup. */
 let hasNews: (() => boolean) | null | undefined;
 /** When sockets were last served, and last queried, by `performance.now()`. */
@@ -44,7 +47,7 @@ export function lookForSockets(): void {
 export function atNextTurn(act: () => void): void {
   const { turnWithSockets } = ffiPort();
   if (serving === null && turnWithSockets !== null && areDue(performance.now())) {
-    serving = turnWithSockets().then(() => {
+    serving = serveAll(turnWithSockets).then(() => {
       serving = null;
       lastServed = performance.now();
       every = hasNews?.() ? serveUnknownEvery : serveEvery;
@@ -52,6 +55,16 @@ export function atNextTurn(act: () => void): void {
   }
   if (serving === null) nodeBuiltin("node:timers").setImmediate(act);
   else void serving.then(act);
+}
+
+// law ucx/serveAll: ucx/event_loop
+/**
+ * Serves sockets while they have events: what one turn begins, such as an answer, continues in the next. With one turn
+ * each time, requests beside messages of 1 MiB over TCP took 10 to 15 ms instead of 0.25 (Deno 2.9.6, two processors).
+ */
+async function serveAll(turnWithSockets: () => Promise<void>): Promise<void> {
+  let left = mostServes;
+  do await turnWithSockets(); while (--left > 0 && hasNews?.());
 }
 
 // law ucx/areDue: ucx/event_loop

@@ -621,11 +621,16 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/atNextTurn", [
     [
-      "    serving = turnWithSockets()",
-      "    void turnWithSockets()",
+      "    serving = serveAll(turnWithSockets)",
+      "    void serveAll(turnWithSockets)",
       "Turns continue while sockets are due, and the sockets are not served.",
     ],
     ["areDue(performance.now())", "false", "A server in the same thread rarely answers."],
+  ]),
+  ...law("ucx/serveAll", [
+    [" && hasNews?.()", "", "Each time that sockets are served takes four turns from messages."],
+    ["--left > 0 && hasNews?.()", "false", "An answer to a request waits for the next time that sockets are served."],
+    ["--left > 0 && ", "", "Events of another thread stop messages."],
   ]),
   ...law("ucx/areDue", [
     [

@@ -8,6 +8,7 @@ import { setImmediate as immediate, setTimeout as pause } from "node:timers/prom
 import { ffiPort } from "../../src/ffi/port.ts";
 import { atNextTurn, isServing } from "../../src/ucx/event_loop.ts";
 import { Ucx } from "../../mod.ts";
+import { patiently, runScriptForJson } from "../support/child.ts";
 
 test("a task for the next turn waits for sockets every few milliseconds, with all later tasks", async (context) => {
   const port = ffiPort();
@@ -24,13 +25,18 @@ test("a task for the next turn waits for sockets every few milliseconds, with al
   await immediate();
   await immediate();
   assertEquals([serves.length, done], [1, []]);
-  serves[0]?.();
-  await immediate();
-  assertEquals([isServing(), done], [false, ["first", "second"]]);
+  for (; isServing(); await immediate()) serves.at(-1)?.(); // other sockets of this process may have events, too
+  assertEquals(done, ["first", "second"]);
+  const before = serves.length;
   atNextTurn(() => done.push("soon"));
-  assertEquals([isServing(), serves.length], [false, 1]); // they were just served
+  assertEquals([isServing(), serves.length], [false, before]); // they were just served
   await immediate();
   assertEquals(done, ["first", "second", "soon"]);
+});
+
+test("sockets are served until they have no more events, four turns at most", patiently, async () => {
+  const counts = await runScriptForJson(new URL("./event_loop_child.ts", import.meta.url));
+  assertEquals(counts, ffiPort().turnWithSockets === null ? null : [1, 2, 3, 4, 4, 4]);
 });
 
 /** Records when sockets are served, by `performance.now()`: in the runtime that serves them only on request. */
