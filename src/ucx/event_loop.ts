@@ -47,7 +47,7 @@ export function lookForSockets(): void {
 export function atNextTurn(act: () => void): void {
   const { turnWithSockets } = ffiPort();
   if (serving === null && turnWithSockets !== null && areDue(performance.now())) {
-    serving = serveAll(turnWithSockets).then(() => {
+    serving = serveAll(turnWithSockets, hasNews ?? null).then(() => {
       serving = null;
       lastServed = performance.now();
       every = hasNews?.() ? serveUnknownEvery : serveEvery;
@@ -63,7 +63,7 @@ export function atNextTurn(act: () => void): void {
  * each time, the slowest of a hundred requests beside messages of 1 MiB over TCP took 120 ms instead of 11 to 15 (Deno
  * 2.9.6, two processors).
  */
-async function serveAll(turnWithSockets: () => Promise<void>): Promise<void> {
+export async function serveAll(turnWithSockets: () => Promise<void>, hasNews: (() => boolean) | null): Promise<void> {
   let left = mostServes;
   do await turnWithSockets(); while (--left > 0 && hasNews?.());
 }

@@ -621,8 +621,8 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/atNextTurn", [
     [
-      "    serving = serveAll(turnWithSockets)",
-      "    void serveAll(turnWithSockets)",
+      "    serving = serveAll(turnWithSockets, hasNews ?? null)",
+      "    void serveAll(turnWithSockets, hasNews ?? null)",
       "Turns continue while sockets are due, and the sockets are not served.",
     ],
     ["areDue(performance.now())", "false", "A server in the same thread rarely answers."],
