@@ -54,13 +54,19 @@ for (const progress of progressModes) {
     const receives = Array.from({ length: 1000 }, () => receiver.recv(new Uint8Array(8)));
     await Promise.all([endpoint.send(new Uint8Array(8)), receives[0]]);
     await pause(300);
-    const before = process.cpuUsage();
-    await pause(1000);
-    const { user, system } = process.cpuUsage(before);
-    const share = (user + system) / 1_000_000;
-    // Busy polls at every turn of the event loop; sleeping modes leave the processor to the runtime's own threads.
-    if (progress === "busy") assert(share > 0.1, `${share}`);
-    else assert(share < 0.05, `${share} of a processor`);
+    /** The processor's time in a second. */
+    const share = async () => {
+      const before = process.cpuUsage();
+      await pause(1000);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1_000_000;
+    };
+    // Busy polls at every turn of the event loop; sleeping modes leave the processor to the runtime's own threads, which
+    // may still work for earlier tests, and other processes may leave less to a busy worker: so a few seconds may pass.
+    const isAsExpected = (used: number) => progress === "busy" ? used > 0.1 : used < 0.05;
+    const shares = [await share()];
+    while (!shares.some(isAsExpected) && shares.length < 8) shares.push(await share());
+    assert(shares.some(isAsExpected), `${shares} of a processor`);
     for (const receive of receives) receive.catch(() => {});
     await close();
   });
