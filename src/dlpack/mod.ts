@@ -9,7 +9,7 @@
  * deleter in machine code, and `DlpackTensor` (`tensor.ts`) hands it over. Exactly one consumer takes it. Imports
  * (`import.ts`, `array_interface.ts`) trust nothing in a struct or a description until it is checked. Python's capsules
  * around a struct are made in `src/python`: by `Array.__dlpack__` (`guest/array.py`) and for NumPy's arrays by
- * `export_array.ts`. There Python fills structs of its own for arrays that it lends on or allocates (`guest/array.py`,
+ * `export_array.ts`. There Python fills structs of its own for arrays that it passes on or allocates (`guest/array.py`,
  * `guest/copies.py`, `guest/exchange_api.py`).
  *
  * @module

@@ -16,10 +16,20 @@ export function useGpu(device: CudaDevice): void {
 }
 
 // law ucx/ensureGpuContext: ucx/pool_staging
-/** The same before UCX makes progress: other libraries of this thread may have left none. */
+/**
+ * The same before UCX makes progress: other libraries of this thread may have left none. A driver that refuses is no
+ * error here, where no caller could handle it: UCX reports what it cannot copy.
+ */
 export function ensureGpuContext(): void {
   if (latest === null) return;
   const device = latest.deref();
-  if (device === undefined || device.isGone) latest = null;
-  else device.ensureCurrent();
+  if (device === undefined || device.isGone) {
+    latest = null;
+    return;
+  }
+  try {
+    device.ensureCurrent();
+  } catch {
+    latest = null; // its context is lost, and stays so
+  }
 }

@@ -4,7 +4,8 @@ import { law, type Mutation } from "./mutation.ts";
 /** Their mutations. */
 export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/ensureGpuContext", [
-    ["  else device.ensureCurrent();\n", "", "UCX makes progress without a current context, and fails or crashes."],
+    ["    device.ensureCurrent();\n", "", "UCX makes progress in no context, and fails or crashes."],
+    ["  } catch {\n", "  } finally {\n", "A lost context ends the process in a turn of the event loop."],
   ]),
   ...law("ucx/Progress.runUntilDone", [
     ["    ensureGpuContext();\n", "", "UCX makes progress without a current context, and fails or crashes."],

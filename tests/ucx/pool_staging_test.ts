@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { afterEach, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
   CudaError,
@@ -306,7 +307,7 @@ test("a closed buffer is an error before any operation or piece is allocated", a
 });
 
 test("once UCX has received GPU memory, a context is current whenever it makes progress", async () => {
-  const { cuda, device, endpoint, progress, ucp } = scene();
+  const { cuda, device, driver, endpoint, progress, ucp } = scene();
   const { cuCtxGetCurrent, cuCtxSetCurrent } = cuda.driver.context;
   using arena = new NativeArena();
   const out = arena.out("ptr");
@@ -349,6 +350,9 @@ test("once UCX has received GPU memory, a context is current whenever it makes p
     },
   };
   for (const [name, way] of Object.entries(ways)) assertEquals(await seen(way), [device.context], name);
+  driver.failNth("cuCtxGetCurrent", 1, CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  ucp.onProgress = null;
+  progress.poll(); // no caller of it could handle an error
   for (const [i] of sends.entries()) ucp.finish(i + 1);
   await Promise.all(sends);
 });
